@@ -1,0 +1,120 @@
+"""JSON as this library writes and compares it: one encoder, so that equal values give equal bytes everywhere.
+
+A transcript must be sendable at any moment, and some values that Python accepts are refused by every provider: lone
+surrogates (not encodable as UTF-8), NaN and infinities (not JSON). They are replaced here, on the way in, only when met.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | None"
+
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+_DEPTH = 200
+
+
+def encode(value: Any) -> bytes:
+    """`value` as compact UTF-8 JSON; total for anything that `json` can hold, see the module's note on replacements."""
+    try:
+        return _encode(value).encode()
+    except (ValueError, TypeError, RecursionError):
+        return _encode(clean(value)).encode()
+
+
+def encode_text(value: Any) -> str:
+    """As `encode`, as text."""
+    return encode(value).decode()
+
+
+def decode(data: bytes | str) -> Any:
+    """The value of a JSON text that `encode` wrote."""
+    return json.loads(data)
+
+
+def clean_text(text: str) -> str:
+    """`text` with each lone surrogate replaced by U+FFFD; the same object when there is none."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        # A pair that stands as two halves (from `json` or UTF-16 input) is one character, not two replacements.
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def clean(value: Any, depth: int = 0) -> Any:
+    """`value` as something that every JSON parser takes: the slow way, only for values that `encode` refused."""
+    if isinstance(value, str):
+        return clean_text(value)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return int(value) if value.bit_length() < 10_000 else "integer too large to write"
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else str(value)
+    if depth > _DEPTH:
+        return "nested too deeply"
+    if isinstance(value, Mapping):
+        return {clean_text(str(k)): clean(v, depth + 1) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [clean(v, depth + 1) for v in value]
+    return clean_text(str(value))
+
+
+def equal(left: Any, right: Any) -> bool:
+    """Whether two parsed JSON values are the same value: `1` is `1.0`, but `true` is not `1`."""
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, dict):
+        return (
+            isinstance(right, dict) and left.keys() == right.keys() and all(equal(v, right[k]) for k, v in left.items())
+        )
+    if isinstance(left, list):
+        return isinstance(right, list) and len(left) == len(right) and all(map(equal, left, right))
+    return bool(left == right)
+
+
+def parse_arguments(text: str) -> Any:
+    """The JSON value of a call's arguments; nothing at all, white space and `null` are an empty object.
+
+    Raises:
+        ValueError: the text is not JSON, or nested deeper than Python can follow.
+    """
+    if not text or text.isspace():
+        return {}
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    return {} if value is None else value
+
+
+def equal_arguments(left: str, right: str) -> bool:
+    """Whether two argument texts hold the same JSON value; texts that aren't JSON are compared as texts."""
+    if left == right:
+        return True
+    try:
+        return equal(parse_arguments(left), parse_arguments(right))
+    except (ValueError, RecursionError):
+        return False
+
+
+def canonical_arguments(text: str) -> str:
+    """One text for all spellings of the same arguments: sorted keys, no white space; text that isn't JSON as it is."""
+    try:
+        return json.dumps(_canonical_numbers(parse_arguments(text)), sort_keys=True, separators=(",", ":"))
+    except (ValueError, RecursionError):
+        return text
+
+
+def _canonical_numbers(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, dict):
+        return {k: _canonical_numbers(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_canonical_numbers(v) for v in value]
+    return value

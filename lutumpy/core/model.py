@@ -1,0 +1,58 @@
+"""What a session asks of a model: one request with a transcript and an offer, one decoded answer back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from lutumpy.core.items import AssistantTurn
+from lutumpy.core.tool_specs import ToolOffering
+from lutumpy.core.transcript import Transcript
+
+
+@dataclass(frozen=True, slots=True)
+class OutputSpec:
+    """The value that a structured turn asks for.
+
+    Attributes:
+        name: A name for it, as the wires want one.
+        schema: Its JSON Schema, an object at the root.
+    """
+
+    name: str
+    schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnOptions:
+    """Options of one request.
+
+    Attributes:
+        temperature: Sampling temperature, left to the provider when `None`.
+        max_output_tokens: Limit of the answer in tokens, left to the provider when `None` and the wire allows that.
+        extra: Provider parameters, passed through as they are; they win over everything the library sets, but `tools`
+            (the provider's own, as web search) stand beside those of the offer.
+        output: The text of the answer has to be a value of this schema.
+    """
+
+    temperature: float | None = None
+    max_output_tokens: int | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    output: OutputSpec | None = None
+
+
+class Model(Protocol):
+    """Something that answers a transcript: the adapters, the scripted model, and wrappers of either."""
+
+    async def respond(
+        self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
+    ) -> AssistantTurn:
+        """One request. Raises `AdapterError`, `InvalidToolConstraints` or `TranscriptError`; changes nothing."""
+        ...
+
+    def respond_sync(
+        self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
+    ) -> AssistantTurn:
+        """The same without an event loop."""
+        ...

@@ -1,0 +1,56 @@
+"""What an adapter knows of tools: names, texts and schemas, never a user's classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+ToolMode = Literal["auto", "required", "specific"]
+
+
+class ToolSpec:
+    """One tool as it is offered.
+
+    Attributes:
+        name: Its name on the wire.
+        description: Its text, overrides applied.
+        schema: The JSON Schema of its input (2020-12), an object at the root; never changed.
+        strict: Whether the provider should enforce the schema: asked for, refused, or left open.
+        rendered: JSON bytes by rendering (each adapter's key), made once: equal specs give equal bytes.
+    """
+
+    __slots__ = ("description", "name", "rendered", "schema", "strict")
+
+    def __init__(self, name: str, description: str, schema: Mapping[str, Any], strict: bool | None = None) -> None:
+        self.name = name
+        self.description = description
+        self.schema = schema
+        self.strict = strict
+        self.rendered: dict[str, bytes] = {}
+
+
+class ToolOffering:
+    """The tools of one turn, as an adapter sees them.
+
+    Attributes:
+        specs: The offered tools in order; empty when there are none.
+        mode: `auto` (may call), `required` (must call something), `specific` (must call `forced`).
+        forced: The name of the tool that must be called, with `specific`.
+        parallel: `False` asks for at most one call; `True` leaves it to the provider.
+        rendered: JSON bytes of the offer's part of a request by rendering (each adapter's key), made once.
+    """
+
+    __slots__ = ("forced", "mode", "parallel", "rendered", "specs")
+
+    def __init__(
+        self,
+        specs: tuple[ToolSpec, ...] = (),
+        mode: ToolMode = "auto",
+        forced: str | None = None,
+        parallel: bool = True,
+    ) -> None:
+        self.specs = specs
+        self.mode: ToolMode = mode
+        self.forced = forced
+        self.parallel = parallel
+        self.rendered: dict[str, bytes] = {}

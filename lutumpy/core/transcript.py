@@ -1,0 +1,350 @@
+"""The transcript: append-only, and valid at every moment.
+
+Every call has exactly one result right after its turn, in order, so whatever a transcript holds can be sent, to any
+provider (rule K5). All change goes through `_append`; what an edit must not break is asked in one place, `_refuse`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar, cast
+
+from lutumpy.core import json_values
+from lutumpy.core.encoding import ItemEncoder
+from lutumpy.core.items import (
+    AssistantTurn,
+    FilePart,
+    ImagePart,
+    Item,
+    Message,
+    Part,
+    Role,
+    TextPart,
+    ToolResults,
+)
+from lutumpy.errors import TranscriptError
+
+E = TypeVar("E", bound=ItemEncoder)
+
+FailureKey = tuple[str, str]
+
+
+class Transcript:
+    """A conversation: messages, assistant turns, and the results of their calls.
+
+    `len()` and iteration give its items, ephemeral ones included as long as they are there. There is no call that edits
+    or drops a committed item (rule R5); `fork()` gives an independent copy.
+    """
+
+    __slots__ = ("_encoders", "_failures", "_held", "_ids", "_items", "_revision", "_tail_sent", "_tail_start")
+
+    def __init__(self) -> None:
+        self._items: list[Item] = []
+        self._ids: set[str] = set()
+        self._failures: dict[FailureKey, int] = {}
+        self._encoders: dict[str, tuple[ItemEncoder, int]] = {}
+        # Counts every addition, so that a round can tell whether anything was added since it began.
+        self._revision = 0
+        # Where the first ephemeral stands. What comes before is there to stay, so its encoding is kept.
+        self._tail_start: int | None = None
+        # How many ephemerals have been part of a successful request; only those may leave.
+        self._tail_sent = 0
+        # A committed turn was signed over the ephemerals: they stay until its tool loop is finished (rule S4).
+        self._held = False
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[Item]:
+        return iter(self._items)
+
+    def __getitem__(self, index: int) -> Item:
+        return self._items[index]
+
+    def __repr__(self) -> str:
+        return f"<Transcript of {len(self._items)} items, {len(self.turns())} turns>"
+
+    def turns(self) -> list[AssistantTurn]:
+        """The committed assistant turns, in order."""
+        return [item for item in self._items if isinstance(item, AssistantTurn)]
+
+    @property
+    def revision(self) -> int:
+        """Counts the additions so far: equal numbers mean that nothing was added in between."""
+        return self._revision
+
+    # --- additions -------------------------------------------------------------------------------------------------
+
+    def push_system(self, content: str | Sequence[str | Part]) -> None:
+        """Add a system message."""
+        self._push("system", content)
+
+    def push_developer(self, content: str | Sequence[str | Part]) -> None:
+        """Add a developer message; where an API has no such role it is sent as a system message."""
+        self._push("developer", content)
+
+    def push_user(self, content: str | Sequence[str | Part]) -> None:
+        """Add a user message: a text, or parts (texts, images, files)."""
+        self._push("user", content)
+
+    def push_assistant(self, content: str | Sequence[str | Part]) -> None:
+        """Add an assistant message that no model wrote here: an example, or the beginning of an answer."""
+        self._push("assistant", content)
+
+    def push_ephemeral_system(self, content: str | Sequence[str | Part]) -> None:
+        """Add a system message for the next request only (rule S4)."""
+        self._push("system", content, ephemeral=True)
+
+    def push_ephemeral_developer(self, content: str | Sequence[str | Part]) -> None:
+        """Add a developer message for the next request only (rule S4)."""
+        self._push("developer", content, ephemeral=True)
+
+    def push_ephemeral_user(self, content: str | Sequence[str | Part]) -> None:
+        """Add a user message for the next request only (rule S4)."""
+        self._push("user", content, ephemeral=True)
+
+    def push_ephemeral_assistant(self, content: str | Sequence[str | Part]) -> None:
+        """Add an assistant message for the next request only (rule S4)."""
+        self._push("assistant", content, ephemeral=True)
+
+    def _push(self, role: Role, content: str | Sequence[str | Part], *, ephemeral: bool = False) -> None:
+        self.append(Message(role, _parts(role, content), ephemeral))
+
+    def append(self, message: Message) -> None:
+        """Add a message.
+
+        Raises:
+            TranscriptError: the provider of the last turn takes no text before the next one (rule R6).
+        """
+        if not isinstance(message, Message):
+            raise TranscriptError(f"{type(message).__name__} is no message; turns and results are added by commit")
+        _check_parts(message.role, message.parts)
+        self._refuse_text()
+        if message.ephemeral and self._tail_start is None:
+            self._tail_start = len(self._items)
+        self._items.append(message)
+        self._revision += 1
+
+    def append_turn(
+        self, turn: AssistantTurn, results: ToolResults | None = None, failures: Iterable[FailureKey] = ()
+    ) -> None:
+        """Add an answer and the results of all its calls: both or nothing.
+
+        Args:
+            turn: The answer, with call ids that this transcript has not seen.
+            results: One result for each answerable call, in call order; `None` when there is none.
+            failures: The failed calls among them, as `failure_key` spells them.
+
+        Raises:
+            TranscriptError: the results don't match the calls, or an id was used before; nothing was added.
+        """
+        calls = [call for call in turn.calls if call.answerable]
+        given = results.results if results is not None else ()
+        if [c.id for c in calls] != [r.call_id for r in given]:
+            raise TranscriptError(
+                f"the turn's calls {[c.id for c in calls]} and the results {[r.call_id for r in given]} don't match; "
+                "the transcript is unchanged"
+            )
+        ids = {c.id for c in calls}
+        if len(ids) != len(calls) or "" in ids or not ids.isdisjoint(self._ids):
+            raise TranscriptError("a call id is empty, repeated, or was used before; the transcript is unchanged")
+        self._items.append(turn)
+        if calls:
+            self._items.append(ToolResults(given))
+        self._ids |= ids
+        for key in failures:
+            self._failures[key] = self._failures.get(key, 0) + 1
+        self._revision += 1
+        if self._tail_sent:
+            self._held = self._held or turn.signed
+            if not turn.calls and turn.finish_reason != "paused":
+                self.release_ephemerals()
+
+    def _refuse_text(self) -> None:
+        turn = self._last_turn_or_none()
+        if turn is not None and turn.results_only:
+            raise TranscriptError(
+                "the last turn left a tool of the provider running; it takes no text before the next turn, "
+                "so make that turn first; the transcript is unchanged"
+            )
+
+    def _last_turn_or_none(self) -> AssistantTurn | None:
+        for item in reversed(self._items):
+            # An answer without content is sent to nobody, so what holds is what stood before it.
+            if isinstance(item, ToolResults) or (isinstance(item, AssistantTurn) and item.empty):
+                continue
+            return item if isinstance(item, AssistantTurn) else None
+        return None
+
+    # --- what rounds need ------------------------------------------------------------------------------------------
+
+    def fresh_ids(self, turn: AssistantTurn) -> AssistantTurn:
+        """`turn`, with new ids for calls whose id is missing, repeated, or already used here (rule C6).
+
+        Fresh ids are counted, and nine letters and digits long: every API takes those.
+        """
+        calls = turn.calls
+        if not calls:
+            return turn
+        seen = self._ids
+        if len(calls) == 1:
+            if calls[0].id and calls[0].id not in seen:
+                return turn
+        elif len({c.id for c in calls}) == len(calls) and all(c.id and c.id not in seen for c in calls):
+            return turn
+        used = {c.id for c in calls} | seen
+        taken: set[str] = set()
+        fresh: dict[int, str] = {}
+        number = len(seen)
+        for index, call in enumerate(calls):
+            if call.id and call.id not in seen and call.id not in taken:
+                taken.add(call.id)
+                continue
+            while True:
+                number += 1
+                candidate = f"call{number:05d}"
+                if candidate not in used:
+                    break
+            used.add(candidate)
+            fresh[index] = candidate
+        return turn.with_ids(fresh)
+
+    def failures(self, name: str, arguments: str) -> int:
+        """How often a call of this tool with the same arguments already failed here."""
+        return self._failures.get(failure_key(name, arguments), 0) if self._failures else 0
+
+    @property
+    def has_failures(self) -> bool:
+        """Whether any call failed here so far."""
+        return bool(self._failures)
+
+    def request_succeeded(self, turn: AssistantTurn, length: int) -> int:
+        """Drop the ephemerals that were sent, or keep them while reasoning is signed over them (rule S4).
+
+        Args:
+            turn: The answer.
+            length: How many items the request held; ephemerals added since then were not sent.
+
+        Returns:
+            How many of those items are still there.
+        """
+        start = self._tail_start
+        if start is None or start >= length:
+            return length
+        sent = sum([1 for item in self._items[start:length] if isinstance(item, Message) and item.ephemeral])
+        self._tail_sent = sent
+        if self._held or turn.signed:
+            return length
+        self.release_ephemerals()
+        return length - sent
+
+    def turn_discarded(self) -> None:
+        """An answer that would have kept the ephemerals is not going to be committed."""
+        if self._tail_sent and not self._held:
+            self.release_ephemerals()
+
+    def release_ephemerals(self) -> None:
+        """Drop every ephemeral that was sent, and with it the reasoning signed over it."""
+        start = self._tail_start
+        if start is None:
+            return
+        kept: list[Item] = []
+        left = self._tail_sent
+        tail_start: int | None = None
+        for item in self._items[start:]:
+            if isinstance(item, Message) and item.ephemeral:
+                if left:
+                    left -= 1
+                    continue
+                if tail_start is None:
+                    tail_start = start + len(kept)
+            elif isinstance(item, AssistantTurn) and item.signed:
+                item = replace(item, reasoning_dropped=True)
+            kept.append(item)
+        self._items[start:] = kept
+        self._tail_start, self._tail_sent, self._held = tail_start, 0, False
+
+    def encoded(self, key: str, make: Callable[[], E]) -> E:
+        """The encoder `key`, fed with every item; to be read, not changed.
+
+        What is there to stay is encoded once and kept; ephemerals and what follows them go into a copy.
+        """
+        items = self._items
+        stable = len(items) if self._tail_start is None else self._tail_start
+        kept = self._encoders.get(key)
+        encoder, upto = (cast("E", kept[0]), kept[1]) if kept is not None else (make(), 0)
+        if upto < stable:
+            for index in range(upto, stable):
+                encoder.add(items[index])
+            self._encoders[key] = (encoder, stable)
+        if stable == len(items):
+            return encoder
+        tail = encoder.copy()
+        for index in range(stable, len(items)):
+            tail.add(items[index])
+        return tail
+
+    def same_prefix(self, other: Transcript, length: int) -> bool:
+        """Whether `other` begins with the first `length` items of this one."""
+        if other is self:
+            return True
+        if len(other) < length:
+            return False
+        return all(a is b or a == b for a, b in zip(self._items[:length], other._items[:length], strict=True))
+
+    # --- copies ----------------------------------------------------------------------------------------------------
+
+    def fork(self) -> Transcript:
+        """An independent transcript with the same items; rounds read against this one are stale there."""
+        twin = Transcript()
+        twin._items = self._items.copy()
+        twin._ids = self._ids.copy()
+        twin._failures = self._failures.copy()
+        twin._encoders = {key: (encoder.copy(), upto) for key, (encoder, upto) in self._encoders.items()}
+        twin._revision = self._revision
+        twin._tail_start, twin._tail_sent, twin._held = self._tail_start, self._tail_sent, self._held
+        return twin
+
+    def _state(self) -> Mapping[str, Any]:
+        """What a dump holds beside the items."""
+        return {
+            "failures": [[name, arguments, count] for (name, arguments), count in self._failures.items()],
+            "ephemerals_sent": self._tail_sent,
+            "held": self._held,
+        }
+
+    def _restore(self, failures: dict[FailureKey, int], sent: int, held: bool) -> None:
+        self._failures, self._tail_sent, self._held = failures, sent, held
+
+
+def failure_key(name: str, arguments: str) -> FailureKey:
+    """What makes two failed calls the same: the tool, and its arguments as a JSON value."""
+    return name, json_values.canonical_arguments(arguments)
+
+
+def _parts(role: Role, content: str | Sequence[str | Part]) -> tuple[Part, ...]:
+    if isinstance(content, str):
+        return (TextPart(json_values.clean_text(content)),)
+    parts = tuple([_part(part) for part in content])
+    return tuple([p for p in parts if not isinstance(p, TextPart) or p.text])
+
+
+def _part(part: str | Part) -> Part:
+    if isinstance(part, str):
+        return TextPart(json_values.clean_text(part))
+    if isinstance(part, TextPart):
+        return TextPart(json_values.clean_text(part.text))
+    return part
+
+
+def _check_parts(role: Role, parts: tuple[Part, ...]) -> None:
+    for part in parts:
+        if not isinstance(part, (TextPart, ImagePart, FilePart)):
+            raise TranscriptError(f"{type(part).__name__} is no content part; the transcript is unchanged")
+        if role != "user" and not isinstance(part, TextPart):
+            raise TranscriptError(f"a {role} message takes text only; the transcript is unchanged")
+    if not any(not isinstance(p, TextPart) or p.text.strip() for p in parts):
+        raise TranscriptError(
+            f"a {role} message needs content: providers refuse empty texts; the transcript is unchanged"
+        )

@@ -1,0 +1,225 @@
+"""The whole exception tree.
+
+Every message says what was wrong, with which call or tool, and what state things are in afterwards. Nothing that a model
+writes raises one of these on the way through `Offer.read`: what a model got wrong is a `ToolCallIssue`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from lutumpy.core.items import AssistantTurn
+
+__all__ = [
+    "AdapterError",
+    "CommitError",
+    "CommitProblem",
+    "DeclarationError",
+    "HookError",
+    "HookRegistrationError",
+    "InvalidArgumentsError",
+    "InvalidToolConstraints",
+    "LutumpyError",
+    "MalformedArgumentsError",
+    "ProblemKind",
+    "RoundClosedError",
+    "StaleRoundError",
+    "ToolError",
+    "ToolRoundArityError",
+    "TranscriptError",
+    "UnknownToolError",
+]
+
+
+class LutumpyError(Exception):
+    """The root of every error that this library raises."""
+
+
+class DeclarationError(LutumpyError, TypeError):
+    """A tool or a toolset was declared wrongly; raised when the decorator or the class statement runs."""
+
+
+class InvalidToolConstraints(LutumpyError, ValueError):
+    """What was asked of an offer can't hold; raised before anything is sent or spent."""
+
+
+class UnknownToolError(LutumpyError, LookupError):
+    """A toolset has no tool of this name.
+
+    Attributes:
+        name: The name that was asked for.
+        toolset: The name of the toolset.
+        near: Names of the toolset that look like it, nearest first.
+    """
+
+    def __init__(self, name: str, toolset: str, near: Sequence[str] = ()) -> None:
+        self.name = name
+        self.toolset = toolset
+        self.near = tuple(near)
+        hint = f" Did you mean {', '.join(self.near)}?" if self.near else ""
+        super().__init__(f"{toolset} has no tool named {name!r}.{hint}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.name, self.toolset, self.near)
+
+
+class _ArgumentsError(LutumpyError, ValueError):
+    """Base of the two errors that `Toolset.parse` raises for a call's arguments."""
+
+    def __init__(self, tool: str, call_id: str, detail: str) -> None:
+        self.tool = tool
+        self.call_id = call_id
+        self.detail = detail
+        super().__init__(f"call {call_id!r} of tool {tool!r}: {detail}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.tool, self.call_id, self.detail)
+
+
+class InvalidArgumentsError(_ArgumentsError):
+    """The arguments are a JSON object that doesn't fit the tool's input; `detail` lists the fields."""
+
+
+class MalformedArgumentsError(_ArgumentsError):
+    """The arguments are not JSON, or not a JSON object; `detail` says where."""
+
+
+class ToolRoundArityError(LutumpyError, ValueError):
+    """A round has another number of calls than the caller expects; the round stays open.
+
+    Attributes:
+        expected: What was asked for, in words.
+        found: Names of the calls in the round.
+        issues: How many calls of the answer were issues.
+    """
+
+    def __init__(self, expected: str, found: Sequence[str], issues: int) -> None:
+        self.expected = expected
+        self.found = tuple(found)
+        self.issues = issues
+        names = f" ({', '.join(self.found)})" if self.found else ""
+        aside = f" and {issues} issue{'s' if issues != 1 else ''}" if issues else ""
+        super().__init__(f"expected {expected}, the round has {len(self.found)}{names}{aside}; it is still open")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.expected, self.found, self.issues)
+
+
+ProblemKind = Literal[
+    "missing_result", "duplicate_result", "wrong_tool", "wrong_arguments", "wrong_output", "extra_result"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class CommitProblem:
+    """One reason why a commit was refused.
+
+    Attributes:
+        kind: Which rule was broken.
+        call_id: The id of the call, or of the result that answers no call.
+        tool: The name of the tool.
+        message: The same in words.
+    """
+
+    kind: ProblemKind
+    call_id: str
+    tool: str
+    message: str
+
+
+class CommitError(LutumpyError, ValueError):
+    """The results don't answer the round. Nothing was written, the round is open and can be committed again.
+
+    Attributes:
+        problems: Every problem found, in call order, results that answer no call last.
+    """
+
+    def __init__(self, problems: Sequence[CommitProblem]) -> None:
+        self.problems = tuple(problems)
+        lines = "".join(f"\n- {p.message}" for p in self.problems)
+        super().__init__(f"the round was not committed, it is still open, the transcript is unchanged:{lines}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.problems,)
+
+
+class RoundClosedError(LutumpyError, RuntimeError):
+    """The round, plan or finished turn was committed, discarded or handed over before."""
+
+
+class StaleRoundError(LutumpyError, RuntimeError):
+    """The transcript isn't what it was when the round began. Nothing was written; the round is still open.
+
+    Attributes:
+        result: The `TurnResult` of a finished turn that could not be written, else `None`.
+    """
+
+    def __init__(self, message: str, result: Any = None) -> None:
+        self.result = result
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.args[0], self.result)
+
+
+class HookError(LutumpyError, RuntimeError):
+    """A hook raised, or decided something that doesn't fit the tool. Nothing was decided; the round is still open."""
+
+
+class HookRegistrationError(LutumpyError, TypeError):
+    """A hook can't be registered; the registry is as it was."""
+
+
+class TranscriptError(LutumpyError, ValueError):
+    """An edit would make the transcript invalid, or there is nothing to send. The transcript is as it was."""
+
+
+class ToolError(LutumpyError):
+    """Raised by a user's tool; its message is shown to the model."""
+
+
+class AdapterError(LutumpyError):
+    """A request to a provider failed, or its answer can't be read. Nothing was committed; the session is as it was.
+
+    The original exception is the `__cause__`. Retries are the SDK's: when this is raised they are used up.
+
+    Attributes:
+        provider: The adapter: `openai_chat`, `openai_responses` or `anthropic_messages`.
+        status: The HTTP status, or `None` when there was no answer.
+        retryable: Whether the same request may succeed later.
+        retry_after: Seconds the provider asks to wait, or `None`.
+        request_id: The provider's id of the request, or `None`.
+        code: The provider's own error code or type, or `None`.
+        partial: What had arrived of the answer when the connection broke, or `None`.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        provider: str,
+        status: int | None = None,
+        retryable: bool = False,
+        retry_after: float | None = None,
+        request_id: str | None = None,
+        code: str | None = None,
+        partial: AssistantTurn | None = None,
+    ) -> None:
+        self.provider = provider
+        self.status = status
+        self.retryable = retryable
+        self.retry_after = retry_after
+        self.request_id = request_id
+        self.code = code
+        self.partial = partial
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _adapter_error, (self.args[0], {k: v for k, v in self.__dict__.items() if k != "partial"})
+
+
+def _adapter_error(message: str, fields: dict[str, Any]) -> AdapterError:
+    return AdapterError(message, **fields)

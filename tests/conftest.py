@@ -1,0 +1,63 @@
+"""What every test runs under: coroutine tests, hypothesis profiles, and no network but the loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import socket
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("dev", deadline=None)
+settings.register_profile(
+    "ci", deadline=None, derandomize=True, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a coroutine test in an event loop of its own; no plugin is needed for that."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    names = inspect.signature(pyfuncitem.obj).parameters
+    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
+    return True
+
+
+_LOOPBACK = ("localhost", "::1", "127.")
+
+
+def _check(address: Any) -> None:
+    host = address[0] if isinstance(address, tuple) else None
+    if isinstance(host, str) and not host.startswith(_LOOPBACK):
+        raise RuntimeError(f"a test tried to reach {host}: tests stay on this machine")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_network() -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        connect, connect_ex = socket.socket.connect, socket.socket.connect_ex
+
+        def guarded(self: socket.socket, address: Any) -> None:
+            _check(address)
+            connect(self, address)
+
+        def guarded_ex(self: socket.socket, address: Any) -> int:
+            _check(address)
+            return connect_ex(self, address)
+
+        patch.setattr(socket.socket, "connect", guarded)
+        patch.setattr(socket.socket, "connect_ex", guarded_ex)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test depends on, or spends, a developer's own keys."""
+    for name in list(os.environ):
+        if name.startswith(("OPENAI_", "ANTHROPIC_")):
+            monkeypatch.delenv(name)

@@ -1,0 +1,319 @@
+"""The law of Anthropic's Messages: what `POST /v1/messages` refuses, and in which words.
+
+Sources: Anthropic's API description, recorded exchanges, and errors that users report. The shapes of the body and of
+content blocks are here; the sequence of blocks is in `anthropic_sequence`, tools are in `anthropic_tools`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from . import anthropic_models
+from .anthropic_sequence import check_sequence
+from .anthropic_tools import check_tool_choice, check_tools
+from .problem import Certainty, Problem, is_array, is_number, items, mapping, text
+
+__all__ = ["check_messages", "check_request"]
+
+REQUIRED = ("max_tokens", "messages", "model")
+PARAMETERS = frozenset(
+    "cache_control container context_management diagnostics fallback_credit_token fallbacks inference_geo max_tokens "
+    "mcp_servers messages metadata model output_config output_format service_tier speed stop_sequences stream system "
+    "temperature thinking tool_choice tools top_k top_p".split()
+)
+ROLES = ("user", "assistant", "system")
+BLOCK_TYPES = (
+    "advisor_tool_result bash_code_execution_tool_result browser_state code_execution_tool_result compaction "
+    "container_upload document fallback image mcp_tool_listing mcp_tool_result mcp_tool_use mid_conv_system "
+    "redacted_thinking search_result server_tool_use "
+    "text text_editor_code_execution_tool_result thinking tool_addition tool_reference tool_removal "
+    "tool_result tool_search_tool_result tool_use web_fetch_tool_result web_search_tool_result"
+).split()
+RESULT_TYPES = ("browser_state", "document", "image", "search_result", "text", "tool_reference")
+CLOSED_BLOCKS: Mapping[str, frozenset[str]] = {
+    "text": frozenset({"type", "text", "cache_control", "citations"}),
+    "tool_use": frozenset({"type", "id", "name", "input", "cache_control", "caller", "toolset_name"}),
+    "tool_result": frozenset({"type", "tool_use_id", "content", "is_error", "cache_control", "toolset_name"}),
+    "thinking": frozenset({"type", "thinking", "signature"}),
+    "redacted_thinking": frozenset({"type", "data"}),
+}
+ID_PATTERN = "^[a-zA-Z0-9_-]+$"
+SERVER_ID_PATTERN = "^srvtoolu_[a-zA-Z0-9_]+$"
+_ID = re.compile(r"[a-zA-Z0-9_-]+\Z")
+_SERVER_ID = re.compile(r"srvtoolu_[a-zA-Z0-9_]+\Z")
+MAX_HISTORY_NAME = 200
+MAX_CACHE_CONTROLS = 4
+MIN_BUDGET = 1024
+THINKING_TYPES = ("adaptive", "disabled", "enabled")
+
+
+def check_request(body: Mapping[str, Any], *, issued: Mapping[str, str] | None = None) -> list[Problem]:
+    """Every problem of a request body, in the order in which the API would meet them. No JSON makes it raise.
+
+    Args:
+        body: The request.
+        issued: Signature to thinking text, of the blocks that the server knows to have written.
+    """
+    if not isinstance(body, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  # the wire may bring anything
+        return [shape("anthropic.body", "", "Input should be an object")]
+    model = text(body.get("model"))
+    thinking = mapping(body.get("thinking"))
+    thinking_type = text(thinking.get("type")) if thinking is not None else None
+    found = _top_level(body)
+    if body.get("messages") is not None:
+        found += _messages(body["messages"], model)
+    found += _system(body.get("system"))
+    found += check_tools(body.get("tools"))
+    found += check_tool_choice(body, model, thinking_type)
+    found += _cache_controls(body)
+    found += check_sequence(
+        body.get("messages"), model=model, thinking=thinking_type, tools=body.get("tools"), issued=issued
+    )
+    return found
+
+
+def check_messages(
+    messages: Sequence[Any], system: Any = None, *, model: str | None = None, thinking: str | None = None
+) -> list[Problem]:
+    """The problems of a transcript alone: shapes first, then the sequence of blocks.
+
+    Args:
+        messages: The request's `messages`.
+        system: The request's `system`.
+        model: Its `model`, for what only some models refuse.
+        thinking: The `type` of its `thinking`: enabled, adaptive, disabled.
+    """
+    found = _messages(messages, model) + _system(system)
+    found += _cache_controls({"messages": messages, "system": system})
+    return found + check_sequence(messages, model=model, thinking=thinking)
+
+
+def shape(rule: str, where: str, message: str, certainty: Certainty = "refused", **more: Any) -> Problem:
+    """A problem whose message starts with its position, as the API's validation words it."""
+    return Problem(rule, where, f"{where}: {message}" if where else message, certainty, **more)
+
+
+def _top_level(body: Mapping[str, Any]) -> list[Problem]:
+    found = [shape("anthropic.required", key, "Field required") for key in REQUIRED if body.get(key) is None]
+    model, limit = body.get("model"), body.get("max_tokens")
+    if model is not None and not isinstance(model, str):
+        found.append(shape("anthropic.required", "model", "Input should be a valid string"))
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int)):
+        found.append(shape("anthropic.required", "max_tokens", "Input should be a valid integer"))
+    elif limit is not None and limit < 0:
+        found.append(shape("anthropic.required", "max_tokens", "Input should be greater than or equal to 0"))
+    found += _thinking(body.get("thinking"), limit)
+    effort = mapping(body.get("output_config"))
+    refusal = anthropic_models.effort_refusal(text(model), effort.get("effort")) if effort is not None else None
+    if refusal is not None:
+        found.append(Problem("anthropic.effort_for_model", "output_config.effort", refusal, "refused"))
+    found += [
+        shape("anthropic.unknown_parameter", str(key), "Extra inputs are not permitted")
+        for key in body
+        if key not in PARAMETERS
+    ]
+    return found
+
+
+def _thinking(thinking: Any, limit: Any) -> list[Problem]:
+    if thinking is None:
+        return []
+    rule = "anthropic.thinking"
+    if not isinstance(thinking, Mapping):
+        return [shape(rule, "thinking", "Input should be an object")]
+    kind = thinking.get("type")
+    if kind not in THINKING_TYPES:
+        return [shape(rule, "thinking", _tag(kind, THINKING_TYPES))]
+    if kind != "enabled":
+        return []
+    budget = thinking.get("budget_tokens")
+    where = "thinking.enabled.budget_tokens"
+    if budget is None:
+        return [shape(rule, where, "Field required")]
+    if not is_number(budget):
+        return [shape(rule, where, "Input should be a valid integer")]
+    if budget < MIN_BUDGET:
+        return [shape(rule, where, f"Input should be greater than or equal to {MIN_BUDGET}")]
+    if is_number(limit) and limit <= budget:
+        # Interleaved thinking lifts this.
+        return [Problem(rule, "max_tokens", "`max_tokens` must be greater than `thinking.budget_tokens`.", "some")]
+    return []
+
+
+def _tag(value: Any, expected: Sequence[str]) -> str:
+    tags = ", ".join(f"'{tag}'" for tag in expected)
+    if value is None:
+        return "Unable to extract tag using discriminator 'type'"
+    return f"Input tag '{value}' found using 'type' does not match any of the expected tags: {tags}"
+
+
+# ------------------------------------------------------------------ shapes
+
+
+def _messages(messages: Any, model: str | None) -> list[Problem]:
+    rule = "anthropic.messages"
+    if not is_array(messages):
+        return [shape(rule, "messages", "Input should be a valid array")]
+    if not messages:
+        return [shape(rule, "messages", "at least one message is required")]
+    found: list[Problem] = []
+    for index, message in enumerate(messages):
+        where = f"messages.{index}"
+        if not isinstance(message, Mapping):
+            found.append(shape(rule, where, "Input should be an object"))
+            continue
+        role = message.get("role")
+        if role is None:
+            found.append(shape("anthropic.role", f"{where}.role", "Field required"))
+        elif role not in ROLES:
+            found.append(shape("anthropic.role", f"{where}.role", "Input should be 'user', 'assistant' or 'system'"))
+        elif role == "system" and anthropic_models.refuses_system_messages(model):
+            text = (
+                'messages: Unexpected role "system". The Messages API accepts a top-level `system` parameter, '
+                'not "system" as an input message role.'
+            )
+            found.append(Problem("anthropic.system_for_model", where, text, "refused"))
+        found += _extra(rule, where, message, frozenset({"role", "content"}))
+        found += _content(f"{where}.content", message)
+    return found
+
+
+def _extra(rule: str, where: str, value: Mapping[str, Any], known: frozenset[str]) -> list[Problem]:
+    return [shape(rule, f"{where}.{key}", "Extra inputs are not permitted") for key in value if key not in known]
+
+
+def _content(where: str, message: Mapping[str, Any]) -> list[Problem]:
+    content = message.get("content")
+    if isinstance(content, str):
+        return []
+    if content is None and "content" not in message:
+        return [shape("anthropic.content", where, "Field required")]
+    if not is_array(content):
+        return [shape("anthropic.content", where, "Input should be a valid array")]
+    found: list[Problem] = []
+    for index, block in enumerate(items(content)):
+        found += _block(f"{where}.{index}", block, BLOCK_TYPES, "messages")
+    return found
+
+
+def _block(where: str, block: Any, types: Sequence[str], root: str) -> list[Problem]:
+    rule = "anthropic.block"
+    if not isinstance(block, Mapping):
+        return [shape(rule, where, "Input should be an object")]
+    kind = block.get("type")
+    if kind is None:
+        return [shape(rule, f"{where}.type", "Field required")]
+    if kind not in types:
+        return [shape(rule, where, _tag(kind, types))]
+    inner = f"{where}.{kind}"
+    found: list[Problem] = []
+    if kind == "text":
+        found += _text(inner, block, root)
+    elif kind == "tool_use":
+        found += _tool_use(inner, block)
+    elif kind == "tool_result":
+        found += _tool_result(where, inner, block)
+    elif kind in ("server_tool_use", "mcp_tool_use"):
+        found += _id("anthropic.server_id", f"{inner}.id", block.get("id"), server=kind == "server_tool_use")
+    elif kind == "thinking":
+        found += _strings("anthropic.thinking_block", inner, block, ("signature", "thinking"))
+    elif kind == "redacted_thinking":
+        found += _strings("anthropic.thinking_block", inner, block, ("data",))
+    known = CLOSED_BLOCKS.get(kind)
+    return found + (_extra("anthropic.block_keys", inner, block, known) if known is not None else [])
+
+
+def _strings(rule: str, where: str, block: Mapping[str, Any], keys: tuple[str, ...]) -> list[Problem]:
+    found: list[Problem] = []
+    for key in keys:
+        if block.get(key) is None:
+            found.append(shape(rule, f"{where}.{key}", "Field required"))
+        elif not isinstance(block[key], str):
+            found.append(shape(rule, f"{where}.{key}", "Input should be a valid string"))
+    return found
+
+
+def _text(where: str, block: Mapping[str, Any], root: str) -> list[Problem]:
+    found = _strings("anthropic.text", where, block, ("text",))
+    if block.get("text") == "":
+        found.append(
+            Problem("anthropic.empty_text", where, f"{root}: text content blocks must be non-empty", "refused")
+        )
+    return found
+
+
+def _tool_use(where: str, block: Mapping[str, Any]) -> list[Problem]:
+    found = _id("anthropic.tool_use_id", f"{where}.id", block.get("id"))
+    name = block.get("name")
+    if name is None:
+        found.append(shape("anthropic.tool_use_name", f"{where}.name", "Field required"))
+    elif not isinstance(name, str):
+        found.append(shape("anthropic.tool_use_name", f"{where}.name", "Input should be a valid string"))
+    elif not name:
+        found.append(shape("anthropic.tool_use_name", f"{where}.name", "String should have at least 1 character"))
+    elif len(name) > MAX_HISTORY_NAME:
+        message = f"String should have at most {MAX_HISTORY_NAME} characters"
+        found.append(shape("anthropic.tool_use_name", f"{where}.name", message))
+    if "input" not in block:
+        found.append(shape("anthropic.tool_use_input", f"{where}.input", "Field required"))
+    elif not isinstance(block["input"], Mapping):
+        found.append(shape("anthropic.tool_use_input", f"{where}.input", "Input should be an object"))
+    return found
+
+
+def _id(rule: str, where: str, value: Any, *, server: bool = False) -> list[Problem]:
+    if value is None:
+        return [shape(rule, where, "Field required")]
+    if not isinstance(value, str):
+        return [shape(rule, where, "Input should be a valid string")]
+    if (_SERVER_ID if server else _ID).match(value):
+        return []
+    pattern = SERVER_ID_PATTERN if server else ID_PATTERN
+    return [shape(rule, where, f"String should match pattern '{pattern}'", call_ids=(value,))]
+
+
+def _tool_result(where: str, inner: str, block: Mapping[str, Any]) -> list[Problem]:
+    found = _id("anthropic.tool_use_id", f"{inner}.tool_use_id", block.get("tool_use_id"))
+    is_error = block.get("is_error")
+    if "is_error" in block and not isinstance(is_error, bool):
+        found.append(shape("anthropic.is_error", f"{inner}.is_error", "Input should be a valid boolean"))
+    content = block.get("content")
+    if isinstance(content, str) or "content" not in block:
+        return found
+    if not is_array(content):
+        certainty: Certainty = "some" if content is None else "refused"
+        found.append(shape("anthropic.result_content", f"{inner}.content", "Input should be a valid array", certainty))
+    for index, part in enumerate(items(content)):
+        found += _block(f"{inner}.content.{index}", part, RESULT_TYPES, "messages")
+    parts = [part for part in items(content) if isinstance(part, Mapping)]
+    if is_error is True and any(part.get("type") != "text" for part in parts):
+        message = "all content must be type `text` if `is_error` is true"
+        found.append(shape("anthropic.error_content", where, message))
+    return found
+
+
+def _system(system: Any) -> list[Problem]:
+    if system is None or isinstance(system, str):
+        return []
+    if not is_array(system):
+        return [shape("anthropic.system", "system", "Input should be a valid array")]
+    found: list[Problem] = []
+    for index, block in enumerate(system):
+        found += _block(f"system.{index}", block, ("text",), "system")
+    return found
+
+
+def _cache_controls(body: Mapping[str, Any]) -> list[Problem]:
+    """At most four over tools, system and messages; `null` does not count [recorded]."""
+    blocks = [*items(body.get("tools")), *items(body.get("system"))]
+    for message in items(body.get("messages")):
+        for block in items(message.get("content")) if isinstance(message, Mapping) else ():
+            blocks.append(block)
+            blocks += items(block.get("content")) if isinstance(block, Mapping) else ()
+    count = sum(1 for block in blocks if isinstance(block, Mapping) and block.get("cache_control") is not None)
+    if count <= MAX_CACHE_CONTROLS:
+        return []
+    message = f"A maximum of {MAX_CACHE_CONTROLS} blocks with cache_control may be provided. Found {count}."
+    return [Problem("anthropic.cache_control", "", message, "refused")]

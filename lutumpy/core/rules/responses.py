@@ -1,0 +1,322 @@
+"""The law of OpenAI's Responses: what `POST /v1/responses` refuses, and in which words.
+
+Sources: OpenAI's API description, recorded exchanges, and errors that users report. The shapes of items are here,
+the rules about their sequence in `responses_sequence`, those about tools in `responses_tools`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .openai_shapes import (
+    check_model,
+    check_name,
+    check_ranges,
+    empty_string,
+    for_compatible_host,
+    long_string,
+    missing,
+    unknown,
+    wrong_type,
+    wrong_value,
+)
+from .problem import Certainty, Problem, is_array
+from .responses_sequence import check_sequence
+from .responses_tools import check_tool_choice, check_tools
+
+__all__ = ["check_messages", "check_request"]
+
+PARAMETERS = frozenset(
+    "background context_management conversation include input instructions max_output_tokens max_tool_calls metadata "
+    "model moderation parallel_tool_calls previous_response_id prompt prompt_cache_key prompt_cache_options "
+    "prompt_cache_retention reasoning safety_identifier service_tier store stream stream_options temperature text "
+    "tool_choice tools top_logprobs top_p truncation user".split()
+)
+ROLES = ("assistant", "system", "developer", "user")
+ITEM_TYPES = (
+    "additional_tools apply_patch_call apply_patch_call_output code_interpreter_call compaction compaction_trigger "
+    "computer_call computer_call_output custom_tool_call custom_tool_call_output file_search_call function_call "
+    "function_call_output image_generation_call item_reference local_shell_call local_shell_call_output "
+    "mcp_approval_request mcp_approval_response mcp_call mcp_list_tools message program program_output reasoning "
+    "shell_call shell_call_output tool_search_call tool_search_output web_search_call"
+).split()
+ID_PREFIXES: Mapping[str, str] = {
+    "function_call": "fc",
+    "custom_tool_call": "ctc",
+    "message": "msg",
+    "reasoning": "rs",
+    "tool_search_call": "tsc",
+    "web_search_call": "ws",
+    "file_search_call": "fs",
+    "code_interpreter_call": "ci",
+    "image_generation_call": "ig",
+    "mcp_call": "mcp",
+    "mcp_list_tools": "mcpl",
+}
+KNOWN_PREFIXES = ("function_call", "message", "reasoning")
+"""Items whose id prefix users report as checked; the others' is only what recordings show."""
+
+INPUT_PARTS = ("input_text", "input_image", "input_file")
+OTHER_PARTS = (
+    "input_audio",
+    "output_text",
+    "refusal",
+    "computer_screenshot",
+    "summary_text",
+    "tether_browsing_display",
+)
+ASSISTANT_PARTS = ("output_text", "refusal")
+MAX_CALL_ID = 64
+MAX_ITEM_ID = 64
+MAX_HISTORY_NAME = 128
+MAX_OUTPUT = 10_485_760
+
+AUDIO_ENDINGS = (".mp3", ".wav", ".m4a", ".ogg", ".flac", ".aac", ".mp4", ".mov", ".webm")
+_MEDIA = re.compile(r"data:((?:audio|video)/[^;,]{0,100})[;,]")
+
+
+def check_request(
+    body: Mapping[str, Any], *, required_reasoning: Mapping[str, str] | None = None, compatible: bool = False
+) -> list[Problem]:
+    """Every problem of a request body, in the order in which the API would meet them. No JSON makes it raise.
+
+    Args:
+        body: The request.
+        required_reasoning: Item id to the id of the reasoning item that the server knows to belong before it.
+        compatible: The host is another than OpenAI: what only OpenAI is known to refuse has certainty "some".
+    """
+    if not isinstance(body, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  # the wire may bring anything
+        return [wrong_type("responses.body", "body", "an object", body)]
+    held = body.get("previous_response_id") is not None or body.get("conversation") is not None
+    entries = body.get("input")
+    found = _top_level(body)
+    if entries is not None:
+        found += _shapes(entries)
+    found += check_tools(body)
+    found += check_tool_choice(body, held)
+    found += check_sequence(entries, held, required_reasoning)
+    return for_compatible_host("responses", found) if compatible else found
+
+
+def check_messages(
+    input: str | Sequence[Any],
+    *,
+    server_held_prefix: bool = False,
+    required_reasoning: Mapping[str, str] | None = None,
+    compatible: bool = False,
+) -> list[Problem]:
+    """The problems of an input alone: shapes first, then the sequence of items.
+
+    Args:
+        input: The request's `input`.
+        server_held_prefix: The conversation's start is at the server (`previous_response_id`, `conversation`), so an
+            output may answer a call that is not in the input.
+        required_reasoning: Item id to the id of the reasoning item that the server knows to belong before it.
+        compatible: The host is another than OpenAI: what only OpenAI is known to refuse has certainty "some".
+    """
+    found = _shapes(input) + check_sequence(input, server_held_prefix, required_reasoning)
+    return for_compatible_host("responses", found) if compatible else found
+
+
+def _top_level(body: Mapping[str, Any]) -> list[Problem]:
+    found: list[Problem] = []
+    if body.get("prompt") is None or body.get("model") is not None:  # a stored prompt names its model
+        found += check_model("responses", body.get("model"))
+    if all(body.get(key) is None for key in ("input", "previous_response_id", "prompt", "conversation")):
+        message = "One of \"input\" or \"previous_response_id\" or 'prompt' or 'conversation_id' must be provided."
+        code = "missing_required_parameter"
+        found.append(Problem("responses.required", "input", message, "refused", param="input", code=code))
+    if body.get("previous_response_id") is not None and body.get("conversation") is not None:
+        message = (
+            "Mutually exclusive parameters: 'conversation' and 'previous_response_id'. "
+            "Ensure you are only providing one of: 'previous_response_id' or 'conversation'."
+        )
+        code = "mutually_exclusive_parameters"
+        found.append(Problem("responses.held_prefix", "conversation", message, "refused", code=code))
+    found += [unknown("responses.unknown_parameter", str(key)) for key in body if key not in PARAMETERS]
+    return found + check_ranges("responses", body)
+
+
+# ------------------------------------------------------------------ shapes
+
+
+def _shapes(entries: Any) -> list[Problem]:
+    if isinstance(entries, str):
+        return []
+    if not is_array(entries):
+        return [wrong_type("responses.input", "input", "one of a string or array of objects", entries)]
+    found: list[Problem] = []
+    for index, item in enumerate(entries):
+        where = f"input[{index}]"
+        found += (
+            _item(where, item)
+            if isinstance(item, Mapping)
+            else [wrong_type("responses.input", where, "an object", item)]
+        )
+    return found
+
+
+def item_type(item: Mapping[str, Any]) -> Any:
+    """The type of an input item; messages and item references may come without one."""
+    kind = item.get("type")
+    if kind is not None:
+        return kind
+    if "role" in item:
+        return "message"
+    return "item_reference" if "id" in item else None
+
+
+def _item(where: str, item: Mapping[str, Any]) -> list[Problem]:
+    kind = item_type(item)
+    if kind is None:
+        return [missing("responses.input", f"{where}.type")]
+    if kind not in ITEM_TYPES:
+        return [wrong_value("responses.item_type", f"{where}.type", kind, ITEM_TYPES)]
+    found = _item_id(where, kind, item)
+    if kind == "message":
+        return found + _message(where, item)
+    if kind == "reasoning":
+        return found + _reasoning(where, item)
+    if kind == "item_reference":
+        return found if isinstance(item.get("id"), str) else [missing("responses.input", f"{where}.id")]
+    if kind in ("function_call", "custom_tool_call"):
+        return found + _call(where, kind, item)
+    if kind in ("function_call_output", "custom_tool_call_output"):
+        return found + _output(where, kind, item)
+    return found
+
+
+def _item_id(where: str, kind: str, item: Mapping[str, Any]) -> list[Problem]:
+    """The prefix of an item's id names its type."""
+    where = f"{where}.id"
+    value = item.get("id")
+    if value is None:
+        return []
+    if not isinstance(value, str):
+        return [wrong_type("responses.item_id", where, "a string", value)]
+    prefix = ID_PREFIXES.get(kind)
+    if kind == "message" and item.get("role") != "assistant":
+        prefix = None
+    if prefix is not None and not value.startswith(prefix):
+        message = f"Invalid '{where}': '{value}'. Expected an ID that begins with '{prefix}'."
+        certainty: Certainty = "refused" if kind in KNOWN_PREFIXES else "some"
+        return [Problem("responses.item_id", where, message, certainty, param=where, code="invalid_value")]
+    if len(value) > MAX_ITEM_ID:
+        return [long_string("responses.item_id", where, MAX_ITEM_ID, len(value))]
+    return []
+
+
+def _message(where: str, item: Mapping[str, Any]) -> list[Problem]:
+    role = item.get("role")
+    if role is None:
+        return [missing("responses.role", f"{where}.role")]
+    if role not in ROLES:
+        return [wrong_value("responses.role", f"{where}.role", role, ROLES)]
+    content = item.get("content")
+    if isinstance(content, str):
+        return []
+    if content is None:
+        return [missing("responses.content", f"{where}.content")]
+    if not is_array(content):
+        return [wrong_type("responses.content", f"{where}.content", "one of a string or array of objects", content)]
+    found: list[Problem] = []
+    for index, part in enumerate(content):
+        found += _part(f"{where}.content[{index}]", part, assistant=role == "assistant")
+    return found
+
+
+def _part(where: str, part: Any, *, assistant: bool) -> list[Problem]:
+    if not isinstance(part, Mapping):
+        return [wrong_type("responses.parts", where, "an object", part)]
+    kind = part.get("type")
+    if kind is None:
+        return [missing("responses.parts", f"{where}.type")]
+    allowed = ASSISTANT_PARTS if assistant else INPUT_PARTS
+    if kind not in allowed:
+        # What stands on the long list of parts is refused in fewer places than the description says.
+        certainty: Certainty = "some" if not assistant and kind in OTHER_PARTS else "refused"
+        return [wrong_value("responses.parts", f"{where}.type", kind, allowed, certainty)]
+    key = {"input_text": "text", "output_text": "text", "refusal": "refusal"}.get(kind)
+    if key is not None and part.get(key) is None:
+        return [missing("responses.parts", f"{where}.{key}")]
+    if key is not None and not isinstance(part.get(key), str):
+        return [wrong_type("responses.parts", f"{where}.{key}", "a string", part.get(key))]
+    return _file(where, part) if kind == "input_file" else []
+
+
+def _file(where: str, part: Mapping[str, Any]) -> list[Problem]:
+    """Sound and film are no files [recorded: 4 refusals]."""
+    data, url = part.get("file_data"), part.get("file_url")
+    media = _MEDIA.match(data) if isinstance(data, str) else None
+    if media is not None:
+        where = f"{where}.file_data"
+        message = (
+            f"Invalid file data: '{where}'. Expected a base64-encoded data URL with a valid file MIME type "
+            "(e.g. 'data:text/plain;base64,SGVsbG8sIFdvcmxkIQ=='), but got unsupported MIME type "
+            f"'{media[1]}'. Please see https://platform.openai.com/docs/assistants/tools/file-search#supported-files "
+            "for supported file types."
+        )
+        return [Problem("responses.file_data", where, message, "refused", param=where, code="invalid_value")]
+    if isinstance(url, str) and url.split("?")[0].lower().endswith(AUDIO_ENDINGS):
+        message = "The file type you uploaded is not supported. Please try again with a pdf"
+        where = f"{where}.file_url"
+        return [Problem("responses.file_url", where, message, "refused", param="input", code="unsupported_file")]
+    return []
+
+
+def _reasoning(where: str, item: Mapping[str, Any]) -> list[Problem]:
+    """`summary` is required even when empty."""
+    if item.get("summary") is None:
+        return [missing("responses.reasoning_summary", f"{where}.summary")]
+    if not is_array(item.get("summary")):
+        return [
+            wrong_type("responses.reasoning_summary", f"{where}.summary", "an array of objects", item.get("summary"))
+        ]
+    return []
+
+
+def _call(where: str, kind: str, item: Mapping[str, Any]) -> list[Problem]:
+    found = _call_id(f"{where}.call_id", item.get("call_id"))
+    found += check_name("responses.call_name", f"{where}.name", item.get("name"), MAX_HISTORY_NAME)
+    key = "arguments" if kind == "function_call" else "input"
+    value = item.get(key)
+    if value is None:
+        found.append(missing("responses.arguments", f"{where}.{key}"))
+    elif not isinstance(value, str):
+        found.append(wrong_type("responses.arguments", f"{where}.{key}", "a string", value))
+    if item.get("status") == "incomplete":
+        message = "The call was cut off before its arguments ended; it should have been dropped, not answered."
+        ids = (item["call_id"],) if isinstance(item.get("call_id"), str) else ()
+        found.append(Problem("responses.truncated_call", where, message, "discouraged", call_ids=ids))
+    return found
+
+
+def _call_id(where: str, value: Any) -> list[Problem]:
+    if value is None:
+        return [missing("responses.call_id", where)]
+    if not isinstance(value, str):
+        return [wrong_type("responses.call_id", where, "a string", value)]
+    if not value:
+        return [empty_string("responses.call_id", where)]
+    return [long_string("responses.call_id", where, MAX_CALL_ID, len(value))] if len(value) > MAX_CALL_ID else []
+
+
+def _output(where: str, kind: str, item: Mapping[str, Any]) -> list[Problem]:
+    found: list[Problem] = []
+    hosted = kind == "function_call_output" and item.get("call_id") is None and item.get("name") is not None
+    if not hosted:  # an output that the host injects names a tool instead of a call
+        found += _call_id(f"{where}.call_id", item.get("call_id"))
+    where = f"{where}.output"
+    output = item.get("output")
+    if output is None:
+        return [*found, missing("responses.output", where)]
+    if isinstance(output, str):
+        too_long = len(output) > MAX_OUTPUT
+        return [*found, long_string("responses.output", where, MAX_OUTPUT, len(output))] if too_long else found
+    if not is_array(output):
+        return [*found, wrong_type("responses.output", where, "one of a string or array of objects", output)]
+    for index, part in enumerate(output):
+        found += _part(f"{where}[{index}]", part, assistant=False)
+    return found

@@ -1,0 +1,1 @@
+"""What can be called: signatures become models, models become definitions, definitions stand in toolsets."""

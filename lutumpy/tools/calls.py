@@ -1,0 +1,144 @@
+"""One call of a model, decoded: a `ToolCall` that can be executed, or a `ToolCallIssue` that the model is told about."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Literal
+
+from typing_extensions import TypeVar
+
+from lutumpy.core.items import REJECTION_PREFIX, ToolMetadata
+from lutumpy.tools.results import HandledTool, ToolResult, completed, failed, rejected
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from lutumpy.tools.arguments import Repair
+    from lutumpy.tools.compiled import CompiledTool
+    from lutumpy.tools.selectors import Selector
+
+I = TypeVar("I", default=Any)
+O = TypeVar("O", default=Any)
+
+IssueReason = Literal["unknown_tool", "not_available", "truncated", "malformed_arguments", "invalid_arguments"]
+
+
+class BaseToolCall:
+    """A decoded call whose tool is not known to the type checker yet: narrow it with `AppTools.some_tool.matches(call)`.
+
+    Attributes:
+        metadata: Call id, tool name and the arguments as the model wrote them; never changed.
+        input: The validated input.
+        selector: Which tool of the toolset it calls.
+        repairs: What was decoded a second time to make the arguments fit (rule C5); usually empty.
+    """
+
+    __slots__ = ("_arguments", "input", "metadata", "repairs", "selector")
+
+    metadata: ToolMetadata
+    input: Any
+    selector: Selector[Any, Any, Any]
+    repairs: tuple[Repair, ...]
+
+    def __init__(
+        self,
+        metadata: ToolMetadata,
+        input: Any,
+        selector: Selector[Any, Any, Any],
+        repairs: tuple[Repair, ...] = (),
+    ) -> None:
+        self.metadata = metadata
+        self.input = input
+        self.selector = selector
+        self.repairs = repairs
+
+    def __repr__(self) -> str:
+        return f"<ToolCall {self.metadata.name} {self.metadata.id} {self.input!r}>"
+
+    @property
+    def tool(self) -> CompiledTool:
+        """What the tool was compiled to."""
+        return self.selector.tool
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The input as keyword arguments: a new dictionary of validated values."""
+        return self.selector.tool.arguments(self.input)
+
+    def complete(self, output: Any) -> ToolResult:
+        """The result of running the tool. Never raises: an output that doesn't fit is reported by `commit`."""
+        return completed(self.metadata, self.selector.tool, output)
+
+    def fail(self, error: str | BaseException) -> ToolResult:
+        """The result of a tool that failed: the text, or an exception's class and message, is shown to the model."""
+        return failed(self.metadata, error)
+
+    def reject(self, reason: str) -> ToolResult:
+        """The result of a call that was not run, and why."""
+        return rejected(self.metadata, reason)
+
+    def handled(self, output: Any) -> HandledTool[Any, Any]:
+        """The call as answered without running the tool, for `commit`."""
+        return HandledTool(self.metadata, self.input, output)
+
+    def with_input(self, new: Any) -> Self:
+        """The same call with another input; what the model asked (`metadata`) stays."""
+        return type(self)(self.metadata, new, self.selector, self.repairs)
+
+    async def call(self, **skipped: Any) -> Any:
+        """Run the function of a `tool_fn` tool with the input and the parameters that the model never sees.
+
+        Raises:
+            TypeError: the tool was declared by `tool_input`, or a `Skip` parameter without a default is missing.
+        """
+        result = self.selector.tool.invoke(self.input, skipped)
+        return await result if inspect.isawaitable(result) else result
+
+
+class ToolCall(BaseToolCall, Generic[I, O]):
+    """A call of a tool with input `I` and output `O`."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        input: I
+        selector: Selector[Any, I, O]
+
+        def complete(self, output: O) -> ToolResult: ...
+        def handled(self, output: O) -> HandledTool[I, O]: ...
+        def with_input(self, new: I) -> Self: ...
+        async def call(self, **skipped: Any) -> O: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallIssue:
+    """A call that can't be executed. The library answers it at commit, unless you give a result of your own.
+
+    Attributes:
+        metadata: Call id, tool name and arguments as the model wrote them.
+        reason: What is wrong (rule C2).
+        detail: What the model is told: fields and messages.
+        repeat: How often the same tool already failed with the same arguments in this transcript.
+    """
+
+    metadata: ToolMetadata
+    reason: IssueReason
+    detail: str
+    repeat: int = 0
+
+    def fail(self, error: str | BaseException) -> ToolResult:
+        """An answer of your own, marked as an error."""
+        return failed(self.metadata, error)
+
+    def reject(self, reason: str) -> ToolResult:
+        """An answer of your own, marked as a rejection."""
+        return rejected(self.metadata, reason)
+
+    def answer(self) -> ToolResult:
+        """The standard answer: the detail, and a warning when the very same call failed before."""
+        text = self.detail
+        if self.repeat:
+            times = "once" if self.repeat == 1 else f"{self.repeat} times"
+            text += f"\nThis very call already failed {times}: change the arguments, or do something else."
+        return ToolResult(self.metadata, REJECTION_PREFIX + text, "rejected", self.reason)

@@ -1,0 +1,210 @@
+"""One declared tool, ready for decoding calls and encoding results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
+from types import NoneType
+from typing import Any, TypeGuard, cast
+
+from pydantic import BaseModel, ConfigDict, RootModel, TypeAdapter, ValidationError, create_model
+
+from lutumpy.core import json_values
+from lutumpy.tools.definition import ToolDef
+
+__all__ = ["CompiledTool"]
+
+
+class CompiledTool:
+    """What a decorator worked out about one tool; made once, never changed.
+
+    Attributes:
+        definition: What adapters see.
+        input_type: The model of the arguments: the user's class, or the one made from the signature.
+        output_type: What results are checked against; `NoneType` for a tool that returns nothing.
+        adapter: Validates and serializes results.
+        function: The user's function; `None` when the tool was declared by its input class.
+        is_async: Whether what `function` returns has to be awaited.
+        skipped: Parameters of `function` that the model doesn't see.
+        keyword_names: The keyword for each field of `input_type`.
+        positional_only: Parameters of `function` that can't be passed by name, in order.
+        wrapped: Whether the schema holds the input under the property `input` (rule D6).
+        wrapper: The model of that wrapped form, else `None`.
+        decode: Reads argument text (JSON) into the input, without repair. Raises `ValidationError`, and whatever
+            the user's validators raise. Takes the wrapped form only where the tool is wrapped.
+    """
+
+    __slots__ = (
+        "_rooted",
+        "adapter",
+        "decode",
+        "definition",
+        "function",
+        "input_type",
+        "is_async",
+        "keyword_names",
+        "output_type",
+        "positional_only",
+        "skipped",
+        "wrapped",
+        "wrapper",
+    )
+
+    decode: Callable[[str], BaseModel]
+
+    def __init__(
+        self,
+        *,
+        definition: ToolDef,
+        input_type: type[BaseModel],
+        output_type: Any,
+        adapter: TypeAdapter[Any],
+        wrapped: bool,
+        function: Callable[..., Any] | None = None,
+        is_async: bool = False,
+        skipped: frozenset[str] = frozenset(),
+        keyword_names: Mapping[str, str] | None = None,
+        positional_only: tuple[str, ...] = (),
+    ) -> None:
+        self.definition = definition
+        self.input_type = input_type
+        self.output_type = output_type
+        self.function = function
+        self.is_async = is_async
+        self.skipped = skipped
+        if keyword_names is None:
+            keyword_names = {name: name for name in input_type.model_fields}
+        self.keyword_names = dict(keyword_names)
+        self.positional_only = positional_only
+        self.wrapped = wrapped
+        self._rooted = issubclass(input_type, RootModel)
+        self.wrapper: type[BaseModel] | None = None
+        self.adapter = adapter
+        if wrapped:
+            wrapper = create_model(
+                f"{input_type.__name__}Arguments", __config__=ConfigDict(extra="forbid"), input=(input_type, ...)
+            )
+            self.wrapper = wrapper
+            self.decode = lambda text: wrapper.model_validate_json(text).input  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+        else:
+            self.decode = input_type.__pydantic_validator__.validate_json
+
+    def __repr__(self) -> str:
+        return f"<CompiledTool {self.definition.name}>"
+
+    def arguments(self, input: BaseModel) -> dict[str, Any]:
+        """`input` as keyword arguments: the values themselves, not a dump of them.
+
+        A `RootModel` gives the fields of the model it holds, or `{"root": value}` when it holds something else.
+        """
+        if self._rooted:
+            root = cast("RootModel[Any]", input).root
+            return dict(root.__dict__) if isinstance(root, BaseModel) else {"root": root}
+        values = input.__dict__
+        keywords = {keyword: values[field] for field, keyword in self.keyword_names.items() if field in values}
+        if extra := input.__pydantic_extra__:  # a model that takes fields of any name
+            keywords.update(extra)
+        return keywords
+
+    def invoke(self, input: BaseModel, skipped: Mapping[str, Any]) -> Any:
+        """Run the tool's function on `input`; what it returns may have to be awaited (`is_async`).
+
+        Raises:
+            TypeError: The tool has no function, or `skipped` isn't made of its `Skip` parameters.
+        """
+        if self.function is None:
+            raise TypeError(f"tool {self.definition.name!r} was declared by its input class; it has no function to run")
+        if strangers := skipped.keys() - self.skipped:
+            names = ", ".join(sorted(strangers))
+            raise TypeError(f"tool {self.definition.name!r} has no Skip parameter {names}")
+        keywords = {**self.arguments(input), **skipped}
+        positional: list[Any] = []
+        for name in self.positional_only:
+            if name not in keywords:  # a skipped one that was left out; the function's default, or its TypeError
+                break
+            positional.append(keywords.pop(name))
+        return self.function(*positional, **keywords)
+
+    def encode_output(self, value: Any) -> str:
+        """`value` as the text of a tool result (rule K7): a `str` as it is, anything else as compact JSON.
+
+        Raises:
+            Exception: The value can't be serialized; `check_output` says so beforehand.
+        """
+        if isinstance(value, str):
+            return str.__str__(value.value if isinstance(value, Enum) else value)
+        try:
+            return self.adapter.dump_json(value, by_alias=True, warnings=False).decode()
+        except ValueError:
+            # Lone surrogates, as file names and old encodings bring them, are no reason to lose a tool's result.
+            return json_values.encode_text(self.adapter.dump_python(value, mode="json", by_alias=True, warnings=False))
+
+    def check_type(self, value: Any) -> str | None:
+        """Why `value` doesn't fit the declared output type (rule K3), or `None` when it does.
+
+        It fits when pydantic's strict mode accepts it, a dictionary not counting as an instance of a model. The reason
+        never holds the text of an exception.
+        """
+        if self.output_type is NoneType:
+            return None if value is None else f"this tool returns nothing, not {type(value).__name__}"
+        try:
+            accepted = self.adapter.validate_python(value, strict=True)
+        except ValidationError as error:
+            return f"{_type_name(self.output_type)} was expected, not {type(value).__name__}{_first(error)}"
+        except Exception:
+            return f"a {type(value).__name__} could not be checked against {_type_name(self.output_type)}"
+        if accepted is not value and (found := _made_up(value, accepted)) is not None:
+            where, wanted, given = found
+            aside = f" at {'.'.join(map(str, where))}" if where else ""
+            return f"{wanted} was expected{aside}, not {given}"
+        return None
+
+    def check_output(self, value: Any) -> str | None:
+        """As `check_type`, and the value must be serializable too."""
+        return self.check_type(value) or self.try_encode(value)[1]
+
+    def try_encode(self, value: Any) -> tuple[str, str | None]:
+        """The text of a result, or why there is none."""
+        try:
+            return self.encode_output(value), None
+        except Exception:
+            return "", f"a {type(value).__name__} that can't be written as JSON"
+
+
+def _made_up(value: Any, accepted: Any) -> tuple[tuple[Any, ...], str, str] | None:
+    """Where pydantic made a model out of something else, which strict mode lets it do: the place, the model, what it was.
+
+    An instance goes through validation as it is, so whatever is identical needs no second look.
+    """
+    if isinstance(accepted, BaseModel):
+        return None if isinstance(value, BaseModel) else ((), type(accepted).__name__, type(value).__name__)
+    pairs: Iterable[tuple[Any, Any, Any]] = ()
+    if _is_dict(accepted) and _is_dict(value):
+        pairs = ((key, value.get(key), entry) for key, entry in accepted.items())
+    elif _is_sequence(accepted) and _is_sequence(value):
+        pairs = zip(range(len(value)), value, accepted, strict=False)
+    for key, old, new in pairs:
+        if old is not new and (found := _made_up(old, new)) is not None:
+            return (key, *found[0]), found[1], found[2]
+    return None
+
+
+def _is_dict(value: Any) -> TypeGuard[dict[Any, Any]]:
+    return isinstance(value, dict)
+
+
+def _is_sequence(value: Any) -> TypeGuard[list[Any] | tuple[Any, ...]]:
+    return isinstance(value, (list, tuple))
+
+
+def _type_name(output_type: Any) -> str:
+    return output_type.__name__ if isinstance(output_type, type) else str(output_type)
+
+
+def _first(error: ValidationError) -> str:
+    """Where the first problem lies inside a value of the right kind; empty for the value itself."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    if not first["loc"]:
+        return ""
+    message = "refused by a validator" if first["type"] in ("value_error", "assertion_error") else first["msg"]
+    return f"; {'.'.join(map(str, first['loc']))}: {message}"

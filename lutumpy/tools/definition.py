@@ -1,0 +1,77 @@
+"""What a tool is, once declared: plain frozen values, without any of the user's classes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+from lutumpy.errors import DeclarationError
+
+__all__ = ["Effect", "ToolDef", "ToolOptions"]
+
+Effect = Literal["read", "idempotent", "once"]
+"""What running a tool again does: nothing at all, the same once more, or something new each time."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOptions:
+    """How a tool may be run and offered.
+
+    Attributes:
+        timeout: Seconds for one attempt.
+        max_retries: Attempts after the first one; only idempotent tools are retried, and only after a timeout.
+        idempotent: Whether running twice is the same as running once. Short for `effect="idempotent"`.
+        effect: What running the tool again does: `"read"`, `"idempotent"` or `"once"`.
+        strict: Whether the provider should enforce the schema; `None` leaves that to the adapter.
+
+    Raises:
+        DeclarationError: A value is out of range.
+    """
+
+    timeout: float = 15.0
+    max_retries: int = 3
+    idempotent: bool = False
+    effect: Effect = "once"
+    strict: bool | None = None
+
+    def __post_init__(self) -> None:
+        timeout: Any = self.timeout  # annotations bind only who uses a type checker
+        max_retries: Any = self.max_retries
+        idempotent: Any = self.idempotent
+        strict: Any = self.strict
+        if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
+            raise DeclarationError(f"timeout must be a number of seconds, not {timeout!r}")
+        if math.isnan(timeout) or timeout <= 0:
+            raise DeclarationError(f"timeout must be more than 0 seconds, not {timeout!r}")
+        if isinstance(max_retries, bool) or not isinstance(max_retries, int) or max_retries < 0:
+            raise DeclarationError(f"max_retries must be a whole number of 0 or more, not {max_retries!r}")
+        if not isinstance(idempotent, bool):
+            raise DeclarationError(f"idempotent must be True or False, not {idempotent!r}")
+        if self.effect not in get_args(Effect):
+            raise DeclarationError(f'effect must be "read", "idempotent" or "once", not {self.effect!r}')
+        if strict is not None and not isinstance(strict, bool):
+            raise DeclarationError(f"strict must be True, False or None, not {strict!r}")
+        if self.idempotent and self.effect == "once":
+            object.__setattr__(self, "effect", "idempotent")
+        elif self.effect == "idempotent":
+            object.__setattr__(self, "idempotent", True)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolDef:
+    """The definition of one tool, as every adapter sees it. Equal by value, hashed by name.
+
+    Attributes:
+        name: Matches `[a-zA-Z0-9_-]{1,64}`.
+        description: What the model is told; empty when nothing was written.
+        input_schema: JSON Schema 2020-12 of the arguments; its root is an object with `properties`. Not to be changed.
+        output_schema: JSON Schema of the result; `None` when the tool returns nothing.
+        options: How it may be run and offered.
+    """
+
+    name: str
+    description: str = field(hash=False)
+    input_schema: dict[str, Any] = field(hash=False)
+    output_schema: dict[str, Any] | None = field(default=None, hash=False)
+    options: ToolOptions = field(default=ToolOptions(), hash=False)

@@ -1,0 +1,140 @@
+"""The answer to one call: what the user's code, a hook, or the library itself says of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic
+
+from typing_extensions import TypeVar
+
+from lutumpy.core import json_values
+from lutumpy.core.items import (
+    REJECTION_PREFIX,
+    FilePart,
+    ImagePart,
+    Part,
+    ResultBlock,
+    ResultStatus,
+    TextPart,
+    ToolMetadata,
+)
+
+if TYPE_CHECKING:
+    from lutumpy.tools.calls import BaseToolCall
+    from lutumpy.tools.compiled import CompiledTool
+
+I = TypeVar("I", default=Any)
+O = TypeVar("O", default=Any)
+
+_PARTS = (TextPart, ImagePart, FilePart)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """The result of one call, ready to be committed.
+
+    Attributes:
+        metadata: The call that it answers.
+        content: JSON text (a `str` output as it is), or content parts.
+        status: `ok`, `error` (the tool failed) or `rejected` (it was not run).
+        rejection_reason: Why, for a rejected call.
+        output: The value that was given to `complete`, else `None`.
+        output_error: Why that value doesn't fit the tool's output type; `commit` reports it as `wrong_output`.
+    """
+
+    metadata: ToolMetadata
+    content: str | tuple[Part, ...]
+    status: ResultStatus = "ok"
+    rejection_reason: str | None = None
+    output: Any = field(default=None, compare=False, repr=False)
+    output_error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HandledTool(Generic[I, O]):
+    """A call that was answered without running the tool.
+
+    Attributes:
+        metadata: The call.
+        input: The input as it was when the decision fell.
+        output: The answer.
+    """
+
+    metadata: ToolMetadata
+    input: I
+    output: O
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedToolCall:
+    """A call that will not be run.
+
+    Attributes:
+        metadata: The call.
+        call: The call as it was when the decision fell.
+        reason: Why; the model is told.
+        source: Who decided: `hook` or `policy`.
+    """
+
+    metadata: ToolMetadata
+    call: BaseToolCall
+    reason: str
+    source: str = "hook"
+
+
+def completed(metadata: ToolMetadata, tool: CompiledTool, output: Any) -> ToolResult:
+    """The result for a tool's output; an output that doesn't fit is kept, with the reason in `output_error`."""
+    error = tool.check_type(output)
+    if error is None:
+        parts = content_parts(output)
+        if parts is not None:
+            return ToolResult(metadata, parts, "ok", None, output)
+        text, error = tool.try_encode(output)
+        if error is None:
+            return ToolResult(metadata, text, "ok", None, output)
+    return ToolResult(metadata, "", "ok", None, output, error)
+
+
+def failed(metadata: ToolMetadata, error: str | BaseException) -> ToolResult:
+    """The result for a tool that failed. An exception shows its class and message, never a traceback."""
+    if isinstance(error, BaseException):
+        message = str(error)
+        error = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    return ToolResult(metadata, error if error.strip() else "The tool failed.", "error")
+
+
+def rejected(metadata: ToolMetadata, reason: str) -> ToolResult:
+    """The result for a call that was not run."""
+    reason = reason if reason.strip() else "not allowed"
+    return ToolResult(metadata, REJECTION_PREFIX + reason, "rejected", reason)
+
+
+def content_parts(output: Any) -> tuple[Part, ...] | None:
+    """The content parts that an output consists of, or `None` when it is an ordinary value."""
+    if isinstance(output, _PARTS):
+        return (output,)
+    if isinstance(output, (list, tuple)) and output and all(isinstance(p, _PARTS) for p in output):
+        return tuple(output)
+    return None
+
+
+def result_block(result: ToolResult, kind: str) -> ResultBlock:
+    """The result as it goes into the transcript: never empty where the status is not `ok` (rule K6)."""
+    content = result.content
+    if isinstance(content, str):
+        content = json_values.clean_text(content)
+    else:
+        content = tuple([TextPart(json_values.clean_text(p.text)) if isinstance(p, TextPart) else p for p in content])
+    if result.status != "ok":
+        content = _marked(content, result)
+    return ResultBlock(result.metadata.id, result.metadata.name, content, result.status, kind)
+
+
+def _marked(content: str | tuple[Part, ...], result: ToolResult) -> str | tuple[Part, ...]:
+    text = content if isinstance(content, str) else "".join([p.text for p in content if isinstance(p, TextPart)])
+    if result.status == "rejected" and not text.startswith(REJECTION_PREFIX):
+        reason = text if text.strip() else result.rejection_reason or "not allowed"
+        if isinstance(content, str) or not text.strip():
+            return REJECTION_PREFIX + json_values.clean_text(reason)
+        return (TextPart(REJECTION_PREFIX), *content)
+    return content if text.strip() else "The tool failed."

@@ -1,0 +1,227 @@
+"""JSON Schemas of a tool's input and output, in the shape that every provider takes.
+
+The root is always an object with `properties`; titles are left out; what docstrings say stands at the properties.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import re
+from collections.abc import Iterator, Mapping
+from types import NoneType
+from typing import Any
+
+from pydantic import AliasChoices, AliasPath, BaseModel, RootModel, TypeAdapter
+from pydantic.errors import PydanticErrorMixin
+from pydantic.fields import FieldInfo
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue, JsonSchemaWarningKind
+
+from lutumpy.core.strict import subschemas
+from lutumpy.errors import DeclarationError
+from lutumpy.tools.docstrings import attribute_docstrings, read_docstring
+
+__all__ = ["input_schema", "output_adapter", "output_schema", "reason_of", "user_bases"]
+
+Schema = dict[str, Any]
+
+_COMBINATORS = ("anyOf", "oneOf", "allOf", "not", "enum", "const")
+
+
+def input_schema(model: type[BaseModel]) -> tuple[Schema, bool]:
+    """The schema of a tool's arguments, and whether it is wrapped (rule D6).
+
+    A union, or anything else that isn't an object, is wrapped: an object whose one property `input` holds it. The
+    model's own docstring isn't in the schema: it is the tool's description.
+
+    Raises:
+        DeclarationError: A field's type has no JSON Schema; the message names the field.
+    """
+    try:
+        schema = model.model_json_schema(schema_generator=_Generator)
+    except Exception as error:
+        culprit = _culprit(model)
+        about = f"field {culprit!r} of {model.__name__}" if culprit else model.__name__
+        raise DeclarationError(f"{about} has no JSON Schema: {reason_of(error)}") from error
+    schema = _plain_root(schema)
+    schema.pop("description", None)
+    if schema.get("type") == "object" and not any(key in schema for key in _COMBINATORS):
+        return _ordered(schema), False
+    definitions = {key: schema.pop(key) for key in ("$defs",) if key in schema}
+    wrapper: Schema = {"type": "object", "properties": {"input": schema}, "required": ["input"]}
+    return _ordered({**wrapper, "additionalProperties": False, **definitions}), True
+
+
+def output_adapter(output_type: Any, names: Mapping[str, Any]) -> TypeAdapter[Any]:
+    """What validates and serializes results of `output_type`; `names` are those where the tool is declared.
+
+    Raises:
+        DeclarationError: pydantic knows no schema for the type.
+    """
+    try:
+        adapter: TypeAdapter[Any] = TypeAdapter(output_type)
+        if not getattr(adapter, "pydantic_complete", True):
+            adapter.rebuild(_types_namespace=names)
+    except Exception as error:
+        raise DeclarationError(
+            f"the output type {_name(output_type)} has no JSON Schema: {reason_of(error)}"
+        ) from error
+    return adapter
+
+
+def output_schema(output_type: Any, adapter: TypeAdapter[Any]) -> Schema | None:
+    """The schema of what a tool returns, as it is serialized; `None` for a tool that returns nothing.
+
+    Raises:
+        DeclarationError: The type has no JSON Schema.
+    """
+    if output_type is NoneType:
+        return None
+    try:
+        schema = adapter.json_schema(schema_generator=_Generator, mode="serialization")
+    except Exception as error:
+        raise DeclarationError(
+            f"the output type {_name(output_type)} has no JSON Schema: {reason_of(error)}"
+        ) from error
+    return _plain_root(schema)
+
+
+def _name(output_type: Any) -> str:
+    return output_type.__name__ if isinstance(output_type, type) else str(output_type)
+
+
+def reason_of(error: Exception) -> str:
+    """The first sentence of pydantic's message, without its link; for the developer, never for a model."""
+    text = error.message if isinstance(error, PydanticErrorMixin) else str(error)
+    return re.split(r"\n|\. ", text.strip(), maxsplit=1)[0] or type(error).__name__
+
+
+def user_bases(cls: type) -> Iterator[type]:
+    """`cls` and its bases as far as users wrote them, nearest first."""
+    for base in cls.__mro__:
+        if base in (object, BaseModel, RootModel) or base.__module__.split(".")[0] in ("pydantic", "typing", "lutumpy"):
+            continue
+        yield base
+
+
+class _Generator(GenerateJsonSchema):
+    """Pydantic's generator, which also reads the docstrings of the classes it meets and sets no titles of fields."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+    def render_warning_message(self, kind: JsonSchemaWarningKind, detail: str) -> str | None:
+        return None  # such as a default without JSON form: it is left out of the schema, and still the default
+
+    def generate(self, schema: Any, mode: JsonSchemaMode = "validation") -> JsonSchemaValue:
+        generated = super().generate(schema, mode=mode)
+        _drop_titles(generated)
+        return generated
+
+    def model_schema(self, schema: Any) -> JsonSchemaValue:
+        generated = super().model_schema(schema)
+        cls: type[BaseModel] = schema["cls"]
+        if not issubclass(cls, RootModel):
+            _describe(generated, cls, cls.model_fields)
+        return generated
+
+    def dataclass_schema(self, schema: Any) -> JsonSchemaValue:
+        generated = super().dataclass_schema(schema)
+        _describe(generated, schema["cls"], {})
+        return generated
+
+    def typed_dict_schema(self, schema: Any) -> JsonSchemaValue:
+        generated = super().typed_dict_schema(schema)
+        if isinstance(cls := schema.get("cls"), type):
+            _describe(generated, cls, {})
+        return generated
+
+
+def _describe(schema: Schema, cls: type, fields: Mapping[str, FieldInfo]) -> None:
+    """Put the docstrings of `cls` where the properties of its schema have no description of their own."""
+    properties: dict[str, Schema] = schema.get("properties", {})
+    keys = {name: next((a for a in _aliases(field) if a in properties), name) for name, field in fields.items()}
+    keys.update((name, name) for name in properties if name not in keys.values())
+    for base in user_bases(cls):
+        if not any("description" not in entry for entry in properties.values()):
+            return
+        text = base.__dict__.get("__doc__")
+        docs = read_docstring(text, [*keys, *keys.values()]) if isinstance(text, str) else None
+        for texts in (attribute_docstrings(base), docs.params if docs else {}):
+            for name, description in texts.items():
+                entry = properties.get(keys.get(name, name))
+                if entry is not None and description:
+                    entry.setdefault("description", description)
+        if docs and docs.params and base is cls and schema.get("description") == inspect.cleandoc(text or ""):
+            schema["description"] = docs.description
+
+
+def _aliases(field: FieldInfo) -> Iterator[str]:
+    for alias in (field.validation_alias, field.serialization_alias, field.alias):
+        for choice in alias.choices if isinstance(alias, AliasChoices) else (alias,):
+            if isinstance(choice, AliasPath):
+                choice = str(choice.path[0])
+            if choice is not None:
+                yield choice
+
+
+def _drop_titles(schema: Schema) -> None:
+    """Leave out every title; a property that is named `title` isn't one."""
+    schema.pop("title", None)
+    for _, inner in subschemas(schema):
+        _drop_titles(inner)
+
+
+def _plain_root(schema: Schema) -> Schema:
+    """`schema` with a reference at its root replaced by what it names, and without definitions that nothing uses."""
+    root = dict(schema)
+    definitions: Schema = root.pop("$defs", {})
+    for _ in range(len(definitions) + 1):
+        if isinstance(ref := root.get("$ref"), str):
+            siblings = {key: value for key, value in root.items() if key != "$ref"}
+            root = {**copy.deepcopy(definitions[ref.removeprefix("#/$defs/")]), **siblings}
+        elif len(entries := root.get("allOf", ())) == 1:
+            siblings = {key: value for key, value in root.items() if key != "allOf"}
+            root = {**entries[0], **siblings}
+        else:
+            break
+    used: set[str] = set()
+    waiting = list(_refs(root))
+    while waiting:
+        name = waiting.pop().removeprefix("#/$defs/")
+        if name in definitions and name not in used:
+            used.add(name)
+            waiting.extend(_refs(definitions[name]))
+    if used:
+        root["$defs"] = {name: entry for name, entry in definitions.items() if name in used}
+    return root
+
+
+def _refs(schema: Schema) -> Iterator[str]:
+    if isinstance(ref := schema.get("$ref"), str):
+        yield ref
+    for _, inner in subschemas(schema):
+        yield from _refs(inner)
+
+
+_ROOT_ORDER = ("type", "properties", "required", "additionalProperties")
+
+
+def _ordered(schema: Schema) -> Schema:
+    """An object's schema in the order in which a reader wants it, `properties` always there."""
+    schema.setdefault("properties", {})
+    first = {key: schema[key] for key in _ROOT_ORDER if key in schema}
+    return {**first, **{key: value for key, value in schema.items() if key not in first}}
+
+
+def _culprit(model: type[BaseModel]) -> str | None:
+    """The first field whose type alone has no JSON Schema."""
+    return next((name for name, field in model.model_fields.items() if not _has_schema(field.annotation)), None)
+
+
+def _has_schema(annotation: Any) -> bool:
+    try:
+        TypeAdapter(annotation).json_schema(schema_generator=_Generator)
+    except Exception:
+        return False
+    return True

@@ -1,0 +1,169 @@
+"""A tool's place in a toolset: a name with types."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, cast, get_args
+
+from typing_extensions import TypeIs, TypeVar
+
+from lutumpy.core.tool_specs import ToolSpec
+from lutumpy.errors import UnknownToolError
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+    from pydantic_core import CoreSchema
+
+    from lutumpy.tools.calls import BaseToolCall, ToolCall
+    from lutumpy.tools.compiled import CompiledTool
+    from lutumpy.tools.definition import ToolDef
+    from lutumpy.tools.toolset import Toolset
+
+TS = TypeVar("TS", bound="Toolset[Any]")
+N = TypeVar("N", bound="Toolset[Any]")
+I = TypeVar("I", default=Any)
+O = TypeVar("O", default=Any)
+I2 = TypeVar("I2")
+O2 = TypeVar("O2")
+
+
+class Selector(Generic[TS, I, O]):
+    """One tool of a toolset. Hashable, comparable, picklable; `str()` is its name.
+
+    `Selector[AppTools]` is also a pydantic field type: its JSON Schema is the enum of the toolset's tool names.
+
+    Attributes:
+        toolset: The toolset class.
+        name: The tool's name on the wire.
+        tool: What the declaration was compiled to.
+    """
+
+    __slots__ = ("_overridden", "_spec", "name", "tool", "toolset")
+
+    def __init__(self, toolset: type[TS], tool: CompiledTool) -> None:
+        self.toolset = toolset
+        self.tool = tool
+        self.name: str = tool.definition.name
+        self._spec: ToolSpec | None = None
+        self._overridden: tuple[str, ToolSpec] | None = None
+
+    @property
+    def definition(self) -> ToolDef:
+        """The tool's definition; description overrides of an offer don't change it."""
+        return self.tool.definition
+
+    def matches(self, call: BaseToolCall) -> TypeIs[ToolCall[I, O]]:
+        """Whether `call` calls this tool; a type checker then knows its input and output."""
+        return call.selector.tool is self.tool
+
+    def spec(self, description: str | None = None) -> ToolSpec:
+        """The tool as adapters see it, with another description if one is given."""
+        if description is None:
+            if self._spec is None:
+                self._spec = self._make_spec(self.tool.definition.description)
+            return self._spec
+        # The last override is kept: applications repeat one text turn after turn, and its rendering is kept with it.
+        if self._overridden is None or self._overridden[0] != description:
+            self._overridden = (description, self._make_spec(description))
+        return self._overridden[1]
+
+    def _make_spec(self, description: str) -> ToolSpec:
+        definition = self.tool.definition
+        return ToolSpec(definition.name, description, definition.input_schema, definition.options.strict)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"<Selector {self.toolset.__name__}:{self.name}>"
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Selector):
+            return NotImplemented
+        return self.toolset is other.toolset and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash((self.toolset, self.name))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _selector, (self.toolset, self.name)
+
+    def __copy__(self) -> Selector[TS, I, O]:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Selector[TS, I, O]:
+        return self
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        from pydantic_core import PydanticCustomError, core_schema
+
+        args = get_args(source)
+        toolset: Any = args[0] if args else None
+        if not hasattr(toolset, "__lutumpy_table__"):
+            raise TypeError("a pydantic field needs the toolset of its selectors: Selector[AppTools]")
+
+        def validate(value: Any) -> Selector[Any, Any, Any]:
+            if isinstance(value, Selector):
+                if value.toolset is toolset:
+                    return value
+            elif isinstance(value, str):
+                found: Selector[Any, Any, Any] | None = toolset.try_selector(value)
+                if found is not None:
+                    return found
+            names = ", ".join([s.name for s in toolset.selectors()])
+            raise PydanticCustomError("selector", "Input should be the name of a tool: {names}", {"names": names})
+
+        return core_schema.no_info_plain_validator_function(
+            validate,
+            json_schema_input_schema=core_schema.str_schema(),
+            serialization=core_schema.plain_serializer_function_ser_schema(str, return_schema=core_schema.str_schema()),
+            metadata={"pydantic_js_functions": [_NamesSchema(toolset)]},
+        )
+
+
+class _NamesSchema:
+    """Gives a selector field the enum of the toolset's names, in validation and serialization mode alike."""
+
+    __slots__ = ("_toolset",)
+
+    def __init__(self, toolset: Any) -> None:
+        self._toolset = toolset
+
+    def __call__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"type": "string", "enum": [s.name for s in self._toolset.selectors()]}
+
+
+def _selector(toolset: type[Toolset[Any]], name: str) -> Selector[Any, Any, Any]:
+    return toolset.selector(name)
+
+
+class NestedSelectors(Generic[TS, N]):
+    """The tools of a nested toolset, as tools of the outer one.
+
+    `AppTools.data.get_user` is the tool by its member name; `AppTools.data[DataTools.get_user]` the same, fully typed.
+    """
+
+    __slots__ = ("_inner", "_outer")
+
+    def __init__(self, outer: type[TS], inner: type[N]) -> None:
+        self._outer = outer
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> Selector[TS, Any, Any]:
+        inner: Any = None if name.startswith("__") else getattr(self._inner, name, None)
+        if isinstance(inner, NestedSelectors):
+            # A group inside the group; to a checker every member is a selector.
+            return cast("Selector[TS, Any, Any]", NestedSelectors(self._outer, inner._inner))
+        if not isinstance(inner, Selector):
+            raise AttributeError(f"{self._inner.__name__} has no tool {name!r}")
+        return self._outer.selector(inner.name)
+
+    def __getitem__(self, selector: Selector[N, I2, O2]) -> Selector[TS, I2, O2]:
+        if not isinstance(selector, Selector) or selector.toolset is not self._inner:
+            raise UnknownToolError(str(selector), self._inner.__name__)
+        return self._outer.selector(selector.name)
+
+    def __repr__(self) -> str:
+        return f"<{self._inner.__name__} in {self._outer.__name__}>"

@@ -1,0 +1,31 @@
+"""Installed plugins: entry points of the group `lutumpy`, loaded only when asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lutumpy.errors import HookRegistrationError
+
+GROUP = "lutumpy"
+
+
+def load(name: str) -> tuple[Any, ...]:
+    """The objects behind the entry points of this name; a class is instantiated.
+
+    Raises:
+        HookRegistrationError: there is none, or one can't be loaded; a policy that is missing must not go unnoticed.
+    """
+    from importlib.metadata import entry_points
+
+    found = entry_points(group=GROUP, name=name)
+    if not found:
+        known = ", ".join(sorted({e.name for e in entry_points(group=GROUP)})) or "none"
+        raise HookRegistrationError(f"no installed plugin {name!r} in the group {GROUP!r} (installed: {known})")
+    loaded: list[Any] = []
+    for entry in found:
+        try:
+            plugin = entry.load()
+            loaded.append(plugin() if isinstance(plugin, type) else plugin)
+        except Exception as error:
+            raise HookRegistrationError(f"the plugin {name!r} ({entry.value}) can't be loaded: {error!r}") from error
+    return tuple(loaded)

@@ -1,0 +1,166 @@
+"""A registry of hooks: pluggy keeps the plugins, this module checks them before anything changes and gives their order.
+
+pluggy calls the last one registered first and notices unknown hooks only when asked. Here everything about a plugin is
+validated before it is registered, and implementations come out in the order of rule H1.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import pluggy
+
+from lutumpy.errors import HookRegistrationError
+from lutumpy.hooks.implementations import (
+    PROJECT,
+    Implementation,
+    Plugin,
+    SlotSpec,
+    hook_impl,
+    label,
+    read_function,
+    read_plugin,
+)
+
+__all__ = ["Registry", "hook_impl"]
+
+_specification = pluggy.HookspecMarker(PROJECT)
+
+
+class Registry:
+    """Plugins and their hooks for a fixed set of slots.
+
+    Attributes:
+        title: How errors name the registry.
+        slots: The slots by name.
+        version: Counts the changes.
+    """
+
+    __slots__ = ("_manager", "_order", "_ordered", "slots", "title", "version")
+
+    def __init__(self, title: str, slots: Iterable[SlotSpec]) -> None:
+        self.title = title
+        self.slots: Mapping[str, SlotSpec] = {slot.name: slot for slot in slots}
+        self.version = 0
+        self._order: list[Plugin] = []
+        self._ordered: dict[str, tuple[Implementation, ...]] = {}
+        self._manager = pluggy.PluginManager(PROJECT)
+        if self.slots:
+            specs = {slot.name: _specification(_signature(slot)) for slot in self.slots.values()}
+            self._manager.add_hookspecs(type("Slots", (), specs))
+
+    def copy(self) -> Registry:
+        """An independent registry with the same plugins."""
+        twin = Registry(self.title, self.slots.values())
+        twin._add(self._order)
+        return twin
+
+    @property
+    def plugins(self) -> tuple[Plugin, ...]:
+        """What is registered, in order."""
+        return tuple(self._order)
+
+    def register(self, *plugins: Any) -> None:
+        """Register objects with marked methods: all of them, or none.
+
+        Raises:
+            HookRegistrationError: a hook has no slot here or wrong parameters, a plugin has no hook at all, or is there already.
+        """
+        self._take([read_plugin(plugin, self.slots, self.title) for plugin in plugins])
+
+    def register_function(self, slot: str, function: Any) -> None:
+        """Register one function on one slot; the function itself is not marked. Raises as `register` does."""
+        self._take([read_function(function, self.slots[slot])])
+
+    def adopt(self, plugins: Iterable[Plugin]) -> None:
+        """Register what another registry of the same slots has: all of it, or nothing. Raises as `register` does."""
+        self._take([(plugin, []) for plugin in plugins])
+
+    def holds(self, registered: Any) -> bool:
+        """Whether this plugin, or function that was registered alone, is here."""
+        return any(plugin.is_for(registered) for plugin in self._order)
+
+    def unregister(self, registered: Any) -> None:
+        """Take a plugin out, or a function that was registered alone; raises `HookRegistrationError` when it isn't here."""
+        leaving = [plugin for plugin in self._order if plugin.is_for(registered)]
+        if not leaving:
+            raise HookRegistrationError(f"{label(registered)} is not registered on {self.title}")
+        for plugin in leaving:
+            self._manager.unregister(plugin.stand_in)
+        self._order = [plugin for plugin in self._order if plugin not in leaving]
+        self._changed()
+
+    def implementations(self, slot: str) -> tuple[Implementation, ...]:
+        """The implementations of a slot: `tryfirst`, ordinary, `trylast`, each group in registration order (rule H1)."""
+        found = self._ordered.get(slot)
+        if found is None:
+            hooks = self._in_order(slot)
+            # sorted() keeps the order of equals
+            found = self._ordered[slot] = tuple(sorted(hooks, key=lambda hook: hook.rank))
+        return found
+
+    def last(self, slot: str) -> Implementation | None:
+        """The implementation of a singleton slot: the one registered last."""
+        found = self._in_order(slot)
+        return found[-1] if found else None
+
+    def _in_order(self, slot: str) -> list[Implementation]:
+        callers = {id(hook.plugin) for hook in getattr(self._manager.hook, slot).get_hookimpls()}
+        return [plugin.hooks[slot] for plugin in self._order if id(plugin.stand_in) in callers]
+
+    def _take(self, read: Iterable[tuple[Plugin, list[str]]]) -> None:
+        problems: list[str] = []
+        present = list(self._order)
+        taken: list[Plugin] = []
+        for plugin, found in read:
+            if any(plugin.is_same(other) for other in present):
+                place = self.title if plugin.alone is None else f"{plugin.alone} of {self.title}"
+                problems.append(f"{label(plugin.registered)} is registered on {place} already")
+            present.append(plugin)
+            taken.append(plugin)
+            problems += found
+        if problems:
+            raise HookRegistrationError("; ".join(problems))
+        # A warning may be an error to the user; so all of them come before the first change.
+        self._warn_replaced(taken)
+        self._add(taken)
+
+    def _add(self, plugins: Iterable[Plugin]) -> None:
+        for plugin in plugins:
+            self._manager.register(plugin.stand_in, name=f"{label(plugin.registered)} #{id(plugin)}")
+            self._order.append(plugin)
+        self._changed()
+
+    def _changed(self) -> None:
+        self._ordered = {}
+        self.version += 1
+
+    def _warn_replaced(self, plugins: Iterable[Plugin]) -> None:
+        current: dict[str, Implementation | None] = {}
+        for plugin in plugins:
+            for name, hook in plugin.hooks.items():
+                if self.slots[name].singleton:
+                    replaced = current[name] if name in current else self.last(name)
+                    if replaced is not None:
+                        _warn_user(f"{replaced.label} is replaced by {hook.label} as {name} of {self.title}")
+                    current[name] = hook
+
+
+def _warn_user(message: str) -> None:
+    # Registration has several doors of different depth; the warning belongs to the line that went through one.
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(f"{PROJECT}.hooks."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, UserWarning, stacklevel=level)
+
+
+def _signature(spec: SlotSpec) -> Callable[..., None]:
+    # pluggy reads parameter names off the code object, so the function must really have them.
+    namespace: dict[str, Any] = {}
+    exec(f"def slot({', '.join(('self', *spec.parameters))}): ...", namespace)
+    slot: Callable[..., None] = namespace["slot"]
+    slot.__name__ = slot.__qualname__ = f"Slots.{spec.name}"
+    return slot

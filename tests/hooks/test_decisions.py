@@ -1,0 +1,237 @@
+"""What hooks decide, and what becomes of it (rules H2, H3, H7)."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+from hook_toolkit import ADD, DELETE, UNKNOWN, USER, WEATHER, AppTools, DataTools, Forecast, User, Weather, start
+from pydantic import BaseModel, ConfigDict
+
+from lutumpy import Complete, HookError, Reject, RunNormally, ToolMetadata, hook_impl
+from lutumpy.hooks.pipeline import snapshot
+
+
+async def test_edits_change_what_runs_and_not_what_the_model_asked() -> None:  # H2
+    session, round = start(WEATHER)
+    plan = await round.apply_hooks(lambda call: RunNormally(Weather(city="Bergen")))
+    (call,) = plan.pending
+    assert call.input == Weather(city="Bergen")
+    assert call.arguments == {"city": "Bergen", "days": []}
+    assert call.metadata == ToolMetadata("call_1", "weather", '{"city": " Oslo "}')
+    plan.commit(session, [call.complete(Forecast(text="dry"))])
+    (turn,) = session.turns()
+    assert turn.calls[0].arguments == '{"city": " Oslo "}'
+
+
+@pytest.mark.parametrize("decision", [Complete(Forecast(text="x")), Reject("no")])
+async def test_a_decided_call_shows_the_input_as_it_was_when_the_decision_fell(decision: Any) -> None:  # H2
+    kept: list[Weather] = []
+    hooks = AppTools.hooks()
+
+    @hooks.on(AppTools.weather)
+    def keep(metadata: Any, input: Weather) -> Any:
+        kept.append(input)
+        input.days.append(1)
+        return decision
+
+    _, round = start(WEATHER)
+    plan = await round.apply_hooks(hooks)
+    kept[0].days.append(2)
+    kept[0].city = "changed later"
+    (decided,) = plan.handled or [r.call for r in plan.rejected]
+    assert (decided.input.city, decided.input.days) == (" Oslo ", [1])
+    assert decided.metadata.arguments == '{"city": " Oslo "}'
+    plan.discard()
+
+
+def test_a_snapshot_is_taken_of_what_can_be_copied() -> None:  # H2
+    class Odd(BaseModel):
+        model_config = ConfigDict(arbitrary_types_allowed=True)
+        lock: Any
+        names: list[str]
+
+    lock = threading.Lock()
+    odd = Odd(lock=lock, names=["a"])
+    copy = snapshot(odd)
+    odd.names.append("b")
+    assert copy.names == ["a"]
+    assert copy.lock is lock
+
+
+async def test_a_hook_for_all_tools_is_given_a_call_of_its_own() -> None:  # H2
+    class Assigns:
+        @hook_impl
+        def any_tool_hook(self, metadata: Any, call: Any) -> Any:
+            original = call.input
+            call.input = Weather(city="smuggled")
+            call.metadata = ToolMetadata("other", "delete-file", "{}")
+            return RunNormally(original)
+
+    seen: list[str] = []
+    hooks = AppTools.hooks().with_hooks(Assigns())
+
+    @hooks.on(AppTools.weather)
+    def look(metadata: Any, input: Weather) -> RunNormally[Weather]:
+        seen.append(input.city)
+        return RunNormally(input)
+
+    session, round = start(WEATHER)
+    plan = await round.apply_hooks(hooks)
+    (call,) = plan.pending
+    assert seen == [" Oslo "]
+    assert call.input.city == " Oslo "
+    assert call.metadata.id == "call_1"
+    plan.commit(session, [call.complete(Forecast(text="dry"))])
+
+
+WRONG = [
+    RunNormally(DataTools),
+    RunNormally(User(name="x")),
+    RunNormally({"city": "Oslo"}),
+    RunNormally(None),
+    Complete(User(name="x")),
+    Complete({"text": "a dict is no model"}),
+    Complete(None),
+    Reject(3),  # type: ignore[arg-type]
+    Reject,
+    None,
+    True,
+    "RunNormally",
+    Weather(city="not wrapped"),
+]
+
+
+@pytest.mark.parametrize("decision", WRONG, ids=repr)
+@pytest.mark.parametrize("way", ["sync", "async", "policy"])
+async def test_what_does_not_fit_the_tool_is_an_error_that_names_hook_and_call(decision: Any, way: str) -> None:  # H3
+    _, round = start(WEATHER)
+
+    def misguided(metadata: Any, input: Any) -> Any:
+        return decision
+
+    async def misguided_async(metadata: Any, input: Any) -> Any:
+        return decision
+
+    hooks = AppTools.hooks()
+    if way != "policy":
+        hooks.on(AppTools.weather)(misguided if way == "sync" else misguided_async)  # type: ignore[arg-type]
+    with pytest.raises(HookError, match=r"misguided.*call_1.*weather.*still open"):
+        await round.apply_hooks(hooks if way != "policy" else _policy(decision))
+    plan = await round.apply_hooks(AppTools.hooks())
+    assert plan.pending[0].input == Weather(city=" Oslo ")
+    plan.discard()
+
+
+def _policy(decision: Any) -> Any:
+    def misguided(call: Any) -> Any:
+        return decision
+
+    return misguided
+
+
+async def test_an_instance_of_a_subclass_is_an_input_of_the_tool() -> None:  # H3
+    class Better(Weather):
+        pass
+
+    _, round = start(WEATHER)
+    plan = await round.apply_hooks(lambda call: RunNormally(Better(city="x")))
+    assert isinstance(plan.pending[0].input, Better)
+    plan.discard()
+
+
+async def test_a_tool_without_output_is_completed_with_none() -> None:  # H3
+    session, round = start(DELETE)
+    plan = await round.apply_hooks(lambda call: Complete(None))
+    plan.commit(session, [])
+    assert session.transcript[-1].results[0].text == "null"  # type: ignore[union-attr]
+
+
+async def test_decisions_say_who_made_them() -> None:  # H7
+    _, round = start(WEATHER, DELETE)
+    hooks = AppTools.hooks()
+    hooks.on(AppTools.weather)(lambda metadata, input: Reject("by a hook"))
+    plan = await round.apply_hooks(hooks)
+    plan = await plan.apply_hooks(lambda call: Reject("by a policy"))
+    assert [(r.reason, r.source) for r in plan.rejected] == [("by a hook", "hook"), ("by a policy", "policy")]
+    plan.discard()
+
+
+async def test_every_decision_of_a_plan_is_there_as_data() -> None:
+    _, round = start(WEATHER, UNKNOWN, DELETE, USER, ADD)
+    hooks = AppTools.hooks()
+
+    @hooks.on(AppTools.weather)
+    def strip(metadata: Any, input: Weather) -> RunNormally[Weather]:
+        return RunNormally(Weather(city=input.city.strip()))
+
+    @hooks.on(AppTools.data[DataTools.get_user])
+    def cached(metadata: Any, input: Any) -> Complete[User]:
+        return Complete(User(name="Ann"))
+
+    def no_deletes(call: Any) -> Any:
+        return Reject("no") if AppTools.delete_file.matches(call) else RunNormally(call.input)
+
+    plan = await (await round.apply_hooks(hooks)).apply_hooks(no_deletes)
+    weather, unknown, delete, user, plus = plan.decisions()
+    assert weather == {
+        "call_id": "call_1",
+        "tool": "weather",
+        "arguments": '{"city": " Oslo "}',
+        "decision": "edited",
+        "input": {"city": "Oslo", "days": []},
+    }
+    assert (unknown["decision"], unknown["reason"]) == ("issue", "unknown_tool")
+    assert delete == {
+        "call_id": "call_2",
+        "tool": "delete-file",
+        "arguments": '{"path": "/tmp/x"}',
+        "decision": "rejected",
+        "input": {"path": "/tmp/x"},
+        "reason": "no",
+        "source": "policy",
+        "by": no_deletes.__qualname__,
+    }
+    assert (user["decision"], user["source"], user["by"]) == ("handled", "hook", cached.__qualname__)
+    assert plus["decision"] == "pending"
+    plan.discard()
+    assert len(plan.decisions()) == 5  # also when it is over
+
+
+async def test_an_input_that_cannot_be_serialized_does_not_take_the_decisions_with_it() -> None:
+    _, round = start(WEATHER)
+    plan = await round.apply_hooks(lambda call: RunNormally(Weather.model_construct(city=object(), days=[])))
+    (decision,) = plan.decisions()
+    assert "object object" in decision["input"]
+    plan.discard()
+
+
+class Counter:
+    """A policy with a state of its own, as any callable may be."""
+
+    def __init__(self) -> None:
+        self.seen = 0
+
+    async def __call__(self, call: Any) -> RunNormally[Any]:
+        await asyncio.sleep(0)
+        self.seen += 1
+        return RunNormally(call.input)
+
+
+async def test_any_callable_is_a_policy() -> None:
+    _, round = start(WEATHER, DELETE)
+    counter = Counter()
+    plan = await round.apply_hooks(counter)
+    assert counter.seen == 2
+    plan.discard()
+
+
+async def test_an_edited_call_keeps_its_types_and_runs() -> None:
+    session, round = start(ADD)
+    plan = await round.apply_hooks(lambda call: RunNormally(call.input.model_copy(update={"b": 40})))
+    (call,) = plan.pending
+    assert AppTools.add.matches(call)
+    plan.commit(session, [call.complete(await call.call())])
+    assert session.transcript[-1].results[0].text == "41"  # type: ignore[union-attr]

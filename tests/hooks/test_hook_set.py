@@ -1,0 +1,262 @@
+"""Application hooks: the user's own slots on the same machinery (rule H7)."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import warnings
+from typing import Any
+
+import pytest
+
+from lutumpy import DeclarationError, HookError, HookRegistrationError, HookSet, hook_impl, hook_slot
+
+
+class AppHooks(HookSet):
+    @hook_slot("always")
+    async def validate(self, prompt: str, strict: bool = False) -> str | None:
+        """Why a prompt is refused."""
+        return None if prompt.strip() else "empty"
+
+    @hook_slot("fallback")
+    def rank(self, items: list[str], *, limit: int = 10) -> list[str]:
+        return ["default", *items][:limit]
+
+    @hook_slot("singleton")
+    def title(self, text: str) -> str:
+        return text.title()
+
+    @hook_slot("singleton")
+    async def fetch(self, key: str) -> str:
+        await asyncio.sleep(0)
+        return f"default {key}"
+
+
+class Adds:
+    def __init__(self, word: str) -> None:
+        self.word = word
+
+    @hook_impl
+    async def validate(self, prompt: str, strict: bool, last: str | None) -> str:
+        return f"{last} {self.word}{' strict' if strict else ''}"
+
+    @hook_impl
+    def rank(self, items: list[str], last: list[str] | None) -> list[str]:
+        return [*(last or items), self.word]
+
+
+async def test_always_runs_the_default_first_then_each_hook_with_the_result_so_far() -> None:  # H7
+    hooks = AppHooks()
+    assert await hooks.validate("x") is None
+    hooks.register(Adds("a"))
+    hooks.register(Adds("b"))
+    assert await hooks.validate("x") == "None a b"
+    assert await hooks.validate(" ", strict=True) == "empty a strict b strict"
+
+
+def test_fallback_uses_the_default_only_when_there_is_no_hook() -> None:  # H7
+    hooks = AppHooks()
+    assert hooks.rank(["x"]) == ["default", "x"]
+    assert hooks.rank(["x"], limit=1) == ["default"]
+    hooks.register(Adds("a"))
+    hooks.register(Adds("b"))
+    assert hooks.rank(["x"]) == ["x", "a", "b"]
+
+
+def test_a_hook_that_does_not_name_last_is_not_given_it() -> None:  # H7
+    class Plain:
+        @hook_impl
+        def rank(self, items: list[str]) -> list[str]:
+            return sorted(items)
+
+    class Nothing:
+        @hook_impl(trylast=True)
+        def rank(self, last: list[str]) -> list[str]:
+            return last[:1]
+
+    assert AppHooks().with_hooks(Nothing(), Plain()).rank(["b", "a"]) == ["a"]
+
+
+async def test_singleton_keeps_the_last_one_registered_and_warns() -> None:  # H7
+    class Title:
+        def __init__(self, mark: str) -> None:
+            self.mark = mark
+
+        @hook_impl
+        def title(self, text: str) -> str:
+            return text + self.mark
+
+        @hook_impl
+        def fetch(self, key: str, last: None) -> str:
+            assert last is None
+            return key + self.mark
+
+    hooks = AppHooks()
+    assert hooks.title("a b") == "A B"
+    assert await hooks.fetch("k") == "default k"
+    first = Title("!")
+    hooks.register(first)
+    with pytest.warns(UserWarning, match="is replaced by .* of AppHooks") as caught:
+        hooks.register(Title("?"))
+    assert {w.filename for w in caught} == {__file__}
+    assert (hooks.title("a"), await hooks.fetch("k")) == ("a?", "k?")
+    hooks.unregister(first)
+    assert hooks.title("a") == "a?"
+
+
+def test_a_plain_slot_refuses_async_hooks_when_they_are_registered() -> None:
+    class Async:
+        @hook_impl
+        async def rank(self, items: list[str]) -> list[str]:
+            return items
+
+    hooks = AppHooks()
+    with pytest.raises(HookRegistrationError, match=r"Async\.rank.* is async; rank is a plain slot"):
+        hooks.register(Async())
+    assert hooks.rank([]) == ["default"]
+
+
+def test_a_plain_slot_refuses_what_a_plain_hook_gives_to_await() -> None:
+    async def inner() -> Any: ...
+
+    class Disguised:
+        @hook_impl
+        def rank(self, items: list[str]) -> Any:
+            return inner()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(HookError, match=r"Disguised\.rank gave an awaitable"):
+            AppHooks().with_hooks(Disguised()).rank([])
+        gc.collect()
+
+
+async def test_an_async_slot_takes_plain_hooks_and_awaitables() -> None:
+    async def later(value: str) -> str:
+        return value
+
+    class Plain:
+        @hook_impl
+        def validate(self, prompt: str) -> Any:
+            return later("later") if prompt == "x" else "now"
+
+    hooks = AppHooks().with_hooks(Plain())
+    assert (await hooks.validate("x"), await hooks.validate("y")) == ("later", "now")
+
+
+async def test_what_a_default_or_a_hook_raises_comes_out_as_it_is() -> None:
+    class Broken(HookSet):
+        @hook_slot("always")
+        async def check(self, value: int) -> int:
+            raise ZeroDivisionError
+
+        @hook_slot("fallback")
+        def other(self, value: int) -> int:
+            raise ZeroDivisionError
+
+    class Plugin:
+        @hook_impl
+        def check(self, value: int) -> int:
+            raise AssertionError("not reached")
+
+        @hook_impl
+        def other(self, value: int) -> int:
+            raise KeyError(value)
+
+    hooks = Broken().with_hooks(Plugin())
+    with pytest.raises(ZeroDivisionError):
+        await hooks.check(1)
+    with pytest.raises(KeyError):
+        hooks.other(1)
+    with pytest.raises(ZeroDivisionError):
+        Broken().other(1)
+    with pytest.raises(TypeError):
+        Broken().other()  # type: ignore[call-arg]
+
+
+class More(AppHooks):
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+    @hook_slot("fallback")
+    def greet(self) -> str:
+        return f"hello {self.name}"
+
+    @hook_slot("singleton")
+    def title(self, text: str) -> str:
+        return text.upper()
+
+
+def test_slots_are_inherited_and_can_be_declared_anew() -> None:
+    hooks = More("you").with_hooks(Adds("a"))
+    assert hooks.rank(["x"]) == ["x", "a"]
+    assert hooks.title("x") == "X"
+    assert hooks.greet() == "hello you"
+    with pytest.raises(HookRegistrationError, match="has no hook slot 'greet'"):
+        AppHooks().register(type("P", (), {"greet": hook_impl(lambda self: "hi")})())
+
+
+def test_a_slot_that_is_overridden_by_a_method_is_no_slot_any_more() -> None:
+    class Fixed(AppHooks):
+        def title(self, text: str) -> str:  # type: ignore[override]
+            return "fixed"
+
+    assert Fixed().title("x") == "fixed"
+    with pytest.raises(HookRegistrationError, match="no hook slot 'title'"):
+        Fixed().register(type("P", (), {"title": hook_impl(lambda self, text: text)})())
+
+
+def test_a_set_without_slots_takes_no_plugin() -> None:
+    class Empty(HookSet):
+        pass
+
+    with pytest.raises(HookRegistrationError, match="no hook slot"):
+        Empty().register(Adds("a"))
+
+
+def test_slots_are_checked_when_the_class_is_built() -> None:
+    with pytest.raises(DeclarationError, match="always, fallback, singleton"):
+        hook_slot("sometimes")  # type: ignore[arg-type]
+    with pytest.raises(DeclarationError, match=r"Taken\.register: the name is taken"):
+
+        class Taken(HookSet):
+            @hook_slot("always")
+            def register(self, plugin: Any) -> None: ...
+
+
+def test_sets_are_copied_and_extended_like_registries() -> None:  # H5b
+    old = AppHooks()
+    plugin = Adds("a")
+    new = old.with_hooks(plugin)
+    assert old.rank([]) == ["default"]
+    both = AppHooks().with_extended(new)
+    assert both.rank([]) == ["a"]
+    for wrong in (More("x"), HookSet(), None):
+        with pytest.raises(HookRegistrationError, match="another set of hooks than AppHooks"):
+            both.extend(wrong)  # type: ignore[arg-type]
+    with pytest.raises(HookRegistrationError, match="already"):
+        both.extend(new)
+    with pytest.raises(HookRegistrationError, match="already"):
+        both.register(plugin)
+    with pytest.raises(HookRegistrationError, match="not registered"):
+        old.unregister(plugin)
+    assert More("you").with_hooks(plugin).greet() == "hello you"
+
+
+async def test_registering_during_a_call_does_not_change_that_call() -> None:
+    hooks = AppHooks()
+
+    class Registers:
+        @hook_impl
+        async def validate(self, prompt: str) -> str:
+            hooks.register(Adds("late"))
+            return "first"
+
+    hooks.register(Registers())
+    assert await hooks.validate("x") == "first"
+    assert await AppHooks().with_hooks(Adds("a")).validate("x") == "None a"
+
+
+def test_a_slot_keeps_its_documentation() -> None:
+    assert AppHooks.validate.__doc__ == "Why a prompt is refused."

@@ -1,0 +1,128 @@
+"""A typed toolset framework for LLM tool calling: the layer under a loop that you write.
+
+Declare tools with `tool_fn` and `tool_input`, group them in a `Toolset`, offer them for a turn of a `Session`; the answer is
+`Finished`, or a `ToolRound` of typed calls that your code executes and commits. Adapters are in `lutumpy.adapters`.
+"""
+
+from lutumpy.core.items import (
+    AssistantTurn,
+    FilePart,
+    FinishReason,
+    ImagePart,
+    Message,
+    Part,
+    ResultStatus,
+    TextPart,
+    ToolMetadata,
+    ToolResults,
+    Usage,
+)
+from lutumpy.core.model import Model, TurnOptions
+from lutumpy.core.transcript import Transcript
+from lutumpy.errors import (
+    AdapterError,
+    CommitError,
+    CommitProblem,
+    DeclarationError,
+    HookError,
+    HookRegistrationError,
+    InvalidArgumentsError,
+    InvalidToolConstraints,
+    LutumpyError,
+    MalformedArgumentsError,
+    RoundClosedError,
+    StaleRoundError,
+    ToolError,
+    ToolRoundArityError,
+    TranscriptError,
+    UnknownToolError,
+)
+from lutumpy.hooks.decisions import Complete, Reject, RunNormally, ToolDecision
+from lutumpy.hooks.hook_set import HookSet, hook_slot
+from lutumpy.hooks.registry import hook_impl
+from lutumpy.hooks.tool_hooks import ToolHooks
+from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
+from lutumpy.rounds.offer import Offer
+from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
+from lutumpy.rounds.plan import ToolRoundPlan
+from lutumpy.rounds.round import ToolRound
+from lutumpy.session import Session
+from lutumpy.tools.calls import BaseToolCall, ToolCall, ToolCallIssue
+from lutumpy.tools.declare import ToolFn, ToolInput, tool_fn, tool_input
+from lutumpy.tools.definition import ToolDef, ToolOptions
+from lutumpy.tools.results import HandledTool, RejectedToolCall, ToolResult
+from lutumpy.tools.selectors import Selector
+from lutumpy.tools.signature import Skip
+from lutumpy.tools.tool import nested, tool
+from lutumpy.tools.toolset import NoTools, Toolset
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AdapterError",
+    "AssistantTurn",
+    "BaseToolCall",
+    "CommitError",
+    "CommitProblem",
+    "Complete",
+    "DeclarationError",
+    "FilePart",
+    "FinishReason",
+    "Finished",
+    "HandledTool",
+    "HookError",
+    "HookRegistrationError",
+    "HookSet",
+    "ImagePart",
+    "InvalidArgumentsError",
+    "InvalidToolConstraints",
+    "LutumpyError",
+    "MalformedArgumentsError",
+    "Message",
+    "Model",
+    "NeedsTools",
+    "NoTools",
+    "Offer",
+    "Part",
+    "Reject",
+    "RejectedToolCall",
+    "ResultStatus",
+    "RoundClosedError",
+    "RunNormally",
+    "Selector",
+    "Session",
+    "Skip",
+    "StaleRoundError",
+    "TextPart",
+    "ToolAvailability",
+    "ToolCall",
+    "ToolCallIssue",
+    "ToolDecision",
+    "ToolDef",
+    "ToolError",
+    "ToolFn",
+    "ToolHooks",
+    "ToolInput",
+    "ToolMetadata",
+    "ToolOptions",
+    "ToolRequirement",
+    "ToolResult",
+    "ToolResults",
+    "ToolRound",
+    "ToolRoundArityError",
+    "ToolRoundPlan",
+    "Toolset",
+    "Transcript",
+    "TranscriptError",
+    "TurnOptions",
+    "TurnResult",
+    "UnknownToolError",
+    "Usage",
+    "__version__",
+    "hook_impl",
+    "hook_slot",
+    "nested",
+    "tool",
+    "tool_fn",
+    "tool_input",
+]

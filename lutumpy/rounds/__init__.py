@@ -1,0 +1,1 @@
+"""What happens this turn: availability, requirement, the round, its outcome."""

@@ -1,0 +1,121 @@
+"""Which tools a model may call this turn, and whether it must."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, Literal
+
+from typing_extensions import TypeVar
+
+from lutumpy.errors import InvalidToolConstraints
+from lutumpy.tools.selectors import Selector
+from lutumpy.tools.toolset import Toolset, own
+
+TS = TypeVar("TS", bound=Toolset[Any])
+T = TypeVar("T", bound=Toolset[Any])
+
+
+class ToolAvailability(Generic[TS]):
+    """Which tools are offered (rule A1). Make one with `default`, `all`, `only` or `default_plus`."""
+
+    __slots__ = ("mode", "selectors")
+
+    def __init__(
+        self,
+        mode: Literal["default", "all", "only", "default_plus"],
+        selectors: tuple[Selector[TS, Any, Any], ...] = (),
+    ) -> None:
+        self.mode = mode
+        self.selectors = selectors
+
+    @staticmethod
+    def default() -> ToolAvailability[T]:  # pyright: ignore[reportInvalidTypeVarUse]  # solved by the context
+        """Every tool but the ones that are off, in declaration order."""
+        return ToolAvailability("default")
+
+    @staticmethod
+    def all() -> ToolAvailability[T]:  # pyright: ignore[reportInvalidTypeVarUse]  # solved by the context
+        """Every tool, those that are off too."""
+        return ToolAvailability("all")
+
+    @staticmethod
+    def only(*selectors: Selector[T, Any, Any]) -> ToolAvailability[T]:
+        """Exactly these, in this order, off or not; without any: no tools."""
+        return ToolAvailability("only", selectors)
+
+    @staticmethod
+    def default_plus(*selectors: Selector[T, Any, Any]) -> ToolAvailability[T]:
+        """The default ones, then these as far as they aren't among them."""
+        return ToolAvailability("default_plus", selectors)
+
+    def resolve(self, toolset: type[TS]) -> tuple[Selector[TS, Any, Any], ...]:
+        """The offered tools in order, each once.
+
+        Raises:
+            InvalidToolConstraints: a selector is of another toolset.
+        """
+        extra = [own(toolset, s) for s in self.selectors]
+        if self.mode == "all":
+            return toolset.selectors()
+        if self.mode == "only":
+            return tuple(dict.fromkeys(extra))
+        return tuple(dict.fromkeys([*toolset.default_selectors(), *extra]))
+
+    def __repr__(self) -> str:
+        return f"ToolAvailability.{self.mode}({', '.join(map(repr, self.selectors))})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ToolAvailability):
+            return NotImplemented
+        return self.mode == other.mode and self.selectors == other.selectors
+
+    def __hash__(self) -> int:
+        return hash((self.mode, self.selectors))
+
+
+class ToolRequirement(Generic[TS]):
+    """Whether the model must call a tool (rule A2). Make one with `optional`, `at_least_one` or `specific`."""
+
+    __slots__ = ("mode", "selector")
+
+    def __init__(
+        self, mode: Literal["optional", "at_least_one", "specific"], selector: Selector[TS, Any, Any] | None = None
+    ) -> None:
+        self.mode = mode
+        self.selector = selector
+
+    @staticmethod
+    def optional() -> ToolRequirement[T]:  # pyright: ignore[reportInvalidTypeVarUse]  # solved by the context
+        """The model may call tools."""
+        return ToolRequirement("optional")
+
+    @staticmethod
+    def at_least_one() -> ToolRequirement[T]:  # pyright: ignore[reportInvalidTypeVarUse]  # solved by the context
+        """The model must call some tool."""
+        return ToolRequirement("at_least_one")
+
+    @staticmethod
+    def specific(selector: Selector[T, Any, Any]) -> ToolRequirement[T]:
+        """The model must call this tool."""
+        return ToolRequirement("specific", selector)
+
+    def check(self, toolset: type[TS], offered: tuple[Selector[TS, Any, Any], ...]) -> None:
+        """Raises `InvalidToolConstraints` when it can't hold with these tools."""
+        if self.selector is not None:
+            if own(toolset, self.selector) not in offered:
+                names = ", ".join([s.name for s in offered]) or "none"
+                raise InvalidToolConstraints(
+                    f"the tool {self.selector.name!r} is required but not available (available: {names}); nothing was sent"
+                )
+        elif self.mode == "at_least_one" and not offered:
+            raise InvalidToolConstraints("a tool call is required but no tool is available; nothing was sent")
+
+    def __repr__(self) -> str:
+        return f"ToolRequirement.{self.mode}({self.selector!r})" if self.selector else f"ToolRequirement.{self.mode}()"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ToolRequirement):
+            return NotImplemented
+        return self.mode == other.mode and self.selector == other.selector
+
+    def __hash__(self) -> int:
+        return hash((self.mode, self.selector))

@@ -1,0 +1,100 @@
+"""The offer: the tools of one turn as one value, which renders to each API and reads an answer back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Generic
+
+from typing_extensions import TypeVar
+
+from lutumpy.core.tool_specs import ToolMode, ToolOffering
+from lutumpy.errors import InvalidToolConstraints
+from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
+from lutumpy.rounds.read import read_answer
+from lutumpy.tools.calls import BaseToolCall
+from lutumpy.tools.selectors import Selector
+from lutumpy.tools.toolset import Toolset, own
+
+if TYPE_CHECKING:
+    from lutumpy.core.items import AssistantTurn
+    from lutumpy.rounds.outcome import Finished, NeedsTools
+    from lutumpy.rounds.target import Target
+
+TS = TypeVar("TS", bound=Toolset[Any])
+C_co = TypeVar("C_co", bound=BaseToolCall, default=BaseToolCall, covariant=True)
+
+_MODES: dict[str, ToolMode] = {"optional": "auto", "at_least_one": "required", "specific": "specific"}
+
+
+class Offer(ToolOffering, Generic[C_co]):
+    """The tools of one turn. May be used for any number of turns; equal offers give equal bytes (rule A4).
+
+    Attributes:
+        toolset: The toolset class.
+        selectors: The offered tools, in order.
+        offered: Their names.
+    """
+
+    __slots__ = ("offered", "selectors", "toolset")
+
+    def __init__(
+        self,
+        toolset: type[Toolset[Any]],
+        selectors: tuple[Selector[Any, Any, Any], ...],
+        requirement: ToolRequirement[Any],
+        descriptions: Mapping[Selector[Any, Any, Any], str],
+        parallel: bool,
+    ) -> None:
+        super().__init__(
+            tuple([s.spec(descriptions.get(s)) for s in selectors] if descriptions else [s.spec() for s in selectors]),
+            _MODES[requirement.mode],
+            requirement.selector.name if requirement.selector is not None else None,
+            parallel,
+        )
+        self.toolset = toolset
+        self.selectors = selectors
+        self.offered = frozenset([s.name for s in selectors])
+
+    def read(self, turn: AssistantTurn, target: Target) -> NeedsTools[C_co] | Finished[None]:
+        """Take a decoded answer apart. Never raises because of what the model wrote.
+
+        Args:
+            turn: What the adapter's `response` gave.
+            target: The session or transcript that the request was made from. A finished answer is written into it;
+                one with calls is not, until its round is committed. Ephemeral messages have served and leave it.
+        """
+        return read_answer(self, turn, target)
+
+    def __repr__(self) -> str:
+        names = ", ".join([s.name for s in self.selectors])
+        return f"<Offer of {self.toolset.__name__}: {names or 'no tools'}; {self.mode}>"
+
+
+def make_offer(
+    toolset: type[TS],
+    available: ToolAvailability[TS] | None,
+    require: ToolRequirement[TS] | None,
+    describe: Mapping[Selector[TS, Any, Any], str] | None,
+    parallel: bool,
+) -> Offer[Any]:
+    """The offer of these constraints; raises `InvalidToolConstraints` when they can't hold."""
+    cache = toolset.__lutumpy_table__.cache
+    plain = available is None and require is None and not describe and parallel is True
+    if plain and (kept := cache.get("offer")) is not None:
+        offer: Offer[Any] = kept
+        return offer
+    if available is not None and not isinstance(available, ToolAvailability):
+        raise InvalidToolConstraints(f"available= takes a ToolAvailability, not {available!r}")
+    if require is not None and not isinstance(require, ToolRequirement):
+        raise InvalidToolConstraints(f"require= takes a ToolRequirement, not {require!r}")
+    selectors = toolset.default_selectors() if available is None else available.resolve(toolset)
+    requirement: ToolRequirement[TS] = ToolRequirement("optional") if require is None else require
+    requirement.check(toolset, selectors)
+    descriptions = {own(toolset, s): text for s, text in describe.items()} if describe else {}
+    for selector, text in descriptions.items():
+        if not isinstance(text, str):
+            raise InvalidToolConstraints(f"the description of {selector.name!r} is {type(text).__name__}, not str")
+    offer = Offer(toolset, selectors, requirement, descriptions, parallel)
+    if plain:
+        cache["offer"] = offer
+    return offer

@@ -1,0 +1,134 @@
+"""What a turn came to: tools are needed, or it is finished."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Generic
+
+from typing_extensions import TypeVar
+
+from lutumpy.core.items import AssistantTurn, FinishReason, Usage
+from lutumpy.errors import RoundClosedError, StaleRoundError
+from lutumpy.rounds.commit import OpenAnswer
+from lutumpy.rounds.round import ToolRound
+from lutumpy.rounds.target import Target
+from lutumpy.tools.calls import BaseToolCall
+
+V = TypeVar("V", default=None)
+V_co = TypeVar("V_co", default=None, covariant=True)
+C_co = TypeVar("C_co", bound=BaseToolCall, default=BaseToolCall, covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnResult(Generic[V_co]):
+    """A finished answer.
+
+    Attributes:
+        turn: The answer, as it was decoded.
+        value: The typed value of a structured turn, else `None`.
+        value_error: Why a structured turn has no value, else `None`.
+    """
+
+    turn: AssistantTurn
+    value: V_co | None = None
+    value_error: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The text of the answer."""
+        return self.turn.text
+
+    @property
+    def reasoning(self) -> str | None:
+        """The readable reasoning, or `None`."""
+        return self.turn.reasoning
+
+    @property
+    def refusal(self) -> str | None:
+        """The model's refusal in its words, or `None`."""
+        return self.turn.refusal
+
+    @property
+    def finish_reason(self) -> FinishReason:
+        """Why the model stopped."""
+        return self.turn.finish_reason
+
+    @property
+    def provider_finish_reason(self) -> str | None:
+        """The same in the provider's own word."""
+        return self.turn.provider_finish_reason
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens of this request."""
+        return self.turn.usage
+
+    @property
+    def model(self) -> str | None:
+        """The model's name as answered."""
+        return self.turn.model
+
+    @property
+    def request_id(self) -> str | None:
+        """The provider's id of the request, where known."""
+        return self.turn.request_id
+
+
+class StagedAnswer:
+    """A finished answer that is not in the transcript yet."""
+
+    __slots__ = ("answer", "closed")
+
+    def __init__(self, answer: OpenAnswer) -> None:
+        self.answer = answer
+        self.closed: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finished(Generic[V_co]):
+    """The model answered without calling a tool.
+
+    Attributes:
+        result: The answer. It is in the session already, unless the turn was collected with `collect_staged`.
+    """
+
+    result: TurnResult[V_co]
+    _staged: StagedAnswer | None = field(default=None, repr=False, compare=False)
+
+    def commit(self, target: Target) -> None:
+        """Write a staged answer into its session.
+
+        Raises:
+            RoundClosedError: it is there already, or was discarded.
+            StaleRoundError: the session moved on since the request; the answer is in `.result`.
+        """
+        staged = self._open()
+        try:
+            staged.answer.write(target, ())
+        except StaleRoundError as error:
+            raise StaleRoundError(str(error), self.result) from None
+        staged.closed = "committed"
+
+    def discard(self) -> None:
+        """Drop a staged answer; the session stays as it is. Raises `RoundClosedError` as `commit` does."""
+        staged = self._open()
+        staged.closed = "discarded"
+        staged.answer.origin.turn_discarded()
+
+    def _open(self) -> StagedAnswer:
+        if self._staged is None:
+            raise RoundClosedError("the answer is in the session already; only collect_staged() leaves that to you")
+        if self._staged.closed is not None:
+            raise RoundClosedError(f"the answer was {self._staged.closed} before")
+        return self._staged
+
+
+@dataclass(frozen=True, slots=True)
+class NeedsTools(Generic[C_co]):
+    """The model called tools. Nothing is in the session until the round is committed.
+
+    Attributes:
+        round: The calls, typed, and what the model got wrong.
+    """
+
+    round: ToolRound[C_co]

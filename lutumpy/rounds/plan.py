@@ -1,0 +1,330 @@
+"""The plan: a round after its hooks have decided."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, Union
+
+from typing_extensions import TypeVar
+
+from lutumpy.core.items import AssistantTurn, FinishReason, Usage
+from lutumpy.errors import HookError, RoundClosedError
+from lutumpy.hooks.decisions import ToolDecision
+from lutumpy.hooks.implementations import is_async, label
+from lutumpy.hooks.pipeline import (
+    NOT_MET,
+    Outcome,
+    Source,
+    Step,
+    chain_of,
+    decide,
+    drive_async,
+    drive_sync,
+    logger,
+    pass_through,
+    refuse_async,
+    snapshot,
+)
+from lutumpy.hooks.tool_hooks import ToolHooks
+from lutumpy.rounds.commit import Answer, Entry, OpenAnswer
+from lutumpy.tools.arguments import Decoded, decode_arguments
+from lutumpy.tools.calls import BaseToolCall, ToolCallIssue
+from lutumpy.tools.results import HandledTool, RejectedToolCall, ToolResult
+
+if TYPE_CHECKING:
+    from lutumpy.rounds.target import Target
+
+C_co = TypeVar("C_co", bound=BaseToolCall, default=BaseToolCall, covariant=True)
+
+Policy: TypeAlias = Callable[[Any], Union[ToolDecision[Any, Any], Awaitable[ToolDecision[Any, Any]]]]
+Decider: TypeAlias = Union[ToolHooks[Any], Policy]
+
+
+class Open(Generic[C_co]):
+    """What a round and a plan have in common: an answer that is open until it is committed, discarded or handed over."""
+
+    __slots__ = ("__weakref__", "_answer", "_closed", "_planning", "issues")
+
+    issues: tuple[ToolCallIssue, ...]
+    _what = "round"
+
+    def __init__(self, answer: OpenAnswer, issues: tuple[ToolCallIssue, ...]) -> None:
+        self._closed: str | None = None
+        self._planning = False
+        self._answer = answer
+        self.issues = issues
+
+    @property
+    def continue_suggestion(self) -> str | None:
+        """Why another request is needed after the commit, when the library will answer issues; else `None`."""
+        if not self.issues:
+            return None
+        listed = ", ".join([f"{i.metadata.name or 'unnamed'} ({i.reason})" for i in self.issues])
+        return f"the model has to be told what was wrong with {len(self.issues)} of its calls: {listed}"
+
+    @property
+    def turn(self) -> AssistantTurn:
+        """The decoded answer."""
+        return self._answer.turn
+
+    @property
+    def text(self) -> str:
+        """The text that the model wrote beside its calls."""
+        return self._answer.turn.text
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens of this request."""
+        return self._answer.turn.usage
+
+    @property
+    def finish_reason(self) -> FinishReason:
+        """Why the model stopped."""
+        return self._answer.turn.finish_reason
+
+    @property
+    def model(self) -> str | None:
+        """The model's name as answered."""
+        return self._answer.turn.model
+
+    @property
+    def request_id(self) -> str | None:
+        """The provider's id of the request, where known."""
+        return self._answer.turn.request_id
+
+    async def apply_hooks(self, hooks: Decider) -> ToolRoundPlan[C_co]:
+        """Let hooks decide every pending call, one after another in call order.
+
+        Args:
+            hooks: The toolset's registry, or a plain callable `call -> RunNormally | Complete | Reject`, sync or async.
+
+        Returns:
+            The plan that takes this one's place; this one is closed then.
+
+        Raises:
+            HookError: a hook raised, or decided something that doesn't fit; or hooks are being applied already. This one
+                stays open, its inputs as they were: of a round, as decoded.
+            RoundClosedError: it was committed, discarded or handed over before.
+        """
+        with self._plan(hooks, sync=False) as work:
+            return self._hand_over(await drive_async(work.run()))
+
+    def apply_hooks_sync(self, hooks: Decider) -> ToolRoundPlan[C_co]:
+        """As `apply_hooks`, without an event loop; an async hook is a `HookError` that names it."""
+        with self._plan(hooks, sync=True) as work:
+            return self._hand_over(drive_sync(work.run()))
+
+    @contextmanager
+    def _plan(self, hooks: Decider, *, sync: bool) -> Iterator[Planning]:
+        self._check_open()
+        # Two runs at once would give their hooks the same inputs, and one would take back what the other has decided.
+        if self._planning:
+            raise HookError(f"hooks are being applied to this {self._what} already; wait for them; it is still open")
+        self._planning = True
+        work = Planning(self, hooks, sync=sync)
+        try:
+            yield work
+        except BaseException:
+            work.restore()
+            raise
+        finally:
+            self._planning = False
+
+    def _hand_over(self, plan: ToolRoundPlan[C_co]) -> ToolRoundPlan[C_co]:
+        # Another task may have closed it while an async hook was waiting; then the new plan must not be a second way.
+        if self._closed is not None:
+            plan._closed = self._closed
+            self._check_open()
+        self._closed = "handed over to a plan"
+        return plan
+
+    def commit(self, target: Target, results: Iterable[Answer], *, rebase: bool = False) -> None:
+        """Write the turn and one result for each call into the transcript, all or nothing.
+
+        Args:
+            target: The session or transcript that the answer was read against.
+            results: One for each pending call, in any order; `HandledTool` and `RejectedToolCall` are taken as they are.
+            rebase: Write at the end of a target that moved on since, if everything up to where the round began is there
+                unchanged; reasoning signed over what came before is then left out.
+
+        Raises:
+            CommitError: the results don't answer the calls. It stays open.
+            StaleRoundError: the target moved on, or is another one. It stays open.
+            RoundClosedError: it was committed, discarded or handed over before.
+        """
+        self._check_open()
+        self._answer.write(target, results, decided=self._decided(), rebase=rebase)
+        self._closed = "committed"
+
+    def discard(self) -> None:
+        """Drop the answer; the transcript stays as it is. Raises `RoundClosedError` when it was closed before."""
+        self._check_open()
+        self._closed = "discarded"
+        self._answer.origin.turn_discarded()
+
+    def hand_over(self, how: str) -> OpenAnswer:
+        """Close it in favour of something that goes on with its answer; raises `RoundClosedError`."""
+        self._check_open()
+        self._closed = how
+        return self._answer
+
+    def outcomes(self) -> list[Outcome | ToolCallIssue]:
+        """Every call in the order of the answer: what was decided of it, or its issue."""
+        return [e if isinstance(e, ToolCallIssue) else Outcome(e) for e in self._answer.entries]
+
+    def _decided(self) -> dict[str, ToolResult] | None:
+        return None
+
+    def _check_open(self) -> None:
+        if self._closed is not None:
+            raise RoundClosedError(f"the {self._what} was {self._closed} before")
+
+    def __del__(self, _warn: Any = warnings.warn) -> None:
+        # An exception in __init__ leaves the object without its fields.
+        if getattr(self, "_closed", "unmade") is None:
+            _warn(f"a tool {self._what} was dropped without commit or discard: {self!r}", ResourceWarning, source=self)
+
+
+class ToolRoundPlan(Open[C_co]):
+    """A round whose calls are decided: execute `pending`, then `commit` their results, or `discard` the plan.
+
+    Attributes:
+        pending: The calls to execute, edits applied, in the order of the answer.
+        handled: Those that a hook answered.
+        rejected: Those that a hook rejected, with reason and source.
+        issues: Those that can't be executed; the library answers them at commit.
+    """
+
+    __slots__ = ("_outcomes", "handled", "pending", "rejected")
+
+    pending: tuple[C_co, ...]
+    handled: tuple[HandledTool[Any, Any], ...]
+    rejected: tuple[RejectedToolCall, ...]
+    _what = "round plan"
+
+    def __init__(
+        self, answer: OpenAnswer, issues: tuple[ToolCallIssue, ...], outcomes: list[Outcome | ToolCallIssue]
+    ) -> None:
+        super().__init__(answer, issues)
+        self._outcomes = outcomes
+        decided = [o.decided for o in outcomes if isinstance(o, Outcome)]
+        pending: Any = tuple([d for d in decided if isinstance(d, BaseToolCall)])
+        self.pending = pending
+        self.handled = tuple([d for d in decided if isinstance(d, HandledTool)])
+        self.rejected = tuple([d for d in decided if isinstance(d, RejectedToolCall)])
+
+    def outcomes(self) -> list[Outcome | ToolCallIssue]:
+        """Every call in the order of the answer: what was decided of it, or its issue."""
+        return list(self._outcomes)
+
+    def decisions(self) -> list[dict[str, Any]]:
+        """Every call of the answer as data, in order, for logs and audits.
+
+        Each has `call_id`, `tool`, `arguments` (as the model wrote them), `decision` (`pending`, `edited`, `handled`,
+        `rejected` or `issue`), and where it fits `input` (JSON values), `reason`, `source` (`hook` or `policy`) and `by`
+        (the hook's name).
+        """
+        return [_as_data(entry, outcome) for entry, outcome in zip(self._answer.entries, self._outcomes, strict=True)]
+
+    def _decided(self) -> dict[str, ToolResult] | None:
+        return {
+            o.result.metadata.id: o.result for o in self._outcomes if isinstance(o, Outcome) and o.result is not None
+        }
+
+    def __repr__(self) -> str:
+        counts = f"{len(self.pending)} pending, {len(self.handled)} handled, {len(self.rejected)} rejected"
+        return f"<ToolRoundPlan {self._closed or 'open'}: {counts}, {len(self.issues)} issues>"
+
+
+class Planning:
+    """One run of hooks over an open round or plan."""
+
+    __slots__ = ("_begun", "_hooks", "_source", "_sync")
+
+    def __init__(self, source: Open[Any], hooks: Decider, *, sync: bool) -> None:
+        self._source = source
+        self._hooks = hooks
+        self._sync = sync
+        # The calls that hooks have been given, each with a copy of its input; `None` where that is as decoded.
+        self._begun: list[tuple[BaseToolCall, Any]] = []
+
+    def run(self) -> Generator[Any, Any, ToolRoundPlan[Any]]:
+        """Decide every pending call; yields what has to be awaited."""
+        hooks = self._hooks
+        # A round's inputs can be decoded again; those of a plan carry what earlier hooks made of them.
+        keep = isinstance(self._source, ToolRoundPlan)
+        source: Source
+        if isinstance(hooks, ToolHooks):
+            self._check_toolset(hooks)
+            chains, alone, source = hooks._chains_now(), None, "hook"
+        elif callable(hooks):
+            chains, alone, source = {}, chain_of([Step(hooks, label(hooks), is_async(hooks), "alone")]), "policy"
+        else:
+            raise HookError(
+                f"apply_hooks takes a registry or a callable, not {type(hooks).__name__}; the round is still open"
+            )
+        loud = logger.isEnabledFor(logging.INFO)
+        outcomes: list[Outcome | ToolCallIssue] = self._source.outcomes()
+        # What each hook gets, before the first one runs.
+        work = [
+            (index, outcome.decided, chain)
+            for index, outcome in enumerate(outcomes)
+            if isinstance(outcome, Outcome)
+            and isinstance(outcome.decided, BaseToolCall)
+            and (chain := alone or chains.get(outcome.decided.metadata.name)) is not None
+        ]
+        if self._sync:
+            for _, call, chain in work:
+                refuse_async(chain.steps, call.metadata)
+        for index, call, chain in work:
+            self._begun.append((call, snapshot(call.input) if keep else None))
+            start, met = (0, NOT_MET) if loud else pass_through(call, chain)
+            if start < len(chain.steps):
+                outcomes[index] = yield from decide(call, chain.steps, source, loud=loud, start=start, met=met)
+        return ToolRoundPlan(self._source._answer, self._source.issues, outcomes)
+
+    def _check_toolset(self, hooks: ToolHooks[Any]) -> None:
+        for entry in self._source._answer.entries:
+            if isinstance(entry, BaseToolCall) and entry.selector.toolset is not hooks._toolset:
+                raise HookError(
+                    f"{hooks!r} is no registry of {entry.selector.toolset.__name__}; the round is still open"
+                )
+
+    def restore(self) -> None:
+        """Give every call that a hook has seen the input that it had before, whatever was done to the object."""
+        for call, kept in self._begun:
+            if kept is None:
+                decoded = decode_arguments(call.tool, call.metadata.arguments)
+                kept = decoded.input if isinstance(decoded, Decoded) else call.input
+            call.input = kept
+
+
+def _as_data(entry: Entry, outcome: Outcome | ToolCallIssue) -> dict[str, Any]:
+    metadata = entry.metadata
+    data: dict[str, Any] = {"call_id": metadata.id, "tool": metadata.name, "arguments": metadata.arguments}
+    if isinstance(outcome, ToolCallIssue):
+        return {**data, "decision": "issue", "reason": outcome.reason, "detail": outcome.detail}
+    decided = outcome.decided
+    if isinstance(decided, RejectedToolCall):
+        who = {"source": outcome.source, "by": outcome.by}
+        return {**data, "decision": "rejected", "input": _json(decided.call.input), "reason": decided.reason, **who}
+    if isinstance(decided, HandledTool):
+        return {
+            **data,
+            "decision": "handled",
+            "input": _json(decided.input),
+            "source": outcome.source,
+            "by": outcome.by,
+        }
+    return {**data, "decision": "pending" if decided is entry else "edited", "input": _json(decided.input)}
+
+
+def _json(value: Any) -> Any:
+    try:
+        return value.model_dump(mode="json")
+    except Exception:
+        # Only a picture of the input: a user's serializer that fails must not take the audit with it.
+        return repr(value)

@@ -1,0 +1,156 @@
+"""From a decoded answer to an outcome: calls are parsed and validated here, once, and nothing of it raises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from lutumpy.core.items import AssistantTurn, CallBlock, ToolMetadata
+from lutumpy.core.transcript import Transcript
+from lutumpy.errors import StaleRoundError
+from lutumpy.rounds.commit import Mark, OpenAnswer
+from lutumpy.rounds.outcome import Finished, NeedsTools, StagedAnswer, TurnResult
+from lutumpy.rounds.round import ToolRound
+from lutumpy.rounds.target import Target, count_usage, transcript_of
+from lutumpy.tools.arguments import Refused, decode_arguments
+from lutumpy.tools.calls import BaseToolCall, IssueReason, ToolCall, ToolCallIssue
+from lutumpy.tools.toolset import NoTools, near_names
+
+if TYPE_CHECKING:
+    from lutumpy.rounds.offer import Offer
+
+_NAMES_SHOWN = 20
+
+
+def mark(transcript: Transcript) -> Mark:
+    """Where the transcript stands now: to be taken when a request is made."""
+    return Mark(len(transcript), transcript.revision)
+
+
+def read_answer(
+    offer: Offer[Any],
+    turn: AssistantTurn,
+    target: Target,
+    begun: Mark | None = None,
+    *,
+    staged: bool = False,
+    result: Callable[[AssistantTurn], TurnResult[Any]] = TurnResult,
+) -> NeedsTools[Any] | Finished[Any]:
+    """The outcome of an answer.
+
+    Args:
+        offer: What was offered.
+        turn: The decoded answer.
+        target: Where it belongs.
+        begun: Where the transcript stood when the request was made; now, when left out.
+        staged: A finished answer is not written.
+        result: Makes the result of a finished answer.
+
+    Raises:
+        StaleRoundError: the answer is finished, and items were added since the request; `.result` has it.
+    """
+    transcript = transcript_of(target)
+    if begun is None:
+        begun = mark(transcript)
+    begun = Mark(transcript.request_succeeded(turn, begun.length), begun.revision)
+    count_usage(target, turn.usage)
+    if not turn.calls:
+        return finished(result(turn), OpenAnswer(turn, [], transcript, begun), staged=staged)
+    turn = transcript.fresh_ids(turn)
+    return NeedsTools(ToolRound(OpenAnswer(turn, decode_calls(offer, turn, transcript), transcript, begun)))
+
+
+def read_text(
+    turn: AssistantTurn,
+    target: Target,
+    begun: Mark,
+    *,
+    staged: bool,
+    result: Callable[[AssistantTurn], TurnResult[Any]] = TurnResult,
+) -> Finished[Any]:
+    """The outcome of an answer to a request without tools: calls in it are issues, answered with it."""
+    outcome = read_answer(NoTools.offer(), turn, target, begun, staged=staged, result=result)
+    if isinstance(outcome, Finished):
+        return outcome
+    answer = outcome.round.hand_over("answered")
+    return finished(result(answer.turn), answer, staged=staged)
+
+
+def finished(result: TurnResult[Any], answer: OpenAnswer, *, staged: bool) -> Finished[Any]:
+    """The outcome of an answer that needs no tool: written at once, unless `staged`."""
+    if staged:
+        return Finished(result, StagedAnswer(answer))
+    try:
+        answer.write(answer.origin, ())
+    except StaleRoundError:
+        raise StaleRoundError(
+            "items were added to the transcript during the request; the finished answer was not written, "
+            "it is in this error's `result`",
+            result,
+        ) from None
+    return Finished(result)
+
+
+def decode_calls(offer: Offer[Any], turn: AssistantTurn, transcript: Transcript) -> list[BaseToolCall | ToolCallIssue]:
+    """Every call of the answer, in its order, as a call or an issue (rule C1)."""
+    last = len(turn.calls) - 1
+    return [
+        decode_call(offer, block, transcript, cut=block.incomplete or (turn.cut and index == last))
+        for index, block in enumerate(turn.calls)
+    ]
+
+
+def decode_call(
+    offer: Offer[Any], block: CallBlock, transcript: Transcript, *, cut: bool
+) -> BaseToolCall | ToolCallIssue:
+    """One call; the checks stand in the order of rule C2."""
+    name = block.name
+    metadata = ToolMetadata(block.id, name, block.arguments)
+    selector = offer.toolset.__lutumpy_table__.by_name.get(name) if block.kind == "function" else None
+    if selector is None:
+        return _issue(transcript, metadata, "unknown_tool", _unknown(offer, block))
+    if name not in offer.offered:
+        return _issue(transcript, metadata, "not_available", _unavailable(offer, name))
+    if cut and (block.as_object or not block.arguments.strip()):
+        return _issue(transcript, metadata, "truncated", _truncated(name))
+    decoded = decode_arguments(selector.tool, block.arguments)
+    if isinstance(decoded, Refused):
+        if cut and decoded.reason == "malformed_arguments":
+            return _issue(transcript, metadata, "truncated", _truncated(name))
+        return _issue(transcript, metadata, decoded.reason, decoded.detail)
+    return ToolCall(metadata, decoded.input, selector, decoded.repairs)
+
+
+def _issue(transcript: Transcript, metadata: ToolMetadata, reason: IssueReason, detail: str) -> ToolCallIssue:
+    return ToolCallIssue(metadata, reason, detail, transcript.failures(metadata.name, metadata.arguments))
+
+
+def _unknown(offer: Offer[Any], block: CallBlock) -> str:
+    if block.kind != "function":
+        return f"Calls of the kind {block.kind!r} can't be run here. {_offered(offer)}"
+    near = near_names(block.name, [s.name for s in offer.selectors])
+    hint = f" Did you mean {' or '.join(near)}?" if near else ""
+    return f"There is no tool named {_shown(block.name)}.{hint} {_offered(offer)}"
+
+
+def _unavailable(offer: Offer[Any], name: str) -> str:
+    return f"The tool {name} is not available in this turn. {_offered(offer)}"
+
+
+def _truncated(name: str) -> str:
+    return (
+        f"The arguments of {name} were cut off before they were complete, so it was not run. "
+        "Call it again with complete, shorter arguments."
+    )
+
+
+def _offered(offer: Offer[Any]) -> str:
+    names = [s.name for s in offer.selectors]
+    if not names:
+        return "No tools are available."
+    more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
+    return f"Available tools: {', '.join(names[:_NAMES_SHOWN])}{more}."
+
+
+def _shown(name: str) -> str:
+    return repr(name if len(name) <= 100 else name[:100] + "…")

@@ -1,0 +1,36 @@
+"""What a turn is written into: a session, or a transcript of the user's own."""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeAlias
+
+from lutumpy.core.items import Usage
+from lutumpy.core.transcript import Transcript
+
+
+class HasTranscript(Protocol):
+    """A session: a transcript, and what it cost so far."""
+
+    @property
+    def transcript(self) -> Transcript: ...
+
+    def add_usage(self, usage: Usage) -> None: ...
+
+
+Target: TypeAlias = "Transcript | HasTranscript"
+
+
+def transcript_of(target: Target) -> Transcript:
+    """The transcript behind a target; raises `TypeError` for anything else."""
+    if isinstance(target, Transcript):
+        return target
+    found = getattr(target, "transcript", None)
+    if not isinstance(found, Transcript):
+        raise TypeError(f"a Session or a Transcript is needed, not {type(target).__name__}")
+    return found
+
+
+def count_usage(target: Target, usage: Usage) -> None:
+    """Add what an answer cost to the session that it came for."""
+    if not isinstance(target, Transcript):
+        target.add_usage(usage)

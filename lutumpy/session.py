@@ -1,0 +1,361 @@
+"""A session: a transcript, what it cost, and the turns made with a model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, TypeAlias, overload
+
+from typing_extensions import TypeVar
+
+from lutumpy.core import dump as dumps
+from lutumpy.core.items import AssistantTurn, Part, Usage
+from lutumpy.core.model import Model, TurnOptions
+from lutumpy.core.transcript import Transcript
+from lutumpy.errors import TranscriptError
+from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
+from lutumpy.rounds.offer import Offer, make_offer
+from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
+from lutumpy.rounds.read import mark, read_answer, read_text
+from lutumpy.rounds.structured import value_reader
+from lutumpy.tools.calls import BaseToolCall
+from lutumpy.tools.selectors import Selector
+from lutumpy.tools.toolset import HasView, Toolset, View
+
+TS = TypeVar("TS", bound=Toolset[Any])
+C = TypeVar("C", bound=BaseToolCall, default=BaseToolCall)
+
+V = TypeVar("V")
+W = TypeVar("W", default=None)
+
+MakeResult: TypeAlias = Callable[[AssistantTurn], TurnResult[W]]
+Content: TypeAlias = "str | Sequence[str | Part]"
+
+
+class Session:
+    """A conversation with a model: `transcript`, and `usage` so far.
+
+    Not safe for use by several threads or tasks at once: use `fork()` for branches.
+    """
+
+    __slots__ = ("transcript", "usage")
+
+    def __init__(self, transcript: Transcript | None = None) -> None:
+        self.transcript = Transcript() if transcript is None else transcript
+        self.usage = Usage()
+
+    def push_system(self, content: Content) -> None:
+        """Add a system message."""
+        self.transcript.push_system(content)
+
+    def push_developer(self, content: Content) -> None:
+        """Add a developer message; where an API has no such role it is sent as a system message."""
+        self.transcript.push_developer(content)
+
+    def push_user(self, content: Content) -> None:
+        """Add a user message: a text, or parts (texts, images, files)."""
+        self.transcript.push_user(content)
+
+    def push_assistant(self, content: Content) -> None:
+        """Add an assistant message that no model wrote here: an example, or the beginning of an answer."""
+        self.transcript.push_assistant(content)
+
+    def push_ephemeral_system(self, content: Content) -> None:
+        """Add a system message for the next request only; it is kept when that request fails."""
+        self.transcript.push_ephemeral_system(content)
+
+    def push_ephemeral_developer(self, content: Content) -> None:
+        """Add a developer message for the next request only; it is kept when that request fails."""
+        self.transcript.push_ephemeral_developer(content)
+
+    def push_ephemeral_user(self, content: Content) -> None:
+        """Add a user message for the next request only; it is kept when that request fails."""
+        self.transcript.push_ephemeral_user(content)
+
+    def push_ephemeral_assistant(self, content: Content) -> None:
+        """Add an assistant message for the next request only; it is kept when that request fails."""
+        self.transcript.push_ephemeral_assistant(content)
+
+    def turns(self) -> list[AssistantTurn]:
+        """The committed assistant turns, in order."""
+        return self.transcript.turns()
+
+    def add_usage(self, usage: Usage) -> None:
+        """Count what a request cost; answers that are read against this session are counted by themselves."""
+        self.usage = self.usage + usage
+
+    def fork(self) -> Session:
+        """An independent copy: the same history, the same usage so far."""
+        twin = Session(self.transcript.fork())
+        twin.usage = self.usage
+        return twin
+
+    def dump(self) -> dict[str, Any]:
+        """The session as JSON values: transcript, ephemerals that are still pending, usage. Open rounds are not part of it."""
+        transcript = dumps.dump_transcript(self.transcript)
+        return {
+            "format": "lutumpy.session",
+            "version": dumps.VERSION,
+            "usage": dumps.dump_usage(self.usage),
+            **transcript,
+        }
+
+    @staticmethod
+    def load(data: Mapping[str, Any] | str | bytes) -> Session:
+        """The session of a dump, or of its JSON text; it sends the same bytes as the dumped one.
+
+        Raises:
+            TranscriptError: the data is invalid, or of a version that this release doesn't know; nothing was loaded.
+        """
+        if isinstance(data, (str, bytes)):
+            try:
+                data = json.loads(data)
+            except (ValueError, RecursionError) as error:
+                raise TranscriptError(f"the dump is no JSON: {error}; nothing was loaded") from error
+        if not isinstance(data, Mapping):
+            raise TranscriptError(f"a dump is a JSON object, not {type(data).__name__}; nothing was loaded")
+        version = data.get("version")
+        if version != dumps.VERSION or isinstance(version, bool):
+            raise TranscriptError(
+                f"the dump has the version {version!r}, this release reads {dumps.VERSION}; nothing was loaded"
+            )
+        session = Session(dumps.load_transcript(data))
+        session.usage = dumps.load_usage(data.get("usage"))
+        return session
+
+    @overload
+    def text_turn(
+        self,
+        llm: Model,
+        *,
+        temperature: float | None = None,
+        max_output_tokens: int | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> TextTurn[None]: ...
+    @overload
+    def text_turn(
+        self,
+        llm: Model,
+        *,
+        tools: HasView[View[TS, C]],
+        available: ToolAvailability[TS] | None = None,
+        require: ToolRequirement[TS] | None = None,
+        describe: Mapping[Selector[TS, Any, Any], str] | None = None,
+        parallel: bool = True,
+        temperature: float | None = None,
+        max_output_tokens: int | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> ToolTurn[C, None]: ...
+    def text_turn(
+        self,
+        llm: Model,
+        *,
+        tools: HasView[View[Any, Any]] | None = None,
+        available: ToolAvailability[Any] | None = None,
+        require: ToolRequirement[Any] | None = None,
+        describe: Mapping[Selector[Any, Any, Any], str] | None = None,
+        parallel: bool = True,
+        temperature: float | None = None,
+        max_output_tokens: int | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> TextTurn[None] | ToolTurn[Any, None]:
+        """One turn of the model, not sent yet: `await turn.collect()`, `turn.collect_sync()`, or the staged forms.
+
+        Args:
+            llm: An adapter with its model.
+            tools: The toolset; without one, `collect()` gives the `TurnResult` directly.
+            available: Which tools the model may call.
+            require: Whether it must call one.
+            describe: Other descriptions for this turn.
+            parallel: `False` asks for at most one call.
+            temperature: Sampling temperature.
+            max_output_tokens: Limit of the answer, in tokens.
+            extra: Provider parameters, passed through as they are.
+
+        Raises:
+            InvalidToolConstraints: the constraints can't hold; nothing was sent.
+        """
+        options = TurnOptions(temperature, max_output_tokens, {} if extra is None else extra)
+        return _turn(self, llm, options, TurnResult, tools, available, require, describe, parallel)
+
+    @overload
+    def structured_turn(
+        self,
+        llm: Model,
+        value: type[V],
+        *,
+        temperature: float | None = None,
+        max_output_tokens: int | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> TextTurn[V]: ...
+    @overload
+    def structured_turn(
+        self,
+        llm: Model,
+        value: type[V],
+        *,
+        tools: HasView[View[TS, C]],
+        available: ToolAvailability[TS] | None = None,
+        require: ToolRequirement[TS] | None = None,
+        describe: Mapping[Selector[TS, Any, Any], str] | None = None,
+        parallel: bool = True,
+        temperature: float | None = None,
+        max_output_tokens: int | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> ToolTurn[C, V]: ...
+    def structured_turn(
+        self,
+        llm: Model,
+        value: type[Any],
+        *,
+        tools: HasView[View[Any, Any]] | None = None,
+        available: ToolAvailability[Any] | None = None,
+        require: ToolRequirement[Any] | None = None,
+        describe: Mapping[Selector[Any, Any, Any], str] | None = None,
+        parallel: bool = True,
+        temperature: float | None = None,
+        max_output_tokens: int | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> TextTurn[Any] | ToolTurn[Any, Any]:
+        """As `text_turn`, with a typed value: the answer's schema is the provider's own JSON schema output.
+
+        `TurnResult.value` has it; where the model refused, was cut off, or wrote something else, it is `None`, and
+        `.refusal` or `.value_error` says why. What the model wrote never raises.
+
+        Args:
+            llm: An adapter with its model.
+            value: The type of the value: a pydantic model, or anything else that pydantic has a JSON Schema for.
+            tools: As for `text_turn`, as are the others.
+            available: Which tools the model may call.
+            require: Whether it must call one.
+            describe: Other descriptions for this turn.
+            parallel: `False` asks for at most one call.
+            temperature: Sampling temperature.
+            max_output_tokens: Limit of the answer, in tokens.
+            extra: Provider parameters, passed through as they are.
+
+        Raises:
+            DeclarationError: the type has no JSON Schema.
+            InvalidToolConstraints: the constraints can't hold; nothing was sent.
+        """
+        reader = value_reader(value)
+        options = TurnOptions(temperature, max_output_tokens, {} if extra is None else extra, reader.spec)
+        return _turn(self, llm, options, reader, tools, available, require, describe, parallel)
+
+    def __repr__(self) -> str:
+        return f"<Session of {len(self.transcript)} items, {self.usage.total_tokens} tokens>"
+
+
+def _turn(
+    session: Session,
+    llm: Model,
+    options: TurnOptions,
+    result: MakeResult[Any],
+    tools: HasView[View[Any, Any]] | None,
+    available: ToolAvailability[Any] | None,
+    require: ToolRequirement[Any] | None,
+    describe: Mapping[Selector[Any, Any, Any], str] | None,
+    parallel: bool,
+) -> TextTurn[Any] | ToolTurn[Any, Any]:
+    if tools is None:
+        if available is not None or require is not None or describe:
+            raise TypeError("available=, require= and describe= need tools=")
+        return TextTurn(session, llm, options, result)
+    offer = make_offer(tools.__view__().toolset, available, require, describe, parallel)
+    return ToolTurn(session, llm, offer, options, result)
+
+
+class ToolTurn(Generic[C, W]):
+    """A turn with tools, not sent yet. Every `collect` makes a request of its own."""
+
+    __slots__ = ("_llm", "_offer", "_options", "_result", "_session")
+
+    def __init__(
+        self, session: Session, llm: Model, offer: Offer[C], options: TurnOptions, result: MakeResult[W]
+    ) -> None:
+        self._session = session
+        self._llm = llm
+        self._offer = offer
+        self._options = options
+        self._result = result
+
+    async def collect(self) -> NeedsTools[C] | Finished[W]:
+        """Send the request and wait for the whole answer.
+
+        Returns:
+            `Finished` (in the session already) or `NeedsTools` (not in it until its round is committed).
+
+        Raises:
+            InvalidToolConstraints: the provider can't do what the offer asks; nothing was sent.
+            TranscriptError: there is nothing to answer; nothing was sent.
+            AdapterError: the request failed; the session is as it was, ephemerals are kept.
+            StaleRoundError: the session moved on during the request; the finished answer is in `.result`.
+        """
+        return await self._collect(staged=False)
+
+    async def collect_staged(self) -> NeedsTools[C] | Finished[W]:
+        """As `collect`, but a finished answer is not in the session until `Finished.commit(session)`."""
+        return await self._collect(staged=True)
+
+    def collect_sync(self) -> NeedsTools[C] | Finished[W]:
+        """As `collect`, through a sync client."""
+        return self._collect_sync(staged=False)
+
+    def collect_staged_sync(self) -> NeedsTools[C] | Finished[W]:
+        """As `collect_staged`, through a sync client."""
+        return self._collect_sync(staged=True)
+
+    async def _collect(self, *, staged: bool) -> NeedsTools[C] | Finished[W]:
+        transcript = self._session.transcript
+        begun = mark(transcript)
+        turn = await self._llm.respond(transcript, self._offer, self._options)
+        return read_answer(self._offer, turn, self._session, begun, staged=staged, result=self._result)
+
+    def _collect_sync(self, *, staged: bool) -> NeedsTools[C] | Finished[W]:
+        transcript = self._session.transcript
+        begun = mark(transcript)
+        turn = self._llm.respond_sync(transcript, self._offer, self._options)
+        return read_answer(self._offer, turn, self._session, begun, staged=staged, result=self._result)
+
+
+class TextTurn(Generic[W]):
+    """A turn without tools, not sent yet.
+
+    A model that calls a tool all the same is told that there is none: the calls are answered and committed with the turn.
+    """
+
+    __slots__ = ("_llm", "_options", "_result", "_session")
+
+    def __init__(self, session: Session, llm: Model, options: TurnOptions, result: MakeResult[W]) -> None:
+        self._session = session
+        self._llm = llm
+        self._options = options
+        self._result = result
+
+    async def collect(self) -> TurnResult[W]:
+        """Send the request and wait for the whole answer; it is in the session then. Raises as `ToolTurn.collect` does."""
+        return (await self._collect(staged=False)).result
+
+    async def collect_staged(self) -> Finished[W]:
+        """As `collect`, but nothing is in the session until `Finished.commit(session)`."""
+        return await self._collect(staged=True)
+
+    def collect_sync(self) -> TurnResult[W]:
+        """As `collect`, through a sync client."""
+        return self._collect_sync(staged=False).result
+
+    def collect_staged_sync(self) -> Finished[W]:
+        """As `collect_staged`, through a sync client."""
+        return self._collect_sync(staged=True)
+
+    async def _collect(self, *, staged: bool) -> Finished[W]:
+        transcript = self._session.transcript
+        begun = mark(transcript)
+        turn = await self._llm.respond(transcript, None, self._options)
+        return read_text(turn, self._session, begun, staged=staged, result=self._result)
+
+    def _collect_sync(self, *, staged: bool) -> Finished[W]:
+        transcript = self._session.transcript
+        begun = mark(transcript)
+        turn = self._llm.respond_sync(transcript, None, self._options)
+        return read_text(turn, self._session, begun, staged=staged, result=self._result)

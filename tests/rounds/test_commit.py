@@ -1,0 +1,292 @@
+"""Commit: all or nothing (rules K1 to K7)."""
+
+from __future__ import annotations
+
+import gc
+import warnings
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from lutumpy import (
+    CommitError,
+    FilePart,
+    HandledTool,
+    ImagePart,
+    NeedsTools,
+    RejectedToolCall,
+    RoundClosedError,
+    Session,
+    StaleRoundError,
+    TextPart,
+    ToolInput,
+    ToolMetadata,
+    ToolResult,
+    ToolRound,
+    ToolRoundArityError,
+    Toolset,
+    tool,
+    tool_input,
+)
+from lutumpy.adapters.anthropic import AnthropicMessages
+from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.core.items import ToolResults
+from lutumpy.testing import Call, Reply
+from lutumpy.testing.script import render
+
+
+class Report(BaseModel):
+    text: str
+
+
+@tool_input(name="a")
+class A(ToolInput[Report]):
+    """A."""
+
+    x: int = 0
+
+
+@tool_input(name="b", output=Any)
+class B(BaseModel):
+    """B."""
+
+
+@tool_input(name="nothing")
+class Nothing(ToolInput[None]):
+    """Returns nothing."""
+
+
+class Tools(Toolset):
+    a = tool(A)
+    b = tool(B, output=Any)
+    nothing = tool(Nothing)
+
+
+def start(*calls: Call) -> tuple[Session, ToolRound[Any]]:
+    session = Session()
+    session.push_user("go")
+    reply = render(Reply(calls=calls or (Call("a", id="c1"), Call("b", id="c2"))), "openai_chat", number=1, model="m")
+    outcome = Tools.offer().read(OpenAIChat.response(reply), session)
+    assert isinstance(outcome, NeedsTools)
+    return session, outcome.round
+
+
+def kinds(caught: pytest.ExceptionInfo[CommitError]) -> list[tuple[str, str]]:
+    return [(p.kind, p.call_id) for p in caught.value.problems]
+
+
+def written(session: Session) -> list[tuple[str, str, str]]:
+    last = session.transcript[-1]
+    assert isinstance(last, ToolResults)
+    return [(r.call_id, r.text, r.status) for r in last.results]
+
+
+def test_results_are_written_in_call_order_K2() -> None:
+    session, round = start()
+    a, b = round.calls
+    round.commit(session, [b.complete(1), a.complete(Report(text="x"))])
+    assert written(session) == [("c1", '{"text":"x"}', "ok"), ("c2", "1", "ok")]
+
+
+def test_all_problems_together_in_call_order_and_nothing_changes_K3() -> None:
+    session, round = start(Call("a", {"x": 1}, id="c1"), Call("b", id="c2"), Call("a", id="c3"), Call("a", id="c4"))
+    before = list(session.transcript)
+    results = [
+        ToolResult(ToolMetadata("zz", "a", "{}"), "x"),
+        ToolResult(ToolMetadata("c1", "b", '{"x":2}'), "x"),
+        round.calls[2].complete({"text": "a dict is no model"}),
+        round.calls[3].complete(Report(text="x")),
+        round.calls[3].complete(Report(text="x")),
+    ]
+    with pytest.raises(CommitError) as caught:
+        round.commit(session, results)
+    assert kinds(caught) == [
+        ("wrong_tool", "c1"), ("wrong_arguments", "c1"), ("missing_result", "c2"), ("wrong_output", "c3"),
+        ("duplicate_result", "c4"), ("extra_result", "zz"),
+    ]  # fmt: skip
+    assert all(p.call_id in p.message for p in caught.value.problems)
+    assert list(session.transcript) == before
+    round.commit(session, [c.fail("no") for c in round.calls])  # still open
+
+
+def test_arguments_are_compared_as_json_values_K3() -> None:
+    session, round = start(Call("a", '{"x": 1}', id="c1"))
+    round.commit(session, [ToolResult(ToolMetadata("c1", "a", '{"x":1.0}'), "fine")])
+    assert written(session) == [("c1", "fine", "ok")]
+
+
+@pytest.mark.parametrize("output", [None, 3, "text", {"text": "x"}, [Report(text="x")]])
+def test_complete_never_raises_K3(output: Any) -> None:
+    session, round = start(Call("a", id="c1"))
+    result = round.calls[0].complete(output)
+    assert result.output is output
+    with pytest.raises(CommitError) as caught:
+        round.commit(session, [result])
+    assert kinds(caught) == [("wrong_output", "c1")]
+    round.discard()
+
+
+def test_outputs_as_the_model_reads_them_K7() -> None:
+    session, round = start(Call("b", id="c1"), Call("b", id="c2"), Call("nothing", id="c3"))
+    one, two, three = round.calls
+    round.commit(session, [one.complete("as it is"), two.complete({"a": [1, None]}), three.complete(None)])
+    assert [t for _, t, _ in written(session)] == ["as it is", '{"a":[1,null]}', "null"]
+
+
+def test_failures_and_rejections_are_never_empty_K6() -> None:
+    session, round = start(
+        Call("a", id="c1"), Call("a", id="c2"), Call("a", id="c3"), Call("a", id="c4"), Call("a", id="c5")
+    )
+    a, b, c, d, e = round.calls
+    round.commit(session, [
+        a.fail(""), b.fail(ValueError("bad \ud800")), c.reject(""), ToolResult(d.metadata, "why", "rejected"), e.fail(KeyError()),
+    ])  # fmt: skip
+    texts = [t for _, t, _ in written(session)]
+    assert texts[0].strip()
+    assert texts[1].startswith("ValueError: bad")
+    assert texts[4] == "KeyError"
+    assert texts[2].startswith("Tool call rejected: ")
+    assert texts[2] != "Tool call rejected: "
+    assert texts[3] == "Tool call rejected: why"
+    assert [s for _, _, s in written(session)] == ["error", "error", "rejected", "rejected", "error"]
+    results = [
+        b
+        for b in AnthropicMessages.request(session.transcript)["messages"][-1]["content"]
+        if b["type"] == "tool_result"
+    ]
+    assert all(r["is_error"] is True for r in results)
+
+
+def test_handled_and_rejected_are_taken_as_they_are_K1() -> None:
+    session, round = start()
+    a, b = round.calls
+    round.commit(session, [a.handled(Report(text="cached")), RejectedToolCall(b.metadata, b, "no", "policy")])
+    assert written(session) == [("c1", '{"text":"cached"}', "ok"), ("c2", "Tool call rejected: no", "rejected")]
+    session, round = start(Call("a", id="c1"))
+    with pytest.raises(CommitError) as caught:
+        round.commit(session, [HandledTool(round.calls[0].metadata, round.calls[0].input, "wrong")])
+    assert kinds(caught) == [("wrong_output", "c1")]
+    with pytest.raises(TypeError, match="complete"):
+        round.commit(session, ["a plain string"])  # type: ignore[list-item]
+    round.discard()
+
+
+def test_an_explicit_result_takes_the_place_of_an_issues_answer_K1() -> None:
+    session, round = start(Call("nope", id="c1"), Call("nope", id="c2"))
+    assert round.continue_suggestion is not None
+    assert "nope" in round.continue_suggestion
+    round.commit(session, [round.issues[0].fail("own words")])
+    (first, second) = written(session)
+    assert first == ("c1", "own words", "error")
+    assert second[1].startswith("Tool call rejected: ")
+    assert second[2] == "rejected"
+
+
+def test_arity() -> None:
+    _, round = start()
+    with pytest.raises(ToolRoundArityError, match="2"):
+        round.expect_one()
+    with pytest.raises(ToolRoundArityError):
+        round.expect_at_most_one()
+    round.discard()
+    _, one = start(Call("a", id="c1"))
+    assert one.expect_one() is one.expect_at_most_one()
+    one.discard()
+    _, none = start(Call("nope"))
+    assert none.expect_at_most_one() is None
+    with pytest.raises(ToolRoundArityError, match="issue"):
+        none.expect_one()
+    none.discard()
+
+
+def test_a_closed_round_stays_closed_K4() -> None:
+    session, round = start(Call("a", id="c1"))
+    result = round.calls[0].fail("x")
+    round.commit(session, [result])
+    for use in (lambda: round.commit(session, [result]), round.discard):
+        with pytest.raises(RoundClosedError, match="committed"):
+            use()
+
+
+def test_staleness_and_rebase_K4() -> None:
+    session, round = start(Call("a", id="c1"))
+    results = [round.calls[0].complete(Report(text="paid for"))]
+    with pytest.raises(StaleRoundError, match="another transcript"):
+        round.commit(session.fork(), results)
+    session.push_user("never mind")
+    with pytest.raises(StaleRoundError, match="rebase"):
+        round.commit(session, results)
+    other = Session()
+    other.push_user("something else")
+    with pytest.raises(StaleRoundError, match="unchanged"):
+        round.commit(other, results, rebase=True)
+    assert len(other.transcript) == 1
+    round.commit(session, results, rebase=True)
+    assert written(session) == [("c1", '{"text":"paid for"}', "ok")]
+    before, unused = start(Call("a", id="c8"))
+    unused.discard()
+    loaded = Session.load(before.dump())
+    _, late = start(Call("a", id="c9"))
+    late.commit(loaded, [late.calls[0].fail("x")], rebase=True)  # an equal prefix, though another object
+    assert len(loaded.transcript) == 3
+
+
+def test_a_rebased_turn_leaves_out_reasoning_that_no_longer_verifies_K4() -> None:
+    def thinking() -> tuple[Session, ToolRound[Any]]:
+        session = Session()
+        session.push_user("go")
+        reply = render(Reply(reasoning="hm", calls=[Call("a", id="c1")]), "anthropic_messages", number=1, model="m")
+        outcome = Tools.offer().read(AnthropicMessages.response(reply), session)
+        assert isinstance(outcome, NeedsTools)
+        return session, outcome.round
+
+    session, round = thinking()
+    session.push_user("wait")
+    round.commit(session, [round.calls[0].fail("x")], rebase=True)
+    assert "thinking" not in str(AnthropicMessages.request(session.transcript))
+    session, round = thinking()
+    target = session.fork()
+    round.commit(target, [round.calls[0].fail("x")], rebase=True)  # nothing came in between: it still verifies
+    assert "thinking" in str(AnthropicMessages.request(target.transcript))
+
+
+PNG = ImagePart(data=b"\x89PNG", media_type="image/png")
+PDF = FilePart(data=b"%PDF", media_type="application/pdf", filename="a.pdf")
+
+
+def test_content_parts_go_where_the_wire_takes_them_K7() -> None:
+    session, round = start(Call("b", id="c1"), Call("b", id="c2"))
+    one, two = round.calls
+    round.commit(session, [one.complete([TextPart("look"), PNG]), two.complete(PDF)])
+    messages = AnthropicMessages.request(session.transcript)["messages"][-1]["content"]
+    assert [[p["type"] for p in b["content"]] for b in messages] == [["text", "image"], ["document"]]
+    outputs = [
+        i for i in OpenAIResponses.request(session.transcript)["input"] if i.get("type") == "function_call_output"
+    ]
+    assert [[p["type"] for p in o["output"]] for o in outputs] == [["input_text", "input_image"], ["input_file"]]
+    chat = OpenAIChat.request(session.transcript)["messages"]
+    assert [m["role"] for m in chat] == ["user", "assistant", "tool", "tool", "user"]
+    assert "look" in str(chat[2]["content"])
+    assert "image_url" in str(chat[4]["content"])
+
+
+def test_parts_of_a_failure_are_text_where_the_flag_wants_text_K6() -> None:
+    session, round = start(Call("b", id="c1"))
+    round.commit(session, [ToolResult(round.calls[0].metadata, (TextPart("broken"), PNG), "error")])
+    (block,) = AnthropicMessages.request(session.transcript)["messages"][-1]["content"]
+    assert block["is_error"] is True
+    assert "image" not in str([p.get("type") for p in block["content"]] if isinstance(block["content"], list) else "")
+
+
+def test_a_forgotten_round_is_noticed() -> None:
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        start()
+        gc.collect()
+        _session, round = start()
+        round.discard()
+        del round
+        gc.collect()
+    assert [w.category for w in seen] == [ResourceWarning]
+    assert "round" in str(seen[0].message)

@@ -1,0 +1,199 @@
+"""`AnthropicMessages`: the Anthropic Messages API as a model, and its wire format for users with clients of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from lutumpy.adapters.anthropic.decode import API, decode_message
+from lutumpy.adapters.anthropic.encode import request_fields
+from lutumpy.adapters.sdk import SdkReply, SdkTransport, body_dict, error_body, join_body, reply_object
+from lutumpy.core import json_values
+from lutumpy.core.items import AssistantTurn
+from lutumpy.core.model import OutputSpec, TurnOptions
+from lutumpy.core.strict import ANTHROPIC_STRICT, strict_schema
+from lutumpy.core.tool_specs import ToolOffering
+from lutumpy.core.transcript import Transcript
+from lutumpy.errors import AdapterError, DeclarationError, InvalidToolConstraints
+
+if TYPE_CHECKING:
+    from anthropic import Anthropic, AsyncAnthropic
+
+__all__ = ["AnthropicMessages"]
+
+
+class AnthropicMessages:
+    """A model behind the Anthropic Messages API.
+
+    Args:
+        model: The model's name.
+        client: An `AsyncAnthropic` or `Anthropic` client, also one for Bedrock, Vertex or Foundry. Left out, one is made from
+            the environment at the first request; only then is the SDK imported.
+        base_url: For a client made here: where the API is.
+        api_key: For a client made here: the key; `ANTHROPIC_API_KEY` when left out.
+        temperature: Sampling temperature, 0 to 1, unless a turn gives its own. Newer models refuse any but 1.
+        max_output_tokens: Limit of an answer in tokens, unless a turn gives its own; 4096 when neither does.
+        strict: Whether tools that leave it open are offered with `strict`, where their schema has a strict form.
+        extra: Further parameters of every request; those of a turn win over them, and both over what stands here.
+        headers: Further HTTP headers, as `anthropic-beta`.
+        timeout: Seconds for each request; the client's own when left out.
+    """
+
+    api: ClassVar[str] = API
+
+    def __init__(
+        self,
+        model: str,
+        client: AsyncAnthropic | Anthropic | None = None,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        temperature: float | None = None,
+        max_output_tokens: int | None = None,
+        strict: bool | None = None,
+        extra: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        if client is not None and (base_url is not None or api_key is not None):
+            raise TypeError("base_url and api_key are for a client made here: give them to the client instead")
+        self.model = model
+        self._temperature = temperature
+        self._max_output_tokens = max_output_tokens
+        self._strict = strict
+        self._extra: Mapping[str, Any] = dict(extra or {})
+
+        def make_async() -> AsyncAnthropic:
+            from anthropic import AsyncAnthropic
+
+            return AsyncAnthropic(api_key=api_key, base_url=base_url)
+
+        def make_sync() -> Anthropic:
+            from anthropic import Anthropic
+
+            return Anthropic(api_key=api_key, base_url=base_url)
+
+        self._transport = SdkTransport(
+            API,
+            "/v1/messages",
+            client=client,
+            make_async=make_async,
+            make_sync=make_sync,
+            headers=headers,
+            timeout=timeout,
+        )
+
+    def __repr__(self) -> str:
+        return f"AnthropicMessages({self.model!r})"
+
+    async def respond(
+        self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
+    ) -> AssistantTurn:
+        """One request; the transcript isn't changed.
+
+        Raises:
+            AdapterError: the request failed after the SDK's own retries, or what came back is no message.
+            InvalidToolConstraints: the API, or this model, is known to refuse the offer; nothing was sent.
+            TranscriptError: there is nothing to answer; nothing was sent.
+        """
+        return _read(await self._transport.send(self._body(transcript, offering, options)))
+
+    def respond_sync(
+        self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
+    ) -> AssistantTurn:
+        """The same without an event loop, with a sync client."""
+        return _read(self._transport.send_sync(self._body(transcript, offering, options)))
+
+    def _body(
+        self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions, *, stream: bool = False
+    ) -> bytes:
+        temperature, limit = options.temperature, options.max_output_tokens
+        extra = {**self._extra, **options.extra} if options.extra else self._extra
+        if options.output is not None:
+            extra = _with_output(options.output, extra)
+        fields = request_fields(
+            transcript,
+            offering,
+            model=self.model,
+            temperature=self._temperature if temperature is None else temperature,
+            max_output_tokens=self._max_output_tokens if limit is None else limit,
+            strict=self._strict,
+            stream=stream,
+            extra=extra,
+        )
+        return join_body({"model": json_values.encode(self.model), **fields})
+
+    @staticmethod
+    def request(
+        transcript: Transcript, offer: ToolOffering | None = None, *, stream: bool = False, **options: Any
+    ) -> dict[str, Any]:
+        """The body of a request as a new dict of JSON values, without `model`; the same that `respond` sends.
+
+        Args:
+            transcript: The conversation.
+            offer: The tools.
+            stream: Ask for a stream of events.
+            options: `model` (for checks that depend on it, not put in), `temperature`, `max_output_tokens` (4096 when left
+                out), `strict`, `extra` (a mapping), `output` (an `OutputSpec`: the answer's schema); any other is a
+                parameter of the API, as `thinking={"type": "adaptive"}`.
+
+        Raises:
+            InvalidToolConstraints: the API, or `model`, is known to refuse the offer.
+            TranscriptError: there is nothing to answer.
+        """
+        model = options.pop("model", None)
+        temperature = options.pop("temperature", None)
+        max_output_tokens = options.pop("max_output_tokens", None)
+        strict = options.pop("strict", None)
+        output = options.pop("output", None)
+        further = options.pop("extra", None) or {}
+        extra = {**options, **further}
+        fields = request_fields(
+            transcript,
+            offer,
+            model=model,
+            temperature=temperature,
+            max_output_tokens=max_output_tokens,
+            strict=strict,
+            stream=stream,
+            extra=extra if output is None else _with_output(output, extra),
+        )
+        return body_dict(fields)
+
+    @staticmethod
+    def response(reply: Any) -> AssistantTurn:
+        """The turn in an answer: an object of the SDK, a dict, or JSON as bytes or text. It isn't changed.
+
+        Raises:
+            AdapterError: it is no JSON object, or an error body. Nothing that a model can write raises.
+        """
+        message = reply_object(reply, API)
+        request_id = getattr(reply, "_request_id", None)
+        request_id = request_id if isinstance(request_id, str) else None
+        error = error_body(message, API, request_id)
+        if error is not None:
+            raise error
+        return decode_message(message, request_id)
+
+
+def _with_output(output: OutputSpec, extra: Mapping[str, Any]) -> dict[str, Any]:
+    """The provider parameters with the schema of the answer among them; the API takes strict schemas only."""
+    try:
+        schema = strict_schema(output.schema, ANTHROPIC_STRICT)
+    except DeclarationError as error:
+        raise InvalidToolConstraints(f"the Messages API can't answer with {output.name}: {error}") from error
+    # `output_config` holds more than the format, as `effort`.
+    config = {"format": {"type": "json_schema", "schema": schema}, **(extra.get("output_config") or {})}
+    return {**extra, "output_config": config}
+
+
+def _read(reply: SdkReply) -> AssistantTurn:
+    message = reply_object(reply.content, API)
+    error = error_body(message, API, reply.request_id)
+    if error is not None:
+        raise error
+    if "content" not in message:
+        raise AdapterError(
+            f"{API}: the answer is no message: it has no content", provider=API, request_id=reply.request_id
+        )
+    return decode_message(message, reply.request_id)

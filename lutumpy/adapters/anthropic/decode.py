@@ -1,0 +1,305 @@
+"""From a message of the Anthropic Messages API to an `AssistantTurn`. Total: whatever the model wrote, nothing raises.
+
+`native` holds the content blocks as they came, so that they can go back unchanged (rule R1). What the API itself would
+refuse on the way back is taken out or brought into shape here, once: empty text blocks, nulls that stand for "absent",
+fields of the SDK's own, an `input` that is no object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lutumpy.core import json_values
+from lutumpy.core.items import (
+    AssistantTurn,
+    Block,
+    CallBlock,
+    FinishReason,
+    OpaqueBlock,
+    ReasoningBlock,
+    RefusalBlock,
+    TextBlock,
+    Usage,
+)
+
+__all__ = [
+    "API",
+    "INVALID_INPUT",
+    "REASONING",
+    "SERVER_CALLS",
+    "TOOLSET_KIND",
+    "decode_message",
+    "finish_of",
+    "usage_of",
+]
+
+API = "anthropic_messages"
+
+# Calls of a client toolset (computer, browser): no function of the application, and answered with the toolset's name.
+TOOLSET_KIND = "toolset"
+
+REASONING = frozenset({"thinking", "redacted_thinking"})
+
+# The vendor's own advice for arguments that are no object: the text, wrapped (fine-grained tool streaming).
+INVALID_INPUT = "INVALID_JSON"
+
+_FINISH: dict[str, FinishReason] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "pause_turn": "paused",
+    "refusal": "refusal",
+}
+
+# Answers spell "absent" as null where a request must leave the key out; `parsed_output` is the SDK's.
+_ABSENT_AS_NULL = ("caller", "citations", "toolset_name", "cache_control", "parsed_output")
+
+# Parts of an answer, beside its content, that no request takes back.
+_ANSWER_ONLY = ("container", "context_management", "diagnostics", "stop_details", "stop_sequence")
+
+# Kinds that the API takes in user messages only; none of them has been seen in an answer.
+_USERS_ONLY = frozenset({"tool_result", "image", "document", "search_result"})
+
+SERVER_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
+
+
+def decode_message(reply: Mapping[str, Any], request_id: str | None = None) -> AssistantTurn:
+    """The turn that a message holds.
+
+    Args:
+        reply: The message object, as JSON values; it isn't changed.
+        request_id: The provider's id of the request, where known.
+    """
+    content = reply.get("content")
+    reader = _ContentReader()
+    if isinstance(content, list):
+        for block in content:
+            reader.read(block)
+    elif isinstance(content, str):
+        reader.read({"type": "text", "text": content})
+
+    stop = reply.get("stop_reason")
+    stop = stop if isinstance(stop, str) else None
+    finish = finish_of(stop)
+    blocks = reader.blocks
+    if finish == "refusal" and not any(type(block) is TextBlock for block in blocks):
+        blocks.append(RefusalBlock(_explanation(reply.get("stop_details"))))
+    calls = tuple([block for block in blocks if type(block) is CallBlock]) if reader.has_calls else ()
+    results_only = bool(reader.running) and (bool(calls) or finish == "paused")
+    reader.drop_cut_end(running=bool(reader.running) and not results_only)
+    residue = {key: value for key in _ANSWER_ONLY if (value := reply.get(key)) is not None}
+    if reader.dropped:
+        residue["content"] = reader.dropped
+    model, response_id = reply.get("model"), reply.get("id")
+    return AssistantTurn(
+        api=API,
+        blocks=tuple(blocks),
+        native=json_values.encode(reader.native) if reader.native else b"",
+        calls=calls,
+        calls_key=None,
+        id_field="id",
+        finish_reason=finish,
+        provider_finish_reason=stop,
+        usage=usage_of(reply.get("usage")),
+        model=model if isinstance(model, str) else None,
+        request_id=request_id,
+        response_id=response_id if isinstance(response_id, str) else None,
+        residue=json_values.encode(residue) if residue else b"",
+        cut=finish in ("length", "refusal"),
+        results_only=results_only,
+    )
+
+
+def finish_of(stop_reason: str | None) -> FinishReason:
+    """The stop reason in this library's words."""
+    return _FINISH.get(stop_reason, "unknown") if stop_reason is not None else "unknown"
+
+
+def usage_of(usage: Any) -> Usage:
+    """The token counts of a `usage` object; whatever is missing, null or no number is 0.
+
+    The API counts cached tokens beside `input_tokens`: everything is the sum of all four.
+    """
+    if not isinstance(usage, dict):
+        return Usage()
+    read = _count(usage.get("cache_read_input_tokens"))
+    written = _count(usage.get("cache_creation_input_tokens"))
+    fresh, output = _count(usage.get("input_tokens")), _count(usage.get("output_tokens"))
+    details = usage.get("output_tokens_details")
+    thinking = _count(details.get("thinking_tokens")) if isinstance(details, dict) else 0
+    return Usage(fresh, output, fresh + output + read + written, read, written, thinking)
+
+
+class _ContentReader:
+    """One walk over the content blocks.
+
+    Attributes:
+        blocks: What they say.
+        native: What goes back.
+        dropped: What doesn't, by the block's place in the answer.
+        running: Ids of calls that the provider runs itself, and of which the answer holds no result yet.
+        has_calls: Whether any block is a call for the client.
+    """
+
+    __slots__ = ("blocks", "dropped", "has_calls", "native", "position", "running")
+
+    def __init__(self) -> None:
+        self.blocks: list[Block] = []
+        self.native: list[dict[str, Any]] = []
+        self.dropped: dict[str, Any] = {}
+        self.running: set[str] = set()
+        self.has_calls = False
+        self.position = 0
+
+    def read(self, block: Any) -> None:
+        if not isinstance(block, dict):
+            self.dropped[str(self.position)] = block
+        else:
+            kind = block.get("type")
+            if kind == "text":
+                self._text(block)
+            elif kind == "tool_use":
+                self._call(block)
+            elif kind == "thinking":
+                self._thinking(block)
+            elif kind == "redacted_thinking":
+                self._redacted(block)
+            elif isinstance(kind, str) and kind and kind not in _USERS_ONLY:
+                self._opaque(kind, block)
+            else:
+                self.dropped[str(self.position)] = block
+        self.position += 1
+
+    def drop_cut_end(self, *, running: bool) -> None:
+        """Leave out what an answer that broke off can't be replayed with.
+
+        "The final block in an assistant message cannot be `thinking`", and of a call of the provider that got no result
+        "`web_search` tool use with id `srvtoolu_...` was found without a corresponding `web_search_tool_result` block".
+
+        Args:
+            running: Leave out those calls; only for answers without calls for the client, whose places stay as they are.
+        """
+        cut: list[dict[str, Any]] = []
+        if running:
+            cut = [b for b in self.native if self._is_running(b)]
+            self.native = [b for b in self.native if not self._is_running(b)]
+        while self.native and self.native[-1].get("type") in REASONING:
+            cut.insert(0, self.native.pop())
+        if cut:
+            self.dropped["cut"] = cut
+
+    def _is_running(self, block: dict[str, Any]) -> bool:
+        call_id = block.get("id")
+        return block["type"] in SERVER_CALLS and isinstance(call_id, str) and call_id in self.running
+
+    def _text(self, block: dict[str, Any]) -> None:
+        text = block.get("text")
+        if not isinstance(text, str) or not text:
+            # "messages: text content blocks must be non-empty"
+            if text or len(block) > 2:
+                self.dropped[str(self.position)] = block
+            return
+        self.blocks.append(TextBlock(json_values.clean_text(text)))
+        self.native.append(self._sent_text(block) if len(block) > 2 else block)
+
+    def _call(self, block: dict[str, Any]) -> None:
+        call_id, name, given = block.get("id"), block.get("name"), block.get("input")
+        sent = self._sent(block, own=True)
+        if not isinstance(call_id, str):
+            sent["id"] = call_id = ""
+        if not isinstance(name, str):
+            sent["name"] = name = ""
+        if isinstance(given, dict):
+            arguments = json_values.encode_text(given)
+        elif given is None or (isinstance(given, str) and not given.strip()):
+            arguments, sent["input"] = "", {}
+        else:
+            arguments = json_values.encode_text(given)
+            sent["input"] = {INVALID_INPUT: arguments}
+        toolset = sent.get("toolset_name")
+        kind = TOOLSET_KIND if isinstance(toolset, str) and toolset else "function"
+        call = CallBlock(
+            json_values.clean_text(call_id),
+            json_values.clean_text(name),
+            arguments,
+            kind=kind,
+            as_object=True,
+            position=len(self.native),
+        )
+        self.blocks.append(call)
+        self.native.append(sent)
+        self.has_calls = True
+
+    def _thinking(self, block: dict[str, Any]) -> None:
+        text, signature = block.get("thinking"), block.get("signature")
+        sent = self._sent(block, own=True)
+        if not isinstance(text, str):
+            sent["thinking"] = text = ""
+        if not isinstance(signature, str):
+            sent["signature"] = signature = ""
+        self.blocks.append(ReasoningBlock(json_values.clean_text(text), signed=bool(signature)))
+        self.native.append(sent)
+
+    def _redacted(self, block: dict[str, Any]) -> None:
+        if not isinstance(block.get("data"), str):
+            self.dropped[str(self.position)] = block
+            return
+        self.blocks.append(ReasoningBlock("", signed=True))
+        self.native.append(self._sent(block, own=True))
+
+    def _opaque(self, kind: str, block: dict[str, Any]) -> None:
+        if kind in SERVER_CALLS:
+            call_id = block.get("id")
+            if isinstance(call_id, str):
+                self.running.add(call_id)
+        elif kind.endswith("_tool_result"):
+            call_id = block.get("tool_use_id")
+            if isinstance(call_id, str):
+                self.running.discard(call_id)
+        self.blocks.append(OpaqueBlock(json_values.clean_text(kind)))
+        sent = self._sent(block, own=False)
+        content = sent.get("content")
+        if isinstance(content, dict) and content.get("abort_reason", 0) is None:
+            sent["content"] = {key: value for key, value in content.items() if key != "abort_reason"}
+        self.native.append(sent)
+
+    def _sent_text(self, block: dict[str, Any]) -> dict[str, Any]:
+        sent = self._sent(block, own=True)
+        citations = sent.get("citations")
+        if isinstance(citations, list) and any(isinstance(c, dict) and "file_id" in c for c in citations):
+            # Answers name the file, requests have no such field: "file_id: Extra inputs are not permitted".
+            sent["citations"] = [_without_file(c) for c in citations]
+            if any(isinstance(c, dict) and c.get("file_id") is not None for c in citations):
+                self.dropped[str(self.position)] = {"citations": citations}
+        return sent
+
+    def _sent(self, block: dict[str, Any], *, own: bool) -> dict[str, Any]:
+        """A copy of `block` without what a request refuses.
+
+        Args:
+            own: The block's request form is known whole, and has no field that may be null. Of others only the nulls
+                that are known to be refused go, since null can mean something there (a failed compaction).
+        """
+        if own:
+            sent = {key: value for key, value in block.items() if value is not None}
+        else:
+            sent = {key: value for key, value in block.items() if value is not None or key not in _ABSENT_AS_NULL}
+        if "parsed_output" in sent:
+            self.dropped[str(self.position)] = {"parsed_output": sent.pop("parsed_output")}
+        return sent
+
+
+def _count(value: Any) -> int:
+    return value if type(value) is int and value > 0 else 0
+
+
+def _without_file(citation: Any) -> Any:
+    return {k: v for k, v in citation.items() if k != "file_id"} if isinstance(citation, dict) else citation
+
+
+def _explanation(details: Any) -> str:
+    text = details.get("explanation") if isinstance(details, dict) else None
+    return json_values.clean_text(text) if isinstance(text, str) else ""

@@ -1,0 +1,396 @@
+"""From a transcript and an offer to a request of the Anthropic Messages API, as JSON bytes.
+
+Each item is encoded once, when the transcript hands it over; a request joins what is there. Consecutive messages of one
+role aren't merged, the API does that: so the request of one turn is a prefix of the next one's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from lutumpy.adapters.anthropic.decode import API, INVALID_INPUT, REASONING, SERVER_CALLS, TOOLSET_KIND
+from lutumpy.adapters.anthropic.offer import check_forced, tool_choice, tools
+from lutumpy.adapters.anthropic.parts import part_blocks, text_blocks
+from lutumpy.adapters.sdk import add_extra
+from lutumpy.core import json_values
+from lutumpy.core.encoding import Renamer
+from lutumpy.core.items import (
+    AssistantTurn,
+    CallBlock,
+    Item,
+    Message,
+    RefusalBlock,
+    ResultBlock,
+    TextBlock,
+    TextPart,
+    ToolResults,
+)
+from lutumpy.core.rules import anthropic_models
+from lutumpy.core.tool_specs import ToolOffering
+from lutumpy.core.transcript import Transcript
+from lutumpy.errors import TranscriptError
+
+__all__ = ["DEFAULT_MAX_TOKENS", "MessagesEncoder", "request_fields"]
+
+DEFAULT_MAX_TOKENS = 4096  # the wire wants a limit
+
+_CALL_ID = re.compile(r"[a-zA-Z0-9_-]+")
+_CALL_ID_LIMIT = 1024  # the wire has none; ids of some hosts carry state and go back whole
+_NAME = re.compile(r"[a-zA-Z0-9_-]+")
+_NAME_LIMIT = 64  # 128 today, 64 on some hosts
+_HISTORY_NAME_LIMIT = 200  # of `tool_use.name` in history, where any character is taken
+
+Last = Literal["nothing", "user", "assistant", "turn", "paused"]
+
+
+class MessagesEncoder:
+    """The encoded form of a transcript for this API.
+
+    Args:
+        system_in_messages: The model takes `role: system` inside `messages`. It may stand after a user message, and
+            before one of the assistant or at the end, so such a message is held back until it's known what follows.
+    """
+
+    __slots__ = (
+        "_container",
+        "_held",
+        "_ids",
+        "_last",
+        "_messages",
+        "_names",
+        "_running",
+        "_system",
+        "_system_role",
+        "_toolsets",
+    )
+
+    def __init__(self, system_in_messages: bool) -> None:
+        self._system_role = system_in_messages
+        self._system: list[str] = []
+        self._messages: list[bytes] = []
+        self._held: list[str] = []
+        self._last: Last = "nothing"
+        self._container: bytes = b""
+        self._toolsets: dict[str, str] = {}
+        # Which message holds calls that the provider still runs: they need their results in the very next answer.
+        self._running: int | None = None
+        self._ids = Renamer(_CALL_ID, _CALL_ID_LIMIT, "toolu_")
+        self._names = Renamer(_NAME, _NAME_LIMIT, "tool_")
+
+    def copy(self) -> MessagesEncoder:
+        twin = MessagesEncoder(self._system_role)
+        twin._system = self._system.copy()
+        twin._messages = self._messages.copy()
+        twin._held = self._held.copy()
+        twin._last = self._last
+        twin._container = self._container
+        twin._toolsets = self._toolsets.copy()
+        twin._running = self._running
+        twin._ids = self._ids.copy()
+        twin._names = self._names.copy()
+        return twin
+
+    def add(self, item: Item) -> None:
+        if isinstance(item, Message):
+            self._message(item)
+        elif isinstance(item, AssistantTurn):
+            self._turn(item)
+        else:
+            self._results(item)
+
+    # --- reading ---------------------------------------------------------------------------------------------------
+
+    def system(self) -> bytes:
+        """The leading system and developer messages: a string when it's one, a list of text blocks when more, or `b""`."""
+        if not self._system:
+            return b""
+        return json_values.encode(self._system[0] if len(self._system) == 1 else text_blocks(self._system))
+
+    def container(self) -> bytes:
+        """The id of the container that calls of the last turn came from, or `b""`.
+
+        Calls that the provider's code execution made can be answered only together with it.
+        """
+        return self._container
+
+    def messages(self, prefill: bool) -> bytes:
+        """The `messages` of a request.
+
+        Args:
+            prefill: The model takes the assistant's as the last message.
+
+        Raises:
+            TranscriptError: there is nothing to answer (rule K5).
+        """
+        messages = self._messages
+        if self._last in ("turn", "assistant"):
+            if not prefill:
+                raise TranscriptError(
+                    "there is nothing to answer: the transcript ends with the assistant, "
+                    "and the model isn't known to take the beginning of an answer; push a user message first"
+                )
+            if self._last == "turn":
+                messages = [*messages[:-1], *_as_prefill(messages[-1])]
+        elif self._held:
+            messages = [*messages, _message("system", _text_content(self._held))]
+        if not messages:
+            raise TranscriptError(
+                "there is nothing to answer: a request of the Messages API needs a user message beside the system's"
+            )
+        # Brackets go on the outer messages: put around the whole, each would copy the conversation once more.
+        first, last = b"[" + messages[0], messages[-1] + b"]"
+        return b",".join([first, *messages[1:-1], last]) if len(messages) > 1 else first + b"]"
+
+    # --- messages of the application -------------------------------------------------------------------------------
+
+    def _message(self, message: Message) -> None:
+        if self._running is not None:
+            self._settle(set())
+        if message.role == "user":
+            blocks = [block for part in message.parts for block in part_blocks(part)]
+            if blocks:
+                only_text = len(blocks) == 1 and blocks[0]["type"] == "text"
+                self._append("user", _message("user", blocks[0]["text"] if only_text else blocks))
+            return
+        texts = [part.text for part in message.parts if isinstance(part, TextPart) and part.text.strip()]
+        if not texts:
+            return
+        if message.role == "assistant":
+            # "final assistant content cannot end with trailing whitespace"
+            texts[-1] = texts[-1].rstrip()
+            self._append("assistant", _message("assistant", _text_content(texts)))
+        elif self._last == "nothing":
+            self._system += texts
+        elif self._system_role and self._last == "user":
+            self._held += texts
+        else:
+            self._append("user", _marked(texts))
+
+    def _append(self, last: Last, message: bytes) -> None:
+        if self._held:
+            held, self._held = self._held, []
+            self._messages.append(_marked(held) if last == "user" else _message("system", _text_content(held)))
+        self._messages.append(message)
+        self._last = last
+
+    # --- answers ---------------------------------------------------------------------------------------------------
+
+    def _turn(self, turn: AssistantTurn) -> None:
+        container, self._container = self._container, b""
+        if turn.api == API:
+            content = self._own_content(turn)
+        else:
+            blocks = self._projected(turn)
+            content = json_values.encode(blocks) if blocks else b""
+        if not content:
+            self._container = container
+            return
+        if self._running is not None:
+            self._settle(_late_results(turn))
+        paused = turn.finish_reason == "paused" and turn.api == API
+        self._append("paused" if paused else "turn", _ASSISTANT + content + b"}")
+        if turn.results_only and turn.api == API:
+            self._running = len(self._messages) - 1
+
+    def _settle(self, arrived: set[str]) -> None:
+        """Leave calls of the provider out whose results didn't come, since another provider took the next turn.
+
+        With anything after them the API refuses such calls: the one case in which a message changes after it was sent.
+        """
+        index, self._running = self._running, None
+        if index is None:
+            return
+        given = json_values.decode(self._messages[index])["content"]
+        blocks = [b for b in given if b["type"] not in SERVER_CALLS or b.get("id") in arrived or _has_result(given, b)]
+        if len(blocks) == len(given):
+            return
+        while blocks and blocks[-1]["type"] in REASONING:
+            blocks.pop()
+        self._messages[index : index + 1] = [_message("assistant", blocks)] if blocks else []
+
+    def _own_content(self, turn: AssistantTurn) -> bytes:
+        """The content as it was received; rewritten only where the API would refuse it, or reasoning left it."""
+        if not turn.native:
+            return b""
+        changes: dict[int, dict[str, str]] = {}
+        blocks: Any = None
+        for call in turn.calls:
+            if not call.answerable:
+                continue
+            changed: dict[str, str] = {}
+            if (given := self._ids(call.id)) != call.id:
+                changed["id"] = given
+            if not 0 < len(call.name) <= _HISTORY_NAME_LIMIT:
+                changed["name"] = self._names(call.name)
+            if changed:
+                changes[call.position] = changed
+            if call.kind == TOOLSET_KIND:
+                blocks = blocks if blocks is not None else json_values.decode(turn.native)
+                self._toolsets[call.id] = str(blocks[call.position].get("toolset_name"))
+        if turn.calls and b'"container"' in turn.residue:
+            blocks = blocks if blocks is not None else json_values.decode(turn.native)
+            self._container = _container(turn, blocks)
+        if not changes and not turn.reasoning_dropped:
+            return turn.native
+        blocks = blocks if blocks is not None else json_values.decode(turn.native)
+        for position, changed in changes.items():
+            blocks[position].update(changed)
+        if turn.reasoning_dropped:
+            blocks = [block for block in blocks if block.get("type") not in REASONING]
+        return json_values.encode(blocks) if blocks else b""
+
+    def _projected(self, turn: AssistantTurn) -> list[dict[str, Any]]:
+        """What another API's answer says, as blocks of this one (rule R2)."""
+        blocks: list[dict[str, Any]] = []
+        for block in turn.blocks:
+            if isinstance(block, (TextBlock, RefusalBlock)):
+                if block.text.strip():
+                    blocks.append({"type": "text", "text": block.text})
+            elif isinstance(block, CallBlock) and block.answerable:
+                blocks.append(
+                    {
+                        "type": "tool_use",
+                        "id": self._ids(block.id),
+                        "name": self._names(block.name),
+                        "input": _input(block),
+                    }
+                )
+        return blocks
+
+    # --- results ---------------------------------------------------------------------------------------------------
+
+    def _results(self, results: ToolResults) -> None:
+        # All of them in one message: in separate ones the API takes them too, but models unlearn parallel calls.
+        self._append("user", _message("user", [self._result(result) for result in results.results]))
+
+    def _result(self, result: ResultBlock) -> dict[str, Any]:
+        block: dict[str, Any] = {"type": "tool_result", "tool_use_id": self._ids(result.call_id)}
+        if result.kind == TOOLSET_KIND and result.call_id in self._toolsets:
+            block["toolset_name"] = self._toolsets[result.call_id]
+        content: str | list[dict[str, Any]]
+        if result.status != "ok":
+            # "all content must be type `text` if `is_error` is true"
+            content = result.text if result.text.strip() else f"{result.name or 'tool'}: {result.status}"
+            block["is_error"] = True
+        elif isinstance(result.content, str):
+            content = result.content if result.content.strip() else ""
+        else:
+            content = [part for given in result.content for part in part_blocks(given)]
+        if content:
+            block["content"] = content
+        return block
+
+
+def _late_results(turn: AssistantTurn) -> set[str]:
+    """Ids of the provider's calls that an answer brings results of."""
+    blocks: list[dict[str, Any]] = json_values.decode(turn.native) if turn.api == API else []
+    found = [b.get("tool_use_id") for b in blocks if b["type"].endswith("_tool_result")]
+    return {call_id for call_id in found if isinstance(call_id, str)}
+
+
+def _has_result(blocks: list[dict[str, Any]], call: dict[str, Any]) -> bool:
+    return any(b["type"].endswith("_tool_result") and b.get("tool_use_id") == call.get("id") for b in blocks)
+
+
+_ASSISTANT = b'{"role":"assistant","content":'
+
+
+def _message(role: str, content: str | list[dict[str, Any]]) -> bytes:
+    return json_values.encode({"role": role, "content": content})
+
+
+def _text_content(texts: list[str]) -> str | list[dict[str, Any]]:
+    return texts[0] if len(texts) == 1 else text_blocks(texts)
+
+
+def _as_prefill(message: bytes) -> list[bytes]:
+    """An answer as the beginning of the next one.
+
+    "final assistant content cannot end with trailing whitespace"; "The final block in an assistant message cannot be
+    `thinking`", and without thinking such a message may hold none at all.
+    """
+    blocks = [b for b in json_values.decode(message)["content"] if b.get("type") not in REASONING]
+    while blocks and blocks[-1].get("type") == "text":
+        last = blocks.pop()
+        if text := last["text"].rstrip():
+            blocks.append({**last, "text": text})
+            break
+    return [_message("assistant", blocks)] if blocks else []
+
+
+def _marked(texts: list[str]) -> bytes:
+    """A system message as a user's, where the API takes none of the system's."""
+    return _message("user", _text_content([f"<system>\n{text}\n</system>" for text in texts]))
+
+
+def _input(call: CallBlock) -> dict[str, Any]:
+    """The arguments of another API's call as an object (rule R3)."""
+    if call.kind != "function":
+        return {"input": call.arguments}
+    try:
+        value = json_values.parse_arguments(call.arguments)
+    except (ValueError, RecursionError):
+        return {INVALID_INPUT: call.arguments}
+    return value if isinstance(value, dict) else {INVALID_INPUT: call.arguments}
+
+
+def _container(turn: AssistantTurn, blocks: list[dict[str, Any]]) -> bytes:
+    callers = [blocks[call.position].get("caller") for call in turn.calls if call.answerable]
+    if all(not isinstance(caller, dict) or caller.get("type") == "direct" for caller in callers):
+        return b""
+    container = json_values.decode(turn.residue).get("container")
+    found = container.get("id") if isinstance(container, dict) else container
+    return json_values.encode(found) if isinstance(found, str) and found else b""
+
+
+# --- the request ---------------------------------------------------------------------------------------------------
+
+
+def request_fields(
+    transcript: Transcript,
+    offering: ToolOffering | None,
+    *,
+    model: str | None = None,
+    temperature: float | None = None,
+    max_output_tokens: int | None = None,
+    strict: bool | None = None,
+    stream: bool = False,
+    extra: Mapping[str, Any],
+) -> dict[str, bytes]:
+    """The fields of a request's body as JSON bytes, without `model`; `messages` last, since it grows.
+
+    Args:
+        model: For what depends on the model: forced choices, `role: system` inside the messages, prefill.
+        extra: Further parameters; they win over what stands here, but tools stand beside the offered ones.
+
+    Raises:
+        TranscriptError: there is nothing to answer.
+        InvalidToolConstraints: the API, or this model, is known to refuse the offer.
+        DeclarationError: a tool asks for strict, and its schema has no strict form.
+    """
+    fields = {"max_tokens": json_values.encode(DEFAULT_MAX_TOKENS if max_output_tokens is None else max_output_tokens)}
+    if temperature is not None:
+        fields["temperature"] = json_values.encode(temperature)
+    if stream:
+        fields["stream"] = b"true"
+    if offering is not None and offering.specs:
+        fields["tools"] = tools(offering, bool(strict))
+        if "tool_choice" not in extra and (choice := tool_choice(offering)) is not None:
+            check_forced(offering, model, extra)
+            fields["tool_choice"] = json_values.encode(choice)
+    encoder = _encoder(transcript, anthropic_models.takes_system_messages(model))
+    if system := encoder.system():
+        fields["system"] = system
+    if container := encoder.container():
+        fields["container"] = container
+    fields["messages"] = encoder.messages(anthropic_models.takes_prefill(model))
+    add_extra(fields, extra)
+    return fields
+
+
+def _encoder(transcript: Transcript, system_in_messages: bool) -> MessagesEncoder:
+    if system_in_messages:
+        return transcript.encoded(f"{API}:system", lambda: MessagesEncoder(True))
+    return transcript.encoded(API, lambda: MessagesEncoder(False))

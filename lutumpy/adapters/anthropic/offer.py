@@ -1,0 +1,146 @@
+"""The offer's part of a request of the Anthropic Messages API: `tools` and `tool_choice`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from lutumpy.adapters.anthropic.decode import API
+from lutumpy.core import json_values
+from lutumpy.core.rules import anthropic_models
+from lutumpy.core.strict import ANTHROPIC_STRICT, strict_counts, strict_schema
+from lutumpy.core.tool_specs import ToolOffering, ToolSpec
+from lutumpy.errors import DeclarationError, InvalidToolConstraints
+
+__all__ = ["check_forced", "tool_choice", "tools"]
+
+_TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+
+# Of strict tools in one request: "Too many strict tools (21)", "Schemas contains too many optional parameters (25)",
+# "... (17 parameters with type arrays or anyOf)".
+_MAX_STRICT_TOOLS = 20
+_MAX_STRICT_OPTIONAL = 24
+_MAX_STRICT_UNIONS = 16
+
+_PLAIN = API
+_STRICT = f"{API}:strict"
+_COUNTS = f"{API}:strict_counts"
+
+
+def tools(offering: ToolOffering, strict: bool) -> bytes:
+    """The `tools` of a request; rendered once for each offer, and each tool once for all offers.
+
+    Raises:
+        InvalidToolConstraints: a name that the API refuses, or more strict tools, optional or union parameters among
+            them than one request may have.
+        DeclarationError: a tool asks for strict, and its schema has no strict form.
+    """
+    key = _STRICT if strict else _PLAIN
+    tools = offering.rendered.get(key)
+    if tools is None:
+        names = [spec.name for spec in offering.specs]
+        for name in names:
+            if _TOOL_NAME.fullmatch(name) is None:
+                raise InvalidToolConstraints(
+                    f"the Messages API takes tool names of 1 to 128 of a-z A-Z 0-9 _ -, not {name!r}"
+                )
+            if names.count(name) > 1:
+                raise InvalidToolConstraints(
+                    f"two tools of the offer are named {name!r}; the Messages API wants unique names"
+                )
+        rendered = [_tool(spec, strict) for spec in offering.specs]
+        _check_strict_limits(
+            [spec for spec, data in zip(offering.specs, rendered, strict=True) if _is_strict(spec, data)]
+        )
+        tools = offering.rendered[key] = b"[" + b",".join(rendered) + b"]"
+    return tools
+
+
+def _tool(spec: ToolSpec, strict: bool) -> bytes:
+    if spec.strict or (spec.strict is None and strict):
+        data = spec.rendered.get(_STRICT)
+        if data is None or (spec.strict and not data):
+            try:
+                schema = strict_schema(spec.schema, ANTHROPIC_STRICT)
+            except DeclarationError:
+                if spec.strict:
+                    raise
+                data = b""  # no strict form: asked only to have it where possible
+            else:
+                data = _render(spec, schema, strict=True)
+                spec.rendered[_COUNTS] = json_values.encode(strict_counts(schema))
+            spec.rendered[_STRICT] = data
+        if data:
+            return data
+    data = spec.rendered.get(_PLAIN)
+    if data is None:
+        data = spec.rendered[_PLAIN] = _render(spec, spec.schema, strict=False)
+    return data
+
+
+def _render(spec: ToolSpec, schema: Mapping[str, Any], *, strict: bool) -> bytes:
+    tool: dict[str, Any] = {"name": spec.name, "description": spec.description, "input_schema": schema}
+    if strict:
+        tool["strict"] = True
+    return json_values.encode(tool)
+
+
+def _is_strict(spec: ToolSpec, rendered: bytes) -> bool:
+    return rendered is spec.rendered.get(_STRICT)
+
+
+def _check_strict_limits(specs: list[ToolSpec]) -> None:
+    counts = [json_values.decode(spec.rendered[_COUNTS]) for spec in specs]
+    totals = (
+        ("strict tools", [1] * len(specs), _MAX_STRICT_TOOLS),
+        ("optional parameters in strict tools", [count[0] for count in counts], _MAX_STRICT_OPTIONAL),
+        ("union parameters in strict tools", [count[1] for count in counts], _MAX_STRICT_UNIONS),
+    )
+    problems = [
+        f"{sum(numbers)} {what}, {limit} at most"
+        f" ({', '.join([s.name for s, number in zip(specs, numbers, strict=True) if number])})"
+        for what, numbers, limit in totals
+        if sum(numbers) > limit
+    ]
+    if problems:
+        raise InvalidToolConstraints(
+            f"the Messages API refuses this offer: {'; '.join(problems)}. Offer fewer tools, or make some of them strict=False"
+        )
+
+
+def tool_choice(offering: ToolOffering) -> dict[str, Any] | None:
+    """The `tool_choice` of a request, or `None` where leaving it out says the same."""
+    choice: dict[str, Any]
+    if offering.mode == "required":
+        choice = {"type": "any"}
+    elif offering.mode == "specific":
+        choice = {"type": "tool", "name": offering.forced}
+    elif offering.parallel:
+        return None
+    else:
+        choice = {"type": "auto"}
+    if not offering.parallel:
+        choice["disable_parallel_tool_use"] = True
+    return choice
+
+
+def check_forced(offering: ToolOffering, model: str | None, extra: Mapping[str, Any]) -> None:
+    """Refuse what is known to be refused (rule C9).
+
+    Raises:
+        InvalidToolConstraints: the model takes no forced choice, or thinking has a budget, which forbids one.
+    """
+    if offering.mode == "auto":
+        return
+    wanted = f"calling {offering.forced!r}" if offering.mode == "specific" else "calling a tool"
+    if anthropic_models.forced_choice_refusal(model) is not None:
+        raise InvalidToolConstraints(
+            f"{wanted} can't be required of {model}: the model refuses a forced tool choice; ask for it in the prompt"
+        )
+    thinking = extra.get("thinking")
+    if isinstance(thinking, Mapping) and thinking.get("type") == "enabled":
+        raise InvalidToolConstraints(
+            f"{wanted} can't be required while thinking is enabled with a budget: "
+            "the Messages API refuses the two together; use adaptive thinking, or require nothing"
+        )

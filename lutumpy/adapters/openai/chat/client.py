@@ -1,0 +1,75 @@
+"""`OpenAIChat`: a transcript answered by Chat Completions, and its encode and decode for clients of your own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from lutumpy.adapters.openai.chat.decode import decode_chat
+from lutumpy.adapters.openai.chat.encode import API, chat_fields
+from lutumpy.adapters.openai.model import OpenAIModel, output_format, passed_options
+from lutumpy.adapters.sdk import body_dict, error_body, reply_object
+from lutumpy.core.items import AssistantTurn
+from lutumpy.core.model import OutputSpec
+from lutumpy.core.tool_specs import ToolOffering
+from lutumpy.core.transcript import Transcript
+from lutumpy.errors import AdapterError
+
+__all__ = ["OpenAIChat"]
+
+
+class OpenAIChat(OpenAIModel):
+    """A model behind OpenAI's Chat Completions, or a host that speaks the same. See `OpenAIModel` for the arguments."""
+
+    api: ClassVar[str] = API
+    _path: ClassVar[str] = "/chat/completions"
+
+    @staticmethod
+    def request(
+        transcript: Transcript, offer: ToolOffering | None = None, *, stream: bool = False, **options: Any
+    ) -> dict[str, Any]:
+        """The body of a request, as a dict of JSON values without `model`, for a client of your own.
+
+        Args:
+            transcript: What has been said.
+            offer: The tools of this turn.
+            stream: Ask for an event stream, with the usage at its end.
+            options: `temperature`, `max_output_tokens` (sent as `max_completion_tokens`), `strict`, `extra` (a mapping of
+                provider parameters), `output` (an `OutputSpec`: the answer's schema), `model` (for checks only, not put in);
+                any other is a provider parameter itself.
+
+        Raises:
+            TranscriptError: there is nothing to answer.
+            InvalidToolConstraints: OpenAI is known to refuse the offer.
+            DeclarationError: a tool asks to be strict, and its schema has no strict form.
+        """
+        given = passed_options(options, OpenAIChat._with_output)
+        return body_dict(chat_fields(transcript, offer, stream=stream, **given))
+
+    @staticmethod
+    def response(reply: Any) -> AssistantTurn:
+        """The answer in a reply: an object of the SDK, a dict, or JSON as text or bytes. Its first choice is read.
+
+        Raises:
+            AdapterError: the reply is no answer: no JSON object, no choices, or an error.
+        """
+        return _decode(reply_object(reply, API), getattr(reply, "_request_id", None))
+
+    @staticmethod
+    def _fields(transcript: Transcript, offer: ToolOffering | None, **options: Any) -> dict[str, bytes]:
+        return chat_fields(transcript, offer, **options)
+
+    @staticmethod
+    def _with_output(output: OutputSpec, extra: Mapping[str, Any]) -> dict[str, Any]:
+        return {"response_format": {"type": "json_schema", "json_schema": output_format(output)}, **extra}
+
+    @staticmethod
+    def _decode(reply: dict[str, Any], request_id: str | None) -> AssistantTurn:
+        return _decode(reply, request_id)
+
+
+def _decode(reply: Mapping[str, Any], request_id: str | None) -> AssistantTurn:
+    if not reply.get("choices") or reply.get("error"):
+        error = error_body(reply, API, request_id)
+        raise error or AdapterError(f"{API}: the answer has no choices", provider=API, request_id=request_id)
+    return decode_chat(reply, request_id)

@@ -1,0 +1,162 @@
+"""What the encoders of both OpenAI wires share: fragments, names and ids of other providers, and what can be sent."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pydantic_core import from_json
+
+from lutumpy.adapters.openai.tools import MAX_NAME, NAME
+from lutumpy.core import json_values
+from lutumpy.core.encoding import Renamer
+from lutumpy.core.items import (
+    AssistantTurn,
+    CallBlock,
+    FilePart,
+    ImagePart,
+    Item,
+    Message,
+    RefusalBlock,
+    ResultBlock,
+    TextBlock,
+)
+from lutumpy.errors import TranscriptError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["UNNAMED", "HistoryEncoder", "arguments_object", "data_url", "text_and_calls"]
+
+UNNAMED = "unknown_tool"
+"""What stands in a history for the name that a call came without: OpenAI refuses an empty one."""
+
+_ANY_ID = re.compile(r".+", re.DOTALL)
+
+
+class HistoryEncoder:
+    """Encodes items, once each, into ready JSON fragments; the subclasses know the wire."""
+
+    __slots__ = ("_ends", "_id_limit", "_ids", "_names", "_own", "fragments")
+
+    api = ""
+
+    def __init__(self, id_limit: int) -> None:
+        self.fragments: list[bytes] = []
+        self._id_limit = id_limit
+        self._ids = Renamer(_ANY_ID, id_limit, "call_")
+        self._names = Renamer(NAME, MAX_NAME, "tool_")
+        # The last turn came from this very wire, so the ids of its results are sent as they are.
+        self._own = False
+        # What the fragments end with: nothing to answer yet, something to answer, or an answer.
+        self._ends = "nothing"
+
+    def add(self, item: Item) -> None:
+        """Encode the next item."""
+        before = len(self.fragments)
+        if isinstance(item, Message):
+            self._message(item)
+            if self._ends == "turn" or item.role in ("user", "assistant"):
+                self._ends = "open"
+        elif isinstance(item, AssistantTurn):
+            self._own = item.api == self.api
+            if self._own:
+                if item.native:
+                    self._replay(item)
+            else:
+                self._project(item)
+            if len(self.fragments) > before:
+                self._ends = "turn"
+        else:
+            self._results(item.results)
+            self._ends = "open"
+
+    def copy(self) -> Self:
+        """An independent copy, for items that are not there to stay."""
+        twin = type(self).__new__(type(self))
+        twin.fragments = self.fragments.copy()
+        twin._id_limit = self._id_limit
+        twin._ids = self._ids.copy()
+        twin._names = self._names.copy()
+        twin._own = self._own
+        twin._ends = self._ends
+        return twin
+
+    def joined(self) -> bytes:
+        """The JSON array of everything encoded so far.
+
+        Raises:
+            TranscriptError: there is nothing that the model could answer.
+        """
+        if self._ends == "turn":
+            raise TranscriptError(
+                "the transcript ends with an answer of the model, so there is nothing to answer; push a message first"
+            )
+        if self._ends == "nothing":
+            what = "holds instructions only" if self.fragments else "is empty"
+            raise TranscriptError(f"the transcript {what}, so there is nothing to answer; push a user message first")
+        return b"[%b]" % b",".join(self.fragments)
+
+    def _message(self, message: Message) -> None:
+        raise NotImplementedError
+
+    def _replay(self, turn: AssistantTurn) -> None:
+        raise NotImplementedError
+
+    def _project(self, turn: AssistantTurn) -> None:
+        raise NotImplementedError
+
+    def _results(self, results: Sequence[ResultBlock]) -> None:
+        raise NotImplementedError
+
+    def _id(self, call_id: str) -> str:
+        return call_id if self._own else self._ids(call_id)
+
+    def _name(self, name: str) -> str:
+        return self._names(name) if name else UNNAMED
+
+    def _unfit(self, turn: AssistantTurn) -> list[CallBlock]:
+        """The calls of a turn of this wire whose names it refuses in a history, though it let the model write them."""
+        fits = self._names.fits
+        return [c for c in turn.calls if c.name and c.position >= 0 and not fits(c.name)]
+
+
+def text_and_calls(turn: AssistantTurn) -> list[str | CallBlock]:
+    """What another wire is told of a turn (rule R2): its text, pieces that belong together joined, and its calls."""
+    found: list[str | CallBlock] = []
+    joins = False
+    for block in turn.blocks:
+        if isinstance(block, (TextBlock, RefusalBlock)):
+            if joins:
+                found[-1] = f"{found[-1]}{block.text}"
+            else:
+                found.append(block.text)
+            joins = True
+            continue
+        joins = False
+        if isinstance(block, CallBlock) and block.answerable:
+            found.append(block)
+    return [piece for piece in found if not isinstance(piece, str) or piece.strip()]
+
+
+def arguments_object(call: CallBlock) -> str:
+    """The arguments of another wire's call as the text of a JSON object, whatever the model wrote (rule R3)."""
+    text = call.arguments
+    if call.kind not in ("function", "function_call"):
+        return json_values.encode_text({"input": text})
+    if not text or text.isspace():
+        return "{}"
+    try:
+        value = from_json(text, allow_inf_nan=False)
+    except (ValueError, TypeError):  # a lone surrogate makes it no string for the parser
+        value = text
+    if isinstance(value, dict):
+        return json_values.clean_text(text)
+    return "{}" if value is None else json_values.encode_text({"INVALID_JSON": text})
+
+
+def data_url(part: ImagePart | FilePart) -> str:
+    """The bytes of a part as a data URL."""
+    return f"data:{part.media_type};base64,{base64.b64encode(part.data or b'').decode()}"

@@ -1,0 +1,87 @@
+"""`OpenAIResponses`: a transcript answered by Responses, and its encode and decode for clients of your own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from lutumpy.adapters.openai.model import OpenAIModel, output_format, passed_options
+from lutumpy.adapters.openai.responses.decode import decode_response
+from lutumpy.adapters.openai.responses.encode import API, responses_fields
+from lutumpy.adapters.sdk import body_dict, error_body, reply_object
+from lutumpy.core.items import AssistantTurn
+from lutumpy.core.model import OutputSpec
+from lutumpy.core.tool_specs import ToolOffering
+from lutumpy.core.transcript import Transcript
+from lutumpy.errors import AdapterError
+
+__all__ = ["OpenAIResponses"]
+
+
+class OpenAIResponses(OpenAIModel):
+    """A model behind OpenAI's Responses, or a host that speaks the same. See `OpenAIModel` for the arguments.
+
+    The whole transcript is sent with every request, so nothing depends on what the provider stored. With
+    `extra={"store": False}`, ask for `"include": ["reasoning.encrypted_content"]` too, or reasoning can't be sent back.
+    """
+
+    api: ClassVar[str] = API
+    _path: ClassVar[str] = "/responses"
+
+    @staticmethod
+    def request(
+        transcript: Transcript, offer: ToolOffering | None = None, *, stream: bool = False, **options: Any
+    ) -> dict[str, Any]:
+        """The body of a request, as a dict of JSON values without `model`, for a client of your own.
+
+        Args:
+            transcript: What has been said.
+            offer: The tools of this turn.
+            stream: Ask for an event stream.
+            options: `temperature`, `max_output_tokens`, `strict`, `extra` (a mapping of provider parameters), `output`
+                (an `OutputSpec`: the answer's schema), `model` (for checks only, not put in); any other is a provider
+                parameter itself.
+
+        Raises:
+            TranscriptError: there is nothing to answer.
+            InvalidToolConstraints: OpenAI is known to refuse the offer.
+            DeclarationError: a tool asks to be strict, and its schema has no strict form.
+        """
+        given = passed_options(options, OpenAIResponses._with_output)
+        return body_dict(responses_fields(transcript, offer, stream=stream, **given))
+
+    @staticmethod
+    def response(reply: Any) -> AssistantTurn:
+        """The answer in a reply: an object of the SDK, a dict, or JSON as text or bytes.
+
+        A reply with the status `failed` is a turn whose finish reason is `unknown`.
+
+        Raises:
+            AdapterError: the reply is no answer: no JSON object, or no output.
+        """
+        value = reply_object(reply, API)
+        request_id = getattr(reply, "_request_id", None)
+        if not isinstance(value.get("output"), list):
+            raise _no_answer(value, request_id)
+        return decode_response(value, request_id)
+
+    @staticmethod
+    def _fields(transcript: Transcript, offer: ToolOffering | None, **options: Any) -> dict[str, bytes]:
+        return responses_fields(transcript, offer, **options)
+
+    @staticmethod
+    def _with_output(output: OutputSpec, extra: Mapping[str, Any]) -> dict[str, Any]:
+        # `text` holds more than the format, as `verbosity`.
+        text = {"format": {"type": "json_schema", **output_format(output)}, **(extra.get("text") or {})}
+        return {**extra, "text": text}
+
+    @staticmethod
+    def _decode(reply: dict[str, Any], request_id: str | None) -> AssistantTurn:
+        if not isinstance(reply.get("output"), list) or reply.get("error"):
+            raise _no_answer(reply, request_id)
+        return decode_response(reply, request_id)
+
+
+def _no_answer(reply: dict[str, Any], request_id: str | None) -> AdapterError:
+    error = error_body(reply, API, request_id)
+    return error or AdapterError(f"{API}: the answer has no output", provider=API, request_id=request_id)

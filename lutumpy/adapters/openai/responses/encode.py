@@ -1,0 +1,200 @@
+"""A transcript and an offer as the body of a Responses request."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lutumpy.adapters.openai.history import HistoryEncoder, arguments_object, data_url, text_and_calls
+from lutumpy.adapters.openai.responses.item_ids import fit_ids
+from lutumpy.adapters.openai.tools import offer_fields
+from lutumpy.adapters.sdk import add_extra
+from lutumpy.core import json_values
+from lutumpy.core.items import AssistantTurn, ImagePart, Message, Part, ResultBlock, TextPart
+from lutumpy.core.tool_specs import ToolOffering, ToolSpec
+from lutumpy.core.transcript import Transcript
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["API", "ResponsesEncoder", "responses_fields"]
+
+API = "openai_responses"
+MAX_CALL_ID = 64
+"""Characters of a call id [OpenAI's API description]."""
+
+# Quotes inside a JSON string are escaped, so this finds every id of an item, and at worst the id of something inside one.
+_IDS = re.compile(rb'"id":"([^"\\]+)"')
+
+
+def responses_fields(
+    transcript: Transcript,
+    offer: ToolOffering | None,
+    *,
+    model: str | None = None,
+    temperature: float | None = None,
+    max_output_tokens: int | None = None,
+    strict: bool | None = None,
+    stream: bool = False,
+    extra: Mapping[str, Any] | None = None,
+) -> dict[str, bytes]:
+    """The fields of a request but for `model`, as ready JSON by name."""
+    fields = {"input": transcript.encoded(API, ResponsesEncoder).joined()}
+    fields.update(offer_fields(offer, API, _tool, strict, _forced))
+    if temperature is not None:
+        fields["temperature"] = json_values.encode(temperature)
+    if max_output_tokens is not None:
+        fields["max_output_tokens"] = json_values.encode(max_output_tokens)
+    if stream:
+        fields["stream"] = b"true"
+    if extra:
+        add_extra(fields, extra)
+    return fields
+
+
+def _tool(spec: ToolSpec, schema: Mapping[str, Any], strict: bool) -> dict[str, Any]:
+    # Left out, `strict` makes the server rewrite the schema where it can [OpenAI's documentation].
+    tool: dict[str, Any] = {"type": "function", "name": spec.name, "parameters": schema, "strict": strict}
+    if spec.description:
+        tool["description"] = spec.description
+    return tool
+
+
+def _forced(name: str) -> dict[str, Any]:
+    return {"type": "function", "name": name}
+
+
+class ResponsesEncoder(HistoryEncoder):
+    """The input items of a transcript."""
+
+    __slots__ = ("_callers", "_item_ids")
+
+    api = API
+
+    def __init__(self) -> None:
+        super().__init__(MAX_CALL_ID)
+        self._item_ids: set[str] = set()
+        # By call id, for the last turn: who made the call, where the answer must say it again (programmatic calls).
+        self._callers: dict[str, Any] = {}
+
+    def copy(self) -> Self:
+        """An independent copy, for items that are not there to stay."""
+        twin = super().copy()
+        twin._item_ids = self._item_ids.copy()
+        twin._callers = self._callers
+        return twin
+
+    def _put(self, item: dict[str, Any]) -> None:
+        self.fragments.append(json_values.encode(item))
+
+    def _message(self, message: Message) -> None:
+        parts = message.parts
+        lone = parts[0] if len(parts) == 1 else None
+        if isinstance(lone, TextPart):
+            self._put({"role": message.role, "content": lone.text})
+        elif message.role == "assistant":
+            texts = [part.text for part in parts if isinstance(part, TextPart)]
+            content = [{"type": "output_text", "text": text, "annotations": []} for text in texts]
+            self._put({"type": "message", "role": "assistant", "status": "completed", "content": content})
+        else:
+            self._put({"role": message.role, "content": [_part(part) for part in parts]})
+
+    def _replay(self, turn: AssistantTurn) -> None:
+        native = turn.native
+        ids = [found.decode() for found in _IDS.findall(native)]
+        unfit = self._unfit(turn)
+        self._callers = {}
+        repeated = len(set(ids)) != len(ids) or not self._item_ids.isdisjoint(ids)
+        if not (unfit or repeated or turn.reasoning_dropped or b'"caller":' in native):
+            self._item_ids.update(ids)
+            self.fragments.append(native[1:-1])
+            return
+        items: list[dict[str, Any]] = json_values.decode(native)
+        for call in unfit:
+            if call.kind in ("function", "custom"):
+                items[call.position]["name"] = self._name(call.name)
+        self._callers = {
+            item["call_id"]: item["caller"] for item in items if item.get("caller") and item.get("call_id")
+        }
+        if turn.reasoning_dropped:
+            items = _without_reasoning(items)
+        items = fit_ids(items, self._item_ids)
+        self.fragments += [json_values.encode(item) for item in items]
+
+    def _project(self, turn: AssistantTurn) -> None:
+        self._callers = {}
+        for piece in text_and_calls(turn):
+            if isinstance(piece, str):
+                self._put({"role": "assistant", "content": piece})
+            else:
+                self._put(
+                    {
+                        "type": "function_call",
+                        "call_id": self._ids(piece.id),
+                        "name": self._name(piece.name),
+                        "arguments": arguments_object(piece),
+                    }
+                )
+
+    def _results(self, results: Sequence[ResultBlock]) -> None:
+        for result in results:
+            call_id = self._id(result.call_id)
+            item = _output(result, call_id, result.kind if self._own else "function")
+            if call_id in self._callers and result.kind in _CALLED_BY_PROGRAMS:
+                item["caller"] = self._callers[call_id]
+            self._put(item)
+
+
+_CALLED_BY_PROGRAMS = frozenset({"function", "custom", "shell_call", "apply_patch_call"})
+
+
+def _output(result: ResultBlock, call_id: str, kind: str) -> dict[str, Any]:
+    """The answer to a call by its own kind of item, as OpenAI's API description has them."""
+    if kind in ("function", "custom", "tool_search_call"):
+        # A tool search may be answered as a function is [recorded]; its own kind of output takes no text.
+        word = "custom_tool" if kind == "custom" else "function"
+        content = result.content
+        output = content if isinstance(content, str) else [_part(part) for part in content]
+        return {"type": f"{word}_call_output", "call_id": call_id, "output": output}
+    failed = result.status != "ok"
+    if kind == "shell_call":
+        outcome = {"type": "exit", "exit_code": 1 if failed else 0}
+        said = {"stdout": "" if failed else result.text, "stderr": result.text if failed else "", "outcome": outcome}
+        return {"type": "shell_call_output", "call_id": call_id, "output": [said]}
+    if kind == "apply_patch_call":
+        status = "failed" if failed else "completed"
+        return {"type": "apply_patch_call_output", "call_id": call_id, "status": status, "output": result.text}
+    if kind == "mcp_approval_request":
+        return {
+            "type": "mcp_approval_response",
+            "approval_request_id": call_id,
+            "approve": False,
+            "reason": result.text,
+        }
+    return {"type": "local_shell_call_output", "id": call_id, "call_id": call_id, "output": result.text}
+
+
+def _without_reasoning(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The items without reasoning, and without the ids that ask for it."""
+    kept: list[dict[str, Any]] = []
+    left_out = False
+    for item in items:
+        if item.get("type") == "reasoning":
+            left_out = True
+        elif left_out and item.get("type") != "mcp_approval_request":
+            kept.append({name: value for name, value in item.items() if name != "id"})
+        else:
+            kept.append(item)
+    return kept
+
+
+def _part(part: Part) -> dict[str, Any]:
+    if isinstance(part, TextPart):
+        return {"type": "input_text", "text": part.text}
+    if isinstance(part, ImagePart):
+        url = part.url if part.url is not None else data_url(part)
+        return {"type": "input_image", "image_url": url, "detail": part.detail or "auto"}
+    if part.url is not None:
+        return {"type": "input_file", "file_url": part.url}
+    return {"type": "input_file", "filename": part.filename or "file", "file_data": data_url(part)}

@@ -1,0 +1,96 @@
+"""The tools of an offer as both OpenAI wires take them: names, strict schemas, tool choice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from lutumpy.core import json_values
+from lutumpy.core.rules import openai_schema
+from lutumpy.core.strict import OPENAI_STRICT, strict_schema
+from lutumpy.core.tool_specs import ToolOffering, ToolSpec
+from lutumpy.errors import DeclarationError, InvalidToolConstraints
+
+__all__ = ["MAX_NAME", "MAX_TOOLS", "NAME", "ToolShape", "offer_fields"]
+
+NAME = re.compile(r"[a-zA-Z0-9_-]+")
+"""What a tool may be called [OpenAI's API description and error texts]."""
+
+MAX_NAME = 64
+MAX_TOOLS = 128
+
+ToolShape = Callable[[ToolSpec, Mapping[str, Any], bool], dict[str, Any]]
+"""Makes a wire's tool object from a spec, its schema as it is sent, and whether that is strict."""
+
+
+def offer_fields(
+    offer: ToolOffering | None, api: str, shape: ToolShape, strict: bool | None, forced: Callable[[str], dict[str, Any]]
+) -> dict[str, bytes]:
+    """The offer's part of a request, ready JSON by field name; nothing at all when no tool is offered.
+
+    Args:
+        offer: The tools of this turn.
+        api: The wire's name, for the cache of rendered tools.
+        shape: How the wire spells a tool.
+        strict: What holds for tools that leave it open: `True` makes them strict where their schema allows that.
+        forced: How the wire spells the choice of one tool.
+
+    Raises:
+        InvalidToolConstraints: OpenAI would refuse the offer: a name, the number of tools, a strict schema's limits.
+        DeclarationError: a tool asks to be strict, and its schema has no strict form.
+    """
+    if offer is None or not offer.specs:
+        if offer is not None and offer.mode != "auto":
+            raise InvalidToolConstraints("a tool call is required, but no tool is offered")
+        return {}
+    key = f"{api}+strict" if strict else api
+    tools = offer.rendered.get(key)
+    if tools is None:
+        tools = offer.rendered[key] = _render(offer, key, shape, bool(strict))
+    fields = {"tools": tools}
+    if offer.mode == "required":
+        fields["tool_choice"] = b'"required"'
+    elif offer.mode == "specific":
+        name = offer.forced
+        if name is None or all(spec.name != name for spec in offer.specs):
+            raise InvalidToolConstraints(f"the required tool {name!r} is not among the tools offered")
+        fields["tool_choice"] = json_values.encode(forced(name))
+    if not offer.parallel:
+        fields["parallel_tool_calls"] = b"false"
+    return fields
+
+
+def _render(offer: ToolOffering, key: str, shape: ToolShape, strict: bool) -> bytes:
+    if len(offer.specs) > MAX_TOOLS:
+        raise InvalidToolConstraints(f"{len(offer.specs)} tools are offered; OpenAI takes at most {MAX_TOOLS}")
+    rendered: list[bytes] = []
+    for spec in offer.specs:
+        made = spec.rendered.get(key)
+        if made is None:
+            made = spec.rendered[key] = _tool(spec, shape, strict)
+        rendered.append(made)
+    return b"[" + b",".join(rendered) + b"]"
+
+
+def _tool(spec: ToolSpec, shape: ToolShape, strict: bool) -> bytes:
+    if len(spec.name) > MAX_NAME or NAME.fullmatch(spec.name) is None:
+        raise InvalidToolConstraints(
+            f"OpenAI refuses the tool name {spec.name!r}: letters, digits, _ and -, at most {MAX_NAME}"
+        )
+    wanted = strict if spec.strict is None else spec.strict
+    if wanted:
+        try:
+            return json_values.encode(shape(spec, _strict(spec), True))
+        except (DeclarationError, InvalidToolConstraints):
+            if spec.strict:
+                raise
+    return json_values.encode(shape(spec, spec.schema, False))
+
+
+def _strict(spec: ToolSpec) -> dict[str, Any]:
+    schema = strict_schema(spec.schema, OPENAI_STRICT)
+    for problem in openai_schema.check_parameters("openai", spec.name, schema, "parameters", strict=True):
+        if problem.certainty == "refused":
+            raise InvalidToolConstraints(f"OpenAI refuses {spec.name!r} as a strict tool: {problem.message}")
+    return schema

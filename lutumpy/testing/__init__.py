@@ -1,0 +1,39 @@
+"""Help for testing programs that call tools: scripted answers, and a server that speaks the three APIs.
+
+Names load when they are first used: a script needs neither the server's HTTP stack nor an SDK.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lutumpy.testing.script import Call, Failure, Reply, render, render_stream
+    from lutumpy.testing.scripted import ScriptedModel
+    from lutumpy.testing.wire import WireRequest, WireServer, serve
+
+__all__ = ["Call", "Failure", "Reply", "ScriptedModel", "WireRequest", "WireServer", "render", "render_stream", "serve"]
+
+_HOMES = {
+    "Call": "script",
+    "Failure": "script",
+    "Reply": "script",
+    "render": "script",
+    "render_stream": "script",
+    "ScriptedModel": "scripted",
+    "WireRequest": "wire",
+    "WireServer": "wire",
+    "serve": "wire",
+}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{home}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,120 @@
+"""Messages as the API writes it: one message, or its events."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING, Any
+
+from .render_chat import pieces
+
+if TYPE_CHECKING:
+    from .script import Call, Reply
+
+STOP = {
+    "stop": "end_turn",
+    "tool_calls": "tool_use",
+    "length": "max_tokens",
+    "content_filter": "refusal",
+    "refusal": "refusal",
+    "paused": "pause_turn",
+}
+
+
+def _blocks(reply: Reply, number: int) -> list[dict[str, Any]]:
+    blocks: list[dict[str, Any]] = []
+    if reply.reasoning is not None:
+        blocks.append(
+            {"type": "thinking", "thinking": reply.reasoning, "signature": signature(reply.reasoning, number)}
+        )
+    blocks += [{"type": "text", "text": text} for text in (reply.text, reply.refusal) if text]
+    for index, call in enumerate(reply.calls):
+        use_id = call.id if call.id is not None else f"toolu_01{number:014d}{index:08d}"
+        blocks.append({"type": "tool_use", "id": use_id, "name": call.name, "input": _input(reply, call)})
+    return blocks
+
+
+def signature(thinking: str, number: int) -> str:
+    """A seal of the thinking text; its own, so that a changed text can be told."""
+    return "EqsB" + base64.b64encode(f"{number}:{thinking}".encode()).decode()
+
+
+def _input(reply: Reply, call: Call) -> dict[str, Any]:
+    value = call.object
+    if value is not None:
+        return value
+    return {} if reply.finish_reason == "length" or not call.text.strip() else {"INVALID_JSON": call.text}
+
+
+def _input_text(call: Call) -> str:
+    """What the API streams: the model's own spacing, and nothing for no arguments."""
+    value = call.object
+    if value is None:
+        return call.text
+    if not value:
+        return ""
+    return call.text if isinstance(call.arguments, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _usage(reply: Reply, written: int) -> dict[str, Any]:
+    return {
+        "input_tokens": reply.tokens[0],
+        "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": 0,
+        "cache_creation": {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 0},
+        "output_tokens": written,
+        "service_tier": "standard",
+    }
+
+
+def _stop_details(reply: Reply) -> dict[str, Any] | None:
+    if STOP[reply.finish_reason] != "refusal":
+        return None
+    return {"type": "refusal", "category": None, "explanation": reply.refusal}
+
+
+def render(reply: Reply, *, number: int, model: str) -> dict[str, Any]:
+    return {
+        "model": model,
+        "id": f"msg_01{number:022d}",
+        "type": "message",
+        "role": "assistant",
+        "content": _blocks(reply, number),
+        "stop_reason": STOP[reply.finish_reason],
+        "stop_sequence": None,
+        "stop_details": _stop_details(reply),
+        "usage": _usage(reply, reply.tokens[1]),
+    }
+
+
+def render_stream(reply: Reply, *, number: int, model: str) -> list[dict[str, Any]]:
+    start = {
+        **render(reply, number=number, model=model),
+        "content": [],
+        "stop_reason": None,
+        "stop_details": None,
+        "usage": _usage(reply, 1),
+    }
+    events: list[dict[str, Any]] = [{"type": "message_start", "message": start}]
+    calls = iter(reply.calls)
+    for index, block in enumerate(_blocks(reply, number)):
+        if block["type"] == "thinking":
+            empty = {**block, "thinking": "", "signature": ""}
+            deltas = [{"type": "thinking_delta", "thinking": piece} for piece in pieces(block["thinking"])]
+            deltas.append({"type": "signature_delta", "signature": block["signature"]})
+        elif block["type"] == "text":
+            empty = {**block, "text": ""}
+            deltas = [{"type": "text_delta", "text": piece} for piece in pieces(block["text"])]
+        else:
+            empty = {**block, "input": {}}
+            parts = ["", *pieces(_input_text(next(calls)))]
+            deltas = [{"type": "input_json_delta", "partial_json": part} for part in parts]
+        events.append({"type": "content_block_start", "index": index, "content_block": empty})
+        if index == 0:
+            events.append({"type": "ping"})
+        events += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
+        events.append({"type": "content_block_stop", "index": index})
+    ending = {"stop_reason": STOP[reply.finish_reason], "stop_sequence": None, "stop_details": _stop_details(reply)}
+    events.append({"type": "message_delta", "delta": ending, "usage": {"output_tokens": reply.tokens[1]}})
+    events.append({"type": "message_stop"})
+    return events

@@ -1,0 +1,105 @@
+"""Chat Completions as the API writes it: one completion, or its chunks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .script import Call, Reply
+
+CREATED = 1_767_225_600
+PIECE = 8
+FINISH = {
+    "stop": "stop",
+    "tool_calls": "tool_calls",
+    "length": "length",
+    "content_filter": "content_filter",
+    "refusal": "stop",
+    "paused": "stop",
+}
+
+
+def pieces(text: str) -> list[str]:
+    """`text` in parts of a few characters, as models stream it."""
+    return [text[start : start + PIECE] for start in range(0, len(text), PIECE)]
+
+
+def call_id(call: Call, number: int, index: int) -> str:
+    return call.id if call.id is not None else f"call_{number:016d}{index:08d}"
+
+
+def _usage(reply: Reply) -> dict[str, Any]:
+    prompt, completion = reply.tokens
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "total_tokens": prompt + completion,
+        "prompt_tokens_details": {"cached_tokens": 0, "audio_tokens": 0},
+        "completion_tokens_details": {
+            "reasoning_tokens": 0,
+            "audio_tokens": 0,
+            "accepted_prediction_tokens": 0,
+            "rejected_prediction_tokens": 0,
+        },
+    }
+
+
+def render(reply: Reply, *, number: int, model: str) -> dict[str, Any]:
+    message: dict[str, Any] = {
+        "role": "assistant",
+        "content": reply.text or None,
+        "refusal": reply.refusal,
+        "annotations": [],
+    }
+    if not reply.text and not reply.calls and reply.refusal is None:
+        message["content"] = ""
+    if reply.calls:
+        message["tool_calls"] = [
+            {
+                "id": call_id(call, number, index),
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.text},
+            }
+            for index, call in enumerate(reply.calls)
+        ]
+    return {
+        "id": f"chatcmpl-{number:029d}",
+        "object": "chat.completion",
+        "created": CREATED + number,
+        "model": model,
+        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": FINISH[reply.finish_reason]}],
+        "usage": _usage(reply),
+        "service_tier": "default",
+        "system_fingerprint": "fp_000000000000",
+    }
+
+
+def render_stream(reply: Reply, *, number: int, model: str) -> list[dict[str, Any]]:
+    def chunk(choices: list[dict[str, Any]], usage: dict[str, Any] | None = None) -> dict[str, Any]:
+        return {
+            "id": f"chatcmpl-{number:029d}",
+            "object": "chat.completion.chunk",
+            "created": CREATED + number,
+            "model": model,
+            "service_tier": "default",
+            "system_fingerprint": "fp_000000000000",
+            "choices": choices,
+            "usage": usage,
+        }
+
+    def delta(value: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
+        return chunk([{"index": 0, "delta": value, "logprobs": None, "finish_reason": finish}])
+
+    only_calls = bool(reply.calls) and not reply.text
+    events = [delta({"role": "assistant", "content": None if only_calls else "", "refusal": None})]
+    events += [delta({"content": piece}) for piece in pieces(reply.text)]
+    events += [delta({"refusal": piece}) for piece in pieces(reply.refusal or "")]
+    for index, call in enumerate(reply.calls):
+        function = {"name": call.name, "arguments": ""}
+        first = {"index": index, "id": call_id(call, number, index), "type": "function", "function": function}
+        events.append(delta({"tool_calls": [first]}))
+        for piece in pieces(call.text):
+            events.append(delta({"tool_calls": [{"index": index, "function": {"arguments": piece}}]}))
+    events.append(delta({}, FINISH[reply.finish_reason]))
+    events.append(chunk([], _usage(reply)))
+    return events

@@ -1,0 +1,171 @@
+"""Responses as the API writes it: one response, or its events."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any
+
+from .render_chat import CREATED, call_id, pieces
+
+if TYPE_CHECKING:
+    from .script import Reply
+
+EMPTY: dict[str, dict[str, Any]] = {
+    "reasoning": {"summary": []},
+    "message": {"status": "in_progress", "content": []},
+    "function_call": {"status": "in_progress", "arguments": ""},
+}
+"""What an item has of its contents when its first event comes."""
+
+INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
+
+
+def _item_id(prefix: str, number: int, index: int) -> str:
+    return f"{prefix}_{number:034x}{index:016x}"
+
+
+def _envelope(reply: Reply, number: int, model: str) -> dict[str, Any]:
+    return {
+        "id": f"resp_{number:050x}",
+        "object": "response",
+        "created_at": CREATED + number,
+        "status": "in_progress",
+        "background": False,
+        "completed_at": None,
+        "error": None,
+        "frequency_penalty": 0.0,
+        "incomplete_details": None,
+        "instructions": None,
+        "max_output_tokens": None,
+        "max_tool_calls": None,
+        "model": model,
+        "output": [],
+        "parallel_tool_calls": True,
+        "presence_penalty": 0.0,
+        "previous_response_id": None,
+        "prompt_cache_key": None,
+        "reasoning": {"effort": None, "summary": None},
+        "safety_identifier": None,
+        "service_tier": "default",
+        "store": True,
+        "temperature": 1.0,
+        "text": {"format": {"type": "text"}, "verbosity": "medium"},
+        "tool_choice": "auto",
+        "tools": [],
+        "top_logprobs": 0,
+        "top_p": 1.0,
+        "truncation": "disabled",
+        "usage": None,
+        "user": None,
+        "metadata": {},
+    }
+
+
+def _finished(reply: Reply, number: int, model: str, output: list[dict[str, Any]]) -> dict[str, Any]:
+    answer = _envelope(reply, number, model)
+    read, written = reply.tokens
+    reason = INCOMPLETE.get(reply.finish_reason)
+    answer["status"] = "completed" if reason is None else "incomplete"
+    answer["completed_at"] = CREATED + number + 1 if reason is None else None
+    answer["incomplete_details"] = None if reason is None else {"reason": reason}
+    answer["output"] = output
+    answer["usage"] = {
+        "input_tokens": read,
+        "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+        "output_tokens": written,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": read + written,
+    }
+    return answer
+
+
+def _output(reply: Reply, number: int) -> list[dict[str, Any]]:
+    output: list[dict[str, Any]] = []
+    if reply.reasoning is not None:
+        sealed = base64.urlsafe_b64encode(f"{number}:{reply.reasoning}".encode()).decode()
+        output.append(
+            {
+                "id": _item_id("rs", number, len(output)),
+                "type": "reasoning",
+                "summary": [{"type": "summary_text", "text": reply.reasoning}] if reply.reasoning else [],
+                "encrypted_content": f"gAAAAAB{sealed}",
+            }
+        )
+    parts: list[dict[str, Any]] = []
+    if reply.text or (not reply.calls and reply.refusal is None):
+        parts.append({"type": "output_text", "annotations": [], "logprobs": [], "text": reply.text})
+    if reply.refusal is not None:
+        parts.append({"type": "refusal", "refusal": reply.refusal})
+    cut = reply.finish_reason in INCOMPLETE
+    if parts:
+        output.append(
+            {
+                "id": _item_id("msg", number, len(output)),
+                "type": "message",
+                "status": "incomplete" if cut and not reply.calls else "completed",
+                "role": "assistant",
+                "content": parts,
+            }
+        )
+    for index, call in enumerate(reply.calls):
+        output.append(
+            {
+                "id": _item_id("fc", number, len(output)),
+                "type": "function_call",
+                "status": "incomplete" if cut and index == len(reply.calls) - 1 else "completed",
+                "arguments": call.text,
+                "call_id": call_id(call, number, index),
+                "name": call.name,
+            }
+        )
+    return output
+
+
+def render(reply: Reply, *, number: int, model: str) -> dict[str, Any]:
+    return _finished(reply, number, model, _output(reply, number))
+
+
+def render_stream(reply: Reply, *, number: int, model: str) -> list[dict[str, Any]]:
+    events: list[dict[str, Any]] = []
+
+    def event(kind: str, **fields: Any) -> None:
+        events.append({"type": kind, "sequence_number": len(events), **fields})
+
+    output = _output(reply, number)
+    event("response.created", response=_envelope(reply, number, model))
+    event("response.in_progress", response=_envelope(reply, number, model))
+    for index, item in enumerate(output):
+        empty: dict[str, Any] = EMPTY[item["type"]]
+        event("response.output_item.added", output_index=index, item={**item, **empty})
+        place = {"item_id": item["id"], "output_index": index}
+        if item["type"] == "function_call":
+            for piece in pieces(item["arguments"]):
+                event("response.function_call_arguments.delta", **place, delta=piece)
+            event("response.function_call_arguments.done", **place, arguments=item["arguments"])
+        for number_of_part, part in enumerate(item.get("content", ())):
+            _part(event, {**place, "content_index": number_of_part}, part)
+        for number_of_part, part in enumerate(item.get("summary", ())):
+            where = {**place, "summary_index": number_of_part}
+            event("response.reasoning_summary_part.added", **where, part={**part, "text": ""})
+            for piece in pieces(part["text"]):
+                event("response.reasoning_summary_text.delta", **where, delta=piece)
+            event("response.reasoning_summary_text.done", **where, text=part["text"])
+            event("response.reasoning_summary_part.done", **where, part=part)
+        event("response.output_item.done", output_index=index, item=item)
+    answer = _finished(reply, number, model, output)
+    event(f"response.{answer['status']}", response=answer)
+    return events
+
+
+def _part(event: Any, where: dict[str, Any], part: dict[str, Any]) -> None:
+    if part["type"] == "refusal":
+        event("response.content_part.added", **where, part={**part, "refusal": ""})
+        for piece in pieces(part["refusal"]):
+            event("response.refusal.delta", **where, delta=piece)
+        event("response.refusal.done", **where, refusal=part["refusal"])
+    else:
+        event("response.content_part.added", **where, part={**part, "text": ""})
+        for piece in pieces(part["text"]):
+            event("response.output_text.delta", **where, delta=piece, logprobs=[])
+        event("response.output_text.done", **where, text=part["text"], logprobs=[])
+    event("response.content_part.done", **where, part=part)

@@ -1,0 +1,268 @@
+"""A loopback server that speaks the three APIs, plays a script, and refuses what the real ones refuse.
+
+Needs the `testing` extra (starlette and uvicorn).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from lutumpy.core.rules import Problem
+from lutumpy.testing.script import Api, Failure, Reply, render_failure
+
+try:
+    import uvicorn
+    from starlette.applications import Starlette
+    from starlette.concurrency import run_in_threadpool
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import Route
+
+    from lutumpy.testing.exchange import BAD_ANTHROPIC_JSON, BAD_OPENAI_JSON, Answer, Exchange, Memory, json_response
+except ImportError as error:
+    raise ImportError(
+        "lutumpy.testing.wire needs starlette and uvicorn; install them with: pip install lutumpy[testing]"
+    ) from error
+
+__all__ = ["Answer", "Entry", "WireRequest", "WireServer", "serve"]
+
+Entry = Answer | Callable[[Api, Mapping[str, Any]], Answer]
+"""One entry of a script: an answer, or a function that is asked for it with the API and the request's body."""
+
+START_SECONDS = 10.0
+STOP_SECONDS = 10.0
+
+PATHS: Mapping[str, tuple[Api, tuple[str, ...]]] = {
+    "chat": ("openai_chat", ("/chat/completions", "/openai/deployments/{deployment}/chat/completions")),
+    "responses": ("openai_responses", ("/responses",)),
+    "messages": ("anthropic_messages", ("/messages",)),
+}
+PREFIXES = ("", "/v1", "/openai", "/openai/v1")
+
+
+@dataclass(frozen=True, slots=True)
+class WireRequest:
+    """One request that the server got, and what became of it.
+
+    Attributes:
+        api: `openai_chat`, `openai_responses` or `anthropic_messages`.
+        path: The URL's path.
+        headers: Headers, names in lower case.
+        body: The parsed body; None if it was no JSON.
+        status: Status of the answer.
+        problems: Everything that the rules found, doubtful and discouraged things included.
+    """
+
+    api: Api
+    path: str
+    headers: Mapping[str, str]
+    body: Any
+    status: int
+    problems: tuple[Problem, ...] = ()
+
+
+def serve(script: Iterable[Entry] | None = (), *, host: str = "127.0.0.1", port: int = 0) -> WireServer:
+    """A server to be entered: `with serve([...]) as server:` or `async with`.
+
+    Args:
+        script: Answers to the valid requests, in order; a request beyond the last gets a 500 that says so. With None
+            every valid request is answered with `Reply(text="OK")`.
+        host: Address to listen on.
+        port: Port to listen on, 0 for a free one.
+
+    Raises:
+        OSError: On entering, if the port is taken.
+    """
+    return WireServer(script, host=host, port=port)
+
+
+class WireServer:
+    """The running server: where it is, what it was asked, and what it still has to say. Safe to use from any thread."""
+
+    def __init__(self, script: Iterable[Entry] | None = (), *, host: str = "127.0.0.1", port: int = 0) -> None:
+        self._host = host
+        self._port = port
+        self._script: deque[Entry] = deque(() if script is None else script)
+        self._endless = script is None
+        self._lock = threading.Lock()
+        self._requests: list[WireRequest] = []
+        self._number = 0
+        self._memory = Memory()
+        self._server: uvicorn.Server | None = None
+        self._thread: threading.Thread | None = None
+
+    # ------------------------------------------------------------- use
+
+    @property
+    def url(self) -> str:
+        """`http://127.0.0.1:PORT`, while the server runs."""
+        if self._thread is None:
+            raise RuntimeError("the server runs only inside its `with` block")
+        return f"http://{self._host}:{self._port}"
+
+    @property
+    def openai_base_url(self) -> str:
+        """`base_url` for an OpenAI client."""
+        return f"{self.url}/v1"
+
+    @property
+    def anthropic_base_url(self) -> str:
+        """`base_url` for an Anthropic client."""
+        return self.url
+
+    @property
+    def requests(self) -> list[WireRequest]:
+        """The requests so far, refused ones too, in the order of their answers."""
+        with self._lock:
+            return list(self._requests)
+
+    @property
+    def remaining(self) -> int:
+        """How many entries of the script are still to be played."""
+        with self._lock:
+            return len(self._script)
+
+    def play(self, *entries: Entry) -> None:
+        """Add entries to the end of the script."""
+        with self._lock:
+            self._script.extend(entries)
+
+    def __enter__(self) -> WireServer:
+        if self._thread is not None:
+            raise RuntimeError("the server runs already")
+        listener = socket.create_server((self._host, self._port))
+        # Accepted connections inherit it; without, an answer's head and body wait 40 ms for each other.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._port = listener.getsockname()[1]
+        config = uvicorn.Config(
+            _app(self._answer),
+            loop="asyncio",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            log_level="critical",
+            access_log=False,
+            timeout_graceful_shutdown=2,
+        )
+        ready = threading.Event()
+        server = _ReadyServer(config, ready)
+        self._server = server
+        self._thread = threading.Thread(target=server.run, args=([listener],), name="lutumpy-wire", daemon=True)
+        self._thread.start()
+        if not ready.wait(START_SECONDS):
+            self._stop()
+            raise RuntimeError(f"the test server did not start within {START_SECONDS:.0f} seconds")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop()
+
+    async def __aenter__(self) -> WireServer:
+        return await asyncio.to_thread(self.__enter__)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await asyncio.to_thread(self._stop)
+
+    def _stop(self) -> None:
+        if self._server is not None:
+            self._server.should_exit = True
+        if self._thread is not None:
+            self._thread.join(STOP_SECONDS)
+        self._server = self._thread = None
+
+    # ---------------------------------------------------------- answer
+
+    async def _answer(self, api: Api, request: Request) -> Response:
+        with self._lock:
+            self._number += 1
+            number = self._number
+        exchange = Exchange(api, number, request)
+        body: Any = None
+        response = exchange.refused_headers()
+        problems: list[Problem] = []
+        if response is None:
+            try:
+                body = json.loads(await request.body())
+            except (ValueError, RecursionError):
+                text = BAD_ANTHROPIC_JSON if api == "anthropic_messages" else BAD_OPENAI_JSON
+                response = exchange.failure(400, text)
+        if response is None:
+            deployment = request.path_params.get("deployment")
+            if deployment is not None and isinstance(body, dict) and body.get("model") is None:
+                body["model"] = deployment
+            with self._lock:
+                problems = self._memory.check(api, body)
+            refusal = next((problem for problem in problems if problem.certainty == "refused"), None)
+            if refusal is not None:
+                response = exchange.refusal(refusal)
+        if response is None:
+            answer = await self._next(api, body)
+            response, said = exchange.respond(answer, body)
+            if said is not None:
+                with self._lock:
+                    self._memory.remember(api, body, said)
+        record = WireRequest(api, request.url.path, dict(request.headers), body, response.status_code, tuple(problems))
+        with self._lock:
+            self._requests.append(record)
+        return response
+
+    async def _next(self, api: Api, body: Mapping[str, Any]) -> Answer:
+        with self._lock:
+            if self._script:
+                entry: Entry = self._script.popleft()
+            elif self._endless:
+                entry = Reply(text="OK")
+            else:
+                return _stop_retrying("The script has no answer left for this request.")
+        if not callable(entry):
+            return entry
+        try:
+            return await run_in_threadpool(entry, api, body)
+        except Exception as error:
+            return _stop_retrying(f"The script's function raised {type(error).__name__}: {error}")
+
+
+def _stop_retrying(message: str) -> Failure:
+    return Failure(500, message, headers={"x-should-retry": "false"})
+
+
+class _ReadyServer(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, ready: threading.Event) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready.set()
+
+
+def _app(answer: Callable[[Api, Request], Any]) -> Starlette:
+    routes: list[Route] = []
+    for api, paths in PATHS.values():
+
+        async def endpoint(request: Request, api: Api = api) -> Response:
+            response: Response = await answer(api, request)
+            return response
+
+        for path in paths:
+            prefixes = PREFIXES if not path.startswith("/openai") else ("",)
+            routes += [Route(prefix + path, endpoint, methods=["POST"]) for prefix in prefixes]
+    routes.append(Route("/{path:path}", _nowhere, methods=["GET", "POST", "PUT", "PATCH", "DELETE"]))
+    return Starlette(routes=routes)
+
+
+async def _nowhere(request: Request) -> Response:
+    message = f"Invalid URL ({request.method} {request.url.path})"
+    return json_response(404, render_failure("openai_chat", 404, message), {})

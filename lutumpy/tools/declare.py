@@ -59,7 +59,7 @@ class _FunctionTool(Generic[P, O]):
     def __init__(self, function: Callable[..., Any], source: CompiledTool) -> None:
         update_wrapper(cast("Callable[..., Any]", self), function)
         self.__lutumpy_tool__ = source
-        self.__signature__ = inspect.signature(function)
+        self.__signature__: inspect.Signature = inspect.signature(function)
 
     @property
     def name(self) -> str:

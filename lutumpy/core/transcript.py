@@ -214,11 +214,6 @@ class Transcript:
         """How often a call of this tool with the same arguments already failed here."""
         return self._failures.get(failure_key(name, arguments), 0) if self._failures else 0
 
-    @property
-    def has_failures(self) -> bool:
-        """Whether any call failed here so far."""
-        return bool(self._failures)
-
     def request_succeeded(self, turn: AssistantTurn, length: int) -> int:
         """Drop the ephemerals that were sent, or keep them while reasoning is signed over them (rule S4).
 

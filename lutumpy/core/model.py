@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from lutumpy.core.items import AssistantTurn
+from lutumpy.core.streaming import ChunkStream, ChunkStreamSync
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 
@@ -54,5 +55,19 @@ class Model(Protocol):
     def respond_sync(
         self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
     ) -> AssistantTurn:
+        """The same without an event loop."""
+        ...
+
+
+class StreamingModel(Model, Protocol):
+    """A model that can also answer piece by piece."""
+
+    def open_stream(self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions) -> ChunkStream:
+        """One streamed request, sent when the stream is entered. Raises as `respond` does; changes nothing."""
+        ...
+
+    def open_stream_sync(
+        self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
+    ) -> ChunkStreamSync:
         """The same without an event loop."""
         ...

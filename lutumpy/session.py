@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, TypeAlias, overload
+from typing import Any, Generic, TypeAlias, cast, overload
 
 from typing_extensions import TypeVar
 
 from lutumpy.core import dump as dumps
 from lutumpy.core.items import AssistantTurn, Part, Usage
-from lutumpy.core.model import Model, TurnOptions
+from lutumpy.core.model import Model, StreamingModel, TurnOptions
+from lutumpy.core.streaming import StreamDecoder
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import TranscriptError
 from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
 from lutumpy.rounds.offer import Offer, make_offer
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
 from lutumpy.rounds.read import mark, read_answer, read_text
+from lutumpy.rounds.reader import Reader
+from lutumpy.rounds.stream import TurnStream, TurnStreamSync
 from lutumpy.rounds.structured import value_reader
 from lutumpy.tools.calls import BaseToolCall
 from lutumpy.tools.selectors import Selector
-from lutumpy.tools.toolset import HasView, Toolset, View
+from lutumpy.tools.toolset import HasView, NoTools, Toolset, View
 
 TS = TypeVar("TS", bound=Toolset[Any])
 C = TypeVar("C", bound=BaseToolCall, default=BaseToolCall)
@@ -305,6 +308,22 @@ class ToolTurn(Generic[C, W]):
         """As `collect_staged`, through a sync client."""
         return self._collect_sync(staged=True)
 
+    def stream(self) -> TurnStream[C, NeedsTools[C] | Finished[W]]:
+        """The turn as a stream of events: `async with turn.stream() as stream: async for event in stream: ...`.
+
+        Nothing is sent before it is entered. Its `outcome` is what `collect` would have returned; raises as that does.
+        """
+        source = _streaming(self._llm).open_stream(self._session.transcript, self._offer, self._options)
+        return TurnStream(source, self._reader, Reader.end)
+
+    def stream_sync(self) -> TurnStreamSync[C, NeedsTools[C] | Finished[W]]:
+        """As `stream`, with `with` and `for`, through a sync client."""
+        source = _streaming(self._llm).open_stream_sync(self._session.transcript, self._offer, self._options)
+        return TurnStreamSync(source, self._reader, Reader.end)
+
+    def _reader(self, decoder: StreamDecoder) -> Reader[C, W]:
+        return Reader(self._offer, decoder, self._session, self._result)
+
     async def _collect(self, *, staged: bool) -> NeedsTools[C] | Finished[W]:
         transcript = self._session.transcript
         begun = mark(transcript)
@@ -348,6 +367,19 @@ class TextTurn(Generic[W]):
         """As `collect_staged`, through a sync client."""
         return self._collect_sync(staged=True)
 
+    def stream(self) -> TurnStream[BaseToolCall, TurnResult[W]]:
+        """The turn as a stream of events; its `outcome` is what `collect` would have returned."""
+        source = _streaming(self._llm).open_stream(self._session.transcript, None, self._options)
+        return TurnStream(source, self._reader, Reader.end_text)
+
+    def stream_sync(self) -> TurnStreamSync[BaseToolCall, TurnResult[W]]:
+        """As `stream`, with `with` and `for`, through a sync client."""
+        source = _streaming(self._llm).open_stream_sync(self._session.transcript, None, self._options)
+        return TurnStreamSync(source, self._reader, Reader.end_text)
+
+    def _reader(self, decoder: StreamDecoder) -> Reader[Any, W]:
+        return Reader(NoTools.offer(), decoder, self._session, self._result)
+
     async def _collect(self, *, staged: bool) -> Finished[W]:
         transcript = self._session.transcript
         begun = mark(transcript)
@@ -359,3 +391,9 @@ class TextTurn(Generic[W]):
         begun = mark(transcript)
         turn = self._llm.respond_sync(transcript, None, self._options)
         return read_text(turn, self._session, begun, staged=staged, result=self._result)
+
+
+def _streaming(llm: Model) -> StreamingModel:
+    if not hasattr(llm, "open_stream"):
+        raise TypeError(f"{type(llm).__name__} can't stream: it has no open_stream()")
+    return cast("StreamingModel", llm)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lutumpy.core.items import AssistantTurn, CallBlock, ToolMetadata
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import StaleRoundError
-from lutumpy.rounds.commit import Mark, OpenAnswer
+from lutumpy.rounds.commit import Entry, Mark, OpenAnswer
 from lutumpy.rounds.outcome import Finished, NeedsTools, StagedAnswer, TurnResult
 from lutumpy.rounds.round import ToolRound
 from lutumpy.rounds.target import Target, count_usage, transcript_of
@@ -35,6 +35,7 @@ def read_answer(
     *,
     staged: bool = False,
     result: Callable[[AssistantTurn], TurnResult[Any]] = TurnResult,
+    ready: Mapping[int, Entry] | None = None,
 ) -> NeedsTools[Any] | Finished[Any]:
     """The outcome of an answer.
 
@@ -45,6 +46,7 @@ def read_answer(
         begun: Where the transcript stood when the request was made; now, when left out.
         staged: A finished answer is not written.
         result: Makes the result of a finished answer.
+        ready: Calls that were decoded while the answer arrived, by index.
 
     Raises:
         StaleRoundError: the answer is finished, and items were added since the request; `.result` has it.
@@ -57,7 +59,8 @@ def read_answer(
     if not turn.calls:
         return finished(result(turn), OpenAnswer(turn, [], transcript, begun), staged=staged)
     turn = transcript.fresh_ids(turn)
-    return NeedsTools(ToolRound(OpenAnswer(turn, decode_calls(offer, turn, transcript), transcript, begun)))
+    entries = decode_calls(offer, turn, transcript, ready or {})
+    return NeedsTools(ToolRound(OpenAnswer(turn, entries, transcript, begun)))
 
 
 def read_text(
@@ -91,13 +94,18 @@ def finished(result: TurnResult[Any], answer: OpenAnswer, *, staged: bool) -> Fi
     return Finished(result)
 
 
-def decode_calls(offer: Offer[Any], turn: AssistantTurn, transcript: Transcript) -> list[BaseToolCall | ToolCallIssue]:
+def decode_calls(
+    offer: Offer[Any], turn: AssistantTurn, transcript: Transcript, ready: Mapping[int, Entry]
+) -> list[Entry]:
     """Every call of the answer, in its order, as a call or an issue (rule C1)."""
     last = len(turn.calls) - 1
-    return [
-        decode_call(offer, block, transcript, cut=block.incomplete or (turn.cut and index == last))
-        for index, block in enumerate(turn.calls)
-    ]
+    entries: list[Entry] = []
+    for index, block in enumerate(turn.calls):
+        entry = ready.get(index) if ready else None
+        if entry is None or entry.metadata != (block.id, block.name, block.arguments):
+            entry = decode_call(offer, block, transcript, cut=block.incomplete or (turn.cut and index == last))
+        entries.append(entry)
+    return entries
 
 
 def decode_call(

@@ -9,6 +9,7 @@ from lutumpy.adapters.sdk import SdkReply, SdkTransport, join_body, reply_object
 from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import OutputSpec, TurnOptions
+from lutumpy.core.streaming import ChunkStream, ChunkStreamSync, StreamDecoder
 from lutumpy.core.strict import OPENAI_STRICT, strict_schema
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
@@ -105,7 +106,21 @@ class OpenAIModel:
         """The same through a sync client."""
         return self._answer(self._transport.send_sync(self._body(transcript, offering, options)))
 
-    def _body(self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions) -> bytes:
+    def open_stream(self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions) -> ChunkStream:
+        """One streamed request through an async client, sent when the stream is entered; raises as `respond` does."""
+        return self._transport.stream(self._body(transcript, offering, options, stream=True), self.stream_decoder())
+
+    def open_stream_sync(
+        self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
+    ) -> ChunkStreamSync:
+        """The same through a sync client."""
+        return self._transport.stream_sync(
+            self._body(transcript, offering, options, stream=True), self.stream_decoder()
+        )
+
+    def _body(
+        self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions, *, stream: bool = False
+    ) -> bytes:
         temperature = options.temperature
         limit = options.max_output_tokens
         extra = {**self._extra, **options.extra} if self._extra else options.extra
@@ -118,6 +133,7 @@ class OpenAIModel:
             temperature=self._temperature if temperature is None else temperature,
             max_output_tokens=self._max_output_tokens if limit is None else limit,
             strict=self._strict,
+            stream=stream,
             extra=extra,
         )
         if "model" not in fields:
@@ -126,6 +142,11 @@ class OpenAIModel:
 
     def _answer(self, reply: SdkReply) -> AssistantTurn:
         return self._decode(reply_object(reply.content, self.api), reply.request_id)
+
+    @staticmethod
+    def stream_decoder() -> StreamDecoder:
+        """A decoder for the events of one streamed answer."""
+        raise NotImplementedError
 
     @staticmethod
     def _fields(transcript: Transcript, offer: ToolOffering | None, **options: Any) -> dict[str, bytes]:

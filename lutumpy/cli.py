@@ -1,0 +1,62 @@
+"""The command line: `lutumpy demo`."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import io
+import sys
+from collections.abc import Sequence
+
+from lutumpy import AdapterError, __version__
+
+__all__ = ["main"]
+
+PROVIDERS = ("openai-chat", "openai-responses", "anthropic")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; gives the exit code: 0, 1 when a provider failed, 2 when the command can't run as it was given."""
+    parser = _parser()
+    arguments = parser.parse_args(argv)
+    if arguments.model is not None and arguments.provider == "all":
+        parser.error("--model names a model of one provider: give --provider too")
+    providers = PROVIDERS if arguments.provider == "all" else (arguments.provider,)
+    try:
+        from lutumpy.demo import DemoError, run
+    except ImportError as error:
+        return _fail(str(error))
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a model writes what a terminal may not know
+    try:
+        for provider in providers:
+            asyncio.run(run(provider, live=arguments.live, model=arguments.model, hooks=arguments.hooks))
+    except DemoError as error:
+        return _fail(str(error))
+    except AdapterError as error:
+        return _fail(f"the provider did not answer: {error}", 1)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="lutumpy", description="A typed toolset framework for LLM tool calling.")
+    parser.add_argument("--version", action="version", version=f"lutumpy {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    demo = commands.add_parser(
+        "demo",
+        help="a conversation with several rounds, each one explained",
+        description="A conversation with several rounds, parallel calls, and an invalid call that the model corrects. "
+        "Without --live it goes through the provider's SDK to a test server on this machine: no key, no network.",
+    )
+    demo.add_argument(
+        "--provider", choices=[*PROVIDERS, "all"], default="openai-chat", help="whose API (default: openai-chat)"
+    )
+    demo.add_argument("--live", action="store_true", help="the real API, with the key from the environment")
+    demo.add_argument("--hooks", action="store_true", help="a cache and an approval gate decide before calls are run")
+    demo.add_argument("--model", metavar="NAME", help="another model than the provider's default here")
+    return parser
+
+
+def _fail(message: str, code: int = 2) -> int:
+    print(f"lutumpy: {message}", file=sys.stderr)
+    return code

@@ -1,0 +1,159 @@
+"""Every check of the project. `nox` alone runs what a change must pass; `nox -l` lists the rest."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nox
+
+ROOT = Path(__file__).parent
+PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
+VERSIONS = ["3.10", "3.11", "3.12", "3.13"]
+ACCEPTANCE = ROOT.parent / "shared" / "acceptance"
+
+
+def _enable_pyenv() -> None:
+    """Make every version that pyenv has installed answer to its `python3.x` shim, the selected ones first."""
+    if shutil.which("pyenv") is None:
+        return
+    selected = subprocess.run(["pyenv", "version-name"], capture_output=True, text=True).stdout.strip()
+    installed = subprocess.run(["pyenv", "versions", "--bare"], capture_output=True, text=True).stdout.split()
+    os.environ["PYENV_VERSION"] = ":".join(dict.fromkeys([*filter(None, selected.split(":")), *installed]))
+
+
+def _found(version: str) -> bool:
+    """Whether there is an interpreter of this version that runs."""
+    if version == f"{sys.version_info.major}.{sys.version_info.minor}":
+        return True
+    command = shutil.which(f"python{version}")
+    return command is not None and subprocess.run([command, "-c", ""], capture_output=True).returncode == 0
+
+
+_enable_pyenv()
+FOUND = [version for version in VERSIONS if _found(version)]
+if not FOUND:
+    raise SystemExit(f"no supported Python was found; one of {', '.join(VERSIONS)} is needed")
+OLDEST, NEWEST = FOUND[0], FOUND[-1]
+
+nox.needs_version = ">=2025.5.1"
+nox.options.default_venv_backend = "uv|virtualenv"
+nox.options.download_python = "never"
+nox.options.error_on_missing_interpreters = False
+nox.options.sessions = [
+    "lint",
+    "types",
+    *dict.fromkeys([f"tests-{OLDEST}", f"tests-{NEWEST}"]),
+    "oldest",
+    "package",
+    *(["acceptance"] if ACCEPTANCE.is_dir() else []),
+]
+
+
+def _group(name: str) -> list[str]:
+    return list(nox.project.dependency_groups(PYPROJECT, name))
+
+
+def _install(session: nox.Session, *groups: str) -> None:
+    session.install("-e", ".[testing]", *[requirement for group in groups for requirement in _group(group)])
+
+
+@nox.session(python=VERSIONS)
+def tests(session: nox.Session) -> None:
+    """The test suite."""
+    _install(session, "test")
+    session.run("python", "-m", "pytest", "-q", *session.posargs)
+
+
+@nox.session(python=NEWEST)
+def lint(session: nox.Session) -> None:
+    """Rules of style and the formatter."""
+    session.install(*_group("lint"))
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+
+
+@nox.session(python=NEWEST)
+def types(session: nox.Session) -> None:
+    """mypy and pyright on the package; what users write is accepted or refused; every public name has a type."""
+    _install(session, "types")
+    session.run("mypy", "lutumpy", "examples")
+    session.run("pyright", "lutumpy", "examples")
+    session.run("pyright", "--verifytypes", "lutumpy", "--ignoreexternal")
+    session.run("python", "-m", "pytest", "-q", "tests/test_typing.py", env={"LUTUMPY_NEED_CHECKERS": "1"})
+
+
+@nox.session(python=NEWEST)
+def examples(session: nox.Session) -> None:
+    """Every example runs."""
+    _install(session, "test")
+    session.run("python", "-m", "pytest", "-q", "tests/test_examples.py", "tests/test_demo.py")
+
+
+@nox.session(python=NEWEST)
+def docs(session: nox.Session) -> None:
+    """Every code block of the README and of docs/ runs, and every link between the pages leads somewhere."""
+    _install(session, "test")
+    session.run("python", "-m", "pytest", "-q", "tests/test_docs.py")
+
+
+@nox.session(python=NEWEST)
+def package(session: nox.Session) -> None:
+    """The wheel works where nothing else is: imported and run from another directory, with its types."""
+    session.install("build")
+    work = Path(session.create_tmp()).resolve()
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir()
+    session.run("python", "-m", "build", "--outdir", str(work), ".", silent=True)
+    (wheel,) = work.glob("*.whl")
+    clean = work / "clean"
+    session.run("python", "-m", "venv", str(clean))
+    binaries = clean / ("Scripts" if os.name == "nt" else "bin")
+    python = str(binaries / "python")
+    session.run(python, "-m", "pip", "install", "-q", f"{wheel}[testing]", external=True)
+    session.chdir(work)
+    session.run(
+        python,
+        "-c",
+        "import importlib.resources as r, lutumpy; assert (r.files('lutumpy') / 'py.typed').is_file(); "
+        "assert 'site-packages' in lutumpy.__file__; print('lutumpy', lutumpy.__version__)",
+        external=True,
+    )
+    session.run(str(binaries / "lutumpy"), "demo", "--provider", "all", external=True, silent=True)
+    session.run(python, "-m", "lutumpy", "demo", external=True, silent=True)
+
+
+@nox.session(python=OLDEST)
+def oldest(session: nox.Session) -> None:
+    """The test suite with the lowest direct dependencies that pyproject.toml allows."""
+    session.install("uv")
+    session.run(
+        *("uv", "pip", "install", "--resolution", "lowest-direct", "--python", session.virtualenv.location),
+        *("-e", ".[testing]", *_group("test")),
+        external=True,
+    )
+    session.run("python", "-m", "pytest", "-q", *session.posargs)
+
+
+@nox.session(python=NEWEST)
+def bench(session: nox.Session) -> None:
+    """Print the benchmarks."""
+    _install(session, "test")
+    for script in sorted((ROOT / "tests" / "benchmarks").glob("bench_*.py")):
+        session.run("python", str(script))
+
+
+@nox.session(python=NEWEST)
+def acceptance(session: nox.Session) -> None:
+    """The acceptance tests that stand beside the project, where there are any."""
+    if not ACCEPTANCE.is_dir():
+        session.skip("there are no acceptance tests beside the project")
+    _install(session, "test")
+    names = ["test_declare.py", "test_offer.py", "test_round.py"]
+    if '"hook_impl"' in (ROOT / "lutumpy" / "__init__.py").read_text():
+        names.append("test_hooks.py")
+    files = [str(ACCEPTANCE / name) for name in names]
+    session.run("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *files, env={"PYTHONDONTWRITEBYTECODE": "1"})

@@ -1,0 +1,131 @@
+"""The documentation is true: its code runs, what it says is printed is printed, its links lead somewhere."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import contextlib
+import inspect
+import io
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+import pytest
+
+import lutumpy
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^```(?P<language>\w*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+class Block(NamedTuple):
+    language: str
+    body: str
+    line: int
+
+
+def blocks(page: Path) -> list[Block]:
+    text = page.read_text()
+    return [Block(m["language"], m["body"], text.count("\n", 0, m.start()) + 2) for m in FENCE.finditer(text)]
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+PAGES_WITH_CODE = [page for page in PAGES if any(block.language == "python" for block in blocks(page))]
+
+
+@pytest.fixture
+def module(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[ModuleType]:
+    """A module that is being written: the page with its prose left out, so that line numbers are those of the page."""
+    page: Path = request.param
+    lines = [""] * (page.read_text().count("\n") + 1)
+    for block in blocks(page):
+        if block.language == "python":
+            for k, line in enumerate(block.body.splitlines(), block.line - 1):
+                lines[k] = line
+    name = "page_" + re.sub(r"\W", "_", name_of(page))
+    file = tmp_path / f"{name}.py"
+    file.write_text("\n".join(lines) + "\n")
+    made = ModuleType(name)
+    made.__file__ = str(file)
+    sys.modules[name] = made
+    yield made
+    del sys.modules[name]
+
+
+@pytest.mark.parametrize(("page", "module"), [(p, p) for p in PAGES_WITH_CODE], indirect=["module"], ids=name_of)
+async def test_the_code_of_a_page_runs_and_prints_what_the_page_says(page: Path, module: ModuleType) -> None:
+    printed = ""
+    for block in blocks(page):
+        where = f"{name_of(page)}, line {block.line}"
+        if block.language == "text" and printed:
+            assert printed == block.body, where
+            printed = ""
+        if block.language != "python":
+            continue
+        code = compile(
+            "\n" * (block.line - 1) + block.body,
+            str(module.__file__),
+            "exec",
+            flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT,
+        )
+        with contextlib.redirect_stdout(io.StringIO()) as output:
+            if code.co_flags & inspect.CO_COROUTINE:
+                await eval(code, module.__dict__)
+            else:
+                await asyncio.to_thread(exec, code, module.__dict__)
+        printed = output.getvalue()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", FENCE.sub("", page.read_text())):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        assert file.exists(), f"{name_of(page)} links to {target}"
+        if anchor and file.suffix == ".md":
+            headings = re.findall(r"^#+ (.+)$", FENCE.sub("", file.read_text()), re.MULTILINE)
+            slugs = {re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings}
+            assert anchor in slugs, f"{name_of(page)} links to {target}"
+
+
+def commands() -> list[str]:
+    """The commands that the README shows first: one runs the demo, one passes the tests."""
+    (shell,) = [block.body for block in blocks(ROOT / "README.md") if block.language == "sh"]
+    return shell.splitlines()
+
+
+def test_the_readme_shows_one_command_for_the_demo_and_one_for_the_tests() -> None:
+    demo, tests = commands()
+    assert demo.endswith("lutumpy demo")
+    assert tests.endswith("nox")
+
+
+def test_ci_runs_the_very_command_of_the_readme() -> None:
+    script = (ROOT / ".ci" / "run").read_text()
+    assert commands()[1] in [line.strip() for line in script.splitlines()]
+
+
+def test_the_example_of_the_readme_is_short() -> None:
+    (example,) = [block.body for block in blocks(ROOT / "README.md") if block.language == "python"]
+    assert len(example.splitlines()) <= 40
+
+
+def test_the_changelog_knows_the_version() -> None:
+    assert re.search(rf"^## {re.escape(lutumpy.__version__)}\b", (ROOT / "docs/CHANGELOG.md").read_text(), re.MULTILINE)
+
+
+def test_decisions_are_numbered_and_listed() -> None:
+    pages = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+    assert [page.name[:4] for page in pages] == [f"{k:04}" for k in range(1, len(pages) + 1)]
+    listed = (ROOT / "docs" / "architecture.md").read_text()
+    assert [page.name for page in pages if page.name not in listed] == []

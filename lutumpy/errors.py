@@ -58,7 +58,7 @@ class UnknownToolError(LutumpyError, LookupError):
     def __init__(self, name: str, toolset: str, near: Sequence[str] = ()) -> None:
         self.name = name
         self.toolset = toolset
-        self.near = tuple(near)
+        self.near: tuple[str, ...] = tuple(near)
         hint = f" Did you mean {', '.join(self.near)}?" if self.near else ""
         super().__init__(f"{toolset} has no tool named {name!r}.{hint}")
 
@@ -98,7 +98,7 @@ class ToolRoundArityError(LutumpyError, ValueError):
 
     def __init__(self, expected: str, found: Sequence[str], issues: int) -> None:
         self.expected = expected
-        self.found = tuple(found)
+        self.found: tuple[str, ...] = tuple(found)
         self.issues = issues
         names = f" ({', '.join(self.found)})" if self.found else ""
         aside = f" and {issues} issue{'s' if issues != 1 else ''}" if issues else ""
@@ -138,7 +138,7 @@ class CommitError(LutumpyError, ValueError):
     """
 
     def __init__(self, problems: Sequence[CommitProblem]) -> None:
-        self.problems = tuple(problems)
+        self.problems: tuple[CommitProblem, ...] = tuple(problems)
         lines = "".join(f"\n- {p.message}" for p in self.problems)
         super().__init__(f"the round was not committed, it is still open, the transcript is unchanged:{lines}")
 

@@ -44,8 +44,8 @@ class Session:
     __slots__ = ("transcript", "usage")
 
     def __init__(self, transcript: Transcript | None = None) -> None:
-        self.transcript = Transcript() if transcript is None else transcript
-        self.usage = Usage()
+        self.transcript: Transcript = Transcript() if transcript is None else transcript
+        self.usage: Usage = Usage()
 
     def push_system(self, content: Content) -> None:
         """Add a system message."""

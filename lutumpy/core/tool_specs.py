@@ -22,10 +22,10 @@ class ToolSpec:
     __slots__ = ("description", "name", "rendered", "schema", "strict")
 
     def __init__(self, name: str, description: str, schema: Mapping[str, Any], strict: bool | None = None) -> None:
-        self.name = name
-        self.description = description
-        self.schema = schema
-        self.strict = strict
+        self.name: str = name
+        self.description: str = description
+        self.schema: Mapping[str, Any] = schema
+        self.strict: bool | None = strict
         self.rendered: dict[str, bytes] = {}
 
 
@@ -49,8 +49,8 @@ class ToolOffering:
         forced: str | None = None,
         parallel: bool = True,
     ) -> None:
-        self.specs = specs
+        self.specs: tuple[ToolSpec, ...] = specs
         self.mode: ToolMode = mode
-        self.forced = forced
-        self.parallel = parallel
+        self.forced: str | None = forced
+        self.parallel: bool = parallel
         self.rendered: dict[str, bytes] = {}

@@ -11,7 +11,6 @@ from typing_extensions import ParamSpec, Self, TypeVar
 from lutumpy.errors import DeclarationError, HookError, HookRegistrationError
 from lutumpy.hooks.implementations import Implementation, SlotSpec, is_async
 from lutumpy.hooks.pipeline import close
-from lutumpy.hooks.plugins import load
 from lutumpy.hooks.registry import Registry
 
 P = ParamSpec("P")
@@ -25,11 +24,11 @@ class HookSlot(Generic[P, R]):
     """One slot of a `HookSet`; reading it from an instance gives the callable."""
 
     def __init__(self, kind: SlotKind, default: Callable[..., Any]) -> None:
-        self.kind = kind
-        self.default = default
-        self.name = default.__name__
-        self.is_async = is_async(default)
-        self.signature = inspect.signature(default)
+        self.kind: SlotKind = kind
+        self.default: Callable[..., Any] = default
+        self.name: str = default.__name__
+        self.is_async: bool = is_async(default)
+        self.signature: inspect.Signature = inspect.signature(default)
         self.__doc__ = default.__doc__
 
     def __set_name__(self, owner: type[Any], name: str) -> None:
@@ -154,7 +153,7 @@ class HookSet:
 
     def load_plugins(self, name: str) -> None:
         """Register the installed plugins of this name (entry points of the group `lutumpy`): all or none."""
-        self._registry.register(*load(name))
+        self._registry.load(name)
 
     def _copy(self) -> Self:
         twin = object.__new__(type(self))

@@ -65,32 +65,34 @@ class Implementation:
     __slots__ = ("by_position", "function", "is_async", "label", "parameters", "rank")
 
     def __init__(self, function: Callable[..., Any], slot: SlotSpec, signature: inspect.Signature, rank: int) -> None:
-        self.function = function
-        self.parameters = tuple([name for name in signature.parameters if name in slot.parameters])
-        self.by_position = _by_position(function, slot.parameters, signature)
-        self.is_async = is_async(function)
-        self.label = label(function)
-        self.rank = rank
+        self.function: Callable[..., Any] = function
+        self.parameters: tuple[str, ...] = tuple([name for name in signature.parameters if name in slot.parameters])
+        self.by_position: Callable[..., Any] = _by_position(function, slot.parameters, signature)
+        self.is_async: bool = is_async(function)
+        self.label: str = label(function)
+        self.rank: int = rank
 
 
 class Plugin:
-    """What one registration brought. Never changed, so that copies of a registry share it.
+    """What one registration brought. Not changed once registered, so that copies of a registry share it.
 
     Attributes:
         registered: The user's object, or the function that was registered alone.
         alone: The slot of a function that was registered alone, else `None`.
+        source: The entry point that it was loaded from, if any.
         hooks: Its implementations by slot.
         stand_in: What pluggy is given. pluggy compares plugins by `==`, so two plugins that are equal, as dataclasses
             often are, would be one to it; and it takes routines only, where any callable will do.
     """
 
-    __slots__ = ("alone", "hooks", "registered", "stand_in")
+    __slots__ = ("alone", "hooks", "registered", "source", "stand_in")
 
     def __init__(self, registered: Any, hooks: Mapping[str, Implementation], alone: str | None = None) -> None:
-        self.registered = registered
-        self.hooks = hooks
-        self.alone = alone
-        self.stand_in = _StandIn()
+        self.registered: Any = registered
+        self.hooks: Mapping[str, Implementation] = hooks
+        self.alone: str | None = alone
+        self.source: str | None = None
+        self.stand_in: Any = _StandIn()
         for slot, hook in hooks.items():
             setattr(self.stand_in, slot, _routine(hook))
 
@@ -100,6 +102,8 @@ class Plugin:
 
     def is_same(self, other: Plugin) -> bool:
         """Whether both say the same, so that only one of them may be registered."""
+        if self.source is not None and self.source == other.source:
+            return True  # a class in an entry point gives another instance each time
         return self.alone == other.alone and self.is_for(other.registered)
 
 

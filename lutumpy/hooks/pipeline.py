@@ -10,7 +10,7 @@ import inspect
 import logging
 from collections.abc import Callable, Generator, Iterable
 from copy import deepcopy
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from lutumpy.core.items import ToolMetadata
 from lutumpy.errors import HookError
@@ -20,7 +20,7 @@ from lutumpy.tools.results import HandledTool, RejectedToolCall, ToolResult, com
 
 T = TypeVar("T")
 
-logger = logging.getLogger("lutumpy.tool_hook")
+logger: logging.Logger = logging.getLogger("lutumpy.tool_hook")
 
 Source = Literal["hook", "policy"]
 ARGUMENT_BYTES = 500
@@ -42,23 +42,20 @@ class Step(NamedTuple):
     takes: Literal["input", "call", "alone"] = "input"
 
 
-Decided: TypeAlias = "BaseToolCall | HandledTool[Any, Any] | RejectedToolCall"
-
-
-class Outcome(NamedTuple):
-    """What became of one call: pending (perhaps edited), handled or rejected.
+class Decision(NamedTuple):
+    """The end of a call that a hook handled or rejected.
 
     Attributes:
-        decided: The call, or what takes its place.
-        result: Its result, if it was handled or rejected.
-        source: Who did that: `hook` or `policy`.
-        by: The name of the hook that did it.
+        decided: What takes the call's place.
+        result: Its result.
+        source: Who decided: `hook` or `policy`.
+        by: The name of the hook.
     """
 
-    decided: Decided
-    result: ToolResult | None = None
-    source: Source | None = None
-    by: str | None = None
+    decided: HandledTool[Any, Any] | RejectedToolCall
+    result: ToolResult
+    source: Source
+    by: str
 
 
 class Chain(NamedTuple):
@@ -107,8 +104,8 @@ def pass_through(call: BaseToolCall, chain: Chain) -> tuple[int, Any]:
 
 def decide(
     call: BaseToolCall, steps: tuple[Step, ...], source: Source, *, loud: bool, start: int = 0, met: Any = NOT_MET
-) -> Generator[Any, Any, Outcome]:
-    """Run one call through its hooks; yields awaitables, gets their values, returns what was decided.
+) -> Generator[Any, Any, BaseToolCall | Decision]:
+    """Run one call through its hooks; yields awaitables, gets their values, returns the decision, or the call, edits applied.
 
     Args:
         call: The call.
@@ -158,7 +155,7 @@ def decide(
                 raise _misfit(step, metadata, f"Complete({_kind(output)}): {result.output_error}")
             if loud:
                 _log(step, metadata, "complete")
-            return Outcome(HandledTool(metadata, snapshot(value), output), result, source, step.label)
+            return Decision(HandledTool(metadata, snapshot(value), output), result, source, step.label)
         elif kind is Reject:
             reason = decision.reason
             if not isinstance(reason, str):
@@ -167,11 +164,11 @@ def decide(
                 _log(step, metadata, "reject")
             rejected = call.with_input(snapshot(value))
             refusal = RejectedToolCall(metadata, rejected, reason, source)
-            return Outcome(refusal, rejected.reject(reason), source, step.label)
+            return Decision(refusal, rejected.reject(reason), source, step.label)
         else:
             close(decision)
             raise _misfit(step, metadata, f"{_kind(decision)}, not RunNormally, Complete or Reject")
-    return Outcome(call.with_input(value) if edited else call)
+    return call.with_input(value) if edited else call
 
 
 def refuse_async(steps: Iterable[Step], metadata: ToolMetadata) -> None:

@@ -9,8 +9,8 @@ from lutumpy.errors import HookRegistrationError
 GROUP = "lutumpy"
 
 
-def load(name: str) -> tuple[Any, ...]:
-    """The objects behind the entry points of this name; a class is instantiated.
+def load(name: str) -> list[tuple[str, Any]]:
+    """The entry points of this name, each with the object behind it; a class is instantiated.
 
     Raises:
         HookRegistrationError: there is none, or one can't be loaded; a policy that is missing must not go unnoticed.
@@ -21,11 +21,11 @@ def load(name: str) -> tuple[Any, ...]:
     if not found:
         known = ", ".join(sorted({e.name for e in entry_points(group=GROUP)})) or "none"
         raise HookRegistrationError(f"no installed plugin {name!r} in the group {GROUP!r} (installed: {known})")
-    loaded: list[Any] = []
+    loaded: list[tuple[str, Any]] = []
     for entry in found:
         try:
             plugin = entry.load()
-            loaded.append(plugin() if isinstance(plugin, type) else plugin)
+            loaded.append((entry.value, plugin() if isinstance(plugin, type) else plugin))
         except Exception as error:
             raise HookRegistrationError(f"the plugin {name!r} ({entry.value}) can't be loaded: {error!r}") from error
-    return tuple(loaded)
+    return loaded

@@ -24,6 +24,7 @@ from lutumpy.hooks.implementations import (
     read_function,
     read_plugin,
 )
+from lutumpy.hooks.plugins import load
 
 __all__ = ["Registry", "hook_impl"]
 
@@ -42,9 +43,9 @@ class Registry:
     __slots__ = ("_manager", "_order", "_ordered", "slots", "title", "version")
 
     def __init__(self, title: str, slots: Iterable[SlotSpec]) -> None:
-        self.title = title
+        self.title: str = title
         self.slots: Mapping[str, SlotSpec] = {slot.name: slot for slot in slots}
-        self.version = 0
+        self.version: int = 0
         self._order: list[Plugin] = []
         self._ordered: dict[str, tuple[Implementation, ...]] = {}
         self._manager = pluggy.PluginManager(PROJECT)
@@ -74,6 +75,15 @@ class Registry:
     def register_function(self, slot: str, function: Any) -> None:
         """Register one function on one slot; the function itself is not marked. Raises as `register` does."""
         self._take([read_function(function, self.slots[slot])])
+
+    def load(self, name: str) -> None:
+        """Register the installed plugins of this name. Raises as `register` does, and when one can't be loaded."""
+        read: list[tuple[Plugin, list[str]]] = []
+        for source, plugin in load(name):
+            found, problems = read_plugin(plugin, self.slots, self.title)
+            found.source = source
+            read.append((found, problems))
+        self._take(read)
 
     def adopt(self, plugins: Iterable[Plugin]) -> None:
         """Register what another registry of the same slots has: all of it, or nothing. Raises as `register` does."""

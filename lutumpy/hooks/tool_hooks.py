@@ -15,7 +15,7 @@ from lutumpy.hooks.decisions import ToolDecision
 from lutumpy.hooks.implementations import Implementation, SlotSpec
 from lutumpy.hooks.pipeline import (
     Chain,
-    Decided,
+    Decision,
     Step,
     chain_of,
     close,
@@ -27,11 +27,10 @@ from lutumpy.hooks.pipeline import (
     refuse_async,
     snapshot,
 )
-from lutumpy.hooks.plugins import load
 from lutumpy.hooks.registry import Registry
 from lutumpy.hooks.review import Answer, as_results, refuse_async_review, reviewing
 from lutumpy.tools.calls import BaseToolCall
-from lutumpy.tools.results import ToolResult
+from lutumpy.tools.results import HandledTool, RejectedToolCall, ToolResult
 from lutumpy.tools.selectors import Selector
 from lutumpy.tools.tool import Nested, Tool
 from lutumpy.tools.toolset import Toolset, hook_slots
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
 
 TS = TypeVar("TS", bound=Toolset[Any])
 N = TypeVar("N", bound=Toolset[Any])
+C = TypeVar("C", bound=BaseToolCall)
 I = TypeVar("I")
 O = TypeVar("O")
 O_co = TypeVar("O_co", covariant=True)
@@ -165,7 +165,7 @@ class ToolHooks(Generic[TS]):
 
     def load_plugins(self, name: str) -> None:
         """Register the installed plugins of this name (entry points of the group `lutumpy`): all or none."""
-        self._registry.register(*load(name))
+        self._registry.load(name)
 
     def _register_function(self, slot: str, hook: Any) -> Any:
         self._registry.register_function(slot, hook)
@@ -197,7 +197,7 @@ class ToolHooks(Generic[TS]):
 
     # --- decisions -------------------------------------------------------------------------------------------------
 
-    async def apply(self, call: BaseToolCall) -> Decided:
+    async def apply(self, call: C) -> C | HandledTool[Any, Any] | RejectedToolCall:
         """Decide one call alone.
 
         Returns:
@@ -208,22 +208,22 @@ class ToolHooks(Generic[TS]):
         """
         chain, kept = self._chain_of(call), snapshot(call.input)
         try:
-            return (
-                await drive_async(decide(call, chain.steps, "hook", loud=logger.isEnabledFor(logging.INFO)))
-            ).decided
+            end: Any = await drive_async(decide(call, chain.steps, "hook", loud=logger.isEnabledFor(logging.INFO)))
         except BaseException:
             call.input = kept
             raise
+        return end.decided if isinstance(end, Decision) else end
 
-    def apply_sync(self, call: BaseToolCall) -> Decided:
+    def apply_sync(self, call: C) -> C | HandledTool[Any, Any] | RejectedToolCall:
         """As `apply`; an async hook is a `HookError` that names it."""
         chain, kept = self._chain_of(call), snapshot(call.input)
         refuse_async(chain.steps, call.metadata)
         try:
-            return drive_sync(decide(call, chain.steps, "hook", loud=logger.isEnabledFor(logging.INFO))).decided
+            end: Any = drive_sync(decide(call, chain.steps, "hook", loud=logger.isEnabledFor(logging.INFO)))
         except BaseException:
             call.input = kept
             raise
+        return end.decided if isinstance(end, Decision) else end
 
     def _chain_of(self, call: BaseToolCall) -> Chain:
         if call.selector.toolset is not self._toolset:

@@ -25,7 +25,7 @@ class ToolAvailability(Generic[TS]):
         selectors: tuple[Selector[TS, Any, Any], ...] = (),
     ) -> None:
         self.mode = mode
-        self.selectors = selectors
+        self.selectors: tuple[Selector[TS, Any, Any], ...] = selectors
 
     @staticmethod
     def default() -> ToolAvailability[T]:  # pyright: ignore[reportInvalidTypeVarUse]  # solved by the context
@@ -81,7 +81,7 @@ class ToolRequirement(Generic[TS]):
         self, mode: Literal["optional", "at_least_one", "specific"], selector: Selector[TS, Any, Any] | None = None
     ) -> None:
         self.mode = mode
-        self.selector = selector
+        self.selector: Selector[TS, Any, Any] | None = selector
 
     @staticmethod
     def optional() -> ToolRequirement[T]:  # pyright: ignore[reportInvalidTypeVarUse]  # solved by the context

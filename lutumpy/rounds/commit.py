@@ -38,10 +38,10 @@ class OpenAnswer:
     __slots__ = ("begun", "entries", "origin", "turn")
 
     def __init__(self, turn: AssistantTurn, entries: list[Entry], origin: Transcript, begun: Mark) -> None:
-        self.turn = turn
-        self.entries = entries
-        self.origin = origin
-        self.begun = begun
+        self.turn: AssistantTurn = turn
+        self.entries: list[Entry] = entries
+        self.origin: Transcript = origin
+        self.begun: Mark = begun
 
     def write(
         self,

@@ -53,9 +53,9 @@ class Offer(ToolOffering, Generic[C_co]):
             requirement.selector.name if requirement.selector is not None else None,
             parallel,
         )
-        self.toolset = toolset
-        self.selectors = selectors
-        self.offered = frozenset([s.name for s in selectors])
+        self.toolset: type[Toolset[Any]] = toolset
+        self.selectors: tuple[Selector[Any, Any, Any], ...] = selectors
+        self.offered: frozenset[str] = frozenset([s.name for s in selectors])
 
     def read(self, turn: AssistantTurn, target: Target) -> NeedsTools[C_co] | Finished[None]:
         """Take a decoded answer apart. Never raises because of what the model wrote.

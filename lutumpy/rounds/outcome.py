@@ -80,7 +80,7 @@ class StagedAnswer:
     __slots__ = ("answer", "closed")
 
     def __init__(self, answer: OpenAnswer) -> None:
-        self.answer = answer
+        self.answer: OpenAnswer = answer
         self.closed: str | None = None
 
 

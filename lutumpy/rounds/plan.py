@@ -16,7 +16,7 @@ from lutumpy.hooks.decisions import ToolDecision
 from lutumpy.hooks.implementations import is_async, label
 from lutumpy.hooks.pipeline import (
     NOT_MET,
-    Outcome,
+    Decision,
     Source,
     Step,
     chain_of,
@@ -41,6 +41,7 @@ C_co = TypeVar("C_co", bound=BaseToolCall, default=BaseToolCall, covariant=True)
 
 Policy: TypeAlias = Callable[[Any], Union[ToolDecision[Any, Any], Awaitable[ToolDecision[Any, Any]]]]
 Decider: TypeAlias = Union[ToolHooks[Any], Policy]
+Standing: TypeAlias = Union[BaseToolCall, Decision, ToolCallIssue]
 
 
 class Open(Generic[C_co]):
@@ -171,9 +172,9 @@ class Open(Generic[C_co]):
         self._closed = how
         return self._answer
 
-    def outcomes(self) -> list[Outcome | ToolCallIssue]:
-        """Every call in the order of the answer: what was decided of it, or its issue."""
-        return [e if isinstance(e, ToolCallIssue) else Outcome(e) for e in self._answer.entries]
+    def standing(self) -> list[Standing]:
+        """Every call in the order of the answer, as it stands: the call while it is pending, its decision, or its issue."""
+        return list(self._answer.entries)
 
     def _decided(self) -> dict[str, ToolResult] | None:
         return None
@@ -198,27 +199,25 @@ class ToolRoundPlan(Open[C_co]):
         issues: Those that can't be executed; the library answers them at commit.
     """
 
-    __slots__ = ("_outcomes", "handled", "pending", "rejected")
+    __slots__ = ("_standing", "handled", "pending", "rejected")
 
     pending: tuple[C_co, ...]
     handled: tuple[HandledTool[Any, Any], ...]
     rejected: tuple[RejectedToolCall, ...]
     _what = "round plan"
 
-    def __init__(
-        self, answer: OpenAnswer, issues: tuple[ToolCallIssue, ...], outcomes: list[Outcome | ToolCallIssue]
-    ) -> None:
+    def __init__(self, answer: OpenAnswer, issues: tuple[ToolCallIssue, ...], standing: list[Standing]) -> None:
         super().__init__(answer, issues)
-        self._outcomes = outcomes
-        decided = [o.decided for o in outcomes if isinstance(o, Outcome)]
-        pending: Any = tuple([d for d in decided if isinstance(d, BaseToolCall)])
+        self._standing = standing
+        pending: Any = tuple([s for s in standing if isinstance(s, BaseToolCall)])
+        decided = [s.decided for s in standing if isinstance(s, Decision)] if len(pending) < len(standing) else []
         self.pending = pending
         self.handled = tuple([d for d in decided if isinstance(d, HandledTool)])
         self.rejected = tuple([d for d in decided if isinstance(d, RejectedToolCall)])
 
-    def outcomes(self) -> list[Outcome | ToolCallIssue]:
-        """Every call in the order of the answer: what was decided of it, or its issue."""
-        return list(self._outcomes)
+    def standing(self) -> list[Standing]:
+        """Every call in the order of the answer, as it stands: the call while it is pending, its decision, or its issue."""
+        return list(self._standing)
 
     def decisions(self) -> list[dict[str, Any]]:
         """Every call of the answer as data, in order, for logs and audits.
@@ -227,12 +226,10 @@ class ToolRoundPlan(Open[C_co]):
         `rejected` or `issue`), and where it fits `input` (JSON values), `reason`, `source` (`hook` or `policy`) and `by`
         (the hook's name).
         """
-        return [_as_data(entry, outcome) for entry, outcome in zip(self._answer.entries, self._outcomes, strict=True)]
+        return [_as_data(entry, standing) for entry, standing in zip(self._answer.entries, self._standing, strict=True)]
 
     def _decided(self) -> dict[str, ToolResult] | None:
-        return {
-            o.result.metadata.id: o.result for o in self._outcomes if isinstance(o, Outcome) and o.result is not None
-        }
+        return {s.result.metadata.id: s.result for s in self._standing if isinstance(s, Decision)}
 
     def __repr__(self) -> str:
         counts = f"{len(self.pending)} pending, {len(self.handled)} handled, {len(self.rejected)} rejected"
@@ -267,14 +264,12 @@ class Planning:
                 f"apply_hooks takes a registry or a callable, not {type(hooks).__name__}; the round is still open"
             )
         loud = logger.isEnabledFor(logging.INFO)
-        outcomes: list[Outcome | ToolCallIssue] = self._source.outcomes()
+        standing = self._source.standing()
         # What each hook gets, before the first one runs.
         work = [
-            (index, outcome.decided, chain)
-            for index, outcome in enumerate(outcomes)
-            if isinstance(outcome, Outcome)
-            and isinstance(outcome.decided, BaseToolCall)
-            and (chain := alone or chains.get(outcome.decided.metadata.name)) is not None
+            (index, call, chain)
+            for index, call in enumerate(standing)
+            if isinstance(call, BaseToolCall) and (chain := alone or chains.get(call.metadata.name)) is not None
         ]
         if self._sync:
             for _, call, chain in work:
@@ -283,8 +278,8 @@ class Planning:
             self._begun.append((call, snapshot(call.input) if keep else None))
             start, met = (0, NOT_MET) if loud else pass_through(call, chain)
             if start < len(chain.steps):
-                outcomes[index] = yield from decide(call, chain.steps, source, loud=loud, start=start, met=met)
-        return ToolRoundPlan(self._source._answer, self._source.issues, outcomes)
+                standing[index] = yield from decide(call, chain.steps, source, loud=loud, start=start, met=met)
+        return ToolRoundPlan(self._source._answer, self._source.issues, standing)
 
     def _check_toolset(self, hooks: ToolHooks[Any]) -> None:
         for entry in self._source._answer.entries:
@@ -302,24 +297,17 @@ class Planning:
             call.input = kept
 
 
-def _as_data(entry: Entry, outcome: Outcome | ToolCallIssue) -> dict[str, Any]:
+def _as_data(entry: Entry, standing: Standing) -> dict[str, Any]:
     metadata = entry.metadata
     data: dict[str, Any] = {"call_id": metadata.id, "tool": metadata.name, "arguments": metadata.arguments}
-    if isinstance(outcome, ToolCallIssue):
-        return {**data, "decision": "issue", "reason": outcome.reason, "detail": outcome.detail}
-    decided = outcome.decided
+    if isinstance(standing, ToolCallIssue):
+        return {**data, "decision": "issue", "reason": standing.reason, "detail": standing.detail}
+    if isinstance(standing, BaseToolCall):
+        return {**data, "decision": "pending" if standing is entry else "edited", "input": _json(standing.input)}
+    decided, who = standing.decided, {"source": standing.source, "by": standing.by}
     if isinstance(decided, RejectedToolCall):
-        who = {"source": outcome.source, "by": outcome.by}
         return {**data, "decision": "rejected", "input": _json(decided.call.input), "reason": decided.reason, **who}
-    if isinstance(decided, HandledTool):
-        return {
-            **data,
-            "decision": "handled",
-            "input": _json(decided.input),
-            "source": outcome.source,
-            "by": outcome.by,
-        }
-    return {**data, "decision": "pending" if decided is entry else "edited", "input": _json(decided.input)}
+    return {**data, "decision": "handled", "input": _json(decided.input), **who}
 
 
 def _json(value: Any) -> Any:

@@ -36,8 +36,8 @@ class ToolRound(Open[C_co]):
         self.calls = calls
 
     def expect_one(self) -> C_co:
-        """The one call; raises `ToolRoundArityError` for any other number, or when there is an issue beside it."""
-        if len(self.calls) != 1 or self.issues:
+        """The one call; raises `ToolRoundArityError` for any other number. Issues don't count: the library answers them."""
+        if len(self.calls) != 1:
             raise self._arity("exactly one call")
         return self.calls[0]
 

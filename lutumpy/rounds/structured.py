@@ -46,7 +46,7 @@ class ValueReader(Generic[V]):
         fields: Any = {WRAPPED: (value_type, ...)}
         made: Any = create_model(name, **fields) if self._wrapped else value_type
         schema, wrapped = input_schema(made)
-        self.spec = OutputSpec(name, schema)
+        self.spec: OutputSpec = OutputSpec(name, schema)
         self._tool = CompiledTool(
             definition=ToolDef(name, "", schema, None, ToolOptions()),
             input_type=made,

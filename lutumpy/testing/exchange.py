@@ -49,10 +49,10 @@ class Exchange:
     def __init__(self, api: Api, number: int, request: Request) -> None:
         self.api: Api = api
         self.number = number
-        self.sent = request.headers
-        self.request_id = f"req_{number:024d}"
+        self.sent: Mapping[str, str] = request.headers
+        self.request_id: str = f"req_{number:024d}"
         name = "request-id" if api == "anthropic_messages" else "x-request-id"
-        self.headers = {name: self.request_id}
+        self.headers: dict[str, str] = {name: self.request_id}
 
     def refused_headers(self) -> Response | None:
         """The answer to a request without key or version; any key is good."""

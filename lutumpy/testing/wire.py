@@ -27,10 +27,10 @@ try:
     from starlette.routing import Route
 
     from lutumpy.testing.exchange import BAD_ANTHROPIC_JSON, BAD_OPENAI_JSON, Answer, Exchange, Memory, json_response
-except ImportError as error:
+except ImportError as _error:
     raise ImportError(
         "lutumpy.testing.wire needs starlette and uvicorn; install them with: pip install lutumpy[testing]"
-    ) from error
+    ) from _error
 
 __all__ = ["Answer", "Entry", "WireRequest", "WireServer", "serve"]
 

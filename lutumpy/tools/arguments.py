@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeGuard
+from typing import Any, Literal, NamedTuple, TypeGuard
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, from_json, to_json
@@ -32,8 +32,7 @@ _QUOTING = frozenset({"value_error", "assertion_error", "iteration_error", "get_
 _KINDS: dict[type, str] = {list: "an array", str: "a string", bool: "true or false"}
 
 
-@dataclass(frozen=True, slots=True)
-class Repair:
+class Repair(NamedTuple):
     """One value that was read in another way than the model wrote it.
 
     Attributes:

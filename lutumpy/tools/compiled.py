@@ -66,20 +66,20 @@ class CompiledTool:
         keyword_names: Mapping[str, str] | None = None,
         positional_only: tuple[str, ...] = (),
     ) -> None:
-        self.definition = definition
-        self.input_type = input_type
-        self.output_type = output_type
-        self.function = function
-        self.is_async = is_async
-        self.skipped = skipped
+        self.definition: ToolDef = definition
+        self.input_type: type[BaseModel] = input_type
+        self.output_type: Any = output_type
+        self.function: Callable[..., Any] | None = function
+        self.is_async: bool = is_async
+        self.skipped: frozenset[str] = skipped
         if keyword_names is None:
             keyword_names = {name: name for name in input_type.model_fields}
-        self.keyword_names = dict(keyword_names)
-        self.positional_only = positional_only
-        self.wrapped = wrapped
+        self.keyword_names: dict[str, str] = dict(keyword_names)
+        self.positional_only: tuple[str, ...] = positional_only
+        self.wrapped: bool = wrapped
         self._rooted = issubclass(input_type, RootModel)
         self.wrapper: type[BaseModel] | None = None
-        self.adapter = adapter
+        self.adapter: TypeAdapter[Any] = adapter
         if wrapped:
             wrapper = create_model(
                 f"{input_type.__name__}Arguments", __config__=ConfigDict(extra="forbid"), input=(input_type, ...)

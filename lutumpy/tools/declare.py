@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Coroutine, Mapping
 from functools import update_wrapper
 from types import FrameType, NoneType
-from typing import Any, ClassVar, Generic, Protocol, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, cast, overload
 
 from pydantic import BaseModel, ConfigDict
 from typing_extensions import ParamSpec, Self, TypeVar
@@ -22,7 +22,7 @@ from lutumpy.tools.schema import input_schema, output_adapter, output_schema, re
 from lutumpy.tools.signature import enclosing_names, quoted, read_signature
 from lutumpy.tools.tool import Tool
 
-__all__ = ["AsyncToolFn", "ToolFn", "ToolInput", "compiled_tool", "tool_fn", "tool_input"]
+__all__ = ["AsyncToolFn", "SyncToolFn", "ToolFn", "ToolInput", "compiled_tool", "tool_fn", "tool_input"]
 
 P = ParamSpec("P")
 O = TypeVar("O")
@@ -48,8 +48,8 @@ class ToolInput(BaseModel, Generic[O]):
         return Tool(compiled_tool(cls))
 
 
-class _FunctionTool(Generic[P, O]):
-    """What both kinds of decorated functions are: the function, and its declaration as a tool."""
+class ToolFn(Generic[P, O]):
+    """A function under `tool_fn`, plain or async: the function, and its declaration as a tool."""
 
     __lutumpy_tool__: CompiledTool
     __wrapped__: Callable[..., Any]
@@ -59,7 +59,7 @@ class _FunctionTool(Generic[P, O]):
     def __init__(self, function: Callable[..., Any], source: CompiledTool) -> None:
         update_wrapper(cast("Callable[..., Any]", self), function)
         self.__lutumpy_tool__ = source
-        self.__signature__ = inspect.signature(function)
+        self.__signature__: inspect.Signature = inspect.signature(function)
 
     @property
     def name(self) -> str:
@@ -86,6 +86,10 @@ class _FunctionTool(Generic[P, O]):
         """The type that calling the function gives, once awaited; `NoneType` for nothing."""
         return self.__lutumpy_tool__.output_type
 
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
+        """Call the function, unchanged."""
+        return self.__wrapped__(*args, **kwargs)
+
     def __tool__(self) -> Tool[BaseModel, O]:
         return Tool(self.__lutumpy_tool__)
 
@@ -96,18 +100,20 @@ class _FunctionTool(Generic[P, O]):
         return f"<{type(self).__name__} {self.name}>"
 
 
-class ToolFn(_FunctionTool[P, O]):
-    """A function under `tool_fn`. Calling it calls the function, unchanged."""
+class SyncToolFn(ToolFn[P, O]):
+    """A plain function under `tool_fn`. Calling it calls the function, unchanged."""
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> O:
-        return cast("O", self.__wrapped__(*args, **kwargs))
+    if TYPE_CHECKING:
+
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> O: ...
 
 
-class AsyncToolFn(_FunctionTool[P, O]):
+class AsyncToolFn(ToolFn[P, O]):
     """An `async def` function under `tool_fn`. Calling it calls the function, unchanged."""
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, O]:
-        return cast("Coroutine[Any, Any, O]", self.__wrapped__(*args, **kwargs))
+    if TYPE_CHECKING:
+
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, O]: ...
 
 
 class _ToolFnDecorator(Protocol):
@@ -116,7 +122,7 @@ class _ToolFnDecorator(Protocol):
         self, fn: Callable[P, Coroutine[Any, Any, R]], /
     ) -> AsyncToolFn[P, R]: ...
     @overload
-    def __call__(self, fn: Callable[P, R], /) -> ToolFn[P, R]: ...
+    def __call__(self, fn: Callable[P, R], /) -> SyncToolFn[P, R]: ...
 
 
 @overload
@@ -144,7 +150,7 @@ def tool_fn(
     idempotent: bool = False,
     effect: Effect = "once",
     strict: bool | None = None,
-) -> ToolFn[P, R]: ...
+) -> SyncToolFn[P, R]: ...
 @overload
 def tool_fn(
     fn: None = None,
@@ -297,10 +303,10 @@ def _caller() -> FrameType:
 
 def _declare_function(
     function: Any, name: str | None, description: str | None, options: ToolOptions, frame: FrameType
-) -> ToolFn[..., Any] | AsyncToolFn[..., Any]:
+) -> ToolFn[..., Any]:
     if isinstance(function, staticmethod):
         function = cast("Any", function).__func__
-    if isinstance(function, _FunctionTool):
+    if isinstance(function, ToolFn):
         raise DeclarationError(f"{function.__qualname__} is already declared as the tool {function.name!r}")
     if isinstance(function, (type, classmethod)) or not callable(function) or not hasattr(function, "__name__"):
         raise DeclarationError(f"@tool_fn takes a function, not {function!r}; a model is declared with @tool_input")
@@ -326,7 +332,7 @@ def _declare_function(
         keyword_names=signature.keyword_names,
         positional_only=signature.positional_only,
     )
-    return AsyncToolFn(function, source) if signature.is_async else ToolFn(function, source)
+    return AsyncToolFn(function, source) if signature.is_async else SyncToolFn(function, source)
 
 
 def _declare_class(

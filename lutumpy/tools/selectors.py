@@ -40,8 +40,8 @@ class Selector(Generic[TS, I, O]):
     __slots__ = ("_overridden", "_spec", "name", "tool", "toolset")
 
     def __init__(self, toolset: type[TS], tool: CompiledTool) -> None:
-        self.toolset = toolset
-        self.tool = tool
+        self.toolset: type[TS] = toolset
+        self.tool: CompiledTool = tool
         self.name: str = tool.definition.name
         self._spec: ToolSpec | None = None
         self._overridden: tuple[str, ToolSpec] | None = None

@@ -32,8 +32,8 @@ class Tool(Generic[I, O]):
     __slots__ = ("off", "source")
 
     def __init__(self, source: CompiledTool, *, off: bool = False) -> None:
-        self.source = source
-        self.off = off
+        self.source: CompiledTool = source
+        self.off: bool = off
 
     def __get__(self, instance: None, owner: type[TS]) -> Selector[TS, I, O]:
         # The owner is taken at access: a `Tool` serves the toolset that declares it and every one that inherits it.
@@ -49,8 +49,8 @@ class Nested(Generic[N]):
     __slots__ = ("off", "toolset")
 
     def __init__(self, toolset: type[N], *, off: bool = False) -> None:
-        self.toolset = toolset
-        self.off = off
+        self.toolset: type[N] = toolset
+        self.off: bool = off
 
     def __get__(self, instance: None, owner: type[TS]) -> NestedSelectors[TS, N]:
         return cast("NestedSelectors[TS, N]", owner.__lutumpy_table__.groups[self])

@@ -52,7 +52,7 @@ class View(Generic[TS, C]):
     __slots__ = ("toolset",)
 
     def __init__(self, toolset: type[TS]) -> None:
-        self.toolset = toolset
+        self.toolset: type[TS] = toolset
 
 
 class ToolsetTable:
@@ -61,7 +61,7 @@ class ToolsetTable:
     __slots__ = ("by_member", "by_name", "cache", "defaults", "groups", "members", "places", "selectors")
 
     def __init__(self, toolset: type[Toolset[Any]], members: dict[str, Tool[Any, Any] | Nested[Any]]) -> None:
-        self.members = members
+        self.members: dict[str, Tool[Any, Any] | Nested[Any]] = members
         self.by_member: dict[Any, Any] = {}
         self.by_name: dict[str, Selector[Any, Any, Any]] = {}
         self.groups: dict[Any, Any] = {}
@@ -83,8 +83,8 @@ class ToolsetTable:
                 selector = self._add(toolset, f"{place}.{path}", Selector(toolset, other.tool))
                 if not member.off and other in inner.defaults:
                     defaults.append(selector)
-        self.selectors = tuple(self.by_name.values())
-        self.defaults = tuple(defaults)
+        self.selectors: tuple[Selector[Any, Any, Any], ...] = tuple(self.by_name.values())
+        self.defaults: tuple[Selector[Any, Any, Any], ...] = tuple(defaults)
         # Offers that were made without arguments, and what else is made once for a toolset by those who use it.
         self.cache: dict[str, Any] = {}
 

@@ -7,7 +7,13 @@ import subprocess
 import sys
 import time
 
-STATEMENTS = ("pass", "import pydantic", "import lutumpy", "import openai", "import anthropic")
+STATEMENTS = (
+    "pass",
+    "from pydantic import BaseModel, TypeAdapter",
+    "import lutumpy",
+    "import openai",
+    "import anthropic",
+)
 ROUNDS = 5
 
 
@@ -25,7 +31,7 @@ def main() -> None:
     floor = seconds("pass")
     print("median of", ROUNDS, "fresh interpreters, less the interpreter itself")
     for statement in STATEMENTS[1:]:
-        print(f"{statement:<20} {1000 * (seconds(statement) - floor):7.0f} ms")
+        print(f"{statement:<45} {1000 * (seconds(statement) - floor):7.0f} ms")
 
 
 if __name__ == "__main__":

@@ -380,6 +380,8 @@ def test_installed_plugins_are_loaded_when_asked_for(install: Callable[..., None
     hooks = AppTools.hooks()
     assert "fake_lutumpy_plugin" not in sys.modules
     hooks.load_plugins("policies")
+    with pytest.raises(HookRegistrationError, match=r"Installed is registered .* already"):
+        hooks.load_plugins("policies")  # H5b: another instance, and the same plugin
     assert rejects(hooks) == ["installed"]
     hooks = AppTools.hooks()
     hooks.load_plugins("ready")

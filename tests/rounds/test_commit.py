@@ -193,6 +193,9 @@ def test_arity() -> None:
     _, one = start(Call("a", id="c1"))
     assert one.expect_one() is one.expect_at_most_one()
     one.discard()
+    _, beside = start(Call("nope"), Call("a", id="c1"))
+    assert beside.expect_one().metadata.id == "c1"  # the issue is answered by the library
+    beside.discard()
     _, none = start(Call("nope"))
     assert none.expect_at_most_one() is None
     with pytest.raises(ToolRoundArityError, match="issue"):

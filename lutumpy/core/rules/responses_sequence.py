@@ -135,8 +135,8 @@ class _Call:
 def _pairing(entries: Any, server_held_prefix: bool) -> list[Problem]:
     """Each call has one output, anywhere after it."""
     found: list[Problem] = []
-    calls: dict[str, _Call] = {}
-    answers: set[str] = set()
+    calls: dict[str, list[_Call]] = {}  # by id: calls of different kinds are told apart by their outputs
+    answers: set[tuple[str, str]] = set()
     waiting: dict[str, _Call] = {}  # calls since the last output
     between = False
     for index, kind, item in _entries(entries):
@@ -152,16 +152,18 @@ def _pairing(entries: Any, server_held_prefix: bool) -> list[Problem]:
             if call_id in calls:
                 message = f"The call_id {call_id} is used by more than one call."
                 found.append(Problem("responses.duplicate_call_id", where, message, "some", call_ids=(call_id,)))
-                continue
+                if any(other.kind == kind for other in calls[call_id]):
+                    continue
             needs = kind != "tool_search_call" or item.get("execution") == "client"
-            calls[call_id] = _Call(where, kind, call_id, needs)
+            call = _Call(where, kind, call_id, needs)
+            calls.setdefault(call_id, []).append(call)
             if needs:
-                waiting[call_id] = calls[call_id]
+                waiting[call_id] = call
         elif kind in OUTPUT_TO_CALLS:
             found += _output(where, kind, call_id, calls, answers, server_held_prefix)
-            answers.add(call_id)
+            answers.add((kind, call_id))
             waiting, between = {}, False
-    for call in calls.values():
+    for call in [call for same in calls.values() for call in same]:
         if call.needs_output and not call.answered:
             message = f"No tool output found for {CALL_WORDS[call.kind]} {call.call_id}."
             ids = (call.call_id,)
@@ -180,17 +182,23 @@ def _interleaved(where: str, waiting: Mapping[str, _Call]) -> list[Problem]:
 
 
 def _output(
-    where: str, kind: str, call_id: str, calls: dict[str, _Call], answers: set[str], server_held_prefix: bool
+    where: str,
+    kind: str,
+    call_id: str,
+    calls: dict[str, list[_Call]],
+    answers: set[tuple[str, str]],
+    server_held_prefix: bool,
 ) -> list[Problem]:
     ids = (call_id,)
-    call = calls.get(call_id)
-    if call_id in answers:
+    same_id = calls.get(call_id, [])
+    call = next((c for c in same_id if c.kind in OUTPUT_TO_CALLS[kind]), None)
+    if (kind, call_id) in answers:
         message = f"The call {call_id} has more than one output."
         return [Problem("responses.duplicate_output", where, message, "some", param="input", call_ids=ids)]
-    if call is not None and call.kind in OUTPUT_TO_CALLS[kind]:
+    if call is not None:
         call.answered = True
         return []
-    if call is None and server_held_prefix:
+    if not same_id and server_held_prefix:
         return []
     if kind in ("function_call_output", "custom_tool_call_output"):
         words = kind.removesuffix("_call_output").replace("_", " ")

@@ -120,7 +120,7 @@ class ResponsesEncoder(HistoryEncoder):
         if turn.reasoning_dropped:
             items = _without_reasoning(items)
         items = fit_ids(items, self._item_ids)
-        self.fragments += [json_values.encode(item) for item in items]
+        self.fragments.extend([json_values.encode(item) for item in items])
 
     def _project(self, turn: AssistantTurn) -> None:
         self._callers = {}

@@ -28,6 +28,7 @@ from lutumpy.tools.calls import BaseToolCall, ToolCallIssue
 
 if TYPE_CHECKING:
     from lutumpy.rounds.offer import Offer
+    from lutumpy.rounds.structured import AnswerTool
 
 C = TypeVar("C", bound=BaseToolCall, default=BaseToolCall)
 W = TypeVar("W", default=None)
@@ -52,16 +53,21 @@ class Reader(Generic[C, W]):
         decoder: The adapter's `stream_decoder()`.
         target: The session or transcript that the request was made from.
         result: Makes the result of a finished answer.
+        answer: The tool that takes the value of a structured turn. Its calls arrive as deltas, and are complete with the
+            whole answer only: until then other calls may follow.
     """
 
     __slots__ = (
+        "_answer",
         "_arriving",
         "_begun",
         "_decoder",
         "_finished",
+        "_ids",
         "_offer",
         "_ready",
         "_result",
+        "_taken",
         "_target",
         "_transcript",
     )
@@ -72,7 +78,9 @@ class Reader(Generic[C, W]):
         decoder: StreamDecoder,
         target: Target,
         result: Callable[[AssistantTurn], TurnResult[W]],
+        answer: AnswerTool[Any] | None = None,
     ) -> None:
+        self._answer = answer
         self._offer = offer
         self._decoder = decoder
         self._target = target
@@ -81,6 +89,9 @@ class Reader(Generic[C, W]):
         self._begun = mark(self._transcript)
         self._arriving: dict[int, _Arriving] = {}
         self._ready: dict[int, Entry] = {}
+        # The ids of the first calls, as they will be in the end.
+        self._ids: list[str] = []
+        self._taken: set[str] = set()
         self._finished = False
 
     def feed(self, chunk: Any) -> list[StreamEvent[C]]:
@@ -97,7 +108,9 @@ class Reader(Generic[C, W]):
             if kind is CallDelta:
                 events.append(self._call_delta(delta))  # type: ignore[arg-type]  # told by its type
             elif kind is CallDone:
-                events.append(self._call_done(delta))  # type: ignore[arg-type]  # told by its type
+                event = self._call_done(delta)  # type: ignore[arg-type]  # told by its type
+                if event is not None:
+                    events.append(event)
             else:
                 events.append(delta)  # type: ignore[arg-type]  # the others are events as they are
         return events
@@ -115,13 +128,22 @@ class Reader(Generic[C, W]):
     def end(self, request_id: str | None = None) -> tuple[AssistantTurn, NeedsTools[C] | Finished[W]]:
         """As `finish`, for streams that know the provider's id of the request; gives the whole answer too."""
         turn = self.whole(request_id)
-        outcome = read_answer(self._offer, turn, self._target, self._begun, result=self._result, ready=self._ready)
+        outcome = read_answer(
+            self._offer,
+            turn,
+            self._target,
+            self._begun,
+            result=self._result,
+            ready=self._ready,
+            answer=self._answer,
+        )
         return turn, outcome
 
     def end_text(self, request_id: str | None = None) -> tuple[AssistantTurn, TurnResult[W]]:
         """As `end`, for a turn without tools."""
         turn = self.whole(request_id)
-        return turn, read_text(turn, self._target, self._begun, staged=False, result=self._result).result
+        outcome = read_text(turn, self._target, self._begun, staged=False, result=self._result, answer=self._answer)
+        return turn, outcome.result
 
     def whole(self, request_id: str | None = None) -> AssistantTurn:
         """The whole answer, with nothing done about it yet; closes the reader."""
@@ -148,22 +170,24 @@ class Reader(Generic[C, W]):
         return partial_arguments("".join(self._arriving[index].pieces))
 
     def _call_delta(self, delta: CallDelta) -> Event:
-        call = self._arriving.get(delta.index)
-        if call is None:
-            call = self._arriving[delta.index] = _Arriving()
-        call.given = delta.id or call.given
+        call = self._given(delta.index, delta.id)
         call.name = delta.name or call.name
         if delta.arguments:
             call.pieces.append(delta.arguments)
-        kind = ToolCallDelta if not call.name or call.name in self._offer.offered else InvalidToolCallDelta
+        known = not call.name or call.name in self._offer.offered or self._is_answer(call.name)
+        kind = ToolCallDelta if known else InvalidToolCallDelta
         return kind(self._id(delta.index), call.name, delta.arguments)
 
-    def _call_done(self, done: CallDone) -> Event:
-        call = self._arriving.get(done.index)
-        if call is None:
-            call = self._arriving[done.index] = _Arriving()
+    def _is_answer(self, name: str) -> bool:
+        return self._answer is not None and name == self._answer.spec.name
+
+    def _call_done(self, done: CallDone) -> Event | None:
+        call = self._given(done.index, done.call.id)
+        if not call.pieces:
             call.pieces.append(done.call.arguments)
-        call.given, call.name = done.call.id or call.given, done.call.name
+        call.name = done.call.name
+        if self._answer is not None and self._answer.takes(done.call):
+            return None
         block = replace(done.call, id=self._id(done.index))
         entry = decode_call(self._offer, block, self._transcript, cut=block.incomplete)
         self._ready[done.index] = entry
@@ -171,11 +195,24 @@ class Reader(Generic[C, W]):
 
     def _id(self, index: int) -> str:
         """The id that a call has in the end: the provider's, or a fresh one by the rule of whole answers (C6)."""
-        taken: list[str] = []
-        for earlier in range(index):
+        for earlier in range(len(self._ids), index + 1):
             known = self._arriving.get(earlier)
-            taken.append(self._transcript.fresh_id(known.given if known else "", taken))
-        return self._transcript.fresh_id(self._arriving[index].given, taken)
+            made = self._transcript.fresh_id(known.given if known is not None else "", self._taken)
+            self._ids.append(made)
+            self._taken.add(made)
+        return self._ids[index]
+
+    def _given(self, index: int, call_id: str) -> _Arriving:
+        """The call at `index`, and the provider's id for it, when that comes with this event."""
+        call = self._arriving.get(index)
+        if call is None:
+            call = self._arriving[index] = _Arriving()
+        if call_id and call_id != call.given:
+            call.given = call_id
+            # What was worked out before the id came, for this call and those after it, no longer holds.
+            self._taken.difference_update(self._ids[index:])
+            del self._ids[index:]
+        return call
 
     def _check_open(self) -> None:
         if self._finished:

@@ -10,7 +10,7 @@ from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.adapters.sdk import adapter_error
 from lutumpy.core.items import AssistantTurn
-from lutumpy.core.model import TurnOptions
+from lutumpy.core.model import StructuredMode, TurnOptions, checked_structured
 from lutumpy.core.rules import Problem, anthropic, chat, responses
 from lutumpy.core.streaming import StreamDecoder
 from lutumpy.core.tool_specs import ToolOffering
@@ -48,20 +48,34 @@ class ScriptedModel:
             request's body and returns one of these.
         api: Which API it stands for: `openai_chat`, `openai_responses` or `anthropic_messages`.
         model: The model's name in requests and answers.
+        structured: How a structured turn asks for its value, as for the adapters.
 
     Attributes:
         api: As given.
         model: As given.
+        structured: As given.
         requests: The body of every request so far, refused ones too.
     """
 
-    def __init__(self, script: Iterable[ScriptEntry], *, api: Api = "openai_chat", model: str = "scripted") -> None:
+    def __init__(
+        self,
+        script: Iterable[ScriptEntry],
+        *,
+        api: Api = "openai_chat",
+        model: str = "scripted",
+        structured: StructuredMode = "native",
+    ) -> None:
         if api not in _ADAPTERS:
             raise ValueError(f"api={api!r} is none of {', '.join(_ADAPTERS)}")
         self.api: Api = api
         self.model = model
+        self.structured: StructuredMode = checked_structured(structured)
         self.requests: list[dict[str, Any]] = []
         self._script: deque[ScriptEntry] = deque(script)
+
+    def takes_forced_choice(self, extra: Mapping[str, Any]) -> bool:
+        """Whether the adapter of its API would require a tool call of this model."""
+        return self.api != "anthropic_messages" or AnthropicMessages(self.model).takes_forced_choice(extra)
 
     @property
     def remaining(self) -> int:
@@ -204,7 +218,7 @@ class ScriptedStream:
     ) -> None:
         self.decoder: StreamDecoder = _ADAPTERS[model.api].stream_decoder()
         self.request_id: str | None = None
-        self.closed = False
+        self.closed: bool = False
         self._model = model
         self._request = (transcript, offering, options)
 

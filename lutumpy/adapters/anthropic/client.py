@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from lutumpy.adapters.anthropic.cache import Cache, checked_cache
 from lutumpy.adapters.anthropic.decode import API, decode_message
 from lutumpy.adapters.anthropic.encode import request_fields
+from lutumpy.adapters.anthropic.offer import check_forced
 from lutumpy.adapters.anthropic.stream import MessagesStreamDecoder
 from lutumpy.adapters.sdk import SdkReply, SdkTransport, body_dict, error_body, join_body, reply_object
 from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn
-from lutumpy.core.model import OutputSpec, TurnOptions
+from lutumpy.core.model import OutputSpec, StructuredMode, TurnOptions, checked_structured
 from lutumpy.core.streaming import ChunkStream, ChunkStreamSync, StreamDecoder
 from lutumpy.core.strict import ANTHROPIC_STRICT, strict_schema
 from lutumpy.core.tool_specs import ToolOffering
@@ -40,6 +41,8 @@ class AnthropicMessages:
         cache: `auto` sets breakpoints of the prompt cache (`cache_control`) in every request: on the last tool, the last
             block of the system's, and the last block before any ephemeral message; never more than four together with
             those in `extra`, and none beside a top-level `cache_control` there. `None` sets none.
+        structured: How a structured turn asks for its value: `native` by the API's JSON schema output; `tool`, for endpoints
+            without one, by a tool that takes it.
         extra: Further parameters of every request; those of a turn win over them, and both over what stands here.
         headers: Further HTTP headers, as `anthropic-beta`.
         timeout: Seconds for each request; the client's own when left out.
@@ -58,6 +61,7 @@ class AnthropicMessages:
         max_output_tokens: int | None = None,
         strict: bool | None = None,
         cache: Cache | None = "auto",
+        structured: StructuredMode = "native",
         extra: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
@@ -65,6 +69,7 @@ class AnthropicMessages:
         if client is not None and (base_url is not None or api_key is not None):
             raise TypeError("base_url and api_key are for a client made here: give them to the client instead")
         self.model = model
+        self.structured: StructuredMode = checked_structured(structured)
         self._temperature = temperature
         self._max_output_tokens = max_output_tokens
         self._strict = strict
@@ -93,6 +98,14 @@ class AnthropicMessages:
 
     def __repr__(self) -> str:
         return f"AnthropicMessages({self.model!r})"
+
+    def takes_forced_choice(self, extra: Mapping[str, Any]) -> bool:
+        """Whether a request with these parameters may require a tool call: some models, and thinking with a budget, forbid it."""
+        try:
+            check_forced(ToolOffering(mode="required"), self.model, {**self._extra, **extra})
+        except InvalidToolConstraints:
+            return False
+        return True
 
     async def respond(
         self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions

@@ -151,10 +151,14 @@ async def test_an_error_in_the_middle_has_what_arrived_and_changes_nothing_S3(ap
     cut: list[Any] = events[: len(events) // 2]
     if kind == "failure":
         cut.append(Failure(529, "overloaded"))
-    with pytest.raises(AdapterError) as caught:
+
+    async def read() -> None:
         async with session.text_turn(ScriptedModel([cut], api=api), tools=Tools).stream() as stream:  # type: ignore[arg-type]
             async for _ in stream:
                 pass
+
+    with pytest.raises(AdapterError) as caught:
+        await read()
     assert caught.value.partial is not None
     assert caught.value.partial.text == "Let me look."
     assert caught.value.partial.cut
@@ -165,11 +169,16 @@ async def test_an_error_in_the_middle_has_what_arrived_and_changes_nothing_S3(ap
 @every_api
 async def test_a_session_that_moved_on_during_a_stream_K4(api: str) -> None:
     session = asked()
-    with pytest.raises(StaleRoundError) as caught:
-        async with session.text_turn(ScriptedModel([Reply(text="late")], api=api), tools=Tools).stream() as stream:  # type: ignore[arg-type]
+
+    async def read() -> None:
+        llm = ScriptedModel([Reply(text="late")], api=api)  # type: ignore[arg-type]
+        async with session.text_turn(llm, tools=Tools).stream() as stream:
             async for event in stream:
                 if isinstance(event, TextDelta):
                     session.push_user("meanwhile")
+
+    with pytest.raises(StaleRoundError) as caught:
+        await read()
     assert caught.value.result.text == "late"
 
 
@@ -179,9 +188,7 @@ async def test_arguments_so_far(api: str) -> None:
     reply = Reply(calls=[Call("weather", {"city": "Oslo is a long name", "days": 2})])
     seen: list[Any] = []
     async with session.text_turn(ScriptedModel([reply], api=api), tools=Tools).stream() as stream:  # type: ignore[arg-type]
-        async for event in stream:
-            if isinstance(event, ToolCallDelta):
-                seen.append(copy.deepcopy(stream.partial_input(event.id)))
+        seen += [copy.deepcopy(stream.partial_input(e.id)) async for e in stream if isinstance(e, ToolCallDelta)]
         with pytest.raises(KeyError):
             stream.partial_input("nope")
     assert seen[-1] == {"city": "Oslo is a long name", "days": 2}

@@ -29,7 +29,7 @@ class SdkStream:
     __slots__ = ("_entered", "_open", "_source", "_stream", "_told", "decoder", "request_id")
 
     def __init__(self, open_response: Callable[[], Awaitable[Any]], decoder: StreamDecoder, told: Told) -> None:
-        self.decoder = decoder
+        self.decoder: StreamDecoder = decoder
         self.request_id: str | None = None
         self._open = open_response
         self._told = told
@@ -102,7 +102,7 @@ class SdkStreamSync:
     __slots__ = ("_entered", "_open", "_source", "_stream", "_told", "decoder", "request_id")
 
     def __init__(self, open_response: Callable[[], Any], decoder: StreamDecoder, told: Told) -> None:
-        self.decoder = decoder
+        self.decoder: StreamDecoder = decoder
         self.request_id: str | None = None
         self._open = open_response
         self._told = told

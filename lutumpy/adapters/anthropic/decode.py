@@ -135,7 +135,7 @@ class ContentReader:
         self.dropped: dict[str, Any] = {}
         self.running: set[str] = set()
         self.calls: list[CallBlock] = []
-        self.position = 0
+        self.position: int = 0
 
     def read(self, block: Any) -> None:
         if not isinstance(block, dict):

@@ -85,7 +85,7 @@ class MessagesEncoder:
     def __init__(self, system_in_messages: bool, as_blocks: bool = False) -> None:
         self._system_role = system_in_messages
         self._as_blocks = as_blocks
-        self.breakpoints = 0
+        self.breakpoints: int = 0
         # How many blocks of the system's, and messages, stand before the first ephemeral item.
         self._stable: tuple[int, int] | None = None
         self._system: list[str] = []

@@ -51,7 +51,7 @@ class StreamedContent:
     def __init__(self) -> None:
         self._pieces: list[str] = []
         self._parts: list[Any] | None = None
-        self.seen = False
+        self.seen: bool = False
 
     @property
     def filled(self) -> bool:

@@ -107,8 +107,8 @@ class OutputReading:
         self.blocks: list[Block] = []
         self.calls: list[CallBlock] = []
         self.residue: list[Any] = []
-        self.refused = False
-        self.outputs = outputs
+        self.refused: bool = False
+        self.outputs: set[str] = outputs
         self._broken = False
 
     def take(self, item: Any) -> None:

@@ -26,14 +26,14 @@ class StreamedItem:
     __slots__ = ("_kinds", "arguments", "call", "done", "item", "parts", "told")
 
     def __init__(self, item: dict[str, Any]) -> None:
-        self.item = item
-        self.done = False
+        self.item: dict[str, Any] = item
+        self.done: bool = False
         self.arguments: list[str] = []
         self.parts: dict[tuple[str, int], list[str]] = {}
         self._kinds: set[str] = set()
         self.call: int | None = None
         """Which call of the turn it is, once that is known."""
-        self.told = 0
+        self.told: int = 0
         """How many characters of its arguments were told."""
 
     @property
@@ -93,7 +93,7 @@ class StreamedItems:
         self.outputs: set[str] = set()
         self._by_index: dict[int, StreamedItem] = {}
         self._by_id: dict[str, StreamedItem] = {}
-        self.counted = 0
+        self.counted: int = 0
         """Of how many items it is known whether they are calls."""
         self._calls = 0
         self._ordered = True

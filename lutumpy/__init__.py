@@ -17,7 +17,8 @@ from lutumpy.core.items import (
     ToolResults,
     Usage,
 )
-from lutumpy.core.model import Model, TurnOptions
+from lutumpy.core.model import Model, OutputSpec, StreamingModel, TurnOptions
+from lutumpy.core.streaming import ReasoningDelta, RefusalDelta, Started, StreamDecoder, TextDelta
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import (
     AdapterError,
@@ -42,10 +43,20 @@ from lutumpy.hooks.hook_set import HookSet, hook_slot
 from lutumpy.hooks.registry import hook_impl
 from lutumpy.hooks.tool_hooks import ToolHooks
 from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
+from lutumpy.rounds.events import (
+    Completed,
+    InvalidToolCallDelta,
+    StreamEvent,
+    ToolCallDelta,
+    ToolCallIssueFound,
+    ToolCallReady,
+)
 from lutumpy.rounds.offer import Offer
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
 from lutumpy.rounds.plan import ToolRoundPlan
+from lutumpy.rounds.reader import Reader
 from lutumpy.rounds.round import ToolRound
+from lutumpy.rounds.stream import TurnStream, TurnStreamSync
 from lutumpy.session import Session
 from lutumpy.tools.calls import BaseToolCall, ToolCall, ToolCallIssue
 from lutumpy.tools.declare import ToolFn, ToolInput, tool_fn, tool_input
@@ -65,6 +76,7 @@ __all__ = [
     "CommitError",
     "CommitProblem",
     "Complete",
+    "Completed",
     "DeclarationError",
     "FilePart",
     "FinishReason",
@@ -75,6 +87,7 @@ __all__ = [
     "HookSet",
     "ImagePart",
     "InvalidArgumentsError",
+    "InvalidToolCallDelta",
     "InvalidToolConstraints",
     "LutumpyError",
     "MalformedArgumentsError",
@@ -83,7 +96,11 @@ __all__ = [
     "NeedsTools",
     "NoTools",
     "Offer",
+    "OutputSpec",
     "Part",
+    "Reader",
+    "ReasoningDelta",
+    "RefusalDelta",
     "Reject",
     "RejectedToolCall",
     "ResultStatus",
@@ -93,10 +110,18 @@ __all__ = [
     "Session",
     "Skip",
     "StaleRoundError",
+    "Started",
+    "StreamDecoder",
+    "StreamEvent",
+    "StreamingModel",
+    "TextDelta",
     "TextPart",
     "ToolAvailability",
     "ToolCall",
+    "ToolCallDelta",
     "ToolCallIssue",
+    "ToolCallIssueFound",
+    "ToolCallReady",
     "ToolDecision",
     "ToolDef",
     "ToolError",
@@ -116,6 +141,8 @@ __all__ = [
     "TranscriptError",
     "TurnOptions",
     "TurnResult",
+    "TurnStream",
+    "TurnStreamSync",
     "UnknownToolError",
     "Usage",
     "__version__",

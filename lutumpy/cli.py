@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import functools
 import io
 import sys
 from collections.abc import Sequence
@@ -30,7 +31,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="replace")  # a model writes what a terminal may not know
     try:
         for provider in providers:
-            asyncio.run(run(provider, live=arguments.live, model=arguments.model, hooks=arguments.hooks))
+            asyncio.run(
+                run(
+                    provider,
+                    live=arguments.live,
+                    model=arguments.model,
+                    hooks=arguments.hooks,
+                    stream=arguments.stream,
+                    write=functools.partial(print, flush=arguments.stream),
+                )
+            )
     except DemoError as error:
         return _fail(str(error))
     except AdapterError as error:
@@ -53,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     demo.add_argument("--live", action="store_true", help="the real API, with the key from the environment")
     demo.add_argument("--hooks", action="store_true", help="a cache and an approval gate decide before calls are run")
+    demo.add_argument("--stream", action="store_true", help="take the answers as streams, and print what arrives")
     demo.add_argument("--model", metavar="NAME", help="another model than the provider's default here")
     return parser
 

@@ -19,10 +19,16 @@ from lutumpy import (
     BaseToolCall,
     Complete,
     Finished,
+    InvalidToolCallDelta,
     NeedsTools,
+    ReasoningDelta,
     RunNormally,
     Session,
     Skip,
+    TextDelta,
+    ToolCallDelta,
+    ToolCallIssueFound,
+    ToolCallReady,
     ToolDecision,
     ToolInput,
     ToolMetadata,
@@ -32,6 +38,7 @@ from lutumpy import (
     ToolRoundPlan,
     Toolset,
     TurnResult,
+    TurnStream,
     hook_impl,
     tool,
     tool_fn,
@@ -179,6 +186,7 @@ async def run(
     live: bool = False,
     model: str | None = None,
     hooks: bool = False,
+    stream: bool = False,
     write: Callable[[str], None] = print,
 ) -> TurnResult | None:
     """Have the conversation and report each round.
@@ -188,6 +196,7 @@ async def run(
         live: Ask the real API, with the key from the environment, in place of the test server.
         model: The model's name; a default of the provider when left out.
         hooks: Let a cache and a person decide about calls before they are run.
+        stream: Take each answer as a stream, and report it as it arrives.
         write: Takes each line of the report.
 
     Returns:
@@ -203,7 +212,7 @@ async def run(
         llm, where = await _connect(stack, chosen, live, model or chosen.model, script)
         policies = Policies() if hooks else None
         report = Report(write)
-        report.title(f"{chosen.title} through {chosen.client}, {where}")
+        report.title(f"{chosen.title} through {chosen.client}, {where}{', as streams' if stream else ''}")
         session = Session()
         session.push_system(SYSTEM)
         session.push_user(QUESTION)
@@ -211,8 +220,10 @@ async def run(
         report.field("user", [QUESTION])
         body: dict[str, Any] = {}
         for number in range(1, MOST_ROUNDS + 1):
-            body = llm.request(session.transcript, _HelpDesk.offer(), model=llm.model)  # what the next line sends
-            match await session.text_turn(llm, tools=_HelpDesk).collect():
+            # What the turn sends.
+            body = llm.request(session.transcript, _HelpDesk.offer(), model=llm.model, stream=stream)
+            turn = session.text_turn(llm, tools=_HelpDesk)
+            match await (report.arriving(number, turn.stream()) if stream else turn.collect()):
                 case NeedsTools(round=round):
                     report.asked(number, round)
                     if policies is None:
@@ -355,6 +366,29 @@ class Report:
             for piece in shown:
                 self._write(f"{name} ".ljust(MARGIN) + piece)
                 name = ""
+
+    async def arriving(
+        self, number: int, stream: TurnStream[BaseToolCall, NeedsTools | Finished]
+    ) -> NeedsTools | Finished:
+        """Every piece of a streamed answer when it comes; a call is there with its types before the answer has ended."""
+        self.title(f"answer {number}, as it arrives")
+        async with stream:
+            async for event in stream:
+                match event:
+                    case TextDelta(text=text) | ReasoningDelta(text=text):
+                        what = "text" if isinstance(event, TextDelta) else "thought"
+                        self.field(what, [json.dumps(text, ensure_ascii=False)], cut=True)
+                    case ToolCallDelta(id=id, name=name, arguments=piece):
+                        self.field("piece", [f"{id}  {name} {piece}".rstrip()], cut=True)
+                    case InvalidToolCallDelta(id=id, name=name, arguments=piece):
+                        self.field("piece", [f"{id}  {name} (not offered) {piece}".rstrip()], cut=True)
+                    case ToolCallReady(call=call):
+                        self.field("ready", [f"{call.metadata.id}  {call.input!r}"])
+                    case ToolCallIssueFound(issue=issue):
+                        self.field("issue", [f"{issue.metadata.id}  {issue.reason}"])
+                    case _:
+                        pass
+        return stream.outcome
 
     def asked(self, number: int, round: ToolRound) -> None:
         """What was offered, what the model wrote, and what became of it."""

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, TypeAlias, overload
+from typing import Any, Generic, TypeAlias, cast, overload
 
 from typing_extensions import TypeVar
 
 from lutumpy.core import dump as dumps
 from lutumpy.core.items import AssistantTurn, Part, Usage
-from lutumpy.core.model import Model, TurnOptions
+from lutumpy.core.model import Model, StreamingModel, TurnOptions
+from lutumpy.core.streaming import StreamDecoder
+from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import TranscriptError
 from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
 from lutumpy.rounds.offer import Offer, make_offer
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
 from lutumpy.rounds.read import mark, read_answer, read_text
-from lutumpy.rounds.structured import value_reader
+from lutumpy.rounds.reader import Reader
+from lutumpy.rounds.stream import TurnStream, TurnStreamSync
+from lutumpy.rounds.structured import AnswerTool, value_reader
 from lutumpy.tools.calls import BaseToolCall
 from lutumpy.tools.selectors import Selector
-from lutumpy.tools.toolset import HasView, Toolset, View
+from lutumpy.tools.toolset import HasView, NoTools, Toolset, View
 
 TS = TypeVar("TS", bound=Toolset[Any])
 C = TypeVar("C", bound=BaseToolCall, default=BaseToolCall)
@@ -203,10 +207,35 @@ class Session:
         max_output_tokens: int | None = None,
         extra: Mapping[str, Any] | None = None,
     ) -> ToolTurn[C, V]: ...
+    @overload
     def structured_turn(
         self,
         llm: Model,
-        value: type[Any],
+        value: Any,
+        *,
+        temperature: float | None = None,
+        max_output_tokens: int | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> TextTurn[Any]: ...
+    @overload
+    def structured_turn(
+        self,
+        llm: Model,
+        value: Any,
+        *,
+        tools: HasView[View[TS, C]],
+        available: ToolAvailability[TS] | None = None,
+        require: ToolRequirement[TS] | None = None,
+        describe: Mapping[Selector[TS, Any, Any], str] | None = None,
+        parallel: bool = True,
+        temperature: float | None = None,
+        max_output_tokens: int | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> ToolTurn[C, Any]: ...
+    def structured_turn(
+        self,
+        llm: Model,
+        value: Any,
         *,
         tools: HasView[View[Any, Any]] | None = None,
         available: ToolAvailability[Any] | None = None,
@@ -217,14 +246,18 @@ class Session:
         max_output_tokens: int | None = None,
         extra: Mapping[str, Any] | None = None,
     ) -> TextTurn[Any] | ToolTurn[Any, Any]:
-        """As `text_turn`, with a typed value: the answer's schema is the provider's own JSON schema output.
+        """As `text_turn`, with a typed value: by the provider's own JSON schema output, or by a tool that takes it where the
+        adapter was made with `structured="tool"`.
 
         `TurnResult.value` has it; where the model refused, was cut off, or wrote something else, it is `None`, and
-        `.refusal` or `.value_error` says why. What the model wrote never raises.
+        `.refusal` or `.value_error` says why. What the model wrote never raises. JSON inside one Markdown code fence, with
+        nothing but white space around it, is read too.
 
         Args:
             llm: An adapter with its model.
-            value: The type of the value: a pydantic model, or anything else that pydantic has a JSON Schema for.
+            value: The type of the value: a pydantic model, dataclass, `TypedDict`, union, `Literal`, list, or anything else
+                that pydantic has a JSON Schema for. What is no JSON object is asked for as `{"value": ...}`. A checker knows
+                the type of the value where this is a class, and has `Any` for unions and other special forms.
             tools: As for `text_turn`, as are the others.
             available: Which tools the model may call.
             require: Whether it must call one.
@@ -239,8 +272,18 @@ class Session:
             InvalidToolConstraints: the constraints can't hold; nothing was sent.
         """
         reader = value_reader(value)
-        options = TurnOptions(temperature, max_output_tokens, {} if extra is None else extra, reader.spec)
-        return _turn(self, llm, options, reader, tools, available, require, describe, parallel)
+        extra = {} if extra is None else extra
+        by_tool = getattr(llm, "structured", "native") == "tool"
+        options = TurnOptions(temperature, max_output_tokens, extra, None if by_tool else reader.spec)
+        turn = _turn(self, llm, options, reader, tools, available, require, describe, parallel)
+        if by_tool:
+            takes_forced_choice = getattr(llm, "takes_forced_choice", None)
+            forced = takes_forced_choice is None or takes_forced_choice(extra)
+            turn._answer_by(
+                reader.answer_tool(() if tools is None else tools.__view__().toolset.__lutumpy_table__.by_name),
+                forced=forced,
+            )
+        return turn
 
     def __repr__(self) -> str:
         return f"<Session of {len(self.transcript)} items, {self.usage.total_tokens} tokens>"
@@ -268,7 +311,7 @@ def _turn(
 class ToolTurn(Generic[C, W]):
     """A turn with tools, not sent yet. Every `collect` makes a request of its own."""
 
-    __slots__ = ("_llm", "_offer", "_options", "_result", "_session")
+    __slots__ = ("_answer", "_llm", "_offer", "_offering", "_options", "_result", "_session")
 
     def __init__(
         self, session: Session, llm: Model, offer: Offer[C], options: TurnOptions, result: MakeResult[W]
@@ -276,8 +319,15 @@ class ToolTurn(Generic[C, W]):
         self._session = session
         self._llm = llm
         self._offer = offer
+        self._offering: ToolOffering = offer
         self._options = options
         self._result = result
+        self._answer: AnswerTool[Any] | None = None
+
+    def _answer_by(self, answer: AnswerTool[Any], *, forced: bool) -> None:
+        """Take the value from a tool that is offered beside the others; `forced`: the model can be made to call one."""
+        self._answer = answer
+        self._offering = answer.offering(self._offer, forced=forced)
 
     async def collect(self) -> NeedsTools[C] | Finished[W]:
         """Send the request and wait for the whole answer.
@@ -305,17 +355,37 @@ class ToolTurn(Generic[C, W]):
         """As `collect_staged`, through a sync client."""
         return self._collect_sync(staged=True)
 
+    def stream(self) -> TurnStream[C, NeedsTools[C] | Finished[W]]:
+        """The turn as a stream of events: `async with turn.stream() as stream: async for event in stream: ...`.
+
+        Nothing is sent before it is entered. Its `outcome` is what `collect` would have returned; raises as that does.
+        """
+        source = _streaming(self._llm).open_stream(self._session.transcript, self._offering, self._options)
+        return TurnStream(source, self._reader, Reader.end)
+
+    def stream_sync(self) -> TurnStreamSync[C, NeedsTools[C] | Finished[W]]:
+        """As `stream`, with `with` and `for`, through a sync client."""
+        source = _streaming(self._llm).open_stream_sync(self._session.transcript, self._offering, self._options)
+        return TurnStreamSync(source, self._reader, Reader.end)
+
+    def _reader(self, decoder: StreamDecoder) -> Reader[C, W]:
+        return Reader(self._offer, decoder, self._session, self._result, self._answer)
+
     async def _collect(self, *, staged: bool) -> NeedsTools[C] | Finished[W]:
         transcript = self._session.transcript
         begun = mark(transcript)
-        turn = await self._llm.respond(transcript, self._offer, self._options)
-        return read_answer(self._offer, turn, self._session, begun, staged=staged, result=self._result)
+        turn = await self._llm.respond(transcript, self._offering, self._options)
+        return read_answer(
+            self._offer, turn, self._session, begun, staged=staged, result=self._result, answer=self._answer
+        )
 
     def _collect_sync(self, *, staged: bool) -> NeedsTools[C] | Finished[W]:
         transcript = self._session.transcript
         begun = mark(transcript)
-        turn = self._llm.respond_sync(transcript, self._offer, self._options)
-        return read_answer(self._offer, turn, self._session, begun, staged=staged, result=self._result)
+        turn = self._llm.respond_sync(transcript, self._offering, self._options)
+        return read_answer(
+            self._offer, turn, self._session, begun, staged=staged, result=self._result, answer=self._answer
+        )
 
 
 class TextTurn(Generic[W]):
@@ -324,13 +394,20 @@ class TextTurn(Generic[W]):
     A model that calls a tool all the same is told that there is none: the calls are answered and committed with the turn.
     """
 
-    __slots__ = ("_llm", "_options", "_result", "_session")
+    __slots__ = ("_answer", "_llm", "_offering", "_options", "_result", "_session")
 
     def __init__(self, session: Session, llm: Model, options: TurnOptions, result: MakeResult[W]) -> None:
         self._session = session
         self._llm = llm
         self._options = options
         self._result = result
+        self._answer: AnswerTool[Any] | None = None
+        self._offering: ToolOffering | None = None
+
+    def _answer_by(self, answer: AnswerTool[Any], *, forced: bool) -> None:
+        """Take the value from a tool, the only one offered; `forced`: the model can be made to call it."""
+        self._answer = answer
+        self._offering = answer.offering(None, forced=forced)
 
     async def collect(self) -> TurnResult[W]:
         """Send the request and wait for the whole answer; it is in the session then. Raises as `ToolTurn.collect` does."""
@@ -348,14 +425,33 @@ class TextTurn(Generic[W]):
         """As `collect_staged`, through a sync client."""
         return self._collect_sync(staged=True)
 
+    def stream(self) -> TurnStream[BaseToolCall, TurnResult[W]]:
+        """The turn as a stream of events; its `outcome` is what `collect` would have returned."""
+        source = _streaming(self._llm).open_stream(self._session.transcript, self._offering, self._options)
+        return TurnStream(source, self._reader, Reader.end_text)
+
+    def stream_sync(self) -> TurnStreamSync[BaseToolCall, TurnResult[W]]:
+        """As `stream`, with `with` and `for`, through a sync client."""
+        source = _streaming(self._llm).open_stream_sync(self._session.transcript, self._offering, self._options)
+        return TurnStreamSync(source, self._reader, Reader.end_text)
+
+    def _reader(self, decoder: StreamDecoder) -> Reader[Any, W]:
+        return Reader(NoTools.offer(), decoder, self._session, self._result, self._answer)
+
     async def _collect(self, *, staged: bool) -> Finished[W]:
         transcript = self._session.transcript
         begun = mark(transcript)
-        turn = await self._llm.respond(transcript, None, self._options)
-        return read_text(turn, self._session, begun, staged=staged, result=self._result)
+        turn = await self._llm.respond(transcript, self._offering, self._options)
+        return read_text(turn, self._session, begun, staged=staged, result=self._result, answer=self._answer)
 
     def _collect_sync(self, *, staged: bool) -> Finished[W]:
         transcript = self._session.transcript
         begun = mark(transcript)
-        turn = self._llm.respond_sync(transcript, None, self._options)
-        return read_text(turn, self._session, begun, staged=staged, result=self._result)
+        turn = self._llm.respond_sync(transcript, self._offering, self._options)
+        return read_text(turn, self._session, begun, staged=staged, result=self._result, answer=self._answer)
+
+
+def _streaming(llm: Model) -> StreamingModel:
+    if not hasattr(llm, "open_stream"):
+        raise TypeError(f"{type(llm).__name__} can't stream: it has no open_stream()")
+    return cast("StreamingModel", llm)

@@ -15,6 +15,10 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 OUTPUT = {
     "quickstart.py": "I ordered four cups for 22.00; they come by post.\nnumber=1 total=22.0\n",
     "own_client_sync.py": "A toolset is a class of tools.\n",
+    "streaming.py": (
+        "Let me see.\n  a so far: {}\n  a so far: {'city': 'Oslo'}\n  a runs\n  b so far: {}\n"
+        "  b so far: {'city': 'Bergen'}\n  b so far: {'city': 'Bergen'}\n  b runs\nOslo is larger.\n"
+    ),
     "own_client_anthropic.py": "7 / 2 is 3.5, and 1 / 0 has no value.\n",
 }
 

@@ -19,7 +19,9 @@ from typing import Any, NamedTuple
 
 from pydantic_core import from_json
 
+from lutumpy.adapters.sdk_stream import SdkStream, SdkStreamSync
 from lutumpy.core import json_values
+from lutumpy.core.streaming import ChunkStream, ChunkStreamSync, StreamDecoder
 from lutumpy.errors import AdapterError
 
 __all__ = [
@@ -140,6 +142,27 @@ class SdkTransport:
             self._raise(error)
             raise
 
+    def stream(self, body: bytes, decoder: StreamDecoder) -> ChunkStream:
+        """Post `body`, a JSON object that asks for a stream, when the result is entered; it gives the events as dicts.
+
+        Errors of the SDK, of the connection and of the event format are raised as `AdapterError` with `.partial`.
+        """
+
+        async def open_response() -> Any:
+            client = self._async()
+            return await client.post(self._path, **self._stream_arguments(client, body, "AsyncStream"))
+
+        return SdkStream(open_response, decoder, self._told)
+
+    def stream_sync(self, body: bytes, decoder: StreamDecoder) -> ChunkStreamSync:
+        """The same without an event loop."""
+
+        def open_response() -> Any:
+            client = self._sync()
+            return client.post(self._path, **self._stream_arguments(client, body, "Stream"))
+
+        return SdkStreamSync(open_response, decoder, self._told)
+
     def _async(self) -> Any:
         if self._make_async is None:
             if self._async_client is None:
@@ -178,6 +201,22 @@ class SdkTransport:
         if as_object:
             return {"body": from_json(body), "cast_to": cast_to, "options": options}
         return {"content": body, "cast_to": cast_to, "options": options}
+
+    def _stream_arguments(self, client: Any, body: bytes, stream_class: str) -> dict[str, Any]:
+        arguments = self._arguments(client, body)
+        return arguments | {"cast_to": object, "stream": True, "stream_cls": _stream_class(type(client), stream_class)}
+
+    def _told(self, error: Exception, reading: bool) -> AdapterError | None:
+        """What was raised while a stream was opened or read; `None` for a bug, or something of the caller's."""
+        if _is_sdk_error(error):
+            return adapter_error(error, self._provider)
+        if reading and isinstance(error, (ValueError, RecursionError)):  # from the SDK's own parsing of an event
+            return AdapterError(
+                f"{self._provider}: the stream holds an event that is no JSON: {_cut(str(error))}",
+                provider=self._provider,
+                retryable=True,
+            )
+        return None
 
     def _raise(self, error: Exception) -> None:
         """Raise what the SDK raised as an `AdapterError`; everything else is a bug or the caller's, and passes."""
@@ -223,6 +262,15 @@ def _response_class(kind: type) -> Any:
             if stack is not None:
                 return stack.Response
     return bytes
+
+
+def _stream_class(kind: type, name: str) -> Any:
+    """The class of an event stream that this client's SDK uses, of plain objects; `None` for a client of no SDK."""
+    for base in kind.__mro__:
+        if base.__module__.endswith("._base_client"):
+            found = getattr(sys.modules[base.__module__], name, None)
+            return None if found is None else found[object]
+    return None
 
 
 def _read(reply: Any) -> SdkReply:
@@ -356,7 +404,8 @@ def adapter_error(error: BaseException, provider: str) -> AdapterError:
     body: Any = getattr(error, "body", None)
     details: Any = body.get("error", body) if isinstance(body, Mapping) else body
     status = getattr(error, "status_code", None)
-    status = status if isinstance(status, int) else None
+    # An error inside a stream comes after a status that told of success.
+    status = status if isinstance(status, int) and status >= 300 else _told_status(details)
     headers: Mapping[str, str] = getattr(getattr(error, "response", None), "headers", None) or {}
     code = _code(error, details)
     should = headers.get("x-should-retry")
@@ -376,6 +425,12 @@ def adapter_error(error: BaseException, provider: str) -> AdapterError:
         request_id=getattr(error, "request_id", None) or headers.get("x-request-id") or headers.get("request-id"),
         code=code,
     )
+
+
+def _told_status(details: Any) -> int | None:
+    """The status that an error names itself, as hosts do that pass on another one's error."""
+    code = details.get("code") if isinstance(details, Mapping) else None
+    return code if type(code) is int and 400 <= code < 600 else None
 
 
 def _is_sdk_error(error: Exception) -> bool:

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 from lutumpy.core.items import AssistantTurn
+from lutumpy.core.streaming import ChunkStream, ChunkStreamSync
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
+
+StructuredMode = Literal["native", "tool"]
+"""How a model is asked for a typed value: by JSON schema output, or by a tool that takes the value."""
+
+
+def checked_structured(mode: Any) -> StructuredMode:
+    """The option `structured` of a model; raises `ValueError` for what is none."""
+    if mode not in get_args(StructuredMode):
+        raise ValueError(f'structured={mode!r} is neither "native" nor "tool"')
+    checked: StructuredMode = mode
+    return checked
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +55,11 @@ class TurnOptions:
 
 
 class Model(Protocol):
-    """Something that answers a transcript: the adapters, the scripted model, and wrappers of either."""
+    """Something that answers a transcript: the adapters, the scripted model, and wrappers of either.
+
+    Two members are optional. `structured` says how it is asked for typed values, `native` when it is missing;
+    `takes_forced_choice(extra)` says whether it can be made to call a tool, which holds when it is missing.
+    """
 
     async def respond(
         self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
@@ -54,5 +70,19 @@ class Model(Protocol):
     def respond_sync(
         self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
     ) -> AssistantTurn:
+        """The same without an event loop."""
+        ...
+
+
+class StreamingModel(Model, Protocol):
+    """A model that can also answer piece by piece."""
+
+    def open_stream(self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions) -> ChunkStream:
+        """One streamed request, sent when the stream is entered. Raises as `respond` does; changes nothing."""
+        ...
+
+    def open_stream_sync(
+        self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
+    ) -> ChunkStreamSync:
         """The same without an event loop."""
         ...

@@ -6,7 +6,7 @@ provider (rule K5). All change goes through `_append`; what an edit must not bre
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar, cast
 
@@ -185,30 +185,31 @@ class Transcript:
         Fresh ids are counted, and nine letters and digits long: every API takes those.
         """
         calls = turn.calls
-        if not calls:
-            return turn
         seen = self._ids
-        if len(calls) == 1:
-            if calls[0].id and calls[0].id not in seen:
-                return turn
-        elif len({c.id for c in calls}) == len(calls) and all(c.id and c.id not in seen for c in calls):
+        if len({c.id for c in calls}) == len(calls) and not any(not c.id or c.id in seen for c in calls):
             return turn
-        used = {c.id for c in calls} | seen
         taken: set[str] = set()
         fresh: dict[int, str] = {}
-        number = len(seen)
         for index, call in enumerate(calls):
-            if call.id and call.id not in seen and call.id not in taken:
-                taken.add(call.id)
-                continue
-            while True:
-                number += 1
-                candidate = f"call{number:05d}"
-                if candidate not in used:
-                    break
-            used.add(candidate)
-            fresh[index] = candidate
+            wanted = self.fresh_id(call.id, taken)
+            if wanted != call.id:
+                fresh[index] = wanted
+            taken.add(wanted)
         return turn.with_ids(fresh)
+
+    def fresh_id(self, wanted: str, taken: Collection[str]) -> str:
+        """`wanted`, or a new id when that is empty or was used here or by an earlier call of the answer (`taken`).
+
+        Only earlier calls count, so that a call of a stream has its id before the next one arrives.
+        """
+        if wanted and wanted not in self._ids and wanted not in taken:
+            return wanted
+        number = len(self._ids) + len(taken)
+        while True:
+            number += 1
+            candidate = f"call{number:05d}"
+            if candidate not in self._ids and candidate not in taken:
+                return candidate
 
     def failures(self, name: str, arguments: str) -> int:
         """How often a call of this tool with the same arguments already failed here."""

@@ -10,14 +10,16 @@ from typing_extensions import TypeVar
 from lutumpy.core.tool_specs import ToolMode, ToolOffering
 from lutumpy.errors import InvalidToolConstraints
 from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
+from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
 from lutumpy.rounds.read import read_answer
+from lutumpy.rounds.reader import Reader
 from lutumpy.tools.calls import BaseToolCall
 from lutumpy.tools.selectors import Selector
 from lutumpy.tools.toolset import Toolset, own
 
 if TYPE_CHECKING:
     from lutumpy.core.items import AssistantTurn
-    from lutumpy.rounds.outcome import Finished, NeedsTools
+    from lutumpy.core.streaming import StreamDecoder
     from lutumpy.rounds.target import Target
 
 TS = TypeVar("TS", bound=Toolset[Any])
@@ -64,6 +66,15 @@ class Offer(ToolOffering, Generic[C_co]):
                 one with calls is not, until its round is committed. Ephemeral messages have served and leave it.
         """
         return read_answer(self, turn, target)
+
+    def reader(self, decoder: StreamDecoder, target: Target) -> Reader[C_co]:
+        """A reader for an answer that arrives in pieces, from a stream of your own.
+
+        Args:
+            decoder: The adapter's `stream_decoder()`.
+            target: As for `read`; it is stale when items are added after this call.
+        """
+        return Reader(self, decoder, target, TurnResult)
 
     def __repr__(self) -> str:
         names = ", ".join([s.name for s in self.selectors])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lutumpy.core.items import AssistantTurn, CallBlock, ToolMetadata
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import StaleRoundError
-from lutumpy.rounds.commit import Mark, OpenAnswer
+from lutumpy.rounds.commit import Entry, Mark, OpenAnswer
 from lutumpy.rounds.outcome import Finished, NeedsTools, StagedAnswer, TurnResult
 from lutumpy.rounds.round import ToolRound
 from lutumpy.rounds.target import Target, count_usage, transcript_of
@@ -18,6 +18,7 @@ from lutumpy.tools.toolset import NoTools, near_names
 
 if TYPE_CHECKING:
     from lutumpy.rounds.offer import Offer
+    from lutumpy.rounds.structured import AnswerTool
 
 _NAMES_SHOWN = 20
 
@@ -35,6 +36,8 @@ def read_answer(
     *,
     staged: bool = False,
     result: Callable[[AssistantTurn], TurnResult[Any]] = TurnResult,
+    ready: Mapping[int, Entry] | None = None,
+    answer: AnswerTool[Any] | None = None,
 ) -> NeedsTools[Any] | Finished[Any]:
     """The outcome of an answer.
 
@@ -45,6 +48,8 @@ def read_answer(
         begun: Where the transcript stood when the request was made; now, when left out.
         staged: A finished answer is not written.
         result: Makes the result of a finished answer.
+        ready: Calls that were decoded while the answer arrived, by index.
+        answer: The tool that takes the value of a structured turn; an answer that calls nothing else is finished.
 
     Raises:
         StaleRoundError: the answer is finished, and items were added since the request; `.result` has it.
@@ -57,7 +62,10 @@ def read_answer(
     if not turn.calls:
         return finished(result(turn), OpenAnswer(turn, [], transcript, begun), staged=staged)
     turn = transcript.fresh_ids(turn)
-    return NeedsTools(ToolRound(OpenAnswer(turn, decode_calls(offer, turn, transcript), transcript, begun)))
+    opened = OpenAnswer(turn, decode_calls(offer, turn, transcript, ready or {}, answer), transcript, begun)
+    if answer is not None and all(answer.takes(block) for block in turn.calls):
+        return finished(*answer.close(opened), staged=staged)
+    return NeedsTools(ToolRound(opened))
 
 
 def read_text(
@@ -67,13 +75,16 @@ def read_text(
     *,
     staged: bool,
     result: Callable[[AssistantTurn], TurnResult[Any]] = TurnResult,
+    answer: AnswerTool[Any] | None = None,
 ) -> Finished[Any]:
     """The outcome of an answer to a request without tools: calls in it are issues, answered with it."""
-    outcome = read_answer(NoTools.offer(), turn, target, begun, staged=staged, result=result)
+    outcome = read_answer(NoTools.offer(), turn, target, begun, staged=staged, result=result, answer=answer)
     if isinstance(outcome, Finished):
         return outcome
-    answer = outcome.round.hand_over("answered")
-    return finished(result(answer.turn), answer, staged=staged)
+    opened = outcome.round.hand_over("answered")
+    if answer is not None:
+        return finished(*answer.close(opened), staged=staged)
+    return finished(result(opened.turn), opened, staged=staged)
 
 
 def finished(result: TurnResult[Any], answer: OpenAnswer, *, staged: bool) -> Finished[Any]:
@@ -91,13 +102,25 @@ def finished(result: TurnResult[Any], answer: OpenAnswer, *, staged: bool) -> Fi
     return Finished(result)
 
 
-def decode_calls(offer: Offer[Any], turn: AssistantTurn, transcript: Transcript) -> list[BaseToolCall | ToolCallIssue]:
+def decode_calls(
+    offer: Offer[Any],
+    turn: AssistantTurn,
+    transcript: Transcript,
+    ready: Mapping[int, Entry],
+    answer: AnswerTool[Any] | None = None,
+) -> list[Entry]:
     """Every call of the answer, in its order, as a call or an issue (rule C1)."""
     last = len(turn.calls) - 1
-    return [
-        decode_call(offer, block, transcript, cut=block.incomplete or (turn.cut and index == last))
-        for index, block in enumerate(turn.calls)
-    ]
+    entries: list[Entry] = []
+    for index, block in enumerate(turn.calls):
+        if answer is not None and answer.takes(block):
+            entries.append(answer.early(block))
+            continue
+        entry = ready.get(index) if ready else None
+        if entry is None or entry.metadata != (block.id, block.name, block.arguments):
+            entry = decode_call(offer, block, transcript, cut=block.incomplete or (turn.cut and index == last))
+        entries.append(entry)
+    return entries
 
 
 def decode_call(

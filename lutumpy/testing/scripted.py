@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.adapters.sdk import adapter_error
 from lutumpy.core.items import AssistantTurn
-from lutumpy.core.model import TurnOptions
+from lutumpy.core.model import StructuredMode, TurnOptions, checked_structured
 from lutumpy.core.rules import Problem, anthropic, chat, responses
+from lutumpy.core.streaming import StreamDecoder
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import AdapterError
-from lutumpy.testing.script import Api, Failure, Reply, render, render_failure
+from lutumpy.testing.script import Api, Failure, Reply, render, render_failure, render_stream
 
 __all__ = ["ScriptEntry", "ScriptedModel"]
 
-ScriptAnswer: TypeAlias = "Reply | Failure | dict[str, Any] | bytes | str"
+StreamEntry: TypeAlias = "dict[str, Any] | Failure"
+ScriptAnswer: TypeAlias = "Reply | Failure | dict[str, Any] | bytes | str | list[StreamEntry]"
 ScriptEntry: TypeAlias = "ScriptAnswer | Callable[[Api, Mapping[str, Any]], ScriptAnswer]"
 
 _ADAPTERS: Mapping[str, Any] = {
@@ -41,24 +43,39 @@ class ScriptedModel:
     against the rules of its API, and the scripted answer is decoded by the adapter.
 
     Args:
-        script: The answers in order. A `Reply` or `Failure`; a `dict`, `bytes` or `str`, taken as the API's own JSON; or a
-            function that is given the API and the request's body and returns one of these.
+        script: The answers in order. A `Reply` or `Failure`; a `dict`, `bytes` or `str`, taken as the API's own JSON; a list
+            of stream events, a `Failure` among them breaking the stream there; or a function that is given the API and the
+            request's body and returns one of these.
         api: Which API it stands for: `openai_chat`, `openai_responses` or `anthropic_messages`.
         model: The model's name in requests and answers.
+        structured: How a structured turn asks for its value, as for the adapters.
 
     Attributes:
         api: As given.
         model: As given.
+        structured: As given.
         requests: The body of every request so far, refused ones too.
     """
 
-    def __init__(self, script: Iterable[ScriptEntry], *, api: Api = "openai_chat", model: str = "scripted") -> None:
+    def __init__(
+        self,
+        script: Iterable[ScriptEntry],
+        *,
+        api: Api = "openai_chat",
+        model: str = "scripted",
+        structured: StructuredMode = "native",
+    ) -> None:
         if api not in _ADAPTERS:
             raise ValueError(f"api={api!r} is none of {', '.join(_ADAPTERS)}")
         self.api: Api = api
         self.model = model
+        self.structured: StructuredMode = checked_structured(structured)
         self.requests: list[dict[str, Any]] = []
         self._script: deque[ScriptEntry] = deque(script)
+
+    def takes_forced_choice(self, extra: Mapping[str, Any]) -> bool:
+        """Whether the adapter of its API would require a tool call of this model."""
+        return self.api != "anthropic_messages" or AnthropicMessages(self.model).takes_forced_choice(extra)
 
     @property
     def remaining(self) -> int:
@@ -85,7 +102,47 @@ class ScriptedModel:
         self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
     ) -> AssistantTurn:
         """The same without an event loop."""
-        adapter = _ADAPTERS[self.api]
+        body = self._checked(transcript, offering, options, stream=False)
+        answer = self._next(body)
+        if isinstance(answer, Reply):
+            answer = render(answer, self.api, number=len(self.requests), model=self.model)
+        elif isinstance(answer, list):
+            raise AdapterError(f"{self.api}: the script has stream events for a turn without stream", provider=self.api)
+        turn: AssistantTurn = _ADAPTERS[self.api].response(answer)
+        return turn
+
+    def open_stream(
+        self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
+    ) -> ScriptedStream:
+        """The next answer as a stream of the API's events, in the order of real ones. Raises as `respond` does, when entered."""
+        return ScriptedStream(self, transcript, offering, options)
+
+    def open_stream_sync(
+        self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
+    ) -> ScriptedStream:
+        """The same without an event loop."""
+        return ScriptedStream(self, transcript, offering, options)
+
+    def events(self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions) -> list[StreamEntry]:
+        """The events of the next answer; a `Failure` among them breaks the stream there."""
+        body = self._checked(transcript, offering, options, stream=True)
+        answer = self._next(body)
+        if isinstance(answer, Reply):
+            return [*render_stream(answer, self.api, number=len(self.requests), model=self.model)]
+        if not isinstance(answer, list):
+            raise AdapterError(
+                f"{self.api}: a streamed turn needs a Reply or a list of events in the script, not {type(answer).__name__}",
+                provider=self.api,
+            )
+        return answer
+
+    def failed(self, failure: Failure) -> AdapterError:
+        """The error that the adapter raises for a failure."""
+        return self._failed(failure.status, failure.message, failure.headers, kind=failure.kind)
+
+    def _checked(
+        self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions, *, stream: bool
+    ) -> dict[str, Any]:
         given: dict[str, Any] = {
             name: value
             for name, value in (
@@ -95,16 +152,17 @@ class ScriptedModel:
             )
             if value is not None
         }
-        fields = adapter.request(transcript, offering, model=self.model, extra=options.extra, **given)
+        fields = _ADAPTERS[self.api].request(
+            transcript, offering, model=self.model, stream=stream, extra=options.extra, **given
+        )
         body: dict[str, Any] = {"model": self.model, **fields}
         self.requests.append(body)
         for problem in _CHECKS[self.api](body):
             if problem.certainty == "refused":
                 raise self._refused(problem)
-        turn: AssistantTurn = adapter.response(self._next(body))
-        return turn
+        return body
 
-    def _next(self, body: Mapping[str, Any]) -> dict[str, Any] | bytes | str:
+    def _next(self, body: Mapping[str, Any]) -> Reply | dict[str, Any] | bytes | str | list[StreamEntry]:
         if not self._script:
             raise AdapterError(
                 f"{self.api}: the script has no answer left for request {len(self.requests)}", provider=self.api
@@ -112,9 +170,7 @@ class ScriptedModel:
         entry = self._script.popleft()
         answer = entry(self.api, body) if callable(entry) else entry
         if isinstance(answer, Failure):
-            raise self._failed(answer.status, answer.message, answer.headers, kind=answer.kind)
-        if isinstance(answer, Reply):
-            return render(answer, self.api, number=len(self.requests), model=self.model)
+            raise self.failed(answer)
         return answer
 
     def _refused(self, problem: Problem) -> AdapterError:
@@ -146,3 +202,47 @@ class ScriptedStatusError(Exception):
     def response(self) -> ScriptedStatusError:
         """Itself: errors of the SDKs have their headers there."""
         return self
+
+
+class ScriptedStream:
+    """A stream of a scripted answer; entered with `async with` or `with`.
+
+    Attributes:
+        decoder: The adapter's stream decoder.
+        request_id: `None`: there was no request.
+        closed: Whether the block was left.
+    """
+
+    def __init__(
+        self, model: ScriptedModel, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
+    ) -> None:
+        self.decoder: StreamDecoder = _ADAPTERS[model.api].stream_decoder()
+        self.request_id: str | None = None
+        self.closed: bool = False
+        self._model = model
+        self._request = (transcript, offering, options)
+
+    def __enter__(self) -> Iterator[Any]:
+        return self._chunks(self._model.events(*self._request))
+
+    def __exit__(self, *exc: object) -> None:
+        self.closed = True
+
+    async def __aenter__(self) -> AsyncIterator[Any]:
+        return _async(self.__enter__())
+
+    async def __aexit__(self, *exc: object) -> None:
+        self.closed = True
+
+    def _chunks(self, events: list[StreamEntry]) -> Iterator[Any]:
+        for event in events:
+            if isinstance(event, Failure):
+                error = self._model.failed(event)
+                error.partial = self.decoder.partial()
+                raise error
+            yield event
+
+
+async def _async(chunks: Iterator[Any]) -> AsyncIterator[Any]:
+    for chunk in chunks:
+        yield chunk

@@ -77,6 +77,14 @@ def decode_arguments(tool: CompiledTool, text: str) -> Decoded | Refused:
     return decode_arguments(tool, text)
 
 
+def partial_arguments(text: str) -> Any:
+    """The JSON value of arguments that are still arriving, as far as they go; `{}` when nothing of them can be read."""
+    try:
+        return from_json(text, allow_partial="trailing-strings")
+    except (ValueError, TypeError):  # a lone surrogate makes it no string for the parser
+        return {}
+
+
 def _no_object(text: str) -> Refused:
     try:
         value: Any = from_json(text.encode())

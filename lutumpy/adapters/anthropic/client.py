@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from lutumpy.adapters.anthropic.cache import Cache, checked_cache
 from lutumpy.adapters.anthropic.decode import API, decode_message
 from lutumpy.adapters.anthropic.encode import request_fields
+from lutumpy.adapters.anthropic.offer import check_forced
+from lutumpy.adapters.anthropic.stream import MessagesStreamDecoder
 from lutumpy.adapters.sdk import SdkReply, SdkTransport, body_dict, error_body, join_body, reply_object
 from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn
-from lutumpy.core.model import OutputSpec, TurnOptions
+from lutumpy.core.model import OutputSpec, StructuredMode, TurnOptions, checked_structured
+from lutumpy.core.streaming import ChunkStream, ChunkStreamSync, StreamDecoder
 from lutumpy.core.strict import ANTHROPIC_STRICT, strict_schema
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
@@ -34,6 +38,11 @@ class AnthropicMessages:
         temperature: Sampling temperature, 0 to 1, unless a turn gives its own. Newer models refuse any but 1.
         max_output_tokens: Limit of an answer in tokens, unless a turn gives its own; 4096 when neither does.
         strict: Whether tools that leave it open are offered with `strict`, where their schema has a strict form.
+        cache: `auto` sets breakpoints of the prompt cache (`cache_control`) in every request: on the last tool, the last
+            block of the system's, and the last block before any ephemeral message; never more than four together with
+            those in `extra`, and none beside a top-level `cache_control` there. `None` sets none.
+        structured: How a structured turn asks for its value: `native` by the API's JSON schema output; `tool`, for endpoints
+            without one, by a tool that takes it.
         extra: Further parameters of every request; those of a turn win over them, and both over what stands here.
         headers: Further HTTP headers, as `anthropic-beta`.
         timeout: Seconds for each request; the client's own when left out.
@@ -51,6 +60,8 @@ class AnthropicMessages:
         temperature: float | None = None,
         max_output_tokens: int | None = None,
         strict: bool | None = None,
+        cache: Cache | None = "auto",
+        structured: StructuredMode = "native",
         extra: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
@@ -58,9 +69,11 @@ class AnthropicMessages:
         if client is not None and (base_url is not None or api_key is not None):
             raise TypeError("base_url and api_key are for a client made here: give them to the client instead")
         self.model = model
+        self.structured: StructuredMode = checked_structured(structured)
         self._temperature = temperature
         self._max_output_tokens = max_output_tokens
         self._strict = strict
+        self._cache: Cache | None = checked_cache(cache)
         self._extra: Mapping[str, Any] = dict(extra or {})
 
         def make_async() -> AsyncAnthropic:
@@ -86,6 +99,14 @@ class AnthropicMessages:
     def __repr__(self) -> str:
         return f"AnthropicMessages({self.model!r})"
 
+    def takes_forced_choice(self, extra: Mapping[str, Any]) -> bool:
+        """Whether a request with these parameters may require a tool call: some models, and thinking with a budget, forbid it."""
+        try:
+            check_forced(ToolOffering(mode="required"), self.model, {**self._extra, **extra})
+        except InvalidToolConstraints:
+            return False
+        return True
+
     async def respond(
         self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
     ) -> AssistantTurn:
@@ -104,6 +125,17 @@ class AnthropicMessages:
         """The same without an event loop, with a sync client."""
         return _read(self._transport.send_sync(self._body(transcript, offering, options)))
 
+    def open_stream(self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions) -> ChunkStream:
+        """One streamed request, sent when the stream is entered; the transcript isn't changed. Raises as `respond` does."""
+        return self._transport.stream(self._body(transcript, offering, options, stream=True), MessagesStreamDecoder())
+
+    def open_stream_sync(
+        self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
+    ) -> ChunkStreamSync:
+        """The same without an event loop, with a sync client."""
+        body = self._body(transcript, offering, options, stream=True)
+        return self._transport.stream_sync(body, MessagesStreamDecoder())
+
     def _body(
         self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions, *, stream: bool = False
     ) -> bytes:
@@ -119,6 +151,7 @@ class AnthropicMessages:
             max_output_tokens=self._max_output_tokens if limit is None else limit,
             strict=self._strict,
             stream=stream,
+            cache=self._cache,
             extra=extra,
         )
         return join_body({"model": json_values.encode(self.model), **fields})
@@ -127,15 +160,16 @@ class AnthropicMessages:
     def request(
         transcript: Transcript, offer: ToolOffering | None = None, *, stream: bool = False, **options: Any
     ) -> dict[str, Any]:
-        """The body of a request as a new dict of JSON values, without `model`; the same that `respond` sends.
+        """The body of a request as a new dict of JSON values, without `model`; with `cache="auto"` what `respond` sends.
 
         Args:
             transcript: The conversation.
             offer: The tools.
             stream: Ask for a stream of events.
             options: `model` (for checks that depend on it, not put in), `temperature`, `max_output_tokens` (4096 when left
-                out), `strict`, `extra` (a mapping), `output` (an `OutputSpec`: the answer's schema); any other is a
-                parameter of the API, as `thinking={"type": "adaptive"}`.
+                out), `strict`, `cache` (`auto`: breakpoints of the prompt cache; none when left out), `extra` (a
+                mapping), `output` (an `OutputSpec`: the answer's schema); any other is a parameter of the API, as
+                `thinking={"type": "adaptive"}`.
 
         Raises:
             InvalidToolConstraints: the API, or `model`, is known to refuse the offer.
@@ -145,6 +179,7 @@ class AnthropicMessages:
         temperature = options.pop("temperature", None)
         max_output_tokens = options.pop("max_output_tokens", None)
         strict = options.pop("strict", None)
+        cache = checked_cache(options.pop("cache", None))
         output = options.pop("output", None)
         further = options.pop("extra", None) or {}
         extra = {**options, **further}
@@ -156,9 +191,15 @@ class AnthropicMessages:
             max_output_tokens=max_output_tokens,
             strict=strict,
             stream=stream,
+            cache=cache,
             extra=extra if output is None else _with_output(output, extra),
         )
         return body_dict(fields)
+
+    @staticmethod
+    def stream_decoder() -> StreamDecoder:
+        """A new decoder for one stream of your own: feed it the API's events, objects of the SDK or dicts."""
+        return MessagesStreamDecoder()
 
     @staticmethod
     def response(reply: Any) -> AssistantTurn:

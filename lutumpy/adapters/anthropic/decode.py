@@ -25,12 +25,16 @@ from lutumpy.core.items import (
 
 __all__ = [
     "API",
+    "CUT",
     "INVALID_INPUT",
     "REASONING",
     "SERVER_CALLS",
     "TOOLSET_KIND",
+    "ContentReader",
+    "UnparsedInput",
     "decode_message",
     "finish_of",
+    "refusal_text",
     "usage_of",
 ]
 
@@ -54,6 +58,9 @@ _FINISH: dict[str, FinishReason] = {
     "refusal": "refusal",
 }
 
+# Finish reasons of answers that broke off.
+CUT: frozenset[FinishReason] = frozenset({"length", "refusal"})
+
 # Answers spell "absent" as null where a request must leave the key out; `parsed_output` is the SDK's.
 _ABSENT_AS_NULL = ("caller", "citations", "toolset_name", "cache_control", "parsed_output")
 
@@ -66,6 +73,12 @@ _USERS_ONLY = frozenset({"tool_result", "image", "document", "search_result"})
 SERVER_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
 
 
+class UnparsedInput(str):
+    """The text of a streamed `input` that is no JSON: the model's own words, to be kept as the arguments (rule C2)."""
+
+    __slots__ = ()
+
+
 def decode_message(reply: Mapping[str, Any], request_id: str | None = None) -> AssistantTurn:
     """The turn that a message holds.
 
@@ -74,43 +87,13 @@ def decode_message(reply: Mapping[str, Any], request_id: str | None = None) -> A
         request_id: The provider's id of the request, where known.
     """
     content = reply.get("content")
-    reader = _ContentReader()
+    reader = ContentReader()
     if isinstance(content, list):
         for block in content:
             reader.read(block)
     elif isinstance(content, str):
         reader.read({"type": "text", "text": content})
-
-    stop = reply.get("stop_reason")
-    stop = stop if isinstance(stop, str) else None
-    finish = finish_of(stop)
-    blocks = reader.blocks
-    if finish == "refusal" and not any(type(block) is TextBlock for block in blocks):
-        blocks.append(RefusalBlock(_explanation(reply.get("stop_details"))))
-    calls = tuple([block for block in blocks if type(block) is CallBlock]) if reader.has_calls else ()
-    results_only = bool(reader.running) and (bool(calls) or finish == "paused")
-    reader.drop_cut_end(running=bool(reader.running) and not results_only)
-    residue = {key: value for key in _ANSWER_ONLY if (value := reply.get(key)) is not None}
-    if reader.dropped:
-        residue["content"] = reader.dropped
-    model, response_id = reply.get("model"), reply.get("id")
-    return AssistantTurn(
-        api=API,
-        blocks=tuple(blocks),
-        native=json_values.encode(reader.native) if reader.native else b"",
-        calls=calls,
-        calls_key=None,
-        id_field="id",
-        finish_reason=finish,
-        provider_finish_reason=stop,
-        usage=usage_of(reply.get("usage")),
-        model=model if isinstance(model, str) else None,
-        request_id=request_id,
-        response_id=response_id if isinstance(response_id, str) else None,
-        residue=json_values.encode(residue) if residue else b"",
-        cut=finish in ("length", "refusal"),
-        results_only=results_only,
-    )
+    return reader.turn(reply, request_id)
 
 
 def finish_of(stop_reason: str | None) -> FinishReason:
@@ -133,26 +116,26 @@ def usage_of(usage: Any) -> Usage:
     return Usage(fresh, output, fresh + output + read + written, read, written, thinking)
 
 
-class _ContentReader:
-    """One walk over the content blocks.
+class ContentReader:
+    """One walk over the content blocks: `read` each of them, then take the `turn`.
 
     Attributes:
         blocks: What they say.
         native: What goes back.
         dropped: What doesn't, by the block's place in the answer.
         running: Ids of calls that the provider runs itself, and of which the answer holds no result yet.
-        has_calls: Whether any block is a call for the client.
+        calls: The calls for the client among the blocks.
     """
 
-    __slots__ = ("blocks", "dropped", "has_calls", "native", "position", "running")
+    __slots__ = ("blocks", "calls", "dropped", "native", "position", "running")
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []
         self.native: list[dict[str, Any]] = []
         self.dropped: dict[str, Any] = {}
         self.running: set[str] = set()
-        self.has_calls = False
-        self.position = 0
+        self.calls: list[CallBlock] = []
+        self.position: int = 0
 
     def read(self, block: Any) -> None:
         if not isinstance(block, dict):
@@ -173,7 +156,43 @@ class _ContentReader:
                 self.dropped[str(self.position)] = block
         self.position += 1
 
-    def drop_cut_end(self, *, running: bool) -> None:
+    def turn(self, reply: Mapping[str, Any], request_id: str | None) -> AssistantTurn:
+        """The turn of these blocks, once all are read; nothing can be read after it.
+
+        Args:
+            reply: The message, for everything but its content.
+            request_id: The provider's id of the request, where known.
+        """
+        stop = reply.get("stop_reason")
+        stop = stop if isinstance(stop, str) else None
+        finish = finish_of(stop)
+        if finish == "refusal" and not any(type(block) is TextBlock for block in self.blocks):
+            self.blocks.append(RefusalBlock(refusal_text(reply.get("stop_details"))))
+        results_only = bool(self.running) and (bool(self.calls) or finish == "paused")
+        self._drop_cut_end(running=bool(self.running) and not results_only)
+        residue = {key: value for key in _ANSWER_ONLY if (value := reply.get(key)) is not None}
+        if self.dropped:
+            residue["content"] = self.dropped
+        model, response_id = reply.get("model"), reply.get("id")
+        return AssistantTurn(
+            api=API,
+            blocks=tuple(self.blocks),
+            native=json_values.encode(self.native) if self.native else b"",
+            calls=tuple(self.calls),
+            calls_key=None,
+            id_field="id",
+            finish_reason=finish,
+            provider_finish_reason=stop,
+            usage=usage_of(reply.get("usage")),
+            model=model if isinstance(model, str) else None,
+            request_id=request_id,
+            response_id=response_id if isinstance(response_id, str) else None,
+            residue=json_values.encode(residue) if residue else b"",
+            cut=finish in CUT,
+            results_only=results_only,
+        )
+
+    def _drop_cut_end(self, *, running: bool) -> None:
         """Leave out what an answer that broke off can't be replayed with.
 
         "The final block in an assistant message cannot be `thinking`", and of a call of the provider that got no result
@@ -214,6 +233,9 @@ class _ContentReader:
             sent["name"] = name = ""
         if isinstance(given, dict):
             arguments = json_values.encode_text(given)
+        elif type(given) is UnparsedInput:
+            arguments = str(given)
+            sent["input"] = {INVALID_INPUT: arguments}
         elif given is None or (isinstance(given, str) and not given.strip()):
             arguments, sent["input"] = "", {}
         else:
@@ -231,7 +253,7 @@ class _ContentReader:
         )
         self.blocks.append(call)
         self.native.append(sent)
-        self.has_calls = True
+        self.calls.append(call)
 
     def _thinking(self, block: dict[str, Any]) -> None:
         text, signature = block.get("thinking"), block.get("signature")
@@ -261,6 +283,9 @@ class _ContentReader:
                 self.running.discard(call_id)
         self.blocks.append(OpaqueBlock(json_values.clean_text(kind)))
         sent = self._sent(block, own=False)
+        given = sent.get("input", {})
+        if kind in SERVER_CALLS and not isinstance(given, dict):
+            sent["input"] = {INVALID_INPUT: given if isinstance(given, str) else json_values.encode_text(given)}
         content = sent.get("content")
         if isinstance(content, dict) and content.get("abort_reason", 0) is None:
             sent["content"] = {key: value for key, value in content.items() if key != "abort_reason"}
@@ -300,6 +325,7 @@ def _without_file(citation: Any) -> Any:
     return {k: v for k, v in citation.items() if k != "file_id"} if isinstance(citation, dict) else citation
 
 
-def _explanation(details: Any) -> str:
+def refusal_text(details: Any) -> str:
+    """The explanation in the `stop_details` of a refusal; empty when there is none."""
     text = details.get("explanation") if isinstance(details, dict) else None
     return json_values.clean_text(text) if isinstance(text, str) else ""

@@ -10,6 +10,14 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from lutumpy.adapters.anthropic.cache import (
+    Cache,
+    FreeBreakpoints,
+    count_breakpoints,
+    mark,
+    mark_last_tool,
+    takes_breakpoint,
+)
 from lutumpy.adapters.anthropic.decode import API, INVALID_INPUT, REASONING, SERVER_CALLS, TOOLSET_KIND
 from lutumpy.adapters.anthropic.offer import check_forced, tool_choice, tools
 from lutumpy.adapters.anthropic.parts import part_blocks, text_blocks
@@ -51,9 +59,15 @@ class MessagesEncoder:
     Args:
         system_in_messages: The model takes `role: system` inside `messages`. It may stand after a user message, and
             before one of the assistant or at the end, so such a message is held back until it's known what follows.
+        as_blocks: A single text is a block too, not a string, so that a message can take a breakpoint of the prompt
+            cache in one request, and be the same without it in the next.
+
+    Attributes:
+        breakpoints: How many breakpoints the conversation holds of its own.
     """
 
     __slots__ = (
+        "_as_blocks",
         "_container",
         "_held",
         "_ids",
@@ -61,13 +75,19 @@ class MessagesEncoder:
         "_messages",
         "_names",
         "_running",
+        "_stable",
         "_system",
         "_system_role",
         "_toolsets",
+        "breakpoints",
     )
 
-    def __init__(self, system_in_messages: bool) -> None:
+    def __init__(self, system_in_messages: bool, as_blocks: bool = False) -> None:
         self._system_role = system_in_messages
+        self._as_blocks = as_blocks
+        self.breakpoints: int = 0
+        # How many blocks of the system's, and messages, stand before the first ephemeral item.
+        self._stable: tuple[int, int] | None = None
         self._system: list[str] = []
         self._messages: list[bytes] = []
         self._held: list[str] = []
@@ -80,7 +100,9 @@ class MessagesEncoder:
         self._names = Renamer(_NAME, _NAME_LIMIT, "tool_")
 
     def copy(self) -> MessagesEncoder:
-        twin = MessagesEncoder(self._system_role)
+        twin = MessagesEncoder(self._system_role, self._as_blocks)
+        twin.breakpoints = self.breakpoints
+        twin._stable = self._stable
         twin._system = self._system.copy()
         twin._messages = self._messages.copy()
         twin._held = self._held.copy()
@@ -94,6 +116,8 @@ class MessagesEncoder:
 
     def add(self, item: Item) -> None:
         if isinstance(item, Message):
+            if item.ephemeral and self._stable is None:
+                self._stable = len(self._system), len(self._messages)
             self._message(item)
         elif isinstance(item, AssistantTurn):
             self._turn(item)
@@ -102,11 +126,35 @@ class MessagesEncoder:
 
     # --- reading ---------------------------------------------------------------------------------------------------
 
-    def system(self) -> bytes:
-        """The leading system and developer messages: a string when it's one, a list of text blocks when more, or `b""`."""
+    def system(self, at: int | None = None) -> bytes:
+        """The leading system and developer messages: a string when it's one, a list of text blocks when more, or `b""`.
+
+        Args:
+            at: Which block gets a breakpoint of the prompt cache.
+        """
         if not self._system:
             return b""
-        return json_values.encode(self._system[0] if len(self._system) == 1 else text_blocks(self._system))
+        if at is None:
+            return json_values.encode(self._text_content(self._system))
+        blocks = [json_values.encode(block) for block in text_blocks(self._system)]
+        blocks[at] = mark(blocks[at], b"}")
+        return b"[" + b",".join(blocks) + b"]"
+
+    def end_of_system(self) -> int | None:
+        """The last block of the system's that stays as it is in later requests, or `None`."""
+        stable = len(self._system) if self._stable is None else self._stable[0]
+        return stable - 1 if stable else None
+
+    def end_of_messages(self) -> int | None:
+        """The last message that stays as it is in later requests, and takes a breakpoint; or `None`."""
+        # An answer at the very end is sent as the beginning of the next one, perhaps shortened.
+        stable = len(self._messages) - (self._last == "turn")
+        if self._stable is not None:
+            stable = min(stable, self._stable[1])
+        for index in range(stable - 1, -1, -1):
+            if takes_breakpoint(self._messages[index]):
+                return index
+        return None
 
     def container(self) -> bytes:
         """The id of the container that calls of the last turn came from, or `b""`.
@@ -115,11 +163,12 @@ class MessagesEncoder:
         """
         return self._container
 
-    def messages(self, prefill: bool) -> bytes:
+    def messages(self, prefill: bool, at: int | None = None) -> bytes:
         """The `messages` of a request.
 
         Args:
             prefill: The model takes the assistant's as the last message.
+            at: Which message gets a breakpoint of the prompt cache.
 
         Raises:
             TranscriptError: there is nothing to answer (rule K5).
@@ -134,11 +183,14 @@ class MessagesEncoder:
             if self._last == "turn":
                 messages = [*messages[:-1], *_as_prefill(messages[-1])]
         elif self._held:
-            messages = [*messages, _message("system", _text_content(self._held))]
+            messages = [*messages, _message("system", self._text_content(self._held))]
         if not messages:
             raise TranscriptError(
                 "there is nothing to answer: a request of the Messages API needs a user message beside the system's"
             )
+        if at is not None:
+            messages = messages.copy()
+            messages[at] = mark(messages[at], b"}]}")
         # Brackets go on the outer messages: put around the whole, each would copy the conversation once more.
         first, last = b"[" + messages[0], messages[-1] + b"]"
         return b",".join([first, *messages[1:-1], last]) if len(messages) > 1 else first + b"]"
@@ -151,7 +203,7 @@ class MessagesEncoder:
         if message.role == "user":
             blocks = [block for part in message.parts for block in part_blocks(part)]
             if blocks:
-                only_text = len(blocks) == 1 and blocks[0]["type"] == "text"
+                only_text = len(blocks) == 1 and blocks[0]["type"] == "text" and not self._as_blocks
                 self._append("user", _message("user", blocks[0]["text"] if only_text else blocks))
             return
         texts = [part.text for part in message.parts if isinstance(part, TextPart) and part.text.strip()]
@@ -160,20 +212,29 @@ class MessagesEncoder:
         if message.role == "assistant":
             # "final assistant content cannot end with trailing whitespace"
             texts[-1] = texts[-1].rstrip()
-            self._append("assistant", _message("assistant", _text_content(texts)))
+            self._append("assistant", _message("assistant", self._text_content(texts)))
         elif self._last == "nothing":
             self._system += texts
         elif self._system_role and self._last == "user":
             self._held += texts
         else:
-            self._append("user", _marked(texts))
+            self._append("user", self._marked(texts))
 
     def _append(self, last: Last, message: bytes) -> None:
         if self._held:
             held, self._held = self._held, []
-            self._messages.append(_marked(held) if last == "user" else _message("system", _text_content(held)))
+            self._messages.append(
+                self._marked(held) if last == "user" else _message("system", self._text_content(held))
+            )
         self._messages.append(message)
         self._last = last
+
+    def _text_content(self, texts: list[str]) -> str | list[dict[str, Any]]:
+        return texts[0] if len(texts) == 1 and not self._as_blocks else text_blocks(texts)
+
+    def _marked(self, texts: list[str]) -> bytes:
+        """A system message as a user's, where the API takes none of the system's."""
+        return _message("user", self._text_content([f"<system>\n{text}\n</system>" for text in texts]))
 
     # --- answers ---------------------------------------------------------------------------------------------------
 
@@ -187,6 +248,8 @@ class MessagesEncoder:
         if not content:
             self._container = container
             return
+        if b'"cache_control":' in content:
+            self.breakpoints += count_breakpoints(json_values.decode(content))
         if self._running is not None:
             self._settle(_late_results(turn))
         paused = turn.finish_reason == "paused" and turn.api == API
@@ -209,6 +272,8 @@ class MessagesEncoder:
         while blocks and blocks[-1]["type"] in REASONING:
             blocks.pop()
         self._messages[index : index + 1] = [_message("assistant", blocks)] if blocks else []
+        if self._stable is not None and not blocks:
+            self._stable = self._stable[0], min(self._stable[1], len(self._messages))
 
     def _own_content(self, turn: AssistantTurn) -> bytes:
         """The content as it was received; rewritten only where the API would refuse it, or reasoning left it."""
@@ -301,10 +366,6 @@ def _message(role: str, content: str | list[dict[str, Any]]) -> bytes:
     return json_values.encode({"role": role, "content": content})
 
 
-def _text_content(texts: list[str]) -> str | list[dict[str, Any]]:
-    return texts[0] if len(texts) == 1 else text_blocks(texts)
-
-
 def _as_prefill(message: bytes) -> list[bytes]:
     """An answer as the beginning of the next one.
 
@@ -318,11 +379,6 @@ def _as_prefill(message: bytes) -> list[bytes]:
             blocks.append({**last, "text": text})
             break
     return [_message("assistant", blocks)] if blocks else []
-
-
-def _marked(texts: list[str]) -> bytes:
-    """A system message as a user's, where the API takes none of the system's."""
-    return _message("user", _text_content([f"<system>\n{text}\n</system>" for text in texts]))
 
 
 def _input(call: CallBlock) -> dict[str, Any]:
@@ -357,12 +413,14 @@ def request_fields(
     max_output_tokens: int | None = None,
     strict: bool | None = None,
     stream: bool = False,
+    cache: Cache | None = None,
     extra: Mapping[str, Any],
 ) -> dict[str, bytes]:
     """The fields of a request's body as JSON bytes, without `model`; `messages` last, since it grows.
 
     Args:
         model: For what depends on the model: forced choices, `role: system` inside the messages, prefill.
+        cache: `auto` sets breakpoints of the prompt cache at the end of what later requests begin with.
         extra: Further parameters; they win over what stands here, but tools stand beside the offered ones.
 
     Raises:
@@ -380,17 +438,28 @@ def request_fields(
         if "tool_choice" not in extra and (choice := tool_choice(offering)) is not None:
             check_forced(offering, model, extra)
             fields["tool_choice"] = json_values.encode(choice)
-    encoder = _encoder(transcript, anthropic_models.takes_system_messages(model))
-    if system := encoder.system():
+    encoder = _encoder(transcript, anthropic_models.takes_system_messages(model), cache is not None)
+    free = FreeBreakpoints(extra, encoder.breakpoints) if cache is not None else None
+    at_message = at_system = None
+    # The longest prefix first: it is worth most where the user's own leave room for few.
+    if free is not None and free.at("messages") and (at_message := encoder.end_of_messages()) is not None:
+        free.take()
+    if free is not None and free.at("system") and (at_system := encoder.end_of_system()) is not None:
+        free.take()
+    if free is not None and free.at("tools"):
+        if (marked := mark_last_tool(extra.get("tools"))) is not None:
+            extra = {**extra, "tools": marked}
+        elif "tools" in fields:
+            fields["tools"] = mark(fields["tools"], b"}]")
+    if system := encoder.system(at_system):
         fields["system"] = system
     if container := encoder.container():
         fields["container"] = container
-    fields["messages"] = encoder.messages(anthropic_models.takes_prefill(model))
+    fields["messages"] = encoder.messages(anthropic_models.takes_prefill(model), at_message)
     add_extra(fields, extra)
     return fields
 
 
-def _encoder(transcript: Transcript, system_in_messages: bool) -> MessagesEncoder:
-    if system_in_messages:
-        return transcript.encoded(f"{API}:system", lambda: MessagesEncoder(True))
-    return transcript.encoded(API, lambda: MessagesEncoder(False))
+def _encoder(transcript: Transcript, system_in_messages: bool, as_blocks: bool) -> MessagesEncoder:
+    key = f"{API}{':system' if system_in_messages else ''}{':blocks' if as_blocks else ''}"
+    return transcript.encoded(key, lambda: MessagesEncoder(system_in_messages, as_blocks))

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from lutumpy.adapters.sdk import SdkReply, SdkTransport, join_body, reply_object
 from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn
-from lutumpy.core.model import OutputSpec, TurnOptions
+from lutumpy.core.model import OutputSpec, StructuredMode, TurnOptions, checked_structured
+from lutumpy.core.streaming import ChunkStream, ChunkStreamSync, StreamDecoder
 from lutumpy.core.strict import OPENAI_STRICT, strict_schema
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
@@ -34,6 +35,8 @@ class OpenAIModel:
         temperature: Default for every request; an option of the turn wins.
         max_output_tokens: Default limit of an answer, in tokens; an option of the turn wins.
         strict: Offer tools that leave it open as strict ones, where their schema has a strict form.
+        structured: How a structured turn asks for its value: `native` by the API's JSON schema output; `tool`, for endpoints
+            without one, by a tool that takes it.
         extra: Provider parameters for every request; they win over what the library sets, those of a turn over them.
         headers: Further HTTP headers for every request.
         timeout: Seconds for a request; the client's own when left out.
@@ -52,6 +55,7 @@ class OpenAIModel:
         temperature: float | None = None,
         max_output_tokens: int | None = None,
         strict: bool | None = None,
+        structured: StructuredMode = "native",
         extra: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
@@ -59,6 +63,7 @@ class OpenAIModel:
         if client is not None and (base_url is not None or api_key is not None):
             raise TypeError("base_url and api_key are for a client made here; the client that was given has its own")
         self.model = model
+        self.structured: StructuredMode = checked_structured(structured)
         self._temperature = temperature
         self._max_output_tokens = max_output_tokens
         self._strict = strict
@@ -105,7 +110,21 @@ class OpenAIModel:
         """The same through a sync client."""
         return self._answer(self._transport.send_sync(self._body(transcript, offering, options)))
 
-    def _body(self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions) -> bytes:
+    def open_stream(self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions) -> ChunkStream:
+        """One streamed request through an async client, sent when the stream is entered; raises as `respond` does."""
+        return self._transport.stream(self._body(transcript, offering, options, stream=True), self.stream_decoder())
+
+    def open_stream_sync(
+        self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
+    ) -> ChunkStreamSync:
+        """The same through a sync client."""
+        return self._transport.stream_sync(
+            self._body(transcript, offering, options, stream=True), self.stream_decoder()
+        )
+
+    def _body(
+        self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions, *, stream: bool = False
+    ) -> bytes:
         temperature = options.temperature
         limit = options.max_output_tokens
         extra = {**self._extra, **options.extra} if self._extra else options.extra
@@ -118,6 +137,7 @@ class OpenAIModel:
             temperature=self._temperature if temperature is None else temperature,
             max_output_tokens=self._max_output_tokens if limit is None else limit,
             strict=self._strict,
+            stream=stream,
             extra=extra,
         )
         if "model" not in fields:
@@ -126,6 +146,11 @@ class OpenAIModel:
 
     def _answer(self, reply: SdkReply) -> AssistantTurn:
         return self._decode(reply_object(reply.content, self.api), reply.request_id)
+
+    @staticmethod
+    def stream_decoder() -> StreamDecoder:
+        """A decoder for the events of one streamed answer."""
+        raise NotImplementedError
 
     @staticmethod
     def _fields(transcript: Transcript, offer: ToolOffering | None, **options: Any) -> dict[str, bytes]:

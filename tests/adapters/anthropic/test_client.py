@@ -96,7 +96,7 @@ def test_one_request_and_its_answer(respond: Respond) -> None:
     assert sent.headers["content-type"] == "application/json"
     body = json.loads(sent.content)
     assert body.pop("model") == "claude-opus-4-8"
-    assert body == AnthropicMessages.request(started(), OFFER)
+    assert body == AnthropicMessages.request(started(), OFFER, cache="auto")
     assert list(body)[-1] == "messages"
 
 

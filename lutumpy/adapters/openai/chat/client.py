@@ -7,10 +7,12 @@ from typing import Any, ClassVar
 
 from lutumpy.adapters.openai.chat.decode import decode_chat
 from lutumpy.adapters.openai.chat.encode import API, chat_fields
+from lutumpy.adapters.openai.chat.stream import ChatStreamDecoder
 from lutumpy.adapters.openai.model import OpenAIModel, output_format, passed_options
 from lutumpy.adapters.sdk import body_dict, error_body, reply_object
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import OutputSpec
+from lutumpy.core.streaming import StreamDecoder
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import AdapterError
@@ -54,6 +56,11 @@ class OpenAIChat(OpenAIModel):
             AdapterError: the reply is no answer: no JSON object, no choices, or an error.
         """
         return _decode(reply_object(reply, API), getattr(reply, "_request_id", None))
+
+    @staticmethod
+    def stream_decoder() -> StreamDecoder:
+        """A decoder for the events of one streamed answer, for a client of your own: objects of the SDK, or dicts."""
+        return ChatStreamDecoder()
 
     @staticmethod
     def _fields(transcript: Transcript, offer: ToolOffering | None, **options: Any) -> dict[str, bytes]:

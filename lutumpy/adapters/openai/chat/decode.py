@@ -25,7 +25,7 @@ from lutumpy.core.items import (
     Usage,
 )
 
-__all__ = ["decode_chat"]
+__all__ = ["chat_finish", "decode_call", "decode_chat"]
 
 # The last ones are of compatible hosts: Mistral, and those that pass on another provider's word.
 _FINISH: Mapping[str, FinishReason] = {
@@ -94,7 +94,7 @@ def decode_chat(reply: Mapping[str, Any], request_id: str | None = None) -> Assi
         sent = [
             entry
             for given in (entries if isinstance(entries, list) else [entries])
-            if (entry := _call(given, calls, residue)) is not None
+            if (entry := decode_call(given, calls, residue)) is not None
         ]
         if sent:
             kept["tool_calls"] = sent
@@ -107,9 +107,7 @@ def decode_chat(reply: Mapping[str, Any], request_id: str | None = None) -> Assi
         kept = {**kept, "content": ""} if extras else {}
 
     provider_finish = text(choice.get("finish_reason"))
-    finish: FinishReason = _FINISH.get(provider_finish or "", "unknown")
-    if refusal and finish == "stop":
-        finish = "refusal"
+    finish, cut = chat_finish(provider_finish, refused=bool(refusal))
     return AssistantTurn(
         api=API,
         blocks=tuple(blocks),
@@ -123,8 +121,16 @@ def decode_chat(reply: Mapping[str, Any], request_id: str | None = None) -> Assi
         request_id=request_id,
         response_id=text(reply.get("id")),
         residue=json_values.encode(residue) if residue else b"",
-        cut=finish in _CUT or provider_finish in _BROKEN,
+        cut=cut,
     )
+
+
+def chat_finish(provider_finish: str | None, *, refused: bool) -> tuple[FinishReason, bool]:
+    """Why the model stopped, in our word, and whether the answer was cut."""
+    finish: FinishReason = _FINISH.get(provider_finish or "", "unknown")
+    if refused and finish == "stop":
+        finish = "refusal"
+    return finish, finish in _CUT or provider_finish in _BROKEN
 
 
 def _reasoning(message: dict[str, Any]) -> str | None:
@@ -177,7 +183,7 @@ def _audio(audio: Any, kept: dict[str, Any], residue: dict[str, Any], blocks: li
         residue["audio"] = audio
 
 
-def _call(entry: Any, calls: list[CallBlock], residue: dict[str, Any]) -> dict[str, Any] | None:
+def decode_call(entry: Any, calls: list[CallBlock], residue: dict[str, Any]) -> dict[str, Any] | None:
     """One entry of `tool_calls` as it goes back; its block is added to `calls`."""
     if not isinstance(entry, dict):
         if entry is not None:

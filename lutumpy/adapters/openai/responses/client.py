@@ -8,9 +8,11 @@ from typing import Any, ClassVar
 from lutumpy.adapters.openai.model import OpenAIModel, output_format, passed_options
 from lutumpy.adapters.openai.responses.decode import decode_response
 from lutumpy.adapters.openai.responses.encode import API, responses_fields
+from lutumpy.adapters.openai.responses.stream import ResponsesStreamDecoder
 from lutumpy.adapters.sdk import body_dict, error_body, reply_object
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import OutputSpec
+from lutumpy.core.streaming import StreamDecoder
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import AdapterError
@@ -64,6 +66,11 @@ class OpenAIResponses(OpenAIModel):
         if not isinstance(value.get("output"), list):
             raise _no_answer(value, request_id)
         return decode_response(value, request_id)
+
+    @staticmethod
+    def stream_decoder() -> StreamDecoder:
+        """A decoder for the events of one streamed answer, for a client of your own: objects of the SDK, or dicts."""
+        return ResponsesStreamDecoder()
 
     @staticmethod
     def _fields(transcript: Transcript, offer: ToolOffering | None, **options: Any) -> dict[str, bytes]:

@@ -27,12 +27,12 @@ from lutumpy.core.items import (
     Usage,
 )
 
-__all__ = ["decode_response"]
+__all__ = ["CALLS", "CLIENT_RUN", "OutputReading", "decode_response", "output_of"]
 
-_CALLS = {"function_call": ("function", "arguments"), "custom_tool_call": ("custom", "input")}
+CALLS = {"function_call": ("function", "arguments"), "custom_tool_call": ("custom", "input")}
 
 # What the client should run besides functions (rule C8), and what the model asks for with it.
-_CLIENT_RUN = {
+CLIENT_RUN = {
     "apply_patch_call": "operation",
     "computer_call": "action",
     "local_shell_call": "action",
@@ -46,7 +46,12 @@ _NULLABLE_AWAY = ("caller", "id", "namespace", "phase", "status")
 
 def decode_response(reply: Mapping[str, Any], request_id: str | None = None) -> AssistantTurn:
     """The output items of an answer."""
-    reading = _Reading(reply.get("output"))
+    output = reply.get("output")
+    items: list[Any] = output if isinstance(output, list) else []
+    reading = OutputReading({answered for item in items if (answered := output_of(item)) is not None})
+    for item in items:
+        reading.take(item)
+    reading.end()
     finish, provider_finish, cut = _finish(reply, reading)
     return AssistantTurn(
         api=API,
@@ -66,7 +71,7 @@ def decode_response(reply: Mapping[str, Any], request_id: str | None = None) -> 
     )
 
 
-def _finish(reply: Mapping[str, Any], reading: _Reading) -> tuple[FinishReason, str | None, bool]:
+def _finish(reply: Mapping[str, Any], reading: OutputReading) -> tuple[FinishReason, str | None, bool]:
     """Why the model stopped, in our words and the provider's, and whether the answer was cut."""
     status = text(reply.get("status"))
     if status == "incomplete":
@@ -80,41 +85,49 @@ def _finish(reply: Mapping[str, Any], reading: _Reading) -> tuple[FinishReason, 
     return "unknown", status, status in ("failed", "cancelled", "in_progress")
 
 
-class _Reading:
-    """The output items, taken one after another."""
+def output_of(item: Any) -> str | None:
+    """The id of the call whose output this item is: a call with its output beside it was run by the provider."""
+    if not isinstance(item, dict) or type(kind := item.get("type")) is not str or not kind.endswith("_output"):
+        return None
+    call_id = item.get("call_id")
+    return call_id if isinstance(call_id, str) else None
 
-    __slots__ = ("blocks", "calls", "items", "outputs", "refused", "residue")
 
-    def __init__(self, output: Any) -> None:
+class OutputReading:
+    """The output items, taken one after another.
+
+    Args:
+        outputs: The ids of the calls whose outputs stand in the same answer.
+    """
+
+    __slots__ = ("_broken", "blocks", "calls", "items", "outputs", "refused", "residue")
+
+    def __init__(self, outputs: set[str]) -> None:
         self.items: list[dict[str, Any]] = []
         self.blocks: list[Block] = []
         self.calls: list[CallBlock] = []
         self.residue: list[Any] = []
-        self.refused = False
-        self.outputs: set[Any] = set()
-        if not isinstance(output, list):
+        self.refused: bool = False
+        self.outputs: set[str] = outputs
+        self._broken = False
+
+    def take(self, item: Any) -> None:
+        """Read the next item."""
+        if not isinstance(item, dict):
+            if item is not None:
+                self.residue.append(item)
             return
-        # Calls whose output stands in the same answer were run by the provider.
-        self.outputs = {
-            item.get("call_id")
-            for item in output
-            if isinstance(item, dict) and type(kind := item.get("type")) is str and kind.endswith("_output")
-            if isinstance(item.get("call_id"), str)
-        }
-        broken = False
-        for item in output:
-            if not isinstance(item, dict):
-                if item is not None:
-                    self.residue.append(item)
-                continue
-            kept = self._item(item)
-            if kept is not None:
-                self.items.append(kept)
-            elif self._drop_reasoning():
-                # What the server tied this reasoning to is not sent, so nothing after it may ask for it by id.
-                broken = True
-            if broken and kept is not None and kept.get("id") and kept.get("type") != "mcp_approval_request":
-                self.items[-1] = {name: value for name, value in kept.items() if name != "id"}
+        kept = self._item(item)
+        if kept is not None:
+            self.items.append(kept)
+        elif self._drop_reasoning():
+            # What the server tied this reasoning to is not sent, so nothing after it may ask for it by id.
+            self._broken = True
+        if self._broken and kept is not None and kept.get("id") and kept.get("type") != "mcp_approval_request":
+            self.items[-1] = {name: value for name, value in kept.items() if name != "id"}
+
+    def end(self) -> None:
+        """There are no more items."""
         self._drop_reasoning()
         if self.items and not ids_fit(self.items):
             self._fit_ids()
@@ -125,13 +138,13 @@ class _Reading:
         if not isinstance(kind, str) or not kind:
             self.residue.append(item)
             return None
-        if kind in _CALLS:
-            return self._call(item, *_CALLS[kind])
+        if kind in CALLS:
+            return self._call(item, *CALLS[kind])
         if kind == "message":
             return self._message(item)
         if kind == "reasoning":
             return self._reasoning(item)
-        if kind in _CLIENT_RUN and self._is_ours(item, kind):
+        if kind in CLIENT_RUN and self._is_ours(item, kind):
             return self._other_call(item, kind)
         self.blocks.append(ReasoningBlock("") if kind == "compaction" else OpaqueBlock(kind))
         return item
@@ -166,7 +179,7 @@ class _Reading:
         return item.get("call_id") not in self.outputs if isinstance(item.get("call_id"), str) else True
 
     def _other_call(self, item: dict[str, Any], kind: str) -> dict[str, Any] | None:
-        wanted = item.get("operation" if kind == "apply_patch_call" else _CLIENT_RUN[kind])
+        wanted = item.get("operation" if kind == "apply_patch_call" else CLIENT_RUN[kind])
         by_item = kind == "mcp_approval_request"
         call_id = text(item.get("id" if by_item else "call_id")) or ""
         name = (text(item.get("name")) if by_item else None) or kind.removesuffix("_call")

@@ -1,0 +1,131 @@
+"""Breakpoints of the provider's prompt cache: set at the end of what the next request will begin with.
+
+A breakpoint is one more member of a tool or a content block, spliced into bytes that are ready: nothing else changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+from lutumpy.core import json_values
+
+__all__ = [
+    "Cache",
+    "FreeBreakpoints",
+    "checked_cache",
+    "count_breakpoints",
+    "mark",
+    "mark_last_tool",
+    "takes_breakpoint",
+]
+
+Cache: TypeAlias = Literal["auto"]
+Place: TypeAlias = Literal["tools", "system", "messages"]
+
+MAX_BREAKPOINTS = 4  # "A maximum of 4 blocks with cache_control may be provided. Found 5."
+
+_BREAKPOINT = {"type": "ephemeral"}
+_MARK = b',"cache_control":' + json_values.encode(_BREAKPOINT)
+_USER = b'{"role":"user",'
+_ASSISTANT = b'{"role":"assistant",'
+
+# Blocks of an answer that are known to take one; thinking takes none, of unknown kinds nobody knows.
+_MARKABLE = frozenset({"text", "tool_use", "server_tool_use", "mcp_tool_use"})
+
+# The order in which the provider reads a request.
+_ORDER: tuple[Place, ...] = ("tools", "system", "messages")
+
+
+def checked_cache(cache: Any) -> Cache | None:
+    """The `cache` option, when it is one."""
+    if cache is None or cache == "auto":
+        return "auto" if cache else None
+    raise ValueError(f"cache takes 'auto' or None, not {cache!r}; breakpoints of your own go into extra")
+
+
+class FreeBreakpoints:
+    """How many breakpoints a request can still take, and where.
+
+    Args:
+        extra: The user's own parameters: what they hold is theirs, and counts.
+        sent: How many breakpoints the encoded conversation holds.
+    """
+
+    __slots__ = ("_first", "_free", "_own")
+
+    def __init__(self, extra: Mapping[str, Any], sent: int) -> None:
+        own: dict[Place, list[Any]] = {place: _breakpoints(extra.get(place)) for place in _ORDER}
+        self._own = frozenset({place for place in ("system", "messages") if place in extra})
+        self._free = MAX_BREAKPOINTS - sent - sum([len(found) for found in own.values()])
+        if "cache_control" in extra:
+            self._free = 0
+        # One of five minutes must not stand before one of an hour.
+        lasting = [index for index, place in enumerate(_ORDER) if any(_lasts(found) for found in own[place])]
+        self._first = max(lasting, default=0)
+
+    def at(self, place: Place) -> bool:
+        """Whether one can be set there."""
+        return self._free > 0 and place not in self._own and _ORDER.index(place) >= self._first
+
+    def take(self) -> None:
+        """One was set."""
+        self._free -= 1
+
+
+def mark(data: bytes, closing: bytes) -> bytes:
+    """Ready JSON with a breakpoint in its last object.
+
+    Args:
+        data: A JSON text.
+        closing: What follows the members of that object, as `}]}` in a message.
+    """
+    return data[: -len(closing)] + _MARK + closing
+
+
+def mark_last_tool(tools: Any) -> list[Any] | None:
+    """The user's own tools with a breakpoint on the last one that takes any, or `None` when none does."""
+    if not isinstance(tools, (list, tuple)):
+        return None
+    marked = list(tools)
+    for index in range(len(marked) - 1, -1, -1):
+        tool = marked[index]
+        # "Tools with defer_loading=true cannot have cache_control set": they aren't part of the prefix.
+        if isinstance(tool, Mapping) and not tool.get("defer_loading"):
+            marked[index] = {"cache_control": _BREAKPOINT, **tool}  # where the user set one, or none, that holds
+            return marked
+    return None
+
+
+def takes_breakpoint(message: bytes) -> bool:
+    """Whether the last block of a message, its content a list of blocks, takes a breakpoint."""
+    if message.startswith(_USER):
+        return True  # made here, of blocks that all do
+    content = json_values.decode(message)["content"] if message.startswith(_ASSISTANT) else None
+    if not content:
+        return False
+    block = content[-1]
+    kind = block.get("type")
+    if "cache_control" in block or (kind == "text" and not block["text"].strip()):
+        return False
+    return kind in _MARKABLE or (isinstance(kind, str) and kind.endswith("_tool_result"))
+
+
+def count_breakpoints(blocks: Any) -> int:
+    """How many breakpoints content blocks hold, those inside of results included; nulls are none."""
+    return len(_breakpoints(blocks))
+
+
+def _breakpoints(value: Any) -> list[Any]:
+    """The breakpoints in tools, system blocks, messages or content blocks."""
+    found: list[Any] = []
+    for block in value if isinstance(value, Sequence) and not isinstance(value, (str, bytes)) else ():
+        if isinstance(block, Mapping):
+            if block.get("cache_control") is not None:
+                found.append(block["cache_control"])
+            found += _breakpoints(block.get("content"))
+    return found
+
+
+def _lasts(found: Any) -> bool:
+    return isinstance(found, Mapping) and found.get("ttl") not in (None, "5m")

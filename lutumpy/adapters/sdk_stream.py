@@ -1,0 +1,171 @@
+"""An open event stream of an SDK client: its events as plain objects, its errors told, its connection closed at once.
+
+The SDK's own stream class splits the bytes into events; asked for plain objects it builds no models of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from typing import Any
+
+from lutumpy.core.streaming import StreamDecoder
+from lutumpy.errors import AdapterError
+
+__all__ = ["SdkStream", "SdkStreamSync"]
+
+# Given the exception, and whether it came while events were read; `None` is for a bug, or something of the caller's.
+Told = Callable[[Exception, bool], "AdapterError | None"]
+
+
+class SdkStream:
+    """A `ChunkStream` of an async client.
+
+    Args:
+        open_response: Sends the request, and gives the SDK's stream.
+        decoder: What decodes the events; asked here only for what had arrived when an error came.
+        told: Gives an exception in this library's words.
+    """
+
+    __slots__ = ("_entered", "_open", "_source", "_stream", "_told", "decoder", "request_id")
+
+    def __init__(self, open_response: Callable[[], Awaitable[Any]], decoder: StreamDecoder, told: Told) -> None:
+        self.decoder: StreamDecoder = decoder
+        self.request_id: str | None = None
+        self._open = open_response
+        self._told = told
+        self._entered = False
+        self._stream: Any = None
+        self._source: Any = None
+
+    async def __aenter__(self) -> AsyncIterator[Any]:
+        """Send the request; the events can be read as they come.
+
+        Raises:
+            AdapterError: the request failed after the SDK's own retries, or no client can be made.
+            TypeError: the client that was given is a sync one.
+            RuntimeError: it was entered before.
+        """
+        if self._entered:
+            raise RuntimeError("this stream was opened before; a new request needs a new one")
+        self._entered = True
+        try:
+            self._stream = await self._open()
+            self.request_id = _request_id(self._stream)
+            # The SDK's `__aiter__` is a generator around `__anext__`, one more that would wait for its collector.
+            self._source = self._stream if hasattr(self._stream, "__anext__") else aiter(self._stream)
+        except Exception as error:
+            await self.__aexit__()
+            _raise(error, self, reading=False)
+            raise
+        return _Events(self)
+
+    async def __aexit__(self, *exc: object) -> None:
+        """Close the response: whatever the provider has not sent yet is cancelled."""
+        stream = self._stream
+        self._stream = self._source = None
+        close = getattr(stream, "close", None) or getattr(stream, "aclose", None)
+        if close is not None:
+            closing = close()
+            if closing is not None:
+                await closing
+
+    async def _next(self) -> Any:
+        if self._source is None:
+            raise StopAsyncIteration
+        try:
+            return await anext(self._source)
+        except StopAsyncIteration:
+            raise
+        except Exception as error:
+            _raise(error, self, reading=True)
+            raise
+
+
+class _Events:
+    """The events of an open stream; nothing when it is closed."""
+
+    __slots__ = ("_owner",)
+
+    def __init__(self, owner: SdkStream) -> None:
+        self._owner = owner
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return self
+
+    def __anext__(self) -> Awaitable[Any]:
+        return self._owner._next()
+
+
+class SdkStreamSync:
+    """A `ChunkStreamSync` of a sync client. See `SdkStream` for the arguments."""
+
+    __slots__ = ("_entered", "_open", "_source", "_stream", "_told", "decoder", "request_id")
+
+    def __init__(self, open_response: Callable[[], Any], decoder: StreamDecoder, told: Told) -> None:
+        self.decoder: StreamDecoder = decoder
+        self.request_id: str | None = None
+        self._open = open_response
+        self._told = told
+        self._entered = False
+        self._stream: Any = None
+        self._source: Any = None
+
+    def __enter__(self) -> Iterator[Any]:
+        """Send the request; the events can be read as they come. Raises as `SdkStream` does, without an event loop."""
+        if self._entered:
+            raise RuntimeError("this stream was opened before; a new request needs a new one")
+        self._entered = True
+        try:
+            self._stream = self._open()
+            self.request_id = _request_id(self._stream)
+            self._source = self._stream if hasattr(self._stream, "__next__") else iter(self._stream)
+        except Exception as error:
+            self.__exit__()
+            _raise(error, self, reading=False)
+            raise
+        return _EventsSync(self)
+
+    def __exit__(self, *exc: object) -> None:
+        """Close the response: whatever the provider has not sent yet is cancelled."""
+        stream = self._stream
+        self._stream = self._source = None
+        if (close := getattr(stream, "close", None)) is not None:
+            close()
+
+    def _next(self) -> Any:
+        if self._source is None:
+            raise StopIteration
+        try:
+            return next(self._source)
+        except StopIteration:
+            raise
+        except Exception as error:
+            _raise(error, self, reading=True)
+            raise
+
+
+class _EventsSync:
+    __slots__ = ("_owner",)
+
+    def __init__(self, owner: SdkStreamSync) -> None:
+        self._owner = owner
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        return self._owner._next()
+
+
+def _request_id(stream: Any) -> str | None:
+    headers: Mapping[str, str] = getattr(getattr(stream, "response", None), "headers", None) or {}
+    return headers.get("x-request-id") or headers.get("request-id")
+
+
+def _raise(error: Exception, stream: SdkStream | SdkStreamSync, *, reading: bool) -> None:
+    """Raise what the SDK raised as an `AdapterError` with what had arrived; everything else passes."""
+    told = stream._told(error, reading)
+    if told is not None:
+        told.partial = stream.decoder.partial()
+        told.request_id = told.request_id or stream.request_id
+        raise told from error

@@ -1,0 +1,126 @@
+"""What a stream says while it runs, and what decodes it: one decoder for each wire, fed with its events, no I/O.
+
+A decoder gathers the very answer that the API would have given in one piece, and hands that to the decoder of whole answers:
+so a stream ends in what `collect()` gives for the same answer (rule S1). Beside that it tells what arrived, as it arrives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+from lutumpy.core.items import AssistantTurn, CallBlock
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The answer began.
+
+    Attributes:
+        model: The model's name as answered, where the first event says it.
+        response_id: The provider's id of the answer, where the first event says it.
+    """
+
+    model: str | None = None
+    response_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """A piece of the answer's text; together they are `TurnResult.text`."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningDelta:
+    """A piece of the readable reasoning."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RefusalDelta:
+    """A piece of the model's refusal."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallDelta:
+    """A piece of a call's arguments; the first one of a call may be empty.
+
+    Attributes:
+        index: Which call of the answer, counted from 0 in the order of `AssistantTurn.calls`.
+        id: The call id as the provider gave it; empty when it gave none.
+        name: The tool's name as far as it is known.
+        arguments: The piece.
+    """
+
+    index: int
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallDone:
+    """A call is complete, and nothing that may still arrive can change it or make it a truncated one (rule C2a).
+
+    Attributes:
+        index: Which call, as in `CallDelta`.
+        call: The same that the finished turn has at this index.
+    """
+
+    index: int
+    call: CallBlock
+
+
+Delta: TypeAlias = "Started | TextDelta | ReasoningDelta | RefusalDelta | CallDelta | CallDone"
+
+
+class StreamDecoder(Protocol):
+    """Decodes the events of one streamed answer. The work is linear in what arrives (rule S3)."""
+
+    def feed(self, chunk: Any) -> Sequence[Delta]:
+        """Take the next event: an object of the SDK, or a dict. Unknown events are ignored (rule C8).
+
+        Raises:
+            AdapterError: the event says that the answer failed; `.partial` is what had arrived.
+        """
+        ...
+
+    def finish(self, request_id: str | None = None) -> AssistantTurn:
+        """The whole answer, when the stream has ended.
+
+        Raises:
+            AdapterError: it ended before its last event; `.partial` is what had arrived.
+        """
+        ...
+
+    def partial(self) -> AssistantTurn | None:
+        """What has arrived so far, marked as cut; `None` when nothing has. Never raises."""
+        ...
+
+
+class ChunkStream(Protocol):
+    """An open stream of a request: entered once, iterated once; leaving it early cancels the request."""
+
+    decoder: StreamDecoder
+    request_id: str | None
+
+    async def __aenter__(self) -> AsyncIterator[Any]: ...
+
+    async def __aexit__(self, *exc: object) -> None: ...
+
+
+class ChunkStreamSync(Protocol):
+    """The same without an event loop."""
+
+    decoder: StreamDecoder
+    request_id: str | None
+
+    def __enter__(self) -> Iterator[Any]: ...
+
+    def __exit__(self, *exc: object) -> None: ...

@@ -1,0 +1,75 @@
+"""What a stream of a turn yields, typed by the toolset."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Generic, TypeAlias, Union
+
+from typing_extensions import TypeVar
+
+from lutumpy.core.items import AssistantTurn
+from lutumpy.core.streaming import ReasoningDelta, RefusalDelta, Started, TextDelta
+from lutumpy.tools.calls import BaseToolCall, ToolCallIssue
+
+C = TypeVar("C", bound=BaseToolCall, default=BaseToolCall)
+C_co = TypeVar("C_co", bound=BaseToolCall, default=BaseToolCall, covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallDelta:
+    """A piece of the arguments of a call.
+
+    Attributes:
+        id: The id of the call.
+        name: The tool's name.
+        arguments: The piece; the first one of a call may be empty.
+    """
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidToolCallDelta:
+    """The same of a call that will be an issue whatever follows: its tool is unknown, or not offered."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallReady(Generic[C_co]):
+    """A call is complete and valid; the same object stands in the round at the end."""
+
+    call: C_co
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallIssueFound:
+    """A call is complete, and can't be executed; the same object stands in the round at the end."""
+
+    issue: ToolCallIssue
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """The last event: the answer is whole, and `stream.outcome` is there."""
+
+    turn: AssistantTurn
+
+
+StreamEvent: TypeAlias = Union[
+    Started,
+    TextDelta,
+    ReasoningDelta,
+    RefusalDelta,
+    ToolCallDelta,
+    InvalidToolCallDelta,
+    ToolCallReady[C],
+    ToolCallIssueFound,
+    Completed,
+]
+
+Event: TypeAlias = StreamEvent[Any]

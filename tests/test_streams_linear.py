@@ -1,0 +1,94 @@
+"""The work of reading a stream is linear in what arrives (rule S3), counted in function calls: no clock is asked."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from lutumpy import NeedsTools, ToolCallDelta, ToolInput, Toolset, Transcript, tool, tool_input
+from lutumpy.adapters.anthropic import AnthropicMessages
+from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.testing import Call, Reply, render_stream
+
+ADAPTERS: dict[str, Any] = {
+    "openai_chat": OpenAIChat,
+    "openai_responses": OpenAIResponses,
+    "anthropic_messages": AnthropicMessages,
+}
+every_api = pytest.mark.parametrize("api", ADAPTERS)
+
+
+@tool_input(name="write")
+class Write(ToolInput[None]):
+    """Write a file."""
+
+    text: str
+
+
+class Files(Toolset):
+    write = tool(Write)
+
+
+def read(api: str, reply: Reply) -> tuple[int, int]:
+    """Read the reply as a stream: how many events came, and how many functions were called for that."""
+    events = render_stream(reply, api, number=1, model="m")  # type: ignore[arg-type]
+    transcript = Transcript()
+    transcript.push_user("go")
+    reader = Files.offer().reader(ADAPTERS[api].stream_decoder(), transcript)
+
+    def run() -> None:
+        told = [one for event in events for one in reader.feed(event)]
+        outcome = reader.finish()
+        if isinstance(outcome, NeedsTools):
+            assert sum([len(one.arguments) for one in told if isinstance(one, ToolCallDelta)]) >= len(reply.calls)
+            outcome.round.discard()
+
+    return len(events), count(run)
+
+
+def count(run: Callable[[], None]) -> int:
+    calls = 0
+
+    def profile(frame: FrameType, event: str, arg: object) -> None:
+        nonlocal calls
+        if event in ("call", "c_call"):
+            calls += 1
+
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        run()
+    finally:
+        sys.setprofile(before)
+    return calls
+
+
+LONG = {
+    "one long call": lambda n: Reply(calls=[Call("write", {"text": "x" * 8 * n})]),
+    "braces and quotes": lambda n: Reply(calls=[Call("write", {"text": '{"}' * 2 * n})]),
+    "a long text": lambda n: Reply(text="eight ch" * n),
+    "long reasoning": lambda n: Reply(text="So.", reasoning="eight ch" * n),
+    "many calls": lambda n: Reply(calls=[Call("write", {"text": "x"})] * n),
+    "calls of one size": lambda n: Reply(calls=[Call("write", {"text": "x" * 4 * n}), Call("write", {"text": "x"})]),
+}
+
+
+@every_api
+@pytest.mark.parametrize("kind", LONG)
+def test_ten_times_the_deltas_are_ten_times_the_work_S3(api: str, kind: str) -> None:
+    read(api, LONG[kind](10))  # what is made once for each process, and kept
+    events, calls = read(api, LONG[kind](200))
+    more_events, more_calls = read(api, LONG[kind](2000))
+    if events > 150:  # Chat Completions has no reasoning
+        assert 9 < more_events / events < 11
+    assert more_calls < 11 * calls
+
+
+@every_api
+def test_a_delta_costs_a_few_calls_S3(api: str) -> None:
+    events, calls = read(api, LONG["one long call"](2000))
+    assert calls / events < 100

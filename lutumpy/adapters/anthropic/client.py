@@ -10,11 +10,11 @@ from lutumpy.adapters.anthropic.decode import API, decode_message
 from lutumpy.adapters.anthropic.encode import request_fields
 from lutumpy.adapters.anthropic.offer import check_forced
 from lutumpy.adapters.anthropic.stream import MessagesStreamDecoder
-from lutumpy.adapters.sdk import SdkReply, SdkTransport, body_dict, error_body, join_body, reply_object
-from lutumpy.core import json_values
+from lutumpy.adapters.sdk import body_dict, error_body, reply_object
+from lutumpy.adapters.sdk_model import SdkModel
 from lutumpy.core.items import AssistantTurn
-from lutumpy.core.model import OutputSpec, StructuredMode, TurnOptions, checked_structured
-from lutumpy.core.streaming import ChunkStream, ChunkStreamSync, StreamDecoder
+from lutumpy.core.model import OutputSpec, StructuredMode
+from lutumpy.core.streaming import StreamDecoder
 from lutumpy.core.strict import ANTHROPIC_STRICT, strict_schema
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["AnthropicMessages"]
 
 
-class AnthropicMessages:
+class AnthropicMessages(SdkModel):
     """A model behind the Anthropic Messages API.
 
     Args:
@@ -49,6 +49,7 @@ class AnthropicMessages:
     """
 
     api: ClassVar[str] = API
+    _path: ClassVar[str] = "/v1/messages"
 
     def __init__(
         self,
@@ -66,15 +67,6 @@ class AnthropicMessages:
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
     ) -> None:
-        if client is not None and (base_url is not None or api_key is not None):
-            raise TypeError("base_url and api_key are for a client made here: give them to the client instead")
-        self.model = model
-        self.structured: StructuredMode = checked_structured(structured)
-        self._temperature = temperature
-        self._max_output_tokens = max_output_tokens
-        self._strict = strict
-        self._cache: Cache | None = checked_cache(cache)
-        self._extra: Mapping[str, Any] = dict(extra or {})
 
         def make_async() -> AsyncAnthropic:
             from anthropic import AsyncAnthropic
@@ -86,18 +78,21 @@ class AnthropicMessages:
 
             return Anthropic(api_key=api_key, base_url=base_url)
 
-        self._transport = SdkTransport(
-            API,
-            "/v1/messages",
-            client=client,
-            make_async=make_async,
-            make_sync=make_sync,
+        super().__init__(
+            model,
+            client,
+            make_async,
+            make_sync,
+            {"base_url": base_url, "api_key": api_key},
+            temperature=temperature,
+            max_output_tokens=max_output_tokens,
+            strict=strict,
+            structured=structured,
+            extra=extra,
             headers=headers,
             timeout=timeout,
         )
-
-    def __repr__(self) -> str:
-        return f"AnthropicMessages({self.model!r})"
+        self._cache: Cache | None = checked_cache(cache)
 
     def takes_forced_choice(self, extra: Mapping[str, Any]) -> bool:
         """Whether a request with these parameters may require a tool call: some models, and thinking with a budget, forbid it."""
@@ -106,55 +101,6 @@ class AnthropicMessages:
         except InvalidToolConstraints:
             return False
         return True
-
-    async def respond(
-        self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
-    ) -> AssistantTurn:
-        """One request; the transcript isn't changed.
-
-        Raises:
-            AdapterError: the request failed after the SDK's own retries, or what came back is no message.
-            InvalidToolConstraints: the API, or this model, is known to refuse the offer; nothing was sent.
-            TranscriptError: there is nothing to answer; nothing was sent.
-        """
-        return _read(await self._transport.send(self._body(transcript, offering, options)))
-
-    def respond_sync(
-        self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
-    ) -> AssistantTurn:
-        """The same without an event loop, with a sync client."""
-        return _read(self._transport.send_sync(self._body(transcript, offering, options)))
-
-    def open_stream(self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions) -> ChunkStream:
-        """One streamed request, sent when the stream is entered; the transcript isn't changed. Raises as `respond` does."""
-        return self._transport.stream(self._body(transcript, offering, options, stream=True), MessagesStreamDecoder())
-
-    def open_stream_sync(
-        self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
-    ) -> ChunkStreamSync:
-        """The same without an event loop, with a sync client."""
-        body = self._body(transcript, offering, options, stream=True)
-        return self._transport.stream_sync(body, MessagesStreamDecoder())
-
-    def _body(
-        self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions, *, stream: bool = False
-    ) -> bytes:
-        temperature, limit = options.temperature, options.max_output_tokens
-        extra = {**self._extra, **options.extra} if options.extra else self._extra
-        if options.output is not None:
-            extra = _with_output(options.output, extra)
-        fields = request_fields(
-            transcript,
-            offering,
-            model=self.model,
-            temperature=self._temperature if temperature is None else temperature,
-            max_output_tokens=self._max_output_tokens if limit is None else limit,
-            strict=self._strict,
-            stream=stream,
-            cache=self._cache,
-            extra=extra,
-        )
-        return join_body({"model": json_values.encode(self.model), **fields})
 
     @staticmethod
     def request(
@@ -192,7 +138,7 @@ class AnthropicMessages:
             strict=strict,
             stream=stream,
             cache=cache,
-            extra=extra if output is None else _with_output(output, extra),
+            extra=extra if output is None else AnthropicMessages._with_output(output, extra),
         )
         return body_dict(fields)
 
@@ -216,25 +162,27 @@ class AnthropicMessages:
             raise error
         return decode_message(message, request_id)
 
+    def _fields(self, transcript: Transcript, offer: ToolOffering | None, **options: Any) -> dict[str, bytes]:
+        return request_fields(transcript, offer, cache=self._cache, **options)
 
-def _with_output(output: OutputSpec, extra: Mapping[str, Any]) -> dict[str, Any]:
-    """The provider parameters with the schema of the answer among them; the API takes strict schemas only."""
-    try:
-        schema = strict_schema(output.schema, ANTHROPIC_STRICT)
-    except DeclarationError as error:
-        raise InvalidToolConstraints(f"the Messages API can't answer with {output.name}: {error}") from error
-    # `output_config` holds more than the format, as `effort`.
-    config = {"format": {"type": "json_schema", "schema": schema}, **(extra.get("output_config") or {})}
-    return {**extra, "output_config": config}
+    @staticmethod
+    def _with_output(output: OutputSpec, extra: Mapping[str, Any]) -> dict[str, Any]:
+        # The API takes strict schemas only.
+        try:
+            schema = strict_schema(output.schema, ANTHROPIC_STRICT)
+        except DeclarationError as error:
+            raise InvalidToolConstraints(f"the Messages API can't answer with {output.name}: {error}") from error
+        # `output_config` holds more than the format, as `effort`.
+        config = {"format": {"type": "json_schema", "schema": schema}, **(extra.get("output_config") or {})}
+        return {**extra, "output_config": config}
 
-
-def _read(reply: SdkReply) -> AssistantTurn:
-    message = reply_object(reply.content, API)
-    error = error_body(message, API, reply.request_id)
-    if error is not None:
-        raise error
-    if "content" not in message:
-        raise AdapterError(
-            f"{API}: the answer is no message: it has no content", provider=API, request_id=reply.request_id
-        )
-    return decode_message(message, reply.request_id)
+    @staticmethod
+    def _decode(reply: dict[str, Any], request_id: str | None) -> AssistantTurn:
+        error = error_body(reply, API, request_id)
+        if error is not None:
+            raise error
+        if "content" not in reply:
+            raise AdapterError(
+                f"{API}: the answer is no message: it has no content", provider=API, request_id=request_id
+            )
+        return decode_message(reply, request_id)

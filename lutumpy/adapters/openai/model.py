@@ -1,18 +1,13 @@
-"""What `OpenAIChat` and `OpenAIResponses` share: their options, and one request with one answer."""
+"""What `OpenAIChat` and `OpenAIResponses` share: their clients and options."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-from lutumpy.adapters.sdk import SdkReply, SdkTransport, join_body, reply_object
-from lutumpy.core import json_values
-from lutumpy.core.items import AssistantTurn
-from lutumpy.core.model import OutputSpec, StructuredMode, TurnOptions, checked_structured
-from lutumpy.core.streaming import ChunkStream, ChunkStreamSync, StreamDecoder
+from lutumpy.adapters.sdk_model import SdkModel
+from lutumpy.core.model import OutputSpec, StructuredMode
 from lutumpy.core.strict import OPENAI_STRICT, strict_schema
-from lutumpy.core.tool_specs import ToolOffering
-from lutumpy.core.transcript import Transcript
 from lutumpy.errors import DeclarationError
 
 if TYPE_CHECKING:
@@ -23,7 +18,7 @@ __all__ = ["OpenAIModel", "output_format", "passed_options"]
 _OPTIONS = frozenset({"model", "temperature", "max_output_tokens", "strict"})
 
 
-class OpenAIModel:
+class OpenAIModel(SdkModel):
     """A model behind one of OpenAI's wires.
 
     Args:
@@ -42,9 +37,6 @@ class OpenAIModel:
         timeout: Seconds for a request; the client's own when left out.
     """
 
-    api: ClassVar[str]
-    _path: ClassVar[str]
-
     def __init__(
         self,
         model: str,
@@ -60,14 +52,6 @@ class OpenAIModel:
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
     ) -> None:
-        if client is not None and (base_url is not None or api_key is not None):
-            raise TypeError("base_url and api_key are for a client made here; the client that was given has its own")
-        self.model = model
-        self.structured: StructuredMode = checked_structured(structured)
-        self._temperature = temperature
-        self._max_output_tokens = max_output_tokens
-        self._strict = strict
-        self._extra = dict(extra or {})
 
         def make_async() -> AsyncOpenAI:
             from openai import AsyncOpenAI
@@ -79,93 +63,20 @@ class OpenAIModel:
 
             return OpenAI(api_key=api_key, base_url=base_url)
 
-        self._transport = SdkTransport(
-            self.api,
-            self._path,
-            client=client,
-            make_async=make_async,
-            make_sync=make_sync,
+        super().__init__(
+            model,
+            client,
+            make_async,
+            make_sync,
+            {"base_url": base_url, "api_key": api_key},
+            temperature=temperature,
+            max_output_tokens=max_output_tokens,
+            strict=strict,
+            structured=structured,
+            extra=extra,
             headers=headers,
             timeout=timeout,
         )
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.model!r})"
-
-    async def respond(
-        self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
-    ) -> AssistantTurn:
-        """One request through an async client, and its answer; the transcript is not changed.
-
-        Raises:
-            AdapterError: the request failed, or the answer is no answer.
-            InvalidToolConstraints: OpenAI is known to refuse the offer; nothing was sent.
-            TranscriptError: there is nothing to answer; nothing was sent.
-        """
-        return self._answer(await self._transport.send(self._body(transcript, offering, options)))
-
-    def respond_sync(
-        self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
-    ) -> AssistantTurn:
-        """The same through a sync client."""
-        return self._answer(self._transport.send_sync(self._body(transcript, offering, options)))
-
-    def open_stream(self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions) -> ChunkStream:
-        """One streamed request through an async client, sent when the stream is entered; raises as `respond` does."""
-        return self._transport.stream(self._body(transcript, offering, options, stream=True), self.stream_decoder())
-
-    def open_stream_sync(
-        self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
-    ) -> ChunkStreamSync:
-        """The same through a sync client."""
-        return self._transport.stream_sync(
-            self._body(transcript, offering, options, stream=True), self.stream_decoder()
-        )
-
-    def _body(
-        self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions, *, stream: bool = False
-    ) -> bytes:
-        temperature = options.temperature
-        limit = options.max_output_tokens
-        extra = {**self._extra, **options.extra} if self._extra else options.extra
-        if options.output is not None:
-            extra = self._with_output(options.output, extra)
-        fields = self._fields(
-            transcript,
-            offering,
-            model=self.model,
-            temperature=self._temperature if temperature is None else temperature,
-            max_output_tokens=self._max_output_tokens if limit is None else limit,
-            strict=self._strict,
-            stream=stream,
-            extra=extra,
-        )
-        if "model" not in fields:
-            fields["model"] = json_values.encode(self.model)
-        return join_body(fields)
-
-    def _answer(self, reply: SdkReply) -> AssistantTurn:
-        return self._decode(reply_object(reply.content, self.api), reply.request_id)
-
-    @staticmethod
-    def stream_decoder() -> StreamDecoder:
-        """A decoder for the events of one streamed answer."""
-        raise NotImplementedError
-
-    @staticmethod
-    def _fields(transcript: Transcript, offer: ToolOffering | None, **options: Any) -> dict[str, bytes]:
-        """The fields of a request but for `model`, as ready JSON by name."""
-        raise NotImplementedError
-
-    @staticmethod
-    def _with_output(output: OutputSpec, extra: Mapping[str, Any]) -> dict[str, Any]:
-        """The provider parameters with the schema of the answer among them."""
-        raise NotImplementedError
-
-    @staticmethod
-    def _decode(reply: dict[str, Any], request_id: str | None) -> AssistantTurn:
-        """The answer, or an `AdapterError` for what is none."""
-        raise NotImplementedError
 
 
 def passed_options(

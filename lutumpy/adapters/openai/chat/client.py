@@ -62,8 +62,7 @@ class OpenAIChat(OpenAIModel):
         """A decoder for the events of one streamed answer, for a client of your own: objects of the SDK, or dicts."""
         return ChatStreamDecoder()
 
-    @staticmethod
-    def _fields(transcript: Transcript, offer: ToolOffering | None, **options: Any) -> dict[str, bytes]:
+    def _fields(self, transcript: Transcript, offer: ToolOffering | None, **options: Any) -> dict[str, bytes]:
         return chat_fields(transcript, offer, **options)
 
     @staticmethod

@@ -72,8 +72,7 @@ class OpenAIResponses(OpenAIModel):
         """A decoder for the events of one streamed answer, for a client of your own: objects of the SDK, or dicts."""
         return ResponsesStreamDecoder()
 
-    @staticmethod
-    def _fields(transcript: Transcript, offer: ToolOffering | None, **options: Any) -> dict[str, bytes]:
+    def _fields(self, transcript: Transcript, offer: ToolOffering | None, **options: Any) -> dict[str, bytes]:
         return responses_fields(transcript, offer, **options)
 
     @staticmethod

@@ -190,9 +190,9 @@ def spaced(ours: Json, theirs: Json) -> bool:
     return bool(json.loads(ours or "{}") == json.loads(theirs))
 
 
-Test = Callable[[Json, Json], bool]
+Predicate = Callable[[Json, Json], bool]
 # Where, what is different there, and why it is none of ours.
-EXPLAINED: list[tuple[str, Test, str]] = [
+EXPLAINED: list[tuple[str, Predicate, str]] = [
     (
         "openai_chat/assistant/content",
         lambda ours, theirs: not ours and (theirs is ABSENT or not theirs),

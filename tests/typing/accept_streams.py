@@ -81,8 +81,9 @@ def own_stream(session: Session) -> None:
     for event in reader.feed({}):
         if isinstance(event, ToolCallReady) and Open.read.matches(event.call):
             assert_type(event.call.input, Read)
-    assert isinstance(outcome := reader.finish(), NeedsTools)
-    outcome.round.discard()
+    outcome = reader.finish()
+    if isinstance(outcome, NeedsTools):
+        outcome.round.discard()
 
 
 async def typed(session: Session, llm: OpenAIChat) -> None:

@@ -22,6 +22,7 @@ from lutumpy.adapters.anthropic.decode import (
     refusal_text,
 )
 from lutumpy.adapters.sdk import error_body
+from lutumpy.adapters.sdk_stream import event_object
 from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn, TextBlock
 from lutumpy.core.streaming import CallDelta, CallDone, Delta, ReasoningDelta, RefusalDelta, Started, TextDelta
@@ -412,7 +413,4 @@ def _event(chunk: Any) -> Mapping[str, Any]:
         return chunk
     # What the SDK's helper streams give beside the events themselves holds all that came so far, again and again.
     kind = getattr(chunk, "type", None)
-    if not isinstance(kind, str) or kind not in _EVENTS or not hasattr(chunk, "model_dump"):
-        return {}
-    event: dict[str, Any] = chunk.model_dump(mode="json", by_alias=True, exclude_unset=True, warnings=False)
-    return event
+    return event_object(chunk) if isinstance(kind, str) and kind in _EVENTS else {}

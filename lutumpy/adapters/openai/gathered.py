@@ -5,20 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["Gathered", "event_object", "join"]
-
-
-def event_object(chunk: Any) -> dict[str, Any]:
-    """A stream event as a dict: one already, or an object of the SDK; anything else is an empty one (rule C8)."""
-    if type(chunk) is dict:
-        return chunk
-    if isinstance(chunk, Mapping):
-        return dict(chunk)
-    dump = getattr(chunk, "model_dump", None)
-    if dump is None:
-        return {}
-    value = dump(mode="json", by_alias=True, exclude_unset=True, warnings=False)
-    return value if isinstance(value, dict) else {}
+__all__ = ["Gathered", "join"]
 
 
 def join(pieces: Sequence[str]) -> str:

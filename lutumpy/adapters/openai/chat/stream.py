@@ -10,9 +10,10 @@ from lutumpy.adapters.openai.chat.decode import chat_finish, decode_chat
 from lutumpy.adapters.openai.chat.encode import API
 from lutumpy.adapters.openai.chat.stream_calls import StreamedCalls
 from lutumpy.adapters.openai.chat.stream_content import StreamedContent
-from lutumpy.adapters.openai.gathered import Gathered, event_object
+from lutumpy.adapters.openai.gathered import Gathered
 from lutumpy.adapters.openai.values import count, mapping, model_text, text
 from lutumpy.adapters.sdk import error_body
+from lutumpy.adapters.sdk_stream import event_object
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.streaming import CallDelta, CallDone, Delta, ReasoningDelta, RefusalDelta, Started, TextDelta
 from lutumpy.errors import AdapterError

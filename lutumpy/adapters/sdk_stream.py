@@ -5,11 +5,8 @@ The SDK's own stream class splits the bytes into events; asked for plain objects
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from typing import Any
-
-from pydantic_core import to_jsonable_python
 
 from lutumpy.core.streaming import StreamDecoder
 from lutumpy.errors import AdapterError
@@ -166,36 +163,11 @@ def event_object(chunk: Any) -> dict[str, Any]:
         return chunk
     if isinstance(chunk, Mapping):
         return dict(chunk)
-    value = _plain(chunk)
+    dump = getattr(chunk, "model_dump", None)
+    if dump is None or isinstance(chunk, type):
+        return {}
+    value = dump(mode="json", by_alias=True, exclude_unset=True, warnings=False)
     return value if isinstance(value, dict) else {}
-
-
-_SCALARS = frozenset({str, int, float, bool, type(None)})
-
-# The JSON names of a model's fields that have another one in Python; `None` for a class that is no model.
-_ALIASES: weakref.WeakKeyDictionary[type, dict[str, str] | None] = weakref.WeakKeyDictionary()
-
-
-def _plain(value: Any) -> Any:
-    """The JSON value that an SDK's object was made of. The SDKs check nothing, so neither does this: it is read, not dumped."""
-    kind = type(value)
-    if kind in _SCALARS:
-        return value
-    if kind is list:
-        return [_plain(v) for v in value]
-    if kind is dict:
-        return {k: _plain(v) for k, v in value.items()}
-    if kind not in _ALIASES:
-        fields = getattr(kind, "model_fields", None)
-        _ALIASES[kind] = None if fields is None else {n: f.alias for n, f in fields.items() if f.alias}
-    aliases = _ALIASES[kind]
-    if aliases is None:
-        return to_jsonable_python(value, fallback=str)  # a date, an enum
-    given = value.model_fields_set
-    made = {aliases.get(name, name): _plain(v) for name, v in value.__dict__.items() if name in given}
-    if extra := value.model_extra:
-        made |= {name: _plain(v) for name, v in extra.items()}
-    return made
 
 
 def _request_id(stream: Any) -> str | None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import anthropic._models
@@ -13,6 +15,9 @@ from anthropic.types import RawMessageStreamEvent
 from openai.types.chat import ChatCompletionChunk
 from openai.types.responses import ResponseStreamEvent
 
+from lutumpy import AssistantTurn
+from lutumpy.adapters.anthropic import AnthropicMessages
+from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.adapters.sdk_stream import event_object
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
@@ -36,6 +41,36 @@ def test_an_sdks_object_is_read_as_its_json(file: str, construct: Any, kind: Any
     assert len(recorded) > 50
     for event in recorded:
         assert event_object(construct(type_=kind, value=event)) == event
+
+
+DECODERS: dict[str, Any] = {
+    "openai_chat_sse.jsonl": OpenAIChat,
+    "openai_responses_sse.jsonl": OpenAIResponses,
+    "anthropic_messages_sse.jsonl": AnthropicMessages,
+}
+
+
+def values(turn: AssistantTurn) -> tuple[AssistantTurn, Any, Any]:
+    read = [json.loads(data) if data else None for data in (turn.native, turn.residue)]
+    return replace(turn, native=b"", residue=b""), read[0], read[1]
+
+
+@pytest.mark.parametrize(("file", "construct", "kind"), [k for k in KINDS if k[0] in DECODERS], ids=DECODERS)
+def test_objects_and_dicts_decode_to_the_same_turn(file: str, construct: Any, kind: Any) -> None:
+    for row in (FIXTURES / file).read_text().splitlines():
+        lines = json.loads(row)["response"].splitlines()
+        recorded = [json.loads(line[6:]) for line in lines if line.startswith("data: {")]
+        plain, objects = DECODERS[file].stream_decoder(), DECODERS[file].stream_decoder()
+        for event in recorded:
+            assert objects.feed(construct(type_=kind, value=event)) == plain.feed(event)
+        # The SDKs' classes have an order of their own for the fields, so the bytes are compared as JSON values.
+        assert values(objects.finish()) == values(plain.finish())
+
+
+def test_objects_that_only_look_like_events_are_ignored_C8() -> None:
+    for delta in (None, 3, SimpleNamespace(type="text_delta"), SimpleNamespace(type="text_delta", text=3)):
+        odd = SimpleNamespace(type="content_block_delta", delta=delta)
+        assert AnthropicMessages.stream_decoder().feed(odd) == []
 
 
 def test_what_is_no_event_is_an_empty_one_C8() -> None:

@@ -413,4 +413,16 @@ def _event(chunk: Any) -> Mapping[str, Any]:
         return chunk
     # What the SDK's helper streams give beside the events themselves holds all that came so far, again and again.
     kind = getattr(chunk, "type", None)
+    if kind == "content_block_delta":
+        # Most of a stream: a dump of each would cost more than all the rest of reading it.
+        delta: Any = getattr(chunk, "delta", None)
+        what = str(getattr(delta, "type", ""))
+        field = _TEXT_FIELDS.get(what)
+        if field is not None and not getattr(delta, "model_extra", None):
+            text, index = getattr(delta, field, None), getattr(chunk, "index", None)
+            if isinstance(text, str) and isinstance(index, int):
+                return {"type": kind, "index": index, "delta": {"type": what, field: text}}
     return event_object(chunk) if isinstance(kind, str) and kind in _EVENTS else {}
+
+
+_TEXT_FIELDS = {"input_json_delta": "partial_json", "text_delta": "text", "thinking_delta": "thinking"}

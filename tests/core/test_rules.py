@@ -419,6 +419,21 @@ def test_rules_of_openai_alone_are_doubtful_at_other_hosts() -> None:
     assert refused(chat.check_request(edit(body, "messages.4", DELETE), compatible=True))
 
 
+def test_an_output_is_for_the_call_that_waits_for_it() -> None:
+    body = {
+        "model": "m",
+        "input": [
+            {"role": "user", "content": "go"},
+            {"type": "tool_search_call", "execution": "server", "call_id": "a", "arguments": {}},
+            {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "a", "output": "x"},
+        ],
+    }
+    assert refused(responses.check_request(body)) == []
+    del body["input"][-1]  # type: ignore[attr-defined]
+    assert [p.rule for p in refused(responses.check_request(body))] == ["responses.output_for_call"]
+
+
 # ------------------------------------------------------------------- size
 
 

@@ -191,7 +191,9 @@ def _output(
 ) -> list[Problem]:
     ids = (call_id,)
     same_id = calls.get(call_id, [])
-    call = next((c for c in same_id if c.kind in OUTPUT_TO_CALLS[kind]), None)
+    fitting = [c for c in same_id if c.kind in OUTPUT_TO_CALLS[kind]]
+    # Where calls of several kinds share an id, the output is for the one that waits for it.
+    call = next((c for c in fitting if c.needs_output and not c.answered), fitting[0] if fitting else None)
     if (kind, call_id) in answers:
         message = f"The call {call_id} has more than one output."
         return [Problem("responses.duplicate_output", where, message, "some", param="input", call_ids=ids)]

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from lutumpy.core import json_values
+from lutumpy.core.items import Usage
 
-__all__ = ["count", "filled", "mapping", "model_text", "text"]
+__all__ = ["count", "filled", "mapping", "model_text", "text", "token_usage"]
 
 
 def text(value: Any) -> str | None:
@@ -40,3 +41,20 @@ def model_text(value: Any) -> str:
 def without_nulls(value: Mapping[str, Any]) -> dict[str, Any]:
     """`value` without the fields that are `null`."""
     return {name: inner for name, inner in value.items() if inner is not None}
+
+
+def token_usage(usage: Any, given_as: str, made_as: str) -> Usage:
+    """The tokens of an answer. The wires count the same things, and call input and output by names of their own."""
+    counted = mapping(usage)
+    given = count(counted.get(f"{given_as}_tokens"))
+    made = count(counted.get(f"{made_as}_tokens"))
+    details = mapping(counted.get(f"{given_as}_tokens_details"))
+    return Usage(
+        given,
+        made,
+        count(counted.get("total_tokens")) or given + made,
+        # The second name is DeepSeek's, on Chat Completions.
+        count(details.get("cached_tokens")) or count(counted.get(f"{given_as}_cache_hit_tokens")),
+        count(details.get("cache_write_tokens")),
+        count(mapping(counted.get(f"{made_as}_tokens_details")).get("reasoning_tokens")),
+    )

@@ -11,7 +11,7 @@ from typing import Any
 
 from lutumpy.adapters.openai.chat.encode import API
 from lutumpy.adapters.openai.history import UNNAMED
-from lutumpy.adapters.openai.values import count, filled, mapping, model_text, text, without_nulls
+from lutumpy.adapters.openai.values import filled, mapping, model_text, text, token_usage, without_nulls
 from lutumpy.core import json_values
 from lutumpy.core.items import (
     AssistantTurn,
@@ -22,7 +22,6 @@ from lutumpy.core.items import (
     ReasoningBlock,
     RefusalBlock,
     TextBlock,
-    Usage,
 )
 
 __all__ = ["chat_finish", "decode_call", "decode_chat"]
@@ -116,7 +115,7 @@ def decode_chat(reply: Mapping[str, Any], request_id: str | None = None) -> Assi
         calls_key="tool_calls",
         finish_reason=finish,
         provider_finish_reason=provider_finish,
-        usage=_usage(reply.get("usage")),
+        usage=token_usage(reply.get("usage"), "prompt", "completion"),
         model=text(reply.get("model")),
         request_id=request_id,
         response_id=text(reply.get("id")),
@@ -239,19 +238,3 @@ def _legacy(call: Any, kept: dict[str, Any], calls: list[CallBlock], residue: di
     # The wire knows no id for it. This entry holds the one that it gets here; the encoder leaves it out.
     kept["tool_calls"] = [{"id": ""}]
     calls.append(CallBlock("", name, arguments, kind="function_call", position=0))
-
-
-def _usage(usage: Any) -> Usage:
-    if not isinstance(usage, dict):
-        return Usage()
-    given = count(usage.get("prompt_tokens"))
-    made = count(usage.get("completion_tokens"))
-    details = mapping(usage.get("prompt_tokens_details"))
-    return Usage(
-        given,
-        made,
-        count(usage.get("total_tokens")) or given + made,
-        count(details.get("cached_tokens")) or count(usage.get("prompt_cache_hit_tokens")),
-        count(details.get("cache_write_tokens")),
-        count(mapping(usage.get("completion_tokens_details")).get("reasoning_tokens")),
-    )

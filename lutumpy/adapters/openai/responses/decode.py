@@ -13,7 +13,7 @@ from typing import Any
 from lutumpy.adapters.openai.history import UNNAMED
 from lutumpy.adapters.openai.responses.encode import API
 from lutumpy.adapters.openai.responses.item_ids import fit_ids, ids_fit
-from lutumpy.adapters.openai.values import count, filled, mapping, model_text, text
+from lutumpy.adapters.openai.values import filled, mapping, model_text, text, token_usage
 from lutumpy.core import json_values
 from lutumpy.core.items import (
     AssistantTurn,
@@ -24,7 +24,6 @@ from lutumpy.core.items import (
     ReasoningBlock,
     RefusalBlock,
     TextBlock,
-    Usage,
 )
 
 __all__ = ["CALLS", "CLIENT_RUN", "OutputReading", "decode_response", "output_of"]
@@ -62,7 +61,7 @@ def decode_response(reply: Mapping[str, Any], request_id: str | None = None) -> 
         id_field="call_id",
         finish_reason=finish,
         provider_finish_reason=provider_finish,
-        usage=_usage(reply.get("usage")),
+        usage=token_usage(reply.get("usage"), "input", "output"),
         model=text(reply.get("model")),
         request_id=request_id,
         response_id=text(reply.get("id")),
@@ -278,19 +277,3 @@ def _texts(parts: Any, between: str) -> str:
         return ""
     found = [mapping(part).get("text") for part in parts]
     return between.join([piece for piece in found if isinstance(piece, str)])
-
-
-def _usage(usage: Any) -> Usage:
-    if not isinstance(usage, dict):
-        return Usage()
-    given = count(usage.get("input_tokens"))
-    made = count(usage.get("output_tokens"))
-    details = mapping(usage.get("input_tokens_details"))
-    return Usage(
-        given,
-        made,
-        count(usage.get("total_tokens")) or given + made,
-        count(details.get("cached_tokens")),
-        count(details.get("cache_write_tokens")),
-        count(mapping(usage.get("output_tokens_details")).get("reasoning_tokens")),
-    )

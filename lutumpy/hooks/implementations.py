@@ -10,6 +10,8 @@ from typing import Any, TypeVar, overload
 
 import pluggy
 
+from lutumpy.tools.toolset import near_names
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 PROJECT = "lutumpy"
@@ -214,7 +216,5 @@ def label(thing: Any) -> str:
 
 
 def _hint(name: str, slots: Mapping[str, SlotSpec]) -> str:
-    import difflib
-
-    near = difflib.get_close_matches(name, slots, n=3, cutoff=0.5)
+    near = near_names(name, slots)
     return f"; did you mean {' or '.join(near)}?" if near else f"; it has {', '.join(slots)}"

@@ -14,6 +14,7 @@ ROOT = Path(__file__).parent
 PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
 VERSIONS = ["3.10", "3.11", "3.12", "3.13"]
 ACCEPTANCE = ROOT.parent / "shared" / "acceptance"
+EDITABLE = ".[execution,testing]"
 
 
 def _enable_pyenv() -> None:
@@ -58,7 +59,7 @@ def _group(name: str) -> list[str]:
 
 
 def _install(session: nox.Session, *groups: str) -> None:
-    session.install("-e", ".[testing]", *[requirement for group in groups for requirement in _group(group)])
+    session.install("-e", EDITABLE, *[requirement for group in groups for requirement in _group(group)])
 
 
 @nox.session(python=VERSIONS)
@@ -113,7 +114,7 @@ def package(session: nox.Session) -> None:
     session.run("python", "-m", "venv", str(clean))
     binaries = clean / ("Scripts" if os.name == "nt" else "bin")
     python = str(binaries / "python")
-    session.run(python, "-m", "pip", "install", "-q", f"{wheel}[testing]", external=True)
+    session.run(python, "-m", "pip", "install", "-q", f"{wheel}[execution,testing]", external=True)
     session.chdir(work)
     session.run(
         python,
@@ -132,7 +133,7 @@ def oldest(session: nox.Session) -> None:
     session.install("uv")
     session.run(
         *("uv", "pip", "install", "--resolution", "lowest-direct", "--python", session.virtualenv.location),
-        *("-e", ".[testing]", *_group("test")),
+        *("-e", EDITABLE, *_group("test")),
         external=True,
     )
     session.run("python", "-m", "pytest", "-q", *session.posargs)

@@ -19,6 +19,28 @@ OUTPUT = {
         "Let me see.\n  a so far: {}\n  a so far: {'city': 'Oslo'}\n  a runs\n  b so far: {}\n"
         "  b so far: {'city': 'Bergen'}\n  b so far: {'city': 'Bergen'}\n  b runs\nOslo is larger.\n"
     ),
+    "loop.py": (
+        '  round 1: find_trains ok: {"night train to Rome":79.0,"slow train to Rome":39.0}\n'
+        "  round 1: find_trains ok: {}\n"
+        "  round 2: book rejected: more than 50 needs a signature\n"
+        "  round 3: book ok: seat 12 in slow train to Rome\n"
+        "You have seat 12 in the slow train to Rome. (answer after 3 rounds)\n"
+        "True\n"
+    ),
+    "execution.py": (
+        "  call_1 count: ok after 1 attempt\n  call_2 count: ok after 2 attempts\n  call_3 count: failed after 1 attempt\n"
+        "  call_4 order: ok after 1 attempt\n  call_5 count: rejected after 0 attempts\n"
+        "2 counts ran at once; 2 of Dune, 7 of Emma\nI ordered two of Dune; of Emma there are enough.\n"
+    ),
+    "text_only_model.py": (
+        "  says  '<think>[TOOL_CALL] is the way.</think>'\n"
+        "  wrong malformed_arguments\n"
+        '  calls departures {"station": "Oslo"}\n'
+        "  says  ''\n"
+        "  says  'Take the 14:02.'\n"
+        "Take the 14:02.\n"
+        "It was told: Tool call rejected: The tool call is not valid JSON: expected a name in double quotes\n"
+    ),
     "own_client_anthropic.py": "7 / 2 is 3.5, and 1 / 0 has no value.\n",
 }
 

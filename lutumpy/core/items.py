@@ -172,6 +172,7 @@ class CallBlock:
         position: Where it stands in the native form's list of calls or items; -1 when it isn't there (`answerable` is
             then false).
         id_field: The name of its id there, where that differs from the other calls of the turn.
+        problem: Why it can't be read, in words for the model, where that is known: it is never run then.
     """
 
     id: str
@@ -182,6 +183,7 @@ class CallBlock:
     incomplete: bool = False
     position: int = -1
     id_field: str | None = None
+    problem: str | None = None
 
     @property
     def answerable(self) -> bool:

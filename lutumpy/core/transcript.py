@@ -281,6 +281,13 @@ class Transcript:
             tail.add(items[index])
         return tail
 
+    def committed(self, length: int) -> int:
+        """How many of the first `length` items are there to stay, ephemerals not counted."""
+        start = self._tail_start
+        if start is None or start >= length:
+            return length
+        return length - sum([1 for item in self._items[start:length] if isinstance(item, Message) and item.ephemeral])
+
     def same_prefix(self, other: Transcript, length: int) -> bool:
         """Whether `other` begins with the first `length` items of this one."""
         if other is self:
@@ -301,6 +308,17 @@ class Transcript:
         twin._revision = self._revision
         twin._tail_start, twin._tail_sent, twin._held = self._tail_start, self._tail_sent, self._held
         return twin
+
+    def with_tail(self, items: Sequence[Message | AssistantTurn]) -> Transcript:
+        """This transcript, which holds no ephemerals, and `items` behind it, for one request: to be read, not changed.
+
+        What is encoded of this one is kept here; of the others nothing is.
+        """
+        longer = Transcript()
+        longer._items = [*self._items, *items]
+        longer._encoders = self._encoders
+        longer._tail_start = len(self._items)
+        return longer
 
     def _state(self) -> Mapping[str, Any]:
         """What a dump holds beside the items."""

@@ -13,6 +13,7 @@ from copy import deepcopy
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from lutumpy.core.items import ToolMetadata
+from lutumpy.core.preview import preview
 from lutumpy.errors import HookError
 from lutumpy.hooks.decisions import Complete, Reject, RunNormally
 from lutumpy.tools.calls import BaseToolCall
@@ -261,5 +262,5 @@ def _log(step: Step, metadata: ToolMetadata, word: str) -> None:
         extra={"tool": metadata.name, "call_id": metadata.id, "decision": word, "hook": step.label},
     )  # fmt: skip
     if logger.isEnabledFor(logging.DEBUG):
-        cut = metadata.arguments[:ARGUMENT_BYTES].encode("utf-8", "replace")[:ARGUMENT_BYTES].decode("utf-8", "ignore")
+        cut = preview(metadata.arguments, ARGUMENT_BYTES, mark="")
         logger.debug("%s of %s: arguments %s", metadata.id, metadata.name, cut)

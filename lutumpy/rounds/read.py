@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lutumpy.core.items import AssistantTurn, CallBlock, ToolMetadata
+from lutumpy.core.origin import Origin
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import StaleRoundError
 from lutumpy.rounds.commit import Entry, Mark, OpenAnswer
@@ -62,7 +63,8 @@ def read_answer(
     if not turn.calls:
         return finished(result(turn), OpenAnswer(turn, [], transcript, begun), staged=staged)
     turn = transcript.fresh_ids(turn)
-    opened = OpenAnswer(turn, decode_calls(offer, turn, transcript, ready or {}, answer), transcript, begun)
+    origin = Origin(transcript, begun.length, turn.calls)
+    opened = OpenAnswer(turn, decode_calls(offer, turn, origin, transcript, ready or {}, answer), transcript, begun)
     if answer is not None and all(answer.takes(block) for block in turn.calls):
         return finished(*answer.close(opened), staged=staged)
     return NeedsTools(ToolRound(opened))
@@ -105,6 +107,7 @@ def finished(result: TurnResult[Any], answer: OpenAnswer, *, staged: bool) -> Fi
 def decode_calls(
     offer: Offer[Any],
     turn: AssistantTurn,
+    origin: Origin,
     transcript: Transcript,
     ready: Mapping[int, Entry],
     answer: AnswerTool[Any] | None = None,
@@ -118,22 +121,28 @@ def decode_calls(
             continue
         entry = ready.get(index) if ready else None
         if entry is None or entry.metadata != (block.id, block.name, block.arguments):
-            entry = decode_call(offer, block, transcript, cut=block.incomplete or (turn.cut and index == last))
+            cut = block.incomplete or (turn.cut and index == last)
+            entry = decode_call(offer, block, transcript, cut=cut, origin=origin)
+        elif isinstance(entry, BaseToolCall):
+            entry.origin = origin
         entries.append(entry)
     return entries
 
 
 def decode_call(
-    offer: Offer[Any], block: CallBlock, transcript: Transcript, *, cut: bool
+    offer: Offer[Any], block: CallBlock, transcript: Transcript, *, cut: bool, origin: Origin | None = None
 ) -> BaseToolCall | ToolCallIssue:
     """One call; the checks stand in the order of rule C2."""
     name = block.name
     metadata = ToolMetadata(block.id, name, block.arguments)
     selector = offer.toolset.__lutumpy_table__.by_name.get(name) if block.kind == "function" else None
-    if selector is None:
+    # What was read of a call may end before its name: then that is not the reason.
+    if selector is None and (name or block.problem is None):
         return _issue(transcript, metadata, "unknown_tool", _unknown(offer, block))
-    if name not in offer.offered:
+    if selector is not None and name not in offer.offered:
         return _issue(transcript, metadata, "not_available", _unavailable(offer, name))
+    if block.problem is not None or selector is None:
+        return _issue(transcript, metadata, "truncated" if cut else "malformed_arguments", block.problem or "")
     if cut and (block.as_object or not block.arguments.strip()):
         return _issue(transcript, metadata, "truncated", _truncated(name))
     decoded = decode_arguments(selector.tool, block.arguments)
@@ -141,7 +150,7 @@ def decode_call(
         if cut and decoded.reason == "malformed_arguments":
             return _issue(transcript, metadata, "truncated", _truncated(name))
         return _issue(transcript, metadata, decoded.reason, decoded.detail)
-    return ToolCall(metadata, decoded.input, selector, decoded.repairs)
+    return ToolCall(metadata, decoded.input, selector, decoded.repairs, origin)
 
 
 def _issue(transcript: Transcript, metadata: ToolMetadata, reason: IssueReason, detail: str) -> ToolCallIssue:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from typing_extensions import TypeVar
 
-from lutumpy.core.items import AssistantTurn
+from lutumpy.core.items import AssistantTurn, CallBlock
+from lutumpy.core.origin import Origin
 from lutumpy.core.streaming import CallDelta, CallDone, StreamDecoder
 from lutumpy.errors import RoundClosedError
 from lutumpy.rounds.commit import Entry
@@ -62,9 +63,11 @@ class Reader(Generic[C, W]):
         "_arriving",
         "_begun",
         "_decoder",
+        "_done",
         "_finished",
         "_ids",
         "_offer",
+        "_origin",
         "_ready",
         "_result",
         "_taken",
@@ -87,6 +90,8 @@ class Reader(Generic[C, W]):
         self._result = result
         self._transcript = transcript_of(target)
         self._begun = mark(self._transcript)
+        self._done: list[CallBlock] = []
+        self._origin = Origin(self._transcript, self._begun.length, self._done)
         self._arriving: dict[int, _Arriving] = {}
         self._ready: dict[int, Entry] = {}
         # The ids of the first calls, as they will be in the end.
@@ -189,7 +194,8 @@ class Reader(Generic[C, W]):
         if self._answer is not None and self._answer.takes(done.call):
             return None
         block = replace(done.call, id=self._id(done.index))
-        entry = decode_call(self._offer, block, self._transcript, cut=block.incomplete)
+        self._done.append(block)
+        entry = decode_call(self._offer, block, self._transcript, cut=block.incomplete, origin=self._origin)
         self._ready[done.index] = entry
         return ToolCallIssueFound(entry) if isinstance(entry, ToolCallIssue) else ToolCallReady(entry)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from lutumpy.adapters.anthropic import AnthropicMessages
@@ -221,6 +221,7 @@ class ScriptedStream:
         self.closed: bool = False
         self._model = model
         self._request = (transcript, offering, options)
+        self._events: AsyncGenerator[Any, None] | None = None
 
     def __enter__(self) -> Iterator[Any]:
         return self._chunks(self._model.events(*self._request))
@@ -229,10 +230,13 @@ class ScriptedStream:
         self.closed = True
 
     async def __aenter__(self) -> AsyncIterator[Any]:
-        return _async(self.__enter__())
+        self._events = _async(self.__enter__())
+        return self._events
 
     async def __aexit__(self, *exc: object) -> None:
         self.closed = True
+        if self._events is not None:
+            await self._events.aclose()
 
     def _chunks(self, events: list[StreamEntry]) -> Iterator[Any]:
         for event in events:
@@ -243,6 +247,6 @@ class ScriptedStream:
             yield event
 
 
-async def _async(chunks: Iterator[Any]) -> AsyncIterator[Any]:
+async def _async(chunks: Iterator[Any]) -> AsyncGenerator[Any, None]:
     for chunk in chunks:
         yield chunk

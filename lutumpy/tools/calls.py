@@ -14,6 +14,7 @@ from lutumpy.tools.results import HandledTool, ToolResult, completed, failed, re
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from lutumpy.core.origin import Origin
     from lutumpy.tools.arguments import Repair
     from lutumpy.tools.compiled import CompiledTool
     from lutumpy.tools.selectors import Selector
@@ -32,14 +33,16 @@ class BaseToolCall:
         input: The validated input.
         selector: Which tool of the toolset it calls.
         repairs: What was decoded a second time to make the arguments fit (rule C5); usually empty.
+        origin: Where in the conversation it stands; `None` for a call from `Toolset.parse`.
     """
 
-    __slots__ = ("_arguments", "input", "metadata", "repairs", "selector")
+    __slots__ = ("_arguments", "input", "metadata", "origin", "repairs", "selector")
 
     metadata: ToolMetadata
     input: Any
     selector: Selector[Any, Any, Any]
     repairs: tuple[Repair, ...]
+    origin: Origin | None
 
     def __init__(
         self,
@@ -47,11 +50,13 @@ class BaseToolCall:
         input: Any,
         selector: Selector[Any, Any, Any],
         repairs: tuple[Repair, ...] = (),
+        origin: Origin | None = None,
     ) -> None:
         self.metadata = metadata
         self.input = input
         self.selector = selector
         self.repairs = repairs
+        self.origin = origin
 
     def __repr__(self) -> str:
         return f"<ToolCall {self.metadata.name} {self.metadata.id} {self.input!r}>"
@@ -84,7 +89,7 @@ class BaseToolCall:
 
     def with_input(self, new: Any) -> Self:
         """The same call with another input; what the model asked (`metadata`) stays."""
-        return type(self)(self.metadata, new, self.selector, self.repairs)
+        return type(self)(self.metadata, new, self.selector, self.repairs, self.origin)
 
     async def call(self, **skipped: Any) -> Any:
         """Run the function of a `tool_fn` tool with the input and the parameters that the model never sees.

@@ -14,6 +14,8 @@ from lutumpy.tools.definition import ToolDef
 
 __all__ = ["CompiledTool"]
 
+_NOTHING: Mapping[str, Any] = {}
+
 
 class CompiledTool:
     """What a decorator worked out about one tool; made once, never changed.
@@ -26,6 +28,7 @@ class CompiledTool:
         function: The user's function; `None` when the tool was declared by its input class.
         is_async: Whether what `function` returns has to be awaited.
         skipped: Parameters of `function` that the model doesn't see.
+        skip_types: Their annotations.
         keyword_names: The keyword for each field of `input_type`.
         positional_only: Parameters of `function` that can't be passed by name, in order.
         wrapped: Whether the schema holds the input under the property `input` (rule D6).
@@ -45,6 +48,7 @@ class CompiledTool:
         "keyword_names",
         "output_type",
         "positional_only",
+        "skip_types",
         "skipped",
         "wrapped",
         "wrapper",
@@ -62,7 +66,7 @@ class CompiledTool:
         wrapped: bool,
         function: Callable[..., Any] | None = None,
         is_async: bool = False,
-        skipped: frozenset[str] = frozenset(),
+        skip_types: Mapping[str, Any] | None = None,
         keyword_names: Mapping[str, str] | None = None,
         positional_only: tuple[str, ...] = (),
     ) -> None:
@@ -71,7 +75,8 @@ class CompiledTool:
         self.output_type: Any = output_type
         self.function: Callable[..., Any] | None = function
         self.is_async: bool = is_async
-        self.skipped: frozenset[str] = skipped
+        self.skip_types: Mapping[str, Any] = skip_types or _NOTHING
+        self.skipped: frozenset[str] = frozenset(self.skip_types)
         if keyword_names is None:
             keyword_names = {name: name for name in input_type.model_fields}
         self.keyword_names: dict[str, str] = dict(keyword_names)

@@ -328,7 +328,7 @@ def _declare_function(
         wrapped=wrapped,
         function=function,
         is_async=signature.is_async,
-        skipped=signature.skipped,
+        skip_types=signature.skipped,
         keyword_names=signature.keyword_names,
         positional_only=signature.positional_only,
     )

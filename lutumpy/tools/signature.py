@@ -51,7 +51,7 @@ class Signature:
         model: The pydantic model of the arguments; refuses names that are no parameter.
         output_type: What the function returns, once awaited; `NoneType` for nothing.
         is_async: Whether its result has to be awaited.
-        skipped: Parameters marked `Skip`.
+        skipped: Parameters marked `Skip`, with their annotations.
         keyword_names: The parameter for each field of `model`; they differ where a name is taken in pydantic.
         positional_only: Parameters that can't be passed by name, in order, the skipped ones among them.
         docs: What the docstring says.
@@ -60,7 +60,7 @@ class Signature:
     model: type[BaseModel]
     output_type: Any
     is_async: bool
-    skipped: frozenset[str]
+    skipped: Mapping[str, Any]
     keyword_names: Mapping[str, str]
     positional_only: tuple[str, ...]
     docs: Docs
@@ -78,12 +78,12 @@ def read_signature(function: Callable[..., Any], names: Mapping[str, Any]) -> Si
     signature = inspect.signature(function)
     scope = _Scope(function, getattr(inner, "__globals__", {}), _with_own_names(inner, names))
     hints: dict[str, Any] = {}
-    skipped: set[str] = set()
+    skipped: dict[str, Any] = {}
     for index, parameter in enumerate(signature.parameters.values()):
         scope.check(parameter, index)
         hint = scope.resolve(parameter.annotation, f"parameter {parameter.name!r}")
         if _is_skipped(hint):
-            skipped.add(parameter.name)
+            skipped[parameter.name] = hint
         else:
             hints[parameter.name] = hint
     if signature.return_annotation is inspect.Signature.empty:
@@ -97,7 +97,7 @@ def read_signature(function: Callable[..., Any], names: Mapping[str, Any]) -> Si
         model=model,
         output_type=output_type,
         is_async=awaitable or inspect.iscoroutinefunction(inner),
-        skipped=frozenset(skipped),
+        skipped=skipped,
         keyword_names=keyword_names,
         positional_only=tuple(p.name for p in signature.parameters.values() if p.kind is p.POSITIONAL_ONLY),
         docs=docs,

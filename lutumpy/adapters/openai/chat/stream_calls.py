@@ -47,7 +47,7 @@ class _Call:
             return False
         try:
             return isinstance(from_json("".join(pieces)), dict)
-        except ValueError:
+        except (ValueError, TypeError):  # a lone surrogate makes it no string for the parser
             return False
 
     def entry(self) -> dict[str, Any]:

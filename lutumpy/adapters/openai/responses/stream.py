@@ -240,5 +240,5 @@ def _tell(entry: StreamedItem, part: str, piece: str, further: bool, out: list[D
 def _is_object(arguments: str) -> bool:
     try:
         return isinstance(from_json(arguments), dict)
-    except ValueError:
+    except (ValueError, TypeError):  # a lone surrogate makes it no string for the parser
         return False

@@ -1,0 +1,119 @@
+"""Where in a conversation a call stands, told by content: the same after a crash, whatever ids a provider gives."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from lutumpy.core import json_values
+from lutumpy.core.items import AssistantTurn, Item, Message, Part, TextPart, ToolMetadata
+from lutumpy.core.transcript import Transcript
+
+__all__ = ["Origin"]
+
+
+class _Call(Protocol):
+    """What is looked at of the calls of an answer."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def arguments(self) -> str: ...
+
+
+class Origin:
+    """The place of an answer's calls: the content committed before the answer, and the calls beside them.
+
+    Copies are the object itself. Pickled, it keeps the digest of that content in place of the transcript.
+
+    Args:
+        transcript: What the answer was read against.
+        length: How many items the transcript had when the request was made.
+        calls: The calls of the answer, in order.
+    """
+
+    __slots__ = ("_calls", "_committed", "_digest", "_transcript")
+
+    def __init__(self, transcript: Transcript, length: int, calls: Sequence[_Call]) -> None:
+        self._transcript: Transcript | None = transcript
+        # Ephemerals leave the transcript at some time, so they neither count nor matter.
+        self._committed = transcript.committed(length)
+        self._calls = calls
+        self._digest: bytes | None = None
+
+    def digest(self) -> bytes:
+        """Stands for everything committed before the answer: equal for equal content, also in a loaded transcript."""
+        if self._digest is None:
+            assert self._transcript is not None
+            self._digest = self._transcript.encoded("digest", _Digests).at(self._committed)
+        return self._digest
+
+    def occurrence(self, metadata: ToolMetadata) -> int:
+        """How many calls of the answer stand before this one with the same tool and equal arguments."""
+        wanted = json_values.canonical_arguments(metadata.arguments)
+        count = 0
+        for call in self._calls:
+            if call.id == metadata.id:
+                break
+            if call.name == metadata.name and json_values.canonical_arguments(call.arguments) == wanted:
+                count += 1
+        return count
+
+    def __copy__(self) -> Origin:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Origin:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.digest(), tuple([ToolMetadata(c.id, c.name, c.arguments) for c in self._calls]))
+
+
+def _restored(digest: bytes, calls: tuple[ToolMetadata, ...]) -> Origin:
+    origin = Origin(Transcript(), 0, calls)
+    origin._digest = digest
+    return origin
+
+
+class _Digests:
+    """An `ItemEncoder` that keeps one digest for each committed item, chained: of it and of all before it."""
+
+    __slots__ = ("_chain",)
+
+    def __init__(self) -> None:
+        self._chain = [hashlib.sha256(b"lutumpy conversation").digest()]
+
+    def add(self, item: Item) -> None:
+        if not (isinstance(item, Message) and item.ephemeral):
+            self._chain.append(hashlib.sha256(self._chain[-1] + _content(item)).digest())
+
+    def copy(self) -> _Digests:
+        twin = _Digests()
+        twin._chain = self._chain.copy()
+        return twin
+
+    def at(self, count: int) -> bytes:
+        """The digest of the first `count` committed items."""
+        return self._chain[count]
+
+
+def _content(item: Item) -> bytes:
+    """What an item says, without what differs from one request to the next."""
+    if isinstance(item, AssistantTurn):
+        return b"turn " + json_values.encode(item.api) + item.native
+    if isinstance(item, Message):
+        return b"message " + json_values.encode([item.role, [_part(part) for part in item.parts]])
+    return b"results " + json_values.encode([
+        [r.call_id, r.name, r.status, r.content if isinstance(r.content, str) else [_part(part) for part in r.content]]
+        for r in item.results
+    ])  # fmt: skip
+
+
+def _part(part: Part) -> list[str | None]:
+    if isinstance(part, TextPart):
+        return ["text", part.text]
+    data = None if part.data is None else hashlib.sha256(part.data).hexdigest()
+    return [type(part).__name__, part.media_type, part.url, data]

@@ -1,0 +1,32 @@
+"""Help for executing: run the calls of a round with limits, timeouts and retries, and get one result for each.
+
+Opt-in: nothing else of the library needs it, and `commit` takes results from anywhere. Runs on asyncio and trio, through anyio.
+"""
+
+from __future__ import annotations
+
+try:
+    import anyio.lowlevel as _anyio  # noqa: F401  # only to say what is missing
+except ImportError as _error:
+    raise ImportError("lutumpy.execution needs anyio; install it with: pip install lutumpy[execution]") from _error
+
+from lutumpy.core.preview import preview
+from lutumpy.execution.dispatcher import Dispatcher, OnTool
+from lutumpy.execution.executor import ToolExecutor
+from lutumpy.execution.identity import IdempotencyKey
+from lutumpy.execution.report import CallReport, ExecutionReport
+from lutumpy.execution.results import ExecutionResult, Outcome
+from lutumpy.execution.unresolved import UnresolvedCall
+
+__all__ = [
+    "CallReport",
+    "Dispatcher",
+    "ExecutionReport",
+    "ExecutionResult",
+    "IdempotencyKey",
+    "OnTool",
+    "Outcome",
+    "ToolExecutor",
+    "UnresolvedCall",
+    "preview",
+]

@@ -1,0 +1,70 @@
+"""What is logged on `lutumpy.execution` (rule E7): never arguments, outputs only as a preview and only at DEBUG."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from lutumpy.core.items import TextPart
+from lutumpy.core.preview import preview
+from lutumpy.errors import ToolError
+from lutumpy.execution.report import CallReport
+
+__all__ = ["log_result", "log_retry", "log_return", "logger"]
+
+logger: logging.Logger = logging.getLogger("lutumpy.execution")
+
+PREVIEW_BYTES = 500
+_EXPECTED = ("ok", "rejected", "not_started")
+
+
+def log_result(report: CallReport, misfit: str | None = None) -> None:
+    """A call has its result.
+
+    Args:
+        report: The call.
+        misfit: Why its output was not taken, if so.
+    """
+    result = report.result
+    if result is None:
+        return
+    level = logging.INFO if result.outcome in _EXPECTED else logging.WARNING
+    if not logger.isEnabledFor(level):
+        return
+    error = result.error
+    logger.log(
+        level, "%s of %s: %s, attempt %d, %.3f s%s", report.call_id, report.tool, result.outcome, report.attempts,
+        result.latency, f": {misfit}" if misfit else "",
+        extra=_fields(report, result.outcome, result.latency),
+        exc_info=None if error is None or isinstance(error, ToolError) else error,
+    )  # fmt: skip
+    if result.outcome == "ok" and logger.isEnabledFor(logging.DEBUG):
+        content = result.content
+        text = content if isinstance(content, str) else "".join([p.text for p in content if isinstance(p, TextPart)])
+        logger.debug("%s of %s: output %s", report.call_id, report.tool, preview(text, PREVIEW_BYTES))
+
+
+def log_retry(report: CallReport, error: BaseException | None, latency: float, delay: float) -> None:
+    """An attempt timed out, and another one follows."""
+    logger.warning(
+        "%s of %s: attempt %d timed out, the next one in %.3f s", report.call_id, report.tool, report.attempts, delay,
+        extra=_fields(report, "timed_out", latency), exc_info=error,
+    )  # fmt: skip
+
+
+def log_return(report: CallReport) -> None:
+    """The thread of a call that was given up has returned."""
+    logger.info(
+        "%s of %s: the function has returned after it was given up; what it gave is dropped",
+        report.call_id, report.tool, extra={"tool": report.tool, "call_id": report.call_id},
+    )  # fmt: skip
+
+
+def _fields(report: CallReport, status: str, latency: float) -> dict[str, Any]:
+    return {
+        "tool": report.tool,
+        "call_id": report.call_id,
+        "attempt": report.attempts,
+        "latency": latency,
+        "status": status,
+    }

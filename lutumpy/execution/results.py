@@ -1,0 +1,150 @@
+"""What comes of a call, and what the model is told of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from lutumpy.errors import ToolError
+from lutumpy.tools.calls import BaseToolCall
+from lutumpy.tools.results import ToolResult
+
+__all__ = ["ExecutionResult", "Outcome"]
+
+Outcome = Literal["ok", "failed", "timed_out", "maybe_executed", "rejected", "interrupted", "not_started"]
+"""What came of a call.
+
+- `ok`: it gave its output.
+- `failed`: it raised `ToolError`, or something else where running it again does no harm.
+- `timed_out`: it didn't finish in time, and running it again does no harm, or it never began.
+- `maybe_executed`: a tool with the effect `once` began and gave no usable answer, so what it did is not known.
+- `rejected`: it was not run, on purpose: a duplicate, or equal to a call that is `maybe_executed`.
+- `interrupted`: the run was cancelled while it was running, and running it again does no harm.
+- `not_started`: the run was cancelled before it began.
+"""
+
+NEUTRAL = "The tool failed."
+UNKNOWN = (
+    "The outcome is unknown: it may have taken effect. "
+    "Do not simply repeat this call; find out first whether it did, or ask the user."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionResult(ToolResult):
+    """A `ToolResult` from the executor; `commit` takes it as it is.
+
+    Attributes:
+        outcome: What came of the call.
+        attempts: How often the tool was started; 0 when it was not.
+        latency: Seconds from the first start to the end, waiting between attempts included.
+        error: The original exception, for programs and logs; the model isn't shown it.
+    """
+
+    outcome: Outcome = "ok"
+    attempts: int = 0
+    latency: float = field(default=0.0, compare=False)
+    error: BaseException | None = field(default=None, compare=False, repr=False)
+
+
+def returned(call: BaseToolCall, output: object, attempts: int, latency: float) -> tuple[ExecutionResult, str | None]:
+    """The result of a tool that gave an output; and why that doesn't fit, where it doesn't."""
+    made = call.complete(output)
+    if made.output_error is None:
+        return (
+            ExecutionResult(made.metadata, made.content, made.status, None, made.output, None, "ok", attempts, latency),
+            None,
+        )
+    if runs_once(call):
+        text = (
+            "The tool ran to its end, but its answer can't be used: it has not the declared type. What it did stands, "
+            "so do not repeat this call."
+        )
+        return unusable(call, "maybe_executed", text, attempts, latency, None), made.output_error
+    text = "The tool ran, but its answer can't be used: it has not the declared type."
+    return unusable(call, "failed", text, attempts, latency, None), made.output_error
+
+
+def raised(
+    call: BaseToolCall, error: BaseException, attempts: int, latency: float, *, began: bool = True
+) -> ExecutionResult:
+    """The result of a tool that raised. The text of an exception is shown only if it is a `ToolError`."""
+    if isinstance(error, ToolError):
+        return unusable(call, "failed", _message(error), attempts, latency, error)
+    name = type(error).__name__[:100].strip() or "Error"
+    if not began:
+        return unusable(call, "failed", f"The tool could not be started ({name}).", attempts, latency, error)
+    if runs_once(call):
+        text = f"The tool failed with {name} before it gave an answer. {UNKNOWN}"
+        return unusable(call, "maybe_executed", text, attempts, latency, error)
+    return unusable(call, "failed", f"The tool failed with {name}.", attempts, latency, error)
+
+
+def timed_out(
+    call: BaseToolCall, attempts: int, latency: float, error: BaseException | None, *, began: bool = True
+) -> ExecutionResult:
+    """The result of a tool that didn't finish in time.
+
+    Args:
+        call: The call.
+        attempts: How often it was tried.
+        latency: Seconds in all.
+        error: What it raised when it was stopped, if anything.
+        began: Whether its code was reached at all.
+    """
+    text = f"The tool did not finish within {_seconds(call.selector.definition.options.timeout)}"
+    if attempts > 1:
+        text += f", in {attempts} attempts"
+    if not began:
+        return unusable(
+            call, "timed_out", f"{text}: it could not be started, and did not run.", attempts, latency, error
+        )
+    if runs_once(call):
+        return unusable(call, "maybe_executed", f"{text}. {UNKNOWN}", attempts, latency, error)
+    text += ". It may have run; calling it again does no harm."
+    return unusable(call, "timed_out", text, attempts, latency, error)
+
+
+def interrupted(call: BaseToolCall, attempts: int, latency: float, error: BaseException | None) -> ExecutionResult:
+    """The result of a tool that was running when its run was cancelled."""
+    text = "The tool was interrupted while it was running."
+    if runs_once(call):
+        return unusable(call, "maybe_executed", f"{text} {UNKNOWN}", attempts, latency, error)
+    text += " It may have run; calling it again does no harm."
+    return unusable(call, "interrupted", text, attempts, latency, error)
+
+
+def not_started(call: BaseToolCall) -> ExecutionResult:
+    """The result of a call that a cancelled run didn't reach."""
+    return unusable(call, "not_started", "The tool was not started: the run was interrupted before.", 0, 0.0, None)
+
+
+def rejected(call: BaseToolCall, reason: str) -> ExecutionResult:
+    """The result of a call that the executor doesn't run."""
+    made = call.reject(reason)
+    return ExecutionResult(made.metadata, made.content, made.status, made.rejection_reason, outcome="rejected")
+
+
+def runs_once(call: BaseToolCall) -> bool:
+    """Whether running its tool again would do something new each time."""
+    return call.selector.definition.options.effect == "once"
+
+
+def unusable(
+    call: BaseToolCall, outcome: Outcome, text: str, attempts: int, latency: float, error: BaseException | None
+) -> ExecutionResult:
+    return ExecutionResult(
+        call.metadata, text, "error", outcome=outcome, attempts=attempts, latency=latency, error=error
+    )
+
+
+def _message(error: ToolError) -> str:
+    try:
+        message = str(error)
+    except Exception:
+        return NEUTRAL
+    return message if message.strip() else NEUTRAL
+
+
+def _seconds(timeout: float) -> str:
+    return f"{timeout:g} second{'' if timeout == 1 else 's'}"

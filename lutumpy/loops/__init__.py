@@ -1,0 +1,31 @@
+"""The whole loop in one call, for those who want it: `run_tools`, and `run_tools_sync`.
+
+Opt-in: nothing else of this package imports it. What it does can be written by hand in twenty lines; see `docs/loops.md`.
+"""
+
+from lutumpy.loops.progress import (
+    LoopEvent,
+    LoopStopped,
+    RequestStarted,
+    RoundCommitted,
+    RoundDecoded,
+    RoundExecuted,
+    RoundPlanned,
+)
+from lutumpy.loops.result import LoopResult, StoppedBy, UncommittedRoundError
+from lutumpy.loops.run import run_tools, run_tools_sync
+
+__all__ = [
+    "LoopEvent",
+    "LoopResult",
+    "LoopStopped",
+    "RequestStarted",
+    "RoundCommitted",
+    "RoundDecoded",
+    "RoundExecuted",
+    "RoundPlanned",
+    "StoppedBy",
+    "UncommittedRoundError",
+    "run_tools",
+    "run_tools_sync",
+]

@@ -1,0 +1,115 @@
+"""What a loop tells while it runs, as values: for progress displays, logs and tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Generic, TypeAlias, Union
+
+from typing_extensions import TypeVar
+
+from lutumpy.core.items import Usage
+from lutumpy.loops.result import LoopResult
+from lutumpy.tools.calls import BaseToolCall, ToolCallIssue
+from lutumpy.tools.results import HandledTool, RejectedToolCall, ToolResult
+
+C = TypeVar("C", bound=BaseToolCall, default=BaseToolCall)
+C_co = TypeVar("C_co", bound=BaseToolCall, default=BaseToolCall, covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestStarted:
+    """A request is about to be sent.
+
+    Attributes:
+        round: The number that its round will have if it calls tools, from 1.
+        usage: Tokens of this loop so far.
+    """
+
+    round: int
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class RoundDecoded(Generic[C_co]):
+    """The model called tools; nothing is decided yet.
+
+    Attributes:
+        round: The number of the round, from 1.
+        usage: Tokens of this loop so far.
+        calls: The calls that can be executed.
+        issues: Those that can't; the model is told.
+        text: What the model wrote beside them.
+    """
+
+    round: int
+    usage: Usage
+    calls: tuple[C_co, ...]
+    issues: tuple[ToolCallIssue, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RoundPlanned(Generic[C_co]):
+    """The hooks have decided; the pending calls are about to run.
+
+    Attributes:
+        round: The number of the round, from 1.
+        usage: Tokens of this loop so far.
+        pending: The calls that will run, edits applied.
+        handled: Those that a hook answered.
+        rejected: Those that a hook rejected.
+    """
+
+    round: int
+    usage: Usage
+    pending: tuple[C_co, ...]
+    handled: tuple[HandledTool[Any, Any], ...]
+    rejected: tuple[RejectedToolCall, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RoundExecuted:
+    """The pending calls have run; their results are about to be committed.
+
+    Attributes:
+        round: The number of the round, from 1.
+        usage: Tokens of this loop so far.
+        results: One for each pending call, in call order, as the result hooks left them.
+    """
+
+    round: int
+    usage: Usage
+    results: tuple[ToolResult, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RoundCommitted:
+    """The turn and the results of all its calls are in the session.
+
+    Attributes:
+        round: The number of the round, from 1.
+        usage: Tokens of this loop so far.
+    """
+
+    round: int
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class LoopStopped:
+    """The last one: the loop returns `result` now. A loop that ends in an error doesn't tell it.
+
+    Attributes:
+        round: How many rounds were committed.
+        usage: Tokens of this loop.
+        result: What the loop returns.
+    """
+
+    round: int
+    usage: Usage
+    result: LoopResult
+
+
+LoopEvent: TypeAlias = Union[
+    RequestStarted, RoundDecoded[C], RoundPlanned[C], RoundExecuted, RoundCommitted, LoopStopped
+]

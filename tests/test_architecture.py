@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "": {"core", "tools", "hooks", "rounds", "session"},
 }
 # Convenience: these import what is public, and nothing of the above imports them.
-OPT_IN = {"cli", "demo", "execution", "loops", "testing", "text_tools", "__main__"}
+OPT_IN = {"cli", "demo", "execution", "local", "loops", "testing", "text_tools", "__main__"}
 # A toolset makes its offer and its hooks inside these methods' bodies.
 INSIDE_METHODS = {"lutumpy.tools.toolset": {"hooks", "rounds"}}
 # Third-party packages, by the parts that may import them. SDKs only inside functions; see `test_import_cost`.

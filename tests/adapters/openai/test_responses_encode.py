@@ -80,6 +80,13 @@ def test_messages_keep_their_roles() -> None:
     ]
 
 
+def test_what_an_assistant_said_names_its_type_for_hosts_that_ask_for_it() -> None:
+    transcript = Transcript()
+    transcript.push_assistant("One.")
+    transcript.push_user("hi")
+    assert entries(transcript)[0] == {"type": "message", "role": "assistant", "content": "One."}
+
+
 def test_parts_of_a_user_message_and_of_a_result() -> None:
     parts = (
         TextPart("look"),
@@ -146,10 +153,10 @@ def test_a_turn_of_another_wire_is_told_as_messages_and_calls_in_order() -> None
     first = found[2]
     assert len(first["call_id"]) <= 64
     assert found[1:] == [
-        {"role": "assistant", "content": "Let me look."},
+        {"type": "message", "role": "assistant", "content": "Let me look."},
         {"type": "function_call", "call_id": first["call_id"], "name": first["name"], "arguments": '{"q": 1}'},
         {"type": "function_call", "call_id": "t2", "name": "sql", "arguments": '{"input":"SELECT 1"}'},
-        {"role": "assistant", "content": "Wait."},
+        {"type": "message", "role": "assistant", "content": "Wait."},
         {"type": "function_call_output", "call_id": first["call_id"], "output": "done"},
         {"type": "function_call_output", "call_id": "t2", "output": "done"},
     ]

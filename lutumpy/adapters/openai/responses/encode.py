@@ -88,11 +88,15 @@ class ResponsesEncoder(HistoryEncoder):
     def _put(self, item: dict[str, Any]) -> None:
         self.fragments.append(json_values.encode(item))
 
+    def _put_text(self, role: str, text: str) -> None:
+        # llama.cpp's server takes an assistant's message only with its type said; the API takes it with and without.
+        self._put({**({"type": "message"} if role == "assistant" else {}), "role": role, "content": text})
+
     def _message(self, message: Message) -> None:
         parts = message.parts
         lone = parts[0] if len(parts) == 1 else None
         if isinstance(lone, TextPart):
-            self._put({"role": message.role, "content": lone.text})
+            self._put_text(message.role, lone.text)
         elif message.role == "assistant":
             texts = [part.text for part in parts if isinstance(part, TextPart)]
             content = [{"type": "output_text", "text": text, "annotations": []} for text in texts]
@@ -126,7 +130,7 @@ class ResponsesEncoder(HistoryEncoder):
         self._callers = {}
         for piece in text_and_calls(turn):
             if isinstance(piece, str):
-                self._put({"role": "assistant", "content": piece})
+                self._put_text("assistant", piece)
             else:
                 self._put(
                     {

@@ -150,6 +150,19 @@ def _check_native_ids(turn: AssistantTurn, native: Any) -> None:
             raise TranscriptError(f"call {call.id!r} isn't the one in the turn's native form")
 
 
+def dump_turn(turn: AssistantTurn) -> dict[str, Any]:
+    """A turn as JSON values."""
+    return _dump_item(turn)
+
+
+def load_turn(data: Mapping[str, Any]) -> AssistantTurn:
+    """The turn of a dump; raises `TranscriptError` or what a wrong value raises (`KeyError`, `TypeError`, ...) for none."""
+    item = _load_item(data)
+    if not isinstance(item, AssistantTurn):
+        raise TranscriptError(f"a turn was expected, not {data.get('item')!r}")
+    return item
+
+
 def dump_usage(usage: Usage) -> dict[str, int]:
     """The usage as JSON values."""
     return asdict(usage)

@@ -1,0 +1,141 @@
+"""The JSON Schema of a guided answer, made from the offer.
+
+An answer is an object with one property, which holds the calls, or the text where none is needed. The schema keeps to
+what endpoints that constrain their output understand, grammars made from schemas included: definitions, references, unions and
+constants. What is left out is checked when the call is read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lutumpy.core.model import OutputSpec
+from lutumpy.core.tool_specs import ToolOffering, ToolSpec
+
+__all__ = ["ANSWER", "guided_output"]
+
+ANSWER = "answer"
+"""The property that every guided answer has."""
+
+# Endpoints that make a grammar of the schema refuse patterns that they can't translate, and repetitions that are too many.
+_LEFT_OUT = frozenset({"pattern", "$schema", "$id"})
+_COUNTS = frozenset({"minLength", "maxLength", "minItems", "maxItems"})
+_LARGEST_COUNT = 200
+_NO_NAME = re.compile(r"[^a-zA-Z0-9]+")
+_NAMED_SCHEMAS = frozenset({"properties", "patternProperties", "dependentSchemas"})
+_PLAIN_VALUES = frozenset({"const", "enum", "default", "examples", "required"})
+
+
+def guided_output(offering: ToolOffering, arguments_key: str = "args", value: OutputSpec | None = None) -> OutputSpec:
+    """What the endpoint is asked to hold the model to.
+
+    Args:
+        offering: The tools of the turn, at least one.
+        arguments_key: What the arguments of a call are called.
+        value: The schema that the final answer of a structured turn has, in place of text.
+    """
+    definitions = _Definitions()
+    specs = [spec for spec in offering.specs if offering.mode != "specific" or spec.name == offering.forced]
+    calls = [_call(spec, arguments_key, definitions) for spec in specs]
+    several: dict[str, Any] = {
+        "type": "array",
+        "items": calls[0] if len(calls) == 1 else {"anyOf": calls},
+        "minItems": 1,
+    }
+    if not offering.parallel:
+        several["maxItems"] = 1
+    answer = several
+    if offering.mode == "auto":
+        other = {"type": "string"} if value is None else definitions.add("value", value.schema)
+        answer = {"anyOf": [several, other]}
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {ANSWER: answer},
+        "required": [ANSWER],
+        "additionalProperties": False,
+    }
+    if definitions.schemas:
+        schema["$defs"] = definitions.schemas
+    return OutputSpec(ANSWER, schema)
+
+
+def _call(spec: ToolSpec, arguments_key: str, definitions: _Definitions) -> dict[str, Any]:
+    # The name comes first: what the model writes next depends on it.
+    return {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "const": spec.name},
+            arguments_key: definitions.add(spec.name, spec.schema),
+        },
+        "required": ["name", arguments_key],
+        "additionalProperties": False,
+    }
+
+
+class _Definitions:
+    """Schemas of their own, each with its `$defs`, put together under names that every endpoint takes."""
+
+    def __init__(self) -> None:
+        self.schemas: dict[str, Any] = {}
+
+    def add(self, name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+        """The schema as it is written where it is used; what it refers to is added to the definitions."""
+        places: dict[str, str] = {}
+        inner = [(container, key) for container in ("$defs", "definitions") for key in schema.get(container, ())]
+        for container, key in inner:
+            places[f"#/{container}/{key}"] = self._free(f"{name} {key}")
+        body = {key: value for key, value in schema.items() if key not in ("$defs", "definitions")}
+        refers_to_itself = "#" in _references(schema)
+        if refers_to_itself:
+            places["#"] = self._free(name)
+        for container, key in inner:
+            self.schemas[places[f"#/{container}/{key}"]] = _moved(schema[container][key], places)
+        if not refers_to_itself:
+            moved: dict[str, Any] = _moved(body, places)
+            return moved
+        self.schemas[places["#"]] = _moved(body, places)
+        return {"$ref": f"#/$defs/{places['#']}"}
+
+    def _free(self, wanted: str) -> str:
+        base = "of-" + (_NO_NAME.sub("-", wanted).strip("-") or "tool")
+        name, number = base, 1
+        while name in self.schemas:
+            number += 1
+            name = f"{base}-{number}"
+        self.schemas[name] = {}
+        return name
+
+
+def _references(schema: Any) -> set[str]:
+    found: set[str] = set()
+    waiting: list[Any] = [schema]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Mapping):
+            if isinstance(node.get("$ref"), str):
+                found.add(node["$ref"])
+            waiting += node.values()
+        elif isinstance(node, Sequence) and not isinstance(node, str):
+            waiting += node
+    return found
+
+
+def _moved(schema: Any, places: Mapping[str, str]) -> Any:
+    """The schema with its references led to where the definitions are now, less what can't be said to every endpoint."""
+    if isinstance(schema, list):
+        return [_moved(entry, places) for entry in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    moved: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key in _PLAIN_VALUES:
+            moved[key] = value
+        elif key in _NAMED_SCHEMAS and isinstance(value, Mapping):
+            moved[key] = {name: _moved(inner, places) for name, inner in value.items()}
+        elif key == "$ref" and value in places:
+            moved[key] = f"#/$defs/{places[value]}"
+        elif key not in _LEFT_OUT and not (key in _COUNTS and isinstance(value, int) and value > _LARGEST_COUNT):
+            moved[key] = _moved(value, places)
+    return moved

@@ -1,0 +1,66 @@
+"""What a model that only writes text is told: how to call tools, which ones there are, what is asked of this answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lutumpy.core import json_values
+from lutumpy.core.tool_specs import ToolOffering
+from lutumpy.tools.definition import ToolDef
+
+__all__ = ["call_instruction", "demands", "tool_list"]
+
+RESULT = "[TOOL_RESULT]"
+
+
+def call_instruction(definitions: Sequence[ToolDef], spelled: str, tags: tuple[str, str]) -> str:
+    """How to call tools, and which.
+
+    Args:
+        definitions: The tools.
+        spelled: A call, as it is to be written.
+        tags: What stands around it.
+    """
+    start, end = tags
+    between = f"Write nothing else between {start} and {end}" if end else f"Write nothing else behind {start}"
+    return (
+        "You can call tools. A call is written exactly like this:\n\n"
+        f"{spelled}\n\n"
+        "Put the name of a tool in place of tool_name, and in place of the object behind it a JSON object that fits the "
+        "tool's JSON Schema. "
+        f"{between}. For several calls, write several of these, one after another.\n\n"
+        f"Tools:\n{tool_list(definitions)}"
+    )
+
+
+def tool_list(definitions: Sequence[ToolDef]) -> str:
+    """One line for each tool: its name, what it does, and the JSON Schema of its arguments."""
+    lines: list[str] = []
+    for definition in definitions:
+        about = " ".join(definition.description.split())
+        schema = json_values.encode_text(definition.input_schema)
+        lines.append(f"- {definition.name}{': ' + about if about else ''}\n  JSON Schema: {schema}")
+    return "\n".join(lines)
+
+
+def demands(offering: ToolOffering, *, guided: bool) -> str:
+    """What this turn asks for beyond that.
+
+    A guided answer can't hold anything but calls or text, so little is said of it: small models lose the thread of long
+    instructions.
+    """
+    said: list[str] = []
+    if offering.mode == "specific":
+        said.append(f"In this answer you must call the tool {offering.forced}.")
+    elif offering.mode == "required":
+        said.append("In this answer you must call at least one tool.")
+    elif not guided:
+        said.append("Call a tool only where it helps; otherwise answer in plain text.")
+    if not offering.parallel:
+        said.append("Write at most one call in an answer.")
+    if not guided:
+        said.append(
+            f"After your calls stop, and wait: the next message holds the result of each, marked with {RESULT}, its id and "
+            "the tool's name. Never write a result yourself."
+        )
+    return " ".join(said)

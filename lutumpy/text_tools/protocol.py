@@ -1,0 +1,128 @@
+"""What `TextTools` asks of a parser: calls out of text, and a text without them while it still arrives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, runtime_checkable
+
+from lutumpy.tools.definition import ToolDef
+
+__all__ = [
+    "CallSpeller",
+    "CallStreamFormatter",
+    "ParsedCall",
+    "ParsedText",
+    "StreamFormatter",
+    "ToolCallParser",
+    "spell_call",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedCall:
+    """One call that stands in a text.
+
+    Attributes:
+        name: The tool's name as the model wrote it; empty when it can't be read.
+        arguments: The JSON text of the arguments as the model wrote it, `{}` when it wrote none. Where `problem` says that
+            the call can't be read: as much of it as was written.
+        problem: `truncated` when the text ends inside the call, `malformed` when it is no call as it stands. Such a call is
+            never run.
+        detail: What is wrong with it, in words for the model.
+    """
+
+    name: str
+    arguments: str
+    problem: Literal["truncated", "malformed"] | None = None
+    detail: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedText:
+    """What a model's text holds.
+
+    Attributes:
+        text: The text without the calls: what the user is shown.
+        calls: The calls in order, those that can't be read included.
+        format_errors: What was wrong, in words for the model. One that is the `detail` of no call becomes an issue of its
+            own.
+    """
+
+    text: str
+    calls: Sequence[ParsedCall] = ()
+    format_errors: Sequence[str] = ()
+
+
+class StreamFormatter(Protocol):
+    """Makes what the user is shown out of an answer that arrives in pieces. One answer each."""
+
+    def feed(self, chunk: str) -> str:
+        """Take the next piece; gives what can be shown now."""
+        ...
+
+    def flush(self) -> str:
+        """The answer has ended: gives what was held back and is no part of a call."""
+        ...
+
+
+@runtime_checkable
+class CallStreamFormatter(Protocol):
+    """A stream formatter that knows the calls too, as soon as they are complete."""
+
+    @property
+    def calls(self) -> Sequence[ParsedCall]:
+        """The calls that are complete so far: nothing that may still arrive changes them or comes between them."""
+        ...
+
+    def feed(self, chunk: str) -> str:
+        """As for every stream formatter."""
+        ...
+
+    def flush(self) -> str:
+        """As for every stream formatter."""
+        ...
+
+
+class ToolCallParser(Protocol):
+    """How a model that only writes text calls tools: what it is told, and how that is read.
+
+    `tags` are the texts around a call. A parser may also have `format_call(name, arguments) -> str`, which spells calls that
+    a model with native tool calling made earlier in the conversation; without it, they are written as
+    `{"name": ..., "args": ...}` between the tags. Where a stream formatter has `calls`, calls are told while the answer
+    still arrives; without it, at its end.
+    """
+
+    @property
+    def tags(self) -> tuple[str, str]:
+        """What stands before and after a call."""
+        ...
+
+    def format_instruction(self, definitions: Sequence[ToolDef]) -> str:
+        """What the model is told: the tools, and how to call them. Asked for once per offer (rule T5)."""
+        ...
+
+    def parse(self, text: str) -> ParsedText:
+        """The calls in a whole answer. Never raises, and never finds a call that isn't there."""
+        ...
+
+    def stream_formatter(self) -> StreamFormatter:
+        """A new formatter for one answer. All it gives, joined, is `ParsedText.text` of that answer."""
+        ...
+
+
+@runtime_checkable
+class CallSpeller(Protocol):
+    """The optional part of a parser."""
+
+    def format_call(self, name: str, arguments: str) -> str:
+        """A call as the model is told to write it; `arguments` is JSON text."""
+        ...
+
+
+def spell_call(parser: ToolCallParser, name: str, arguments: str) -> str:
+    """A call as a model of this parser would have written it."""
+    if isinstance(parser, CallSpeller):
+        return parser.format_call(name, arguments)
+    start, end = parser.tags
+    return f'{start}{{"name": "{name}", "args": {arguments}}}{end}'

@@ -1,0 +1,83 @@
+"""How calls are written: tags, and what stands between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["HERMES", "LLAMA_FUNCTION", "LLAMA_PYTHON_TAG", "MISTRAL", "TOOL_CALL", "CallSyntax"]
+
+
+@dataclass(frozen=True, slots=True)
+class CallSyntax:
+    """One way to write calls.
+
+    Attributes:
+        start: What stands before a call. Not part of the text that the user is shown.
+        ends: What stands behind it; the first one is what the model is told.
+        arguments_key: The key of the arguments, as the model is told; `args`, `arguments` and `parameters` are all read.
+        json_calls: A call is an object with `name` and arguments, or an array of such.
+        name_end: What stands between a bare name and the object of arguments, as in `name[ARGS]{...}`; `None` where no call
+            is written so.
+        call_id: What stands before the model's own id of a call, between the bare name and `name_end`; that is not used.
+        separator: What stands between two calls that share one start tag.
+        self_ending: The end of the JSON is the end of the call; a tag in `ends` is left out of the text where it follows.
+
+    Raises:
+        ValueError: the tags can't be told from the JSON between them.
+    """
+
+    start: str
+    ends: tuple[str, ...] = ()
+    arguments_key: str = "args"
+    json_calls: bool = True
+    name_end: str | None = None
+    call_id: str | None = None
+    separator: str | None = None
+    self_ending: bool = False
+
+    def __post_init__(self) -> None:
+        for tag in (self.start, *self.ends):
+            _check_tag(tag)
+        if not self.ends and not self.self_ending:
+            raise ValueError(f"the tag {self.start!r} needs an end tag")
+        if self.start in self.ends:
+            raise ValueError(f"{self.start!r} can't be both start and end tag")
+
+    @property
+    def tags(self) -> tuple[str, str]:
+        """What stands before and behind a call; the second one may be empty."""
+        return self.start, "" if self.self_ending or not self.ends else self.ends[0]
+
+    def spelled(self, name: str, arguments: str) -> str:
+        """A call written this way; `arguments` is JSON text."""
+        start, end = self.tags
+        if self.name_end is not None:
+            return f"{start}{name}{self.name_end}{arguments}{end}"
+        # `<tool_call>` stands on lines of its own where models were trained on it.
+        line = "\n" if start.startswith("<") and end else ""
+        return f'{start}{line}{{"name": "{name}", "{self.arguments_key}": {arguments}}}{line}{end}'
+
+
+def _check_tag(tag: str) -> None:
+    if not tag or tag.isspace():
+        raise ValueError("a tag needs characters")
+    if tag != tag.strip():
+        raise ValueError(f"the tag {tag!r} begins or ends with white space, which models don't keep to")
+    if any(char in '"\\{}`~\n' for char in tag) or tag[0] in "-+.,:0123456789":
+        raise ValueError(f"the tag {tag!r} holds characters that JSON or Markdown fences need")
+
+
+TOOL_CALL = CallSyntax("[TOOL_CALL]", ("[/TOOL_CALL]",))
+HERMES = CallSyntax("<tool_call>", ("</tool_call>",), arguments_key="arguments")
+MISTRAL = CallSyntax(
+    "[TOOL_CALLS]",
+    ("</s>",),
+    arguments_key="arguments",
+    name_end="[ARGS]",
+    call_id="[CALL_ID]",
+    self_ending=True,
+)
+LLAMA_FUNCTION = CallSyntax("<function=", ("</function>",), arguments_key="parameters", json_calls=False, name_end=">")
+LLAMA_PYTHON_TAG = CallSyntax(
+    "<|python_tag|>", ("<|eom_id|>", "<|eot_id|>"), arguments_key="parameters", separator=";", self_ending=True
+)

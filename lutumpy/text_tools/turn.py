@@ -1,0 +1,93 @@
+"""The turn of a text model: what it wrote, taken apart, with the inner turn kept whole for replay."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from lutumpy.core import dump, json_values
+from lutumpy.core.items import AssistantTurn, Block, CallBlock, TextBlock, Usage
+from lutumpy.errors import TranscriptError
+from lutumpy.text_tools.protocol import ParsedCall, ParsedText
+
+__all__ = ["API", "inner_turn", "text_turn"]
+
+API = "text_tools"
+"""The `api` of a turn whose calls were read from text."""
+
+
+def text_turn(inner: AssistantTurn, parsed: ParsedText, *, guided: bool) -> AssistantTurn:
+    """The turn that a session sees.
+
+    Args:
+        inner: What the inner model answered.
+        parsed: Its text, taken apart.
+        guided: It is a guided answer.
+    """
+    calls = call_blocks(parsed)
+    # A model that calls natively without being offered a tool: answered like every other call.
+    for native in inner.calls:
+        calls.append(replace(native, id="", position=len(calls), id_field=None))
+    blocks: list[Block] = []
+    shown = False
+    for block in inner.blocks:
+        if isinstance(block, TextBlock):
+            if parsed.text and not shown:
+                blocks.append(TextBlock(parsed.text))
+            shown = True
+        elif not isinstance(block, CallBlock):
+            blocks.append(block)
+    native_form: dict[str, Any] = {
+        "calls": [{"id": "", "name": call.name} for call in calls],
+        "turn": dump.dump_turn(_for_replay(inner)),
+    }
+    if guided:
+        native_form["guided"] = True
+    last = calls[-1] if calls else None
+    return replace(
+        inner,
+        api=API,
+        blocks=(*blocks, *calls),
+        native=json_values.encode(native_form) if inner.native or calls else b"",
+        calls=tuple(calls),
+        calls_key="calls",
+        id_field="id",
+        # A call that was read whole was not cut, whatever broke off behind it.
+        cut=inner.cut and (last is None or last.problem is not None or bool(inner.calls)),
+    )
+
+
+def call_blocks(parsed: ParsedText) -> list[CallBlock]:
+    """The calls of a text. What was wrong, and is told of no call, is one of its own."""
+    calls = [*parsed.calls]
+    told = {call.detail for call in calls}
+    calls += [ParsedCall("", "", "malformed", error) for error in parsed.format_errors if error not in told]
+    return [call_block(call, index) for index, call in enumerate(calls)]
+
+
+def call_block(call: ParsedCall, index: int) -> CallBlock:
+    """A call as a block of the turn, without an id: the transcript gives one."""
+    return CallBlock(
+        "",
+        json_values.clean_text(call.name),
+        call.arguments,
+        incomplete=call.problem == "truncated",
+        position=index,
+        problem=None if call.problem is None else call.detail or "The tool call can't be read.",
+    )
+
+
+def inner_turn(turn: AssistantTurn) -> tuple[AssistantTurn | None, bool]:
+    """The inner model's own turn, and whether it is a guided answer; no turn when a loaded dump holds none."""
+    if not turn.native:
+        return AssistantTurn("", (), b""), False
+    native: Any = json_values.decode(turn.native)
+    try:
+        return dump.load_turn(native["turn"]), bool(native.get("guided"))
+    except (TranscriptError, KeyError, TypeError, ValueError, AttributeError, IndexError):
+        return None, False
+
+
+def _for_replay(inner: AssistantTurn) -> AssistantTurn:
+    """The inner turn without what differs from one request to the next."""
+    return replace(inner, usage=Usage(), model=None, request_id=None, response_id=None, residue=b"")

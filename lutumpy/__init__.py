@@ -4,6 +4,8 @@ Declare tools with `tool_fn` and `tool_input`, group them in a `Toolset`, offer 
 `Finished`, or a `ToolRound` of typed calls that your code executes and commits. Adapters are in `lutumpy.adapters`.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from lutumpy.core.items import (
     AssistantTurn,
     FilePart,
@@ -67,6 +69,11 @@ from lutumpy.tools.signature import Skip
 from lutumpy.tools.tool import nested, tool
 from lutumpy.tools.toolset import NoTools, Toolset
 
+if TYPE_CHECKING:
+    from lutumpy.core.check import check_messages
+    from lutumpy.core.repairs import Repair, apply_repairs, propose_repairs
+    from lutumpy.core.rules import Problem
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -98,11 +105,13 @@ __all__ = [
     "Offer",
     "OutputSpec",
     "Part",
+    "Problem",
     "Reader",
     "ReasoningDelta",
     "RefusalDelta",
     "Reject",
     "RejectedToolCall",
+    "Repair",
     "ResultStatus",
     "RoundClosedError",
     "RunNormally",
@@ -146,10 +155,36 @@ __all__ = [
     "UnknownToolError",
     "Usage",
     "__version__",
+    "apply_repairs",
+    "check_messages",
     "hook_impl",
     "hook_slot",
     "nested",
+    "propose_repairs",
     "tool",
     "tool_fn",
     "tool_input",
 ]
+
+# The rules of the wires are loaded when they are first asked for: a program that only holds conversations needs none.
+_LATE = {
+    "Problem": "lutumpy.core.rules",
+    "Repair": "lutumpy.core.repairs",
+    "apply_repairs": "lutumpy.core.repairs",
+    "check_messages": "lutumpy.core.check",
+    "propose_repairs": "lutumpy.core.repairs",
+}
+
+
+def __getattr__(name: str) -> Any:
+    module = _LATE.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = globals()[name] = getattr(import_module(module), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from lutumpy.core.items import AssistantTurn
+    from lutumpy.core.rules.problem import Problem
 
 __all__ = [
     "AdapterError",
@@ -174,7 +175,18 @@ class HookRegistrationError(LutumpyError, TypeError):
 
 
 class TranscriptError(LutumpyError, ValueError):
-    """An edit would make the transcript invalid, or there is nothing to send. The transcript is as it was."""
+    """An edit would make the transcript invalid, or there is nothing to send. The transcript is as it was.
+
+    Attributes:
+        problems: For a history that was refused: what its provider would refuse of it; else empty.
+    """
+
+    def __init__(self, message: str, problems: Sequence[Problem] = ()) -> None:
+        self.problems: tuple[Problem, ...] = tuple(problems)
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.args[0], self.problems)
 
 
 class ToolError(LutumpyError):

@@ -119,9 +119,10 @@ class Session:
         if not isinstance(data, Mapping):
             raise TranscriptError(f"a dump is a JSON object, not {type(data).__name__}; nothing was loaded")
         version = data.get("version")
-        if version != dumps.VERSION or isinstance(version, bool):
+        if version not in dumps.READABLE or isinstance(version, bool):
+            readable = " and ".join([str(known) for known in dumps.READABLE])
             raise TranscriptError(
-                f"the dump has the version {version!r}, this release reads {dumps.VERSION}; nothing was loaded"
+                f"the dump has the version {version!r}, this release reads {readable}; nothing was loaded"
             )
         session = Session(dumps.load_transcript(data))
         session.usage = dumps.load_usage(data.get("usage"))

@@ -31,6 +31,7 @@ __all__ = [
     "add_extra",
     "body_dict",
     "error_body",
+    "history_list",
     "join_body",
     "reply_object",
 ]
@@ -322,6 +323,12 @@ def body_dict(fields: Mapping[str, bytes]) -> dict[str, Any]:
     except ValueError:  # nested deeper than the fast parser goes
         body = json_values.decode(data)
     return body
+
+
+def history_list(data: bytes) -> list[dict[str, Any]]:
+    """The entries of an encoded history, as fresh JSON values."""
+    entries: list[dict[str, Any]] = json_values.decode(data)
+    return entries
 
 
 def _name(name: str) -> bytes:

@@ -28,11 +28,14 @@ from lutumpy.core.items import (
     TextPart,
     ToolResults,
     Usage,
+    Verbatim,
 )
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import TranscriptError
 
-VERSION = 1
+VERSION = 2
+READABLE = (1, 2)
+"""Versions that can be loaded; the second one added what items hold verbatim."""
 
 _BLOCKS: dict[str, type[Any]] = {
     "text": TextBlock,
@@ -101,9 +104,11 @@ def load_transcript(data: Mapping[str, Any]) -> Transcript:
 def _dump_item(item: Item) -> dict[str, Any]:
     if isinstance(item, Message):
         dumped: dict[str, Any] = {"item": "message", "role": item.role, "parts": [_dump_part(p) for p in item.parts]}
-        return {**dumped, "ephemeral": True} if item.ephemeral else dumped
+        if item.ephemeral:
+            dumped["ephemeral"] = True
+        return {**dumped, **_dump_verbatim(item)}
     if isinstance(item, ToolResults):
-        return {"item": "results", "results": [_dump_result(r) for r in item.results]}
+        return {"item": "results", "results": [_dump_result(r) for r in item.results], **_dump_verbatim(item)}
     return {
         "item": "turn",
         "api": item.api,
@@ -113,16 +118,40 @@ def _dump_item(item: Item) -> dict[str, Any]:
         "usage": dump_usage(item.usage),
         **{name: getattr(item, name) for name in _TURN_FIELDS},
         **{name: True for name in _TURN_FLAGS if getattr(item, name)},
+        **_dump_verbatim(item),
     }
+
+
+def _dump_verbatim(item: Item) -> dict[str, Any]:
+    given = item.verbatim
+    if given is None:
+        return {}
+    dumped = {"api": given.api, "entries": [json_values.decode(entry) for entry in given.entries]}
+    return {"verbatim": {**dumped, "system": True} if given.system else dumped}
+
+
+def _load_verbatim(data: Mapping[str, Any]) -> Verbatim | None:
+    given = data.get("verbatim")
+    if given is None:
+        return None
+    api = _expect(_expect(given, dict, "verbatim").get("api"), str, "verbatim.api")
+    entries = _expect(given.get("entries"), list, "verbatim.entries")
+    system = bool(given.get("system", False))
+    if system and len(entries) != 1:
+        raise TranscriptError(f"verbatim.entries has {len(entries)} values, where the system is one")
+    if not system and any(not isinstance(entry, dict) for entry in entries):
+        raise TranscriptError("verbatim.entries holds what is no object")
+    return Verbatim(api, tuple([json_values.encode(entry) for entry in entries]), system)
 
 
 def _load_item(data: Mapping[str, Any]) -> Item:
     kind = data.get("item")
     if kind == "message":
         role = _one_of(data["role"], Role, "role")
-        return Message(role, tuple([_load_part(p) for p in data["parts"]]), bool(data.get("ephemeral", False)))
+        parts = tuple([_load_part(p) for p in data["parts"]])
+        return Message(role, parts, bool(data.get("ephemeral", False)), _load_verbatim(data))
     if kind == "results":
-        return ToolResults(tuple([_load_result(r) for r in data["results"]]))
+        return ToolResults(tuple([_load_result(r) for r in data["results"]]), _load_verbatim(data))
     if kind != "turn":
         raise TranscriptError(f"unknown item {kind!r}")
     blocks = tuple([_load_block(b) for b in data["blocks"]])
@@ -136,6 +165,7 @@ def _load_item(data: Mapping[str, Any]) -> Item:
         calls=tuple([b for b in blocks if isinstance(b, CallBlock)]),
         residue=b"" if data.get("residue") is None else json_values.encode(data["residue"]),
         usage=load_usage(data["usage"]),
+        verbatim=_load_verbatim(data),
         **fields,
     )
     _one_of(turn.finish_reason, FinishReason, "finish_reason")

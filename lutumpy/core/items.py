@@ -1,7 +1,8 @@
 """What a transcript is made of: messages, assistant turns, tool results; and the parts inside them.
 
 Every item is a frozen value. An `AssistantTurn` carries two forms of one answer: `native`, the bytes that the same API
-gets back (never rebuilt), and `blocks`, what any other API is told of it.
+gets back (never rebuilt), and `blocks`, what any other API is told of it. An item that was read from a history of an API
+carries that API's own entries besides, as `verbatim`.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ __all__ = [
     "ToolMetadata",
     "ToolResults",
     "Usage",
+    "Verbatim",
 ]
 
 Role = Literal["system", "developer", "user", "assistant"]
@@ -202,12 +204,38 @@ Block: TypeAlias = "TextBlock | ReasoningBlock | RefusalBlock | CallBlock | Opaq
 
 
 @dataclass(frozen=True, slots=True)
+class Verbatim:
+    """What stands for an item in the history of one API, as it was read there: that API gets it back unchanged.
+
+    Attributes:
+        api: The API.
+        entries: JSON bytes of the entries of its history: messages, or input items. None at all when the item is said
+            by an entry of the item before (results and a text in one message), or is held by the provider.
+        system: The one entry is the request's field for the system (`system`, `instructions`), and no part of the
+            history.
+    """
+
+    api: str
+    entries: tuple[bytes, ...]
+    system: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
-    """Something pushed by the application. Ephemeral ones leave the transcript after the next successful request."""
+    """Something pushed by the application. Ephemeral ones leave the transcript after the next successful request.
+
+    One that was read from a history may have no parts: then only its own API understands it, by `verbatim`.
+    """
 
     role: Role
     parts: tuple[Part, ...]
     ephemeral: bool = False
+    verbatim: Verbatim | None = None
+
+    @property
+    def text(self) -> str:
+        """The parts as text; what isn't text is named."""
+        return _as_text(self.parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +260,7 @@ class AssistantTurn:
         cut: The answer was cut off (output limit, filter, refusal, incomplete).
         results_only: The provider takes nothing but tool results, or the next turn, directly after this one (rule R6).
         reasoning_dropped: Its reasoning no longer verifies and stays out of every request.
+        verbatim: For a turn that was read from a history: what its own API gets, in place of `native`.
     """
 
     api: str
@@ -250,6 +279,7 @@ class AssistantTurn:
     cut: bool = False
     results_only: bool = False
     reasoning_dropped: bool = False
+    verbatim: Verbatim | None = None
 
     @property
     def text(self) -> str:
@@ -275,7 +305,7 @@ class AssistantTurn:
     @property
     def empty(self) -> bool:
         """Whether there is nothing to send: such a turn is kept, and left out of requests."""
-        return not self.native
+        return not self.native and self.verbatim is None
 
     def with_ids(self, ids: dict[int, str]) -> AssistantTurn:
         """The same turn with other call ids, in the calls and in the native form alike.
@@ -319,9 +349,7 @@ class ResultBlock:
     @property
     def text(self) -> str:
         """The content as text; what isn't text is named."""
-        if isinstance(self.content, str):
-            return self.content
-        return "\n".join([p.text if isinstance(p, TextPart) else describe(p) for p in self.content])
+        return self.content if isinstance(self.content, str) else _as_text(self.content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,9 +357,14 @@ class ToolResults:
     """The answers to all calls of the turn before, in call order."""
 
     results: tuple[ResultBlock, ...]
+    verbatim: Verbatim | None = None
 
 
 Item: TypeAlias = "Message | AssistantTurn | ToolResults"
+
+
+def _as_text(parts: tuple[Part, ...]) -> str:
+    return "\n".join([p.text if isinstance(p, TextPart) else describe(p) for p in parts])
 
 
 def describe(part: ImagePart | FilePart) -> str:

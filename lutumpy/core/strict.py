@@ -12,11 +12,20 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import Any, Literal, TypeGuard
 
 from lutumpy.errors import DeclarationError
 
-__all__ = ["ANTHROPIC_STRICT", "OPENAI_STRICT", "Dialect", "strict_counts", "strict_schema", "subschemas"]
+__all__ = [
+    "ANTHROPIC_STRICT",
+    "OPENAI_STRICT",
+    "Dialect",
+    "StrictChange",
+    "strict_changes",
+    "strict_counts",
+    "strict_schema",
+    "subschemas",
+]
 
 Schema = dict[str, Any]
 
@@ -42,6 +51,22 @@ class Dialect:
     keywords: frozenset[str]
     formats: frozenset[str] = _FORMATS
     min_items: frozenset[int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StrictChange:
+    """One thing that a strict form says differently from the schema that it was made of.
+
+    Attributes:
+        path: Where, as a JSON Pointer in the schema; what a reference with siblings names counts as standing there.
+        kind: `described`: a keyword went into the description, where nothing enforces it. `nullable`: an optional
+            property became a required one that takes null. `any_of`: `oneOf` became `anyOf`.
+        keyword: The keyword of `described`.
+    """
+
+    path: str
+    kind: Literal["described", "nullable", "any_of"]
+    keyword: str = ""
 
 
 # The tables follow the providers' documentation and recorded answers. `default` is taken by OpenAI today, but older and
@@ -137,6 +162,12 @@ def strict_schema(schema: Mapping[str, Any], dialect: Dialect) -> Schema:
     return _Rewrite(dict(schema), dialect).run()
 
 
+def strict_changes(schema: Mapping[str, Any], dialect: Dialect) -> tuple[Schema, tuple[StrictChange, ...]]:
+    """As `strict_schema`, together with what became different, each place once."""
+    rewrite = _Rewrite(dict(schema), dialect)
+    return rewrite.run(), tuple(dict.fromkeys(rewrite.changes))
+
+
 def strict_counts(schema: Mapping[str, Any]) -> tuple[int, int]:
     """How many optional parameters and how many union parameters (`anyOf` or a list of types) a strict schema has.
 
@@ -159,6 +190,7 @@ class _Rewrite:
     def __init__(self, root: Schema, dialect: Dialect) -> None:
         self.root = root
         self.dialect = dialect
+        self.changes: list[StrictChange] = []
         self.first_property = dict(_discriminators(root))
         self.recursive = {ref for ref in set(_refs(root)) if self.returns_to(ref)}
 
@@ -186,8 +218,11 @@ class _Rewrite:
         return out
 
     def no_form(self, path: tuple[str, ...], reason: str) -> DeclarationError:
-        where = "".join(f"/{_escape(part)}" for part in path) or "/"
+        where = _pointer(path) or "/"
         return DeclarationError(f"the schema has no strict form for {self.dialect.name} at {where}: {reason}")
+
+    def note(self, path: tuple[str, ...], kind: Literal["described", "nullable", "any_of"], keyword: str = "") -> None:
+        self.changes.append(StrictChange(_pointer(path), kind, keyword))
 
     def resolve(self, ref: str, path: tuple[str, ...]) -> Schema:
         """The definition that a local `$ref` names."""
@@ -229,6 +264,8 @@ class _Rewrite:
                 self.check_scalars(value if key == "enum" else [value], (*path, key))
                 out[key] = value
             elif key in ("anyOf", "oneOf"):
+                if key == "oneOf":
+                    self.note(path, "any_of")
                 out["anyOf"] = [self.branch(entry, (*path, key, str(i))) for i, entry in enumerate(value)]
             elif key == "items":
                 out[key] = self.branch(value, (*path, key))
@@ -237,6 +274,7 @@ class _Rewrite:
                     out[key] = value
                 elif note := _note(key, value):
                     notes[key] = note
+                    self.note(path, "described", key)
         types = _types(schema)
         if "object" in types or "properties" in schema:
             self.close(schema, out, path)
@@ -313,6 +351,7 @@ class _Rewrite:
             inner_path = (*path, "properties", name)
             done[name] = self.branch(properties[name], inner_path)
             if self.dialect.require_all and name not in required:
+                self.note(inner_path, "nullable")
                 done[name] = self.nullable(done[name])
         out["properties"] = done
         if self.dialect.require_all:
@@ -366,6 +405,10 @@ def _refs(schema: Schema, *, definitions: bool = False) -> Iterator[str]:
 
 def _parts(ref: str) -> tuple[str, ...]:
     return tuple(part.replace("~1", "/").replace("~0", "~") for part in ref.removeprefix("#").split("/")[1:])
+
+
+def _pointer(path: tuple[str, ...]) -> str:
+    return "".join(f"/{_escape(part)}" for part in path)
 
 
 def _escape(name: str) -> str:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeAlias, TypeVar, cast, get_args
 
-from lutumpy.core import json_values
+from lutumpy.core import json_values, windows
 from lutumpy.core.encoding import ItemEncoder
 from lutumpy.core.items import (
     AssistantTurn,
@@ -23,18 +23,20 @@ from lutumpy.core.items import (
     TextPart,
     ToolResults,
 )
+from lutumpy.core.windows import Count, Summary, TranscriptRound
 from lutumpy.errors import TranscriptError
 
 E = TypeVar("E", bound=ItemEncoder)
 
 FailureKey = tuple[str, str]
+Api: TypeAlias = Literal["openai_chat", "openai_responses", "anthropic_messages"]
 
 
 class Transcript:
     """A conversation: messages, assistant turns, and the results of their calls.
 
     `len()` and iteration give its items, ephemeral ones included as long as they are there. There is no call that edits
-    or drops a committed item (rule R5); `fork()` gives an independent copy.
+    or drops a committed item (rule R5); `fork()` gives an independent copy, `window()` one of its last rounds.
     """
 
     __slots__ = ("_encoders", "_failures", "_held", "_ids", "_items", "_revision", "_tail_sent", "_tail_start")
@@ -74,6 +76,41 @@ class Transcript:
         """Counts the additions so far: equal numbers mean that nothing was added in between."""
         return self._revision
 
+    @staticmethod
+    def from_messages(
+        api: Api, messages: Iterable[Any] | str, system: Any = None, *, server_held_prefix: bool | None = None
+    ) -> Transcript:
+        """The transcript of a history that another program made; it goes on like any other.
+
+        The API that it comes from gets every entry back unchanged, `messages` of its adapter gives them; another API is
+        sent what it can be told: texts, images, files, calls and results. Ids of its calls count as used.
+
+        Args:
+            api: Whose history it is: `openai_chat`, `openai_responses` or `anthropic_messages`.
+            messages: The request's `messages` (`input`): JSON objects, objects of the SDK, or both mixed.
+            system: The request's `system` (`instructions`); for Chat Completions a text to begin with.
+            server_held_prefix: For Responses: the conversation's start is at the server (`previous_response_id`,
+                `conversation`), so that outputs may answer calls which aren't here. When left out, that is taken for
+                granted of an input that is nothing but outputs.
+
+        Raises:
+            TranscriptError: it is no history of this API, or some call has no result, or some result no call. The message
+                names every place, `problems` what the provider says of it; `propose_repairs` finds how to mend it.
+        """
+        if api == "openai_chat":
+            from lutumpy.adapters.openai.chat.read import read_chat
+
+            return read_chat(messages, system)
+        if api == "openai_responses":
+            from lutumpy.adapters.openai.responses.read import read_responses
+
+            return read_responses(messages, system, server_held_prefix=server_held_prefix)
+        if api == "anthropic_messages":
+            from lutumpy.adapters.anthropic.read import read_messages
+
+            return read_messages(messages, system)
+        raise TranscriptError(f"{api!r} is none of {', '.join(get_args(Api))}; nothing was read")
+
     # --- additions -------------------------------------------------------------------------------------------------
 
     def push_system(self, content: str | Sequence[str | Part]) -> None:
@@ -112,15 +149,17 @@ class Transcript:
         self.append(Message(role, _parts(role, content), ephemeral))
 
     def append(self, message: Message) -> None:
-        """Add a message.
+        """Add a message. One that is kept as it stood in a history is taken as it is.
 
         Raises:
-            TranscriptError: the provider of the last turn takes no text before the next one (rule R6).
+            TranscriptError: the provider of the last turn takes no text before the next one (rule R6), or there is no
+                content.
         """
         if not isinstance(message, Message):
             raise TranscriptError(f"{type(message).__name__} is no message; turns and results are added by commit")
-        _check_parts(message.role, message.parts)
-        self._refuse_text()
+        if message.verbatim is None:
+            _check_parts(message.role, message.parts)
+            self._refuse_text()
         if message.ephemeral and self._tail_start is None:
             self._tail_start = len(self._items)
         self._items.append(message)
@@ -151,7 +190,7 @@ class Transcript:
             raise TranscriptError("a call id is empty, repeated, or was used before; the transcript is unchanged")
         self._items.append(turn)
         if calls:
-            self._items.append(ToolResults(given))
+            self._items.append(cast("ToolResults", results))
         self._ids |= ids
         for key in failures:
             self._failures[key] = self._failures.get(key, 0) + 1
@@ -319,6 +358,102 @@ class Transcript:
         longer._encoders = self._encoders
         longer._tail_start = len(self._items)
         return longer
+
+    # --- rounds ----------------------------------------------------------------------------------------------------
+
+    def rounds(self, last: int | None = None) -> list[TranscriptRound]:
+        """The whole rounds, in order: each begins with what the user says after an answer, and ends before the next one.
+
+        Leading system and developer messages belong to none; what is pushed in the middle belongs to the round it stands in.
+
+        Args:
+            last: How many of the last ones; all when left out.
+        """
+        found = windows.rounds_of(self._items)
+        return found if last is None else found[max(0, len(found) - last) :]
+
+    def window(
+        self,
+        max_tokens: int | None = None,
+        *,
+        max_rounds: int | None = None,
+        count: Count = windows.estimated_tokens,
+        summary: Summary | None = None,
+    ) -> Transcript:
+        """A new transcript of the last whole rounds that fit; this one stays as it is.
+
+        System and developer messages are kept, those of dropped rounds with the leading ones; so are ephemeral messages that
+        no request has sent. When anything is dropped, reasoning that was signed over it is left out of requests (rule
+        R5), and ephemeral messages that were kept for its sake leave. Call ids and failures are those of the rounds in it.
+
+        Args:
+            max_tokens: The budget for all that is kept, the summary included. What the provider adds (names of tools, marks
+                between messages) and the tools themselves aren't counted.
+            max_rounds: How many rounds at most.
+            count: Gives the number of tokens of a text: arguments, results, and what only its own API understands are texts
+                too. By default one for each four bytes. An image counts 1,600; a file as much for each 50,000 bytes begun.
+            summary: A user message in place of what was dropped: its text, or a function of the dropped items that gives the
+                text, called again with more of them when its text leaves too little room. Nothing dropped, no summary.
+
+        Raises:
+            TranscriptError: the last round alone doesn't fit; the message says what it takes.
+            ValueError: neither limit is given, or one is below 1.
+        """
+        if max_tokens is None and max_rounds is None:
+            raise ValueError("a window takes max_tokens or max_rounds")
+        if (max_tokens is not None and max_tokens < 1) or (max_rounds is not None and max_rounds < 1):
+            raise ValueError(
+                f"a window of {max_tokens} tokens and {max_rounds} rounds holds nothing; limits begin at 1"
+            )
+        kept, said = windows.fitting(self._items, self._sent(), max_tokens, max_rounds, count, summary)
+        return self._selected(kept, said)
+
+    def select(self, rounds: Iterable[TranscriptRound], *, summary: Summary | None = None) -> Transcript:
+        """A new transcript of some whole rounds of this one, which stays as it is; in their order here.
+
+        What holds of system messages, ephemeral ones, reasoning and ids is what `window` says.
+
+        Args:
+            rounds: Which; they come from `rounds()` of this transcript.
+            summary: A user message in place of the first that was dropped, as in `window`.
+
+        Raises:
+            TranscriptError: one is no round of this transcript.
+        """
+        chosen = windows.chosen_of(self._items, rounds)
+        if summary is not None and not isinstance(summary, str):
+            summary = summary(windows.dropped_items(self._items, chosen))
+        return self._selected(chosen, summary)
+
+    def _selected(self, kept: Sequence[TranscriptRound], summary: str | None) -> Transcript:
+        if sum([len(found.items) for found in kept]) == len(self._items) - windows.head_of(self._items):
+            return self.fork()
+        made = Transcript()
+        made._extend(windows.selection(self._items, self._sent(), kept, summary))
+        return made
+
+    def _sent(self) -> frozenset[int]:
+        """The indexes of the ephemeral messages that were part of a successful request."""
+        start = self._tail_start
+        if start is None or not self._tail_sent:
+            return frozenset()
+        found = [k for k in range(start, len(self._items)) if getattr(self._items[k], "ephemeral", False)]
+        return frozenset(found[: self._tail_sent])
+
+    def _extend(self, items: Iterable[Item]) -> None:
+        """Add items of another transcript, to one that is being made."""
+        turn: AssistantTurn | None = None
+        for item in items:
+            if isinstance(item, ToolResults):
+                assert turn is not None, "results stand after their turn"
+                calls = [call for call in turn.calls if call.answerable]
+                failed = [c for c, r in zip(calls, item.results, strict=True) if r.status != "ok"]
+                self.append_turn(turn, item, [failure_key(call.name, call.arguments) for call in failed])
+            elif isinstance(item, Message):
+                self.append(item)
+            elif not any(call.answerable for call in item.calls):
+                self.append_turn(item)
+            turn = item if isinstance(item, AssistantTurn) else None
 
     def _state(self) -> Mapping[str, Any]:
         """What a dump holds beside the items."""

@@ -30,8 +30,10 @@ _MARK = b',"cache_control":' + json_values.encode(_BREAKPOINT)
 _USER = b'{"role":"user",'
 _ASSISTANT = b'{"role":"assistant",'
 
-# Blocks of an answer that are known to take one; thinking takes none, of unknown kinds nobody knows.
-_MARKABLE = frozenset({"text", "tool_use", "server_tool_use", "mcp_tool_use"})
+# Blocks that are known to take one; thinking takes none, of unknown kinds nobody knows.
+_MARKABLE = frozenset(
+    {"document", "image", "mcp_tool_use", "search_result", "server_tool_use", "text", "tool_result", "tool_use"}
+)
 
 # The order in which the provider reads a request.
 _ORDER: tuple[Place, ...] = ("tools", "system", "messages")
@@ -97,16 +99,25 @@ def mark_last_tool(tools: Any) -> list[Any] | None:
     return None
 
 
-def takes_breakpoint(message: bytes) -> bool:
-    """Whether the last block of a message, its content a list of blocks, takes a breakpoint."""
-    if message.startswith(_USER):
-        return True  # made here, of blocks that all do
-    content = json_values.decode(message)["content"] if message.startswith(_ASSISTANT) else None
-    if not content:
+def takes_breakpoint(message: bytes, *, as_read: bool = False) -> bool:
+    """Whether the last block of a message, its content a list of blocks, takes a breakpoint.
+
+    Args:
+        message: The message.
+        as_read: It was read from a history, and not made here.
+    """
+    if not as_read:
+        if message.startswith(_USER):
+            return True  # made here, of blocks that all do
+        if not message.startswith(_ASSISTANT):
+            return False
+    said = json_values.decode(message)
+    content = said.get("content")
+    block = content[-1] if isinstance(content, list) and content else None
+    if not isinstance(block, dict) or said.get("role") == "system" or "cache_control" in block:
         return False
-    block = content[-1]
-    kind = block.get("type")
-    if "cache_control" in block or (kind == "text" and not block["text"].strip()):
+    kind, text = block.get("type"), block.get("text")
+    if kind == "text" and not (isinstance(text, str) and text.strip()):
         return False
     return kind in _MARKABLE or (isinstance(kind, str) and kind.endswith("_tool_result"))
 

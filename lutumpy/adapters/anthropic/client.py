@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from lutumpy.adapters.anthropic.cache import Cache, checked_cache
 from lutumpy.adapters.anthropic.decode import API, decode_message
-from lutumpy.adapters.anthropic.encode import request_fields
 from lutumpy.adapters.anthropic.offer import check_forced
+from lutumpy.adapters.anthropic.request import encoder_of, request_fields
 from lutumpy.adapters.anthropic.stream import MessagesStreamDecoder
-from lutumpy.adapters.sdk import body_dict, error_body, reply_object
+from lutumpy.adapters.sdk import body_dict, error_body, history_list, reply_object
 from lutumpy.adapters.sdk_model import SdkModel
+from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import OutputSpec, StructuredMode
 from lutumpy.core.streaming import StreamDecoder
@@ -141,6 +142,25 @@ class AnthropicMessages(SdkModel):
             extra=extra if output is None else AnthropicMessages._with_output(output, extra),
         )
         return body_dict(fields)
+
+    @staticmethod
+    def messages(transcript: Transcript, *, model: str | None = None) -> list[dict[str, Any]]:
+        """The messages alone, as `request` puts them in; what was read from a history of this API stands there unchanged.
+
+        Unlike `request`, it takes a transcript that has nothing to answer.
+
+        Args:
+            transcript: The conversation; its leading system messages are in `system`.
+            model: For what depends on it: system messages that were pushed later.
+        """
+        return history_list(encoder_of(transcript, model).history())
+
+    @staticmethod
+    def system(transcript: Transcript) -> str | list[dict[str, Any]] | None:
+        """The request's `system`: the leading system messages, as text or blocks; unchanged where it was read."""
+        data = encoder_of(transcript, None).system()
+        system: str | list[dict[str, Any]] | None = json_values.decode(data) if data else None
+        return system
 
     @staticmethod
     def stream_decoder() -> StreamDecoder:

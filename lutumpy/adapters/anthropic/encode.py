@@ -1,4 +1,4 @@
-"""From a transcript and an offer to a request of the Anthropic Messages API, as JSON bytes.
+"""From a transcript to the messages of the Anthropic Messages API, as JSON bytes.
 
 Each item is encoded once, when the transcript hands it over; a request joins what is there. Consecutive messages of one
 role aren't merged, the API does that: so the request of one turn is a prefix of the next one's.
@@ -7,21 +7,20 @@ role aren't merged, the API does that: so the request of one turn is a prefix of
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import Any, Literal
 
-from lutumpy.adapters.anthropic.cache import (
-    Cache,
-    FreeBreakpoints,
-    count_breakpoints,
-    mark,
-    mark_last_tool,
-    takes_breakpoint,
+from lutumpy.adapters.anthropic.as_read import (
+    as_blocks,
+    content_of,
+    entries_without_reasoning,
+    kind_of,
+    system_blocks,
+    takes_system_breakpoint,
 )
+from lutumpy.adapters.anthropic.cache import count_breakpoints, mark, takes_breakpoint
 from lutumpy.adapters.anthropic.decode import API, INVALID_INPUT, REASONING, SERVER_CALLS, TOOLSET_KIND
-from lutumpy.adapters.anthropic.offer import check_forced, tool_choice, tools
 from lutumpy.adapters.anthropic.parts import part_blocks, text_blocks
-from lutumpy.adapters.sdk import add_extra
 from lutumpy.core import json_values
 from lutumpy.core.encoding import Renamer
 from lutumpy.core.items import (
@@ -34,15 +33,11 @@ from lutumpy.core.items import (
     TextBlock,
     TextPart,
     ToolResults,
+    Verbatim,
 )
-from lutumpy.core.rules import anthropic_models
-from lutumpy.core.tool_specs import ToolOffering
-from lutumpy.core.transcript import Transcript
 from lutumpy.errors import TranscriptError
 
-__all__ = ["DEFAULT_MAX_TOKENS", "MessagesEncoder", "request_fields"]
-
-DEFAULT_MAX_TOKENS = 4096  # the wire wants a limit
+__all__ = ["MessagesEncoder"]
 
 _CALL_ID = re.compile(r"[a-zA-Z0-9_-]+")
 _CALL_ID_LIMIT = 1024  # the wire has none; ids of some hosts carry state and go back whole
@@ -74,9 +69,11 @@ class MessagesEncoder:
         "_last",
         "_messages",
         "_names",
+        "_read",
         "_running",
         "_stable",
         "_system",
+        "_system_read",
         "_system_role",
         "_toolsets",
         "breakpoints",
@@ -88,8 +85,12 @@ class MessagesEncoder:
         self.breakpoints: int = 0
         # How many blocks of the system's, and messages, stand before the first ephemeral item.
         self._stable: tuple[int, int] | None = None
+        # The request's `system` as it was read from a history, and what was pushed besides.
+        self._system_read: bytes = b""
         self._system: list[str] = []
         self._messages: list[bytes] = []
+        # Which messages stand as they were read.
+        self._read: set[int] = set()
         self._held: list[str] = []
         self._last: Last = "nothing"
         self._container: bytes = b""
@@ -103,8 +104,10 @@ class MessagesEncoder:
         twin = MessagesEncoder(self._system_role, self._as_blocks)
         twin.breakpoints = self.breakpoints
         twin._stable = self._stable
+        twin._system_read = self._system_read
         twin._system = self._system.copy()
         twin._messages = self._messages.copy()
+        twin._read = self._read.copy()
         twin._held = self._held.copy()
         twin._last = self._last
         twin._container = self._container
@@ -132,18 +135,22 @@ class MessagesEncoder:
         Args:
             at: Which block gets a breakpoint of the prompt cache.
         """
-        if not self._system:
-            return b""
-        if at is None:
-            return json_values.encode(self._text_content(self._system))
-        blocks = [json_values.encode(block) for block in text_blocks(self._system)]
-        blocks[at] = mark(blocks[at], b"}")
-        return b"[" + b",".join(blocks) + b"]"
+        if not self._system and not self._as_blocks:
+            return self._system_read
+        if at is None and not self._system_read:
+            return json_values.encode(self._text_content(self._system)) if self._system else b""
+        blocks = [json_values.encode(block) for block in system_blocks(self._system_read) + text_blocks(self._system)]
+        if at is not None:
+            blocks[at] = mark(blocks[at], b"}")
+        return b"[" + b",".join(blocks) + b"]" if blocks else self._system_read
 
     def end_of_system(self) -> int | None:
-        """The last block of the system's that stays as it is in later requests, or `None`."""
+        """The last block of the system's that stays as it is in later requests, or `None`; also when it has a breakpoint."""
         stable = len(self._system) if self._stable is None else self._stable[0]
-        return stable - 1 if stable else None
+        if stable or not self._system_read:
+            return stable - 1 + len(system_blocks(self._system_read)) if stable else None
+        blocks = system_blocks(self._system_read)
+        return len(blocks) - 1 if blocks and takes_system_breakpoint(blocks[-1]) else None
 
     def end_of_messages(self) -> int | None:
         """The last message that stays as it is in later requests, and takes a breakpoint; or `None`."""
@@ -152,7 +159,7 @@ class MessagesEncoder:
         if self._stable is not None:
             stable = min(stable, self._stable[1])
         for index in range(stable - 1, -1, -1):
-            if takes_breakpoint(self._messages[index]):
+            if takes_breakpoint(self._messages[index], as_read=index in self._read):
                 return index
         return None
 
@@ -195,9 +202,51 @@ class MessagesEncoder:
         first, last = b"[" + messages[0], messages[-1] + b"]"
         return b",".join([first, *messages[1:-1], last]) if len(messages) > 1 else first + b"]"
 
+    def history(self) -> bytes:
+        """The JSON array of everything encoded so far, whatever it ends with."""
+        held = [_message("system", self._text_content(self._held))] if self._held else []
+        return b"[" + b",".join([*self._messages, *held]) + b"]"
+
+    # --- what was read from a history of this API ------------------------------------------------------------------
+
+    def _message_as_read(self, message: Message, verbatim: Verbatim) -> None:
+        self._running = None
+        if verbatim.system:
+            self._system_read = verbatim.entries[0]
+            self.breakpoints += count_breakpoints(json_values.decode(self._system_read))
+        else:
+            self._as_read(verbatim.entries, "user" if message.role == "user" else None)
+
+    def _turn_as_read(self, turn: AssistantTurn, verbatim: Verbatim) -> None:
+        entries = entries_without_reasoning(verbatim.entries) if turn.reasoning_dropped else verbatim.entries
+        self._container, self._running = b"", None
+        self._as_read(entries, "paused" if turn.finish_reason == "paused" else "turn")
+        if turn.results_only and entries:
+            self._running = len(self._messages) - 1
+
+    def _as_read(self, entries: Iterable[bytes], last: Last | None) -> None:
+        """Messages go back as they came.
+
+        Args:
+            entries: The messages.
+            last: What they are; `None` for the system's, which stand where they stood.
+        """
+        for entry in entries:
+            if b'"cache_control":' in entry:
+                self.breakpoints += count_breakpoints(content_of(entry))
+            message = as_blocks(entry) if self._as_blocks else entry
+            if last is None:
+                self._messages.append(message)
+            else:
+                self._append(last, message)
+            self._read.add(len(self._messages) - 1)
+
     # --- messages of the application -------------------------------------------------------------------------------
 
     def _message(self, message: Message) -> None:
+        if message.verbatim is not None and message.verbatim.api == API:
+            self._message_as_read(message, message.verbatim)
+            return
         if self._running is not None:
             self._settle(set())
         if message.role == "user":
@@ -239,6 +288,9 @@ class MessagesEncoder:
     # --- answers ---------------------------------------------------------------------------------------------------
 
     def _turn(self, turn: AssistantTurn) -> None:
+        if turn.verbatim is not None and turn.verbatim.api == API:
+            self._turn_as_read(turn, turn.verbatim)
+            return
         container, self._container = self._container, b""
         if turn.api == API:
             content = self._own_content(turn)
@@ -266,10 +318,10 @@ class MessagesEncoder:
         if index is None:
             return
         given = json_values.decode(self._messages[index])["content"]
-        blocks = [b for b in given if b["type"] not in SERVER_CALLS or b.get("id") in arrived or _has_result(given, b)]
+        blocks = [b for b in given if kind_of(b) not in SERVER_CALLS or b.get("id") in arrived or _has_result(given, b)]
         if len(blocks) == len(given):
             return
-        while blocks and blocks[-1]["type"] in REASONING:
+        while blocks and kind_of(blocks[-1]) in REASONING:
             blocks.pop()
         self._messages[index : index + 1] = [_message("assistant", blocks)] if blocks else []
         if self._stable is not None and not blocks:
@@ -327,6 +379,9 @@ class MessagesEncoder:
     # --- results ---------------------------------------------------------------------------------------------------
 
     def _results(self, results: ToolResults) -> None:
+        if results.verbatim is not None and results.verbatim.api == API:
+            self._as_read(results.verbatim.entries, "user")
+            return
         # All of them in one message: in separate ones the API takes them too, but models unlearn parallel calls.
         self._append("user", _message("user", [self._result(result) for result in results.results]))
 
@@ -356,7 +411,7 @@ def _late_results(turn: AssistantTurn) -> set[str]:
 
 
 def _has_result(blocks: list[dict[str, Any]], call: dict[str, Any]) -> bool:
-    return any(b["type"].endswith("_tool_result") and b.get("tool_use_id") == call.get("id") for b in blocks)
+    return any(kind_of(b).endswith("_tool_result") and b.get("tool_use_id") == call.get("id") for b in blocks)
 
 
 _ASSISTANT = b'{"role":"assistant","content":'
@@ -372,13 +427,19 @@ def _as_prefill(message: bytes) -> list[bytes]:
     "final assistant content cannot end with trailing whitespace"; "The final block in an assistant message cannot be
     `thinking`", and without thinking such a message may hold none at all.
     """
-    blocks = [b for b in json_values.decode(message)["content"] if b.get("type") not in REASONING]
-    while blocks and blocks[-1].get("type") == "text":
-        last = blocks.pop()
-        if text := last["text"].rstrip():
-            blocks.append({**last, "text": text})
-            break
-    return [_message("assistant", blocks)] if blocks else []
+    said = json_values.decode(message)
+    content = said.get("content")
+    if isinstance(content, str):
+        kept: Any = content.rstrip()
+    else:
+        kept = [b for b in content if kind_of(b) not in REASONING] if isinstance(content, list) else []
+        while kept and kind_of(kept[-1]) == "text":
+            last = kept.pop()
+            text = last.get("text")
+            if isinstance(text, str) and text.strip():
+                kept.append({**last, "text": text.rstrip()})
+                break
+    return [json_values.encode({**said, "content": kept})] if kept else []
 
 
 def _input(call: CallBlock) -> dict[str, Any]:
@@ -399,67 +460,3 @@ def _container(turn: AssistantTurn, blocks: list[dict[str, Any]]) -> bytes:
     container = json_values.decode(turn.residue).get("container")
     found = container.get("id") if isinstance(container, dict) else container
     return json_values.encode(found) if isinstance(found, str) and found else b""
-
-
-# --- the request ---------------------------------------------------------------------------------------------------
-
-
-def request_fields(
-    transcript: Transcript,
-    offering: ToolOffering | None,
-    *,
-    model: str | None = None,
-    temperature: float | None = None,
-    max_output_tokens: int | None = None,
-    strict: bool | None = None,
-    stream: bool = False,
-    cache: Cache | None = None,
-    extra: Mapping[str, Any],
-) -> dict[str, bytes]:
-    """The fields of a request's body as JSON bytes, without `model`; `messages` last, since it grows.
-
-    Args:
-        model: For what depends on the model: forced choices, `role: system` inside the messages, prefill.
-        cache: `auto` sets breakpoints of the prompt cache at the end of what later requests begin with.
-        extra: Further parameters; they win over what stands here, but tools stand beside the offered ones.
-
-    Raises:
-        TranscriptError: there is nothing to answer.
-        InvalidToolConstraints: the API, or this model, is known to refuse the offer.
-        DeclarationError: a tool asks for strict, and its schema has no strict form.
-    """
-    fields = {"max_tokens": json_values.encode(DEFAULT_MAX_TOKENS if max_output_tokens is None else max_output_tokens)}
-    if temperature is not None:
-        fields["temperature"] = json_values.encode(temperature)
-    if stream:
-        fields["stream"] = b"true"
-    if offering is not None and offering.specs:
-        fields["tools"] = tools(offering, bool(strict))
-        if "tool_choice" not in extra and (choice := tool_choice(offering)) is not None:
-            check_forced(offering, model, extra)
-            fields["tool_choice"] = json_values.encode(choice)
-    encoder = _encoder(transcript, anthropic_models.takes_system_messages(model), cache is not None)
-    free = FreeBreakpoints(extra, encoder.breakpoints) if cache is not None else None
-    at_message = at_system = None
-    # The longest prefix first: it is worth most where the user's own leave room for few.
-    if free is not None and free.at("messages") and (at_message := encoder.end_of_messages()) is not None:
-        free.take()
-    if free is not None and free.at("system") and (at_system := encoder.end_of_system()) is not None:
-        free.take()
-    if free is not None and free.at("tools"):
-        if (marked := mark_last_tool(extra.get("tools"))) is not None:
-            extra = {**extra, "tools": marked}
-        elif "tools" in fields:
-            fields["tools"] = mark(fields["tools"], b"}]")
-    if system := encoder.system(at_system):
-        fields["system"] = system
-    if container := encoder.container():
-        fields["container"] = container
-    fields["messages"] = encoder.messages(anthropic_models.takes_prefill(model), at_message)
-    add_extra(fields, extra)
-    return fields
-
-
-def _encoder(transcript: Transcript, system_in_messages: bool, as_blocks: bool) -> MessagesEncoder:
-    key = f"{API}{':system' if system_in_messages else ''}{':blocks' if as_blocks else ''}"
-    return transcript.encoded(key, lambda: MessagesEncoder(system_in_messages, as_blocks))

@@ -39,12 +39,14 @@ _ANY_ID = re.compile(r".+", re.DOTALL)
 class HistoryEncoder:
     """Encodes items, once each, into ready JSON fragments; the subclasses know the wire."""
 
-    __slots__ = ("_ends", "_id_limit", "_ids", "_names", "_own", "fragments")
+    __slots__ = ("_ends", "_id_limit", "_ids", "_names", "_own", "fragments", "instructions")
 
     api = ""
 
     def __init__(self, id_limit: int) -> None:
         self.fragments: list[bytes] = []
+        # A system message that the wire takes in a field of its own, as JSON; only a history that was read has one.
+        self.instructions: bytes = b""
         self._id_limit = id_limit
         self._ids = Renamer(_ANY_ID, id_limit, "call_")
         self._names = Renamer(NAME, MAX_NAME, "tool_")
@@ -56,13 +58,23 @@ class HistoryEncoder:
     def add(self, item: Item) -> None:
         """Encode the next item."""
         before = len(self.fragments)
+        verbatim = item.verbatim
+        if verbatim is not None and verbatim.api != self.api:
+            verbatim = None
         if isinstance(item, Message):
-            self._message(item)
-            if self._ends == "turn" or item.role in ("user", "assistant"):
+            if verbatim is None:
+                self._message(item)
+            elif verbatim.system:
+                self.instructions = verbatim.entries[0]
+            else:
+                self._as_read(verbatim.entries)
+            if len(self.fragments) > before and (self._ends == "turn" or item.role in ("user", "assistant")):
                 self._ends = "open"
         elif isinstance(item, AssistantTurn):
             self._own = item.api == self.api
-            if self._own:
+            if verbatim is not None:
+                self._as_read(self._without_reasoning(verbatim.entries) if item.reasoning_dropped else verbatim.entries)
+            elif self._own:
                 if item.native:
                     self._replay(item)
             else:
@@ -70,13 +82,17 @@ class HistoryEncoder:
             if len(self.fragments) > before:
                 self._ends = "turn"
         else:
-            self._results(item.results)
+            if verbatim is None:
+                self._results(item.results)
+            else:
+                self._as_read(verbatim.entries)
             self._ends = "open"
 
     def copy(self) -> Self:
         """An independent copy, for items that are not there to stay."""
         twin = type(self).__new__(type(self))
         twin.fragments = self.fragments.copy()
+        twin.instructions = self.instructions
         twin._id_limit = self._id_limit
         twin._ids = self._ids.copy()
         twin._names = self._names.copy()
@@ -95,9 +111,20 @@ class HistoryEncoder:
                 "the transcript ends with an answer of the model, so there is nothing to answer; push a message first"
             )
         if self._ends == "nothing":
-            what = "holds instructions only" if self.fragments else "is empty"
+            what = "holds instructions only" if self.fragments or self.instructions else "is empty"
             raise TranscriptError(f"the transcript {what}, so there is nothing to answer; push a user message first")
+        return self.history()
+
+    def history(self) -> bytes:
+        """The same, whatever it ends with."""
         return b"[%b]" % b",".join(self.fragments)
+
+    def _as_read(self, entries: tuple[bytes, ...]) -> None:
+        """Entries of this very wire go back as they came."""
+        self.fragments.extend(entries)
+
+    def _without_reasoning(self, entries: tuple[bytes, ...]) -> tuple[bytes, ...]:
+        raise NotImplementedError
 
     def _message(self, message: Message) -> None:
         raise NotImplementedError

@@ -13,7 +13,9 @@ from typing import Any
 from . import anthropic_models
 from .anthropic_sequence import check_sequence
 from .anthropic_tools import check_tool_choice, check_tools
-from .problem import Certainty, Problem, is_array, is_number, items, mapping, text
+from .declared import declared_names, undeclared
+from .encoding import check_encoding
+from .problem import Certainty, Problem, about, is_array, is_number, items, mapping, text
 
 __all__ = ["check_messages", "check_request"]
 
@@ -43,6 +45,7 @@ ID_PATTERN = "^[a-zA-Z0-9_-]+$"
 SERVER_ID_PATTERN = "^srvtoolu_[a-zA-Z0-9_]+$"
 _ID = re.compile(r"[a-zA-Z0-9_-]+\Z")
 _SERVER_ID = re.compile(r"srvtoolu_[a-zA-Z0-9_]+\Z")
+WHERE = "messages.{}"
 MAX_HISTORY_NAME = 200
 MAX_CACHE_CONTROLS = 4
 MIN_BUDGET = 1024
@@ -63,7 +66,7 @@ def check_request(body: Mapping[str, Any], *, issued: Mapping[str, str] | None =
     thinking_type = text(thinking.get("type")) if thinking is not None else None
     found = _top_level(body)
     if body.get("messages") is not None:
-        found += _messages(body["messages"], model)
+        found += check_encoding("anthropic", body["messages"], WHERE) + _messages(body["messages"], model)
     found += _system(body.get("system"))
     found += check_tools(body.get("tools"))
     found += check_tool_choice(body, model, thinking_type)
@@ -75,19 +78,53 @@ def check_request(body: Mapping[str, Any], *, issued: Mapping[str, str] | None =
 
 
 def check_messages(
-    messages: Sequence[Any], system: Any = None, *, model: str | None = None, thinking: str | None = None
+    messages: Sequence[Any],
+    system: Any = None,
+    *,
+    tools: Sequence[Any] | None = None,
+    model: str | None = None,
+    thinking: str | None = None,
 ) -> list[Problem]:
     """The problems of a transcript alone: shapes first, then the sequence of blocks.
 
     Args:
         messages: The request's `messages`.
         system: The request's `system`.
+        tools: Its tools, or their names, for calls of tools that it doesn't declare.
         model: Its `model`, for what only some models refuse.
         thinking: The `type` of its `thinking`: enabled, adaptive, disabled.
     """
-    found = _messages(messages, model) + _system(system)
-    found += _cache_controls({"messages": messages, "system": system})
-    return found + check_sequence(messages, model=model, thinking=thinking)
+    found = check_encoding("anthropic", messages, WHERE) + _messages(messages, model) + _system(system)
+    found += _cache_controls({"messages": messages, "system": system, "tools": tools})
+    # Names alone don't tell which of the provider's own tools are among them.
+    objects = tools if tools is not None and not any(isinstance(tool, str) for tool in tools) else None
+    found += check_sequence(messages, model=model, thinking=thinking, tools=objects)
+    return found + _declared(messages, tools) if tools is not None else found
+
+
+def _declared(messages: Any, tools: Sequence[Any]) -> list[Problem]:
+    """Tools that are called or referred to, and not declared: hosts differ."""
+    calls: list[tuple[str, str, str]] = []
+    references: list[tuple[str, str]] = []
+    for index, message in enumerate(items(messages)):
+        for number, block in enumerate(items(message.get("content")) if isinstance(message, Mapping) else ()):
+            if not isinstance(block, Mapping):
+                continue
+            where = f"messages.{index}.content.{number}"
+            if block.get("type") == "tool_use" and isinstance(block.get("name"), str) and not block.get("toolset_name"):
+                calls.append((where, block["name"], text(block.get("id")) or ""))
+            elif block.get("type") == "tool_result":
+                for place, part in enumerate(items(block.get("content"))):
+                    name = text(part.get("tool_name")) if isinstance(part, Mapping) else None
+                    if name is not None and part.get("type") == "tool_reference":
+                        references.append((f"{where}.tool_result.content.{place}", name))
+    found = undeclared("anthropic.tool_declared", calls, tools, none_is_some=True)
+    known = declared_names(tools)
+    for where, name in references:
+        if name not in known:
+            message = f"{where}: Tool reference '{name}' not found in available tools"
+            found.append(Problem("anthropic.tool_reference", where, message, "some", tools=(name,)))
+    return found
 
 
 def shape(rule: str, where: str, message: str, certainty: Certainty = "refused", **more: Any) -> Problem:
@@ -181,7 +218,15 @@ def _messages(messages: Any, model: str | None) -> list[Problem]:
 
 
 def _extra(rule: str, where: str, value: Mapping[str, Any], known: frozenset[str]) -> list[Problem]:
-    return [shape(rule, f"{where}.{key}", "Extra inputs are not permitted") for key in value if key not in known]
+    if value.keys() <= known:
+        return []
+    found: list[Problem] = []
+    for key in value:
+        if key not in known:
+            # A key that would read as several steps is named in the message only.
+            position = f"{where}.{key}" if isinstance(key, str) and key.isidentifier() else where
+            found.append(Problem(rule, position, f"{where}.{key}: Extra inputs are not permitted", "refused"))
+    return found
 
 
 def _content(where: str, message: Mapping[str, Any]) -> list[Problem]:
@@ -222,7 +267,11 @@ def _block(where: str, block: Any, types: Sequence[str], root: str) -> list[Prob
     elif kind == "redacted_thinking":
         found += _strings("anthropic.thinking_block", inner, block, ("data",))
     known = CLOSED_BLOCKS.get(kind)
-    return found + (_extra("anthropic.block_keys", inner, block, known) if known is not None else [])
+    if known is not None:
+        found += _extra("anthropic.block_keys", inner, block, known)
+    if found and kind in ("tool_use", "tool_result"):
+        found = about(found, text(block.get("id" if kind == "tool_use" else "tool_use_id")), text(block.get("name")))
+    return found
 
 
 def _strings(rule: str, where: str, block: Mapping[str, Any], keys: tuple[str, ...]) -> list[Problem]:
@@ -281,17 +330,26 @@ def _tool_result(where: str, inner: str, block: Mapping[str, Any]) -> list[Probl
         found.append(shape("anthropic.is_error", f"{inner}.is_error", "Input should be a valid boolean"))
     content = block.get("content")
     if isinstance(content, str) or "content" not in block:
-        return found
+        return found + _empty_error(where, inner, block)
     if not is_array(content):
         certainty: Certainty = "some" if content is None else "refused"
         found.append(shape("anthropic.result_content", f"{inner}.content", "Input should be a valid array", certainty))
     for index, part in enumerate(items(content)):
         found += _block(f"{inner}.content.{index}", part, RESULT_TYPES, "messages")
     parts = [part for part in items(content) if isinstance(part, Mapping)]
+    found += _empty_error(where, inner, block)
     if is_error is True and any(part.get("type") != "text" for part in parts):
         message = "all content must be type `text` if `is_error` is true"
         found.append(shape("anthropic.error_content", where, message))
     return found
+
+
+def _empty_error(where: str, inner: str, block: Mapping[str, Any]) -> list[Problem]:
+    """An error says something [reported]."""
+    if block.get("is_error") is not True or block.get("content") not in (None, "", [], ()):
+        return []
+    message = f"{inner}: content cannot be empty if `is_error` is true"
+    return [Problem("anthropic.empty_error", where, message, "refused")]
 
 
 def _system(system: Any) -> list[Problem]:

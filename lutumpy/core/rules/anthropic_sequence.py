@@ -50,6 +50,7 @@ def check_sequence(
     found += _roles(turns)
     found += _empty_users(turns)
     found += _pairing(turns)
+    found += _toolsets(turns)
     found += _server_tools(turns, tools)
     found += _thinking(turns, thinking)
     found += _issued(turns, issued or {})
@@ -137,19 +138,23 @@ def _pairing(turns: list[_Turn]) -> list[Problem]:
 
 
 def _uses(turn: _Turn, after: _Turn | None, earlier: set[str]) -> list[Problem]:
-    """Ids unique, and each call answered at the start of the next message."""
-    found: list[Problem] = []
+    """Ids unique, calls last, and each answered at the start of the next message."""
+    found = _uses_last(turn)
     uses: dict[str, str] = {}
+    names: dict[str, str] = {}
     for where, block in turn.of("tool_use"):
         use_id = text(block.get("id"))
         if use_id is None:
             continue
+        names.setdefault(use_id, text(block.get("name")) or "")
         if use_id in uses:
             message = f"{where}: `tool_use` ids must be unique"
-            found.append(Problem("anthropic.unique_ids", where, message, "refused", call_ids=(use_id,)))
+            tools = _name(block)
+            found.append(Problem("anthropic.unique_ids", where, message, "refused", call_ids=(use_id,), tools=tools))
         elif use_id in earlier:
             message = f"{where}: the id {use_id} was used by an earlier turn"
-            found.append(Problem("anthropic.reused_id", where, message, "discouraged", call_ids=(use_id,)))
+            tools = _name(block)
+            found.append(Problem("anthropic.reused_id", where, message, "discouraged", call_ids=(use_id,), tools=tools))
         uses.setdefault(use_id, where)
     earlier.update(uses)
     leading: list[str] = []
@@ -176,7 +181,8 @@ def _uses(turn: _Turn, after: _Turn | None, earlier: set[str]) -> list[Problem]:
             f"{at}: `tool_use` ids were found without `tool_result` blocks immediately after: {', '.join(lacking)}. "
             "Each `tool_use` block must have a corresponding `tool_result` block in the next message."
         )
-        found.append(Problem(rule, at, message, "refused", call_ids=lost or late))
+        tools = tuple(dict.fromkeys([names[use_id] for use_id in lost or late if names[use_id]]))
+        found.append(Problem(rule, at, message, "refused", call_ids=lost or late, tools=tools))
     elif uses and [use_id for use_id in dict.fromkeys(leading) if use_id in uses] != list(uses):
         message = "The results stand in another order than their calls."
         where = f"messages.{turn.last}"
@@ -184,12 +190,49 @@ def _uses(turn: _Turn, after: _Turn | None, earlier: set[str]) -> list[Problem]:
     return found
 
 
+def _name(block: Mapping[str, Any]) -> tuple[str, ...]:
+    name = text(block.get("name"))
+    return (name,) if name else ()
+
+
+def _uses_last(turn: _Turn) -> list[Problem]:
+    """Nothing follows the calls of a turn: no recorded answer has it, and replaying it was refused [reported]."""
+    called: tuple[str, Mapping[str, Any]] | None = None
+    for where, block in turn.blocks:
+        if block.get("type") == "tool_use":
+            called = (where, block)
+        elif called is not None and block.get("type") != "tool_result":
+            message = f"{where}: a `{block.get('type')}` block stands behind the `tool_use` blocks of its message"
+            use_id = text(called[1].get("id"))
+            return [
+                Problem("anthropic.uses_last", where, message, "some", call_ids=(use_id,) if use_id is not None else ())
+            ]
+    return []
+
+
+def _toolsets(turns: list[_Turn]) -> list[Problem]:
+    """A result names the toolset that its call named [SDK]."""
+    named: dict[str, str] = {}
+    found: list[Problem] = []
+    for turn in turns:
+        for _, block in turn.of("tool_use"):
+            use_id, toolset = text(block.get("id")), text(block.get("toolset_name"))
+            if use_id is not None and toolset is not None:
+                named[use_id] = toolset
+        for where, block in turn.of("tool_result") if named else ():
+            use_id = text(block.get("tool_use_id"))
+            if use_id in named and block.get("toolset_name") != named[use_id]:
+                message = f"{where}: `toolset_name` does not match the `tool_use` block {use_id}"
+                found.append(Problem("anthropic.toolset_name", where, message, "some", call_ids=(use_id,)))
+    return found
+
+
 def _results(turn: _Turn, before: _Turn | None) -> list[Problem]:
     """Each result belongs to one call of the message before, and no other result does."""
     found: list[Problem] = []
-    known = set()
+    known: dict[str | None, tuple[str, ...]] = {}
     if before is not None and before.role == "assistant":
-        known = {text(block.get("id")) for _, block in before.of("tool_use")}
+        known = {text(block.get("id")): _name(block) for _, block in before.of("tool_use")}
     seen: set[str] = set()
     for where, block in turn.of("tool_result"):
         use_id = text(block.get("tool_use_id"))
@@ -206,7 +249,8 @@ def _results(turn: _Turn, before: _Turn | None) -> list[Problem]:
                 f"{where}: each tool_use must have a single result. "
                 f"Found multiple `tool_result` blocks with id: {use_id}"
             )
-            found.append(Problem("anthropic.single_result", where, message, "refused", call_ids=(use_id,)))
+            rule = "anthropic.single_result"
+            found.append(Problem(rule, where, message, "refused", call_ids=(use_id,), tools=known[use_id]))
         seen.add(use_id)
     return found
 

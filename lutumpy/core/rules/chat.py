@@ -5,15 +5,17 @@ Sources: OpenAI's API description, recorded exchanges, and errors that users rep
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .chat_tools import MAX_NAME, check_model_limits, check_tool_choice, check_tools
+from .declared import undeclared
+from .encoding import check_encoding
 from .openai_shapes import (
     check_model,
     check_name,
     check_ranges,
+    check_text_length,
     empty_array,
     empty_string,
     for_compatible_host,
@@ -25,7 +27,7 @@ from .openai_shapes import (
     wrong_type,
     wrong_value,
 )
-from .problem import Certainty, Problem, is_array, items, text
+from .problem import Certainty, Problem, about, is_array, is_json_object, items, text
 
 __all__ = ["check_messages", "check_request"]
 
@@ -54,6 +56,7 @@ PART_BODIES = {
 }
 MAX_CALL_ID = 40
 MAX_CALLS = 128
+WHERE = "messages[{}]"
 
 NO_SYSTEM_MODELS = ("o1-mini", "o1-preview")
 """Models without a system role, by the start of their names."""
@@ -71,7 +74,7 @@ def check_request(body: Mapping[str, Any], *, compatible: bool = False) -> list[
     model = text(body.get("model"))
     found = _top_level(body)
     messages = body.get("messages")
-    found += _shapes(messages, model) if messages is not None else []
+    found += [*check_encoding("chat", messages, WHERE), *_shapes(messages, model)] if messages is not None else []
     found += check_tools(body, model)
     found += check_tool_choice(body)
     found += check_model_limits(body, model)
@@ -79,15 +82,20 @@ def check_request(body: Mapping[str, Any], *, compatible: bool = False) -> list[
     return for_compatible_host("chat", found) if compatible else found
 
 
-def check_messages(messages: Sequence[Any], *, model: str | None = None, compatible: bool = False) -> list[Problem]:
+def check_messages(
+    messages: Sequence[Any], *, tools: Sequence[Any] | None = None, model: str | None = None, compatible: bool = False
+) -> list[Problem]:
     """The problems of a transcript alone: shapes first, then the pairing of calls and results.
 
     Args:
         messages: The request's `messages`.
+        tools: Its tools, or their names, for calls of tools that it doesn't declare.
         model: Its `model`, for what only some models refuse.
         compatible: The host is another than OpenAI: what only OpenAI is known to refuse has certainty "some".
     """
-    found = _shapes(messages, model) + _pairing(messages)
+    found = check_encoding("chat", messages, WHERE) + _shapes(messages, model) + _pairing(messages)
+    if tools is not None:
+        found += undeclared("chat.tool_declared", _named_calls(messages), tools)
     return for_compatible_host("chat", found) if compatible else found
 
 
@@ -221,21 +229,23 @@ def _call(where: str, call: Any) -> list[Problem]:
     found += check_name("chat.call_name", f"{where}.{kind}.name", body.get("name"), MAX_NAME)
     key = "arguments" if kind == "function" else "input"
     value = body.get(key)
+    where = f"{where}.{kind}.{key}"
     if value is None:
-        found.append(missing("chat.arguments", f"{where}.{kind}.{key}"))
+        found.append(missing("chat.arguments", where))
     elif not isinstance(value, str):
-        found.append(wrong_type("chat.arguments", f"{where}.{kind}.{key}", "a string", value))
-    elif kind == "function" and not is_json_object(value):
-        text = f"The arguments of {call.get('id')} are no JSON object; this API does not look, other APIs do."
-        found.append(Problem("chat.arguments_json", f"{where}.{kind}.{key}", text, "discouraged"))
+        found.append(wrong_type("chat.arguments", where, "a string", value))
+    else:
+        found += check_text_length("chat.arguments_length", where, value, "some")
+        if kind == "function" and not is_json_object(value):
+            found.append(_no_object(where, call))
+    if found:
+        found = about(found, text(call.get("id")), text(body.get("name")))
     return found
 
 
-def is_json_object(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
-        return False
+def _no_object(where: str, call: Mapping[str, Any]) -> Problem:
+    message = f"The arguments of {call.get('id')} are no JSON object; this API does not look, other APIs do."
+    return Problem("chat.arguments_json", where, message, "discouraged")
 
 
 def _id(where: str, value: Any) -> list[Problem]:
@@ -275,6 +285,24 @@ def _pairing(messages: Any) -> list[Problem]:
     return window.found
 
 
+def _named_calls(messages: Any) -> Iterator[tuple[str, str, str]]:
+    """Position, name and id of every call that has a name."""
+    for index, message in enumerate(items(messages)):
+        calls = items(message.get("tool_calls")) if isinstance(message, Mapping) else ()
+        for number, call in enumerate(calls):
+            name = call_name(call)
+            if name is not None:
+                yield f"messages[{index}].tool_calls[{number}]", name, text(call.get("id")) or ""
+
+
+def call_name(call: Any) -> str | None:
+    """The name in a call of any kind, if it has one."""
+    if not isinstance(call, Mapping):
+        return None
+    body = call.get(text(call.get("type")) or "function")
+    return text(body.get("name")) if isinstance(body, Mapping) else None
+
+
 class _Window:
     """The calls of the last assistant message, while their results may come."""
 
@@ -282,6 +310,7 @@ class _Window:
         self.found: list[Problem] = []
         self.calls: dict[str, bool] = {}  # id: answered
         self.order: list[str] = []
+        self.names: dict[str, str] = {}  # of every call so far, by id
         self.position = ""
         self.is_open = False
         self.earlier: set[str] = set()
@@ -293,6 +322,9 @@ class _Window:
             call_id = text(call.get("id")) if isinstance(call, Mapping) else None
             if call_id is None:
                 continue
+            name = call_name(call)
+            if name is not None:
+                self.names[call_id] = name
             where = f"{self.position}.tool_calls[{number}].id"
             if call_id in self.calls:
                 message = f"Duplicate value for 'tool_call_id' of {call_id} in message[{index}]"
@@ -341,4 +373,5 @@ class _Window:
     def add(
         self, rule: str, where: str, message: str, certainty: Certainty, ids: tuple[str, ...], param: str | None = None
     ) -> None:
-        self.found.append(Problem(rule, where, message, certainty, param=param, call_ids=ids))
+        tools = tuple(dict.fromkeys([self.names[call_id] for call_id in ids if call_id in self.names]))
+        self.found.append(Problem(rule, where, message, certainty, param=param, call_ids=ids, tools=tools))

@@ -14,6 +14,9 @@ _NAME = re.compile(r"[a-zA-Z0-9_-]+\Z")
 OFFICIAL_MODEL = re.compile(r"(?:ft:)?(?:gpt-|chatgpt-|o[134](?:-|\Z))")
 """Names of OpenAI's own models: rules about what a model can do hold for these only, not for other hosts' models."""
 
+MAX_TEXT = 1_048_576
+"""Characters of a call's arguments [reported: longer ones make every later request fail]."""
+
 MAX_TOOLS = 128
 MAX_DESCRIPTION = 1024
 RANGES: Mapping[str, tuple[float, float]] = {
@@ -80,6 +83,11 @@ def long_string(rule: str, where: str, limit: int, length: int, certainty: Certa
         f"but got a string with length {length} instead."
     )
     return Problem(rule, where, message, certainty, param=where, code="string_above_max_length")
+
+
+def check_text_length(rule: str, where: str, value: str, certainty: Certainty) -> list[Problem]:
+    """The arguments or the input of a call are not too long to be sent back."""
+    return [long_string(rule, where, MAX_TEXT, len(value), certainty)] if len(value) > MAX_TEXT else []
 
 
 def check_name(rule: str, where: str, value: Any, limit: int) -> list[Problem]:
@@ -165,9 +173,11 @@ OPENAI_ONLY: Mapping[str, frozenset[str]] = {
     ),
     "responses": frozenset(
         {
+            "responses.arguments_length",
             "responses.call_name",
             "responses.dangling_reasoning",
             "responses.item_id",
+            "responses.item_keys",
             "responses.item_type",
             "responses.parts",
             "responses.ranges",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 __all__ = ["Certainty", "Problem"]
@@ -32,6 +33,8 @@ class Problem:
         code: OpenAI's `error.code`.
         call_ids: Ids of the calls that the problem is about.
         tools: Names of the tools that the problem is about.
+        path: Keys and indices that lead from the list of messages to the place; the last may name what is missing. Empty
+            for the whole, and in problems of a request, which is more than its messages.
     """
 
     rule: str
@@ -44,6 +47,13 @@ class Problem:
     code: str | None = None
     call_ids: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
+    path: tuple[str | int, ...] = ()
+
+
+def about(problems: Iterable[Problem], call_id: str | None, name: str | None) -> list[Problem]:
+    """The problems of one call or result, with its id and the tool's name."""
+    ids, tools = (call_id,) if call_id else (), (name,) if name else ()
+    return [replace(problem, call_ids=ids, tools=tools) for problem in problems]
 
 
 def mapping(value: Any) -> Mapping[str, Any] | None:
@@ -67,6 +77,23 @@ def is_number(value: Any) -> bool:
 def text(value: Any) -> str | None:
     """`value` if it is a string; ids and names that are no strings can't be looked up."""
     return value if isinstance(value, str) else None
+
+
+def is_json_object(text: str) -> bool:
+    """Whether a text is a JSON object."""
+    try:
+        return isinstance(json.loads(text, parse_int=float), dict)  # Python limits the digits of an integer
+    except (ValueError, RecursionError):
+        return False
+
+
+def is_json(text: str) -> bool:
+    """Whether a text is JSON of any kind."""
+    try:
+        json.loads(text, parse_int=float)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def listed(values: Iterable[str]) -> str:

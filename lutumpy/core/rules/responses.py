@@ -7,13 +7,17 @@ the rules about their sequence in `responses_sequence`, those about tools in `re
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from .declared import undeclared
+from .encoding import check_encoding
 from .openai_shapes import (
     check_model,
     check_name,
     check_ranges,
+    check_text_length,
     empty_string,
     for_compatible_host,
     long_string,
@@ -22,7 +26,7 @@ from .openai_shapes import (
     wrong_type,
     wrong_value,
 )
-from .problem import Certainty, Problem, is_array
+from .problem import Certainty, Problem, about, is_array, is_json, items, text
 from .responses_sequence import check_sequence
 from .responses_tools import check_tool_choice, check_tools
 
@@ -68,6 +72,17 @@ OTHER_PARTS = (
     "tether_browsing_display",
 )
 ASSISTANT_PARTS = ("output_text", "refusal")
+WHERE = "input[{}]"
+ITEM_KEYS: Mapping[str, frozenset[str]] = {
+    "message": frozenset("type role content id status phase".split()),
+    "reasoning": frozenset("type id summary content encrypted_content status".split()),
+    "function_call": frozenset("type id call_id name arguments status namespace caller async".split()),
+    "custom_tool_call": frozenset("type id call_id name input status namespace caller async".split()),
+    "function_call_output": frozenset("type id call_id output status name namespace caller".split()),
+    "custom_tool_call_output": frozenset("type id call_id output status name namespace caller".split()),
+}
+"""The keys of the items that programs write themselves [API description]; of other items nothing is claimed."""
+
 MAX_CALL_ID = 64
 MAX_ITEM_ID = 64
 MAX_HISTORY_NAME = 128
@@ -93,7 +108,7 @@ def check_request(
     entries = body.get("input")
     found = _top_level(body)
     if entries is not None:
-        found += _shapes(entries)
+        found += check_encoding("responses", entries, WHERE) + _shapes(entries)
     found += check_tools(body)
     found += check_tool_choice(body, held)
     found += check_sequence(entries, held, required_reasoning)
@@ -103,6 +118,7 @@ def check_request(
 def check_messages(
     input: str | Sequence[Any],
     *,
+    tools: Sequence[Any] | None = None,
     server_held_prefix: bool = False,
     required_reasoning: Mapping[str, str] | None = None,
     compatible: bool = False,
@@ -111,12 +127,16 @@ def check_messages(
 
     Args:
         input: The request's `input`.
+        tools: Its tools, or their names, for calls of tools that it doesn't declare.
         server_held_prefix: The conversation's start is at the server (`previous_response_id`, `conversation`), so an
             output may answer a call that is not in the input.
         required_reasoning: Item id to the id of the reasoning item that the server knows to belong before it.
         compatible: The host is another than OpenAI: what only OpenAI is known to refuse has certainty "some".
     """
-    found = _shapes(input) + check_sequence(input, server_held_prefix, required_reasoning)
+    found = check_encoding("responses", input, WHERE) + _shapes(input)
+    found += check_sequence(input, server_held_prefix, required_reasoning) + _unreadable(input)
+    if tools is not None:
+        found += undeclared("responses.tool_declared", _named_calls(input), [*tools, *_additional(input)])
     return for_compatible_host("responses", found) if compatible else found
 
 
@@ -137,6 +157,35 @@ def _top_level(body: Mapping[str, Any]) -> list[Problem]:
         found.append(Problem("responses.held_prefix", "conversation", message, "refused", code=code))
     found += [unknown("responses.unknown_parameter", str(key)) for key in body if key not in PARAMETERS]
     return found + check_ranges("responses", body)
+
+
+def _named_calls(entries: Any) -> Iterator[tuple[str, str, str]]:
+    """Position, name and id of every call of a tool of ours."""
+    for index, item in enumerate(items(entries)):
+        if isinstance(item, Mapping) and item.get("type") in ("function_call", "custom_tool_call"):
+            name = text(item.get("name"))
+            if name is not None:
+                yield f"input[{index}]", name, text(item.get("call_id")) or ""
+
+
+def _unreadable(entries: Any) -> list[Problem]:
+    """Arguments that nobody can read: this API takes them, so a request is not blamed for it."""
+    found: list[Problem] = []
+    for index, item in enumerate(items(entries)):
+        if isinstance(item, Mapping) and item.get("type") == "function_call":
+            arguments = item.get("arguments")
+            if isinstance(arguments, str) and not is_json(arguments):
+                message = f"The arguments of {item.get('call_id')} are no JSON; this API does not look, others do."
+                problem = Problem("responses.arguments_json", f"input[{index}].arguments", message, "discouraged")
+                found += about([problem], text(item.get("call_id")), text(item.get("name")))
+    return found
+
+
+def _additional(entries: Any) -> Iterator[Any]:
+    """Tools that came with the input: pushed by the program, or found by a search."""
+    for item in items(entries):
+        if isinstance(item, Mapping) and item.get("type") in ("additional_tools", "tool_search_output"):
+            yield from items(item.get("tools"))
 
 
 # ------------------------------------------------------------------ shapes
@@ -174,7 +223,7 @@ def _item(where: str, item: Mapping[str, Any]) -> list[Problem]:
         return [missing("responses.input", f"{where}.type")]
     if kind not in ITEM_TYPES:
         return [wrong_value("responses.item_type", f"{where}.type", kind, ITEM_TYPES)]
-    found = _item_id(where, kind, item)
+    found = _item_keys(where, kind, item) + _item_id(where, kind, item)
     if kind == "message":
         return found + _message(where, item)
     if kind == "reasoning":
@@ -185,6 +234,25 @@ def _item(where: str, item: Mapping[str, Any]) -> list[Problem]:
         return found + _call(where, kind, item)
     if kind in ("function_call_output", "custom_tool_call_output"):
         return found + _output(where, kind, item)
+    return found
+
+
+def _item_keys(where: str, kind: str, item: Mapping[str, Any]) -> list[Problem]:
+    """The items that programs write hold no other keys [probed].
+
+    What the model wrote may hold a key that the API knows and this table doesn't yet.
+    """
+    known = ITEM_KEYS.get(kind)
+    if known is None or item.keys() <= known:
+        return []
+    ours = kind.endswith("_output") or (kind == "message" and item.get("role") != "assistant")
+    found: list[Problem] = []
+    for key in item:
+        if key not in known:
+            # A key that would read as several steps is named in the message only.
+            position = f"{where}.{key}" if isinstance(key, str) and key.isidentifier() else where
+            problem = unknown("responses.item_keys", f"{where}.{key}", "refused" if ours else "some")
+            found.append(replace(problem, position=position))
     return found
 
 
@@ -279,6 +347,7 @@ def _reasoning(where: str, item: Mapping[str, Any]) -> list[Problem]:
 
 def _call(where: str, kind: str, item: Mapping[str, Any]) -> list[Problem]:
     found = _call_id(f"{where}.call_id", item.get("call_id"))
+    name = text(item.get("name"))
     found += check_name("responses.call_name", f"{where}.name", item.get("name"), MAX_HISTORY_NAME)
     key = "arguments" if kind == "function_call" else "input"
     value = item.get(key)
@@ -286,10 +355,13 @@ def _call(where: str, kind: str, item: Mapping[str, Any]) -> list[Problem]:
         found.append(missing("responses.arguments", f"{where}.{key}"))
     elif not isinstance(value, str):
         found.append(wrong_type("responses.arguments", f"{where}.{key}", "a string", value))
+    else:
+        found += check_text_length("responses.arguments_length", f"{where}.{key}", value, "refused")
     if item.get("status") == "incomplete":
         message = "The call was cut off before its arguments ended; it should have been dropped, not answered."
-        ids = (item["call_id"],) if isinstance(item.get("call_id"), str) else ()
-        found.append(Problem("responses.truncated_call", where, message, "discouraged", call_ids=ids))
+        found.append(Problem("responses.truncated_call", where, message, "discouraged"))
+    if found:
+        found = about(found, text(item.get("call_id")), name)
     return found
 
 

@@ -129,6 +129,7 @@ class _Call:
     kind: str
     call_id: str
     needs_output: bool
+    tools: tuple[str, ...] = ()
     answered: bool = False
 
 
@@ -149,13 +150,16 @@ def _pairing(entries: Any, server_held_prefix: bool) -> list[Problem]:
             if between and waiting:
                 found += _interleaved(where, waiting)
                 waiting, between = {}, False
+            name = text(item.get("name"))
+            tools = (name,) if name else ()
             if call_id in calls:
                 message = f"The call_id {call_id} is used by more than one call."
-                found.append(Problem("responses.duplicate_call_id", where, message, "some", call_ids=(call_id,)))
+                rule = "responses.duplicate_call_id"
+                found.append(Problem(rule, where, message, "some", call_ids=(call_id,), tools=tools))
                 if any(other.kind == kind for other in calls[call_id]):
                     continue
             needs = kind != "tool_search_call" or item.get("execution") == "client"
-            call = _Call(where, kind, call_id, needs)
+            call = _Call(where, kind, call_id, needs, tools)
             calls.setdefault(call_id, []).append(call)
             if needs:
                 waiting[call_id] = call
@@ -166,9 +170,9 @@ def _pairing(entries: Any, server_held_prefix: bool) -> list[Problem]:
     for call in [call for same in calls.values() for call in same]:
         if call.needs_output and not call.answered:
             message = f"No tool output found for {CALL_WORDS[call.kind]} {call.call_id}."
-            ids = (call.call_id,)
+            rule, ids = "responses.output_for_call", (call.call_id,)
             found.append(
-                Problem("responses.output_for_call", call.position, message, "refused", param="input", call_ids=ids)
+                Problem(rule, call.position, message, "refused", param="input", call_ids=ids, tools=call.tools)
             )
     return found
 
@@ -196,7 +200,9 @@ def _output(
     call = next((c for c in fitting if c.needs_output and not c.answered), fitting[0] if fitting else None)
     if (kind, call_id) in answers:
         message = f"The call {call_id} has more than one output."
-        return [Problem("responses.duplicate_output", where, message, "some", param="input", call_ids=ids)]
+        tools = call.tools if call is not None else ()
+        rule = "responses.duplicate_output"
+        return [Problem(rule, where, message, "some", param="input", call_ids=ids, tools=tools)]
     if call is not None:
         call.answered = True
         return []

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from lutumpy.adapters.openai.chat.decode import decode_chat
-from lutumpy.adapters.openai.chat.encode import API, chat_fields
+from lutumpy.adapters.openai.chat.encode import API, ChatEncoder, chat_fields
 from lutumpy.adapters.openai.chat.stream import ChatStreamDecoder
 from lutumpy.adapters.openai.model import OpenAIModel, output_format, passed_options
-from lutumpy.adapters.sdk import body_dict, error_body, reply_object
+from lutumpy.adapters.sdk import body_dict, error_body, history_list, reply_object
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import OutputSpec
 from lutumpy.core.streaming import StreamDecoder
@@ -47,6 +47,14 @@ class OpenAIChat(OpenAIModel):
         """
         given = passed_options(options, OpenAIChat._with_output)
         return body_dict(chat_fields(transcript, offer, stream=stream, **given))
+
+    @staticmethod
+    def messages(transcript: Transcript) -> list[dict[str, Any]]:
+        """The history alone, as `request` puts it in; what was read from a history of this API stands there unchanged.
+
+        Unlike `request`, it takes a transcript that has nothing to answer.
+        """
+        return history_list(transcript.encoded(API, ChatEncoder).history())
 
     @staticmethod
     def response(reply: Any) -> AssistantTurn:

@@ -102,10 +102,20 @@ class ChatEncoder(HistoryEncoder):
         parts = message.parts
         lone = parts[0] if len(parts) == 1 else None
         content = lone.text if isinstance(lone, TextPart) else [_part(part) for part in parts]
-        self._put({"role": message.role, "content": content})
+        if content:
+            self._put({"role": message.role, "content": content})
 
     def _put(self, message: dict[str, Any]) -> None:
         self.fragments.append(json_values.encode(message))
+
+    def _without_reasoning(self, entries: tuple[bytes, ...]) -> tuple[bytes, ...]:
+        messages = [json_values.decode(entry) for entry in entries]
+        return tuple(
+            [
+                json_values.encode({key: value for key, value in message.items() if key not in _REASONING_KEYS})
+                for message in messages
+            ]
+        )
 
     def _replay(self, turn: AssistantTurn) -> None:
         unfit = self._unfit(turn)

@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 
 from lutumpy.adapters.openai.model import OpenAIModel, output_format, passed_options
 from lutumpy.adapters.openai.responses.decode import decode_response
-from lutumpy.adapters.openai.responses.encode import API, responses_fields
+from lutumpy.adapters.openai.responses.encode import API, ResponsesEncoder, responses_fields
 from lutumpy.adapters.openai.responses.stream import ResponsesStreamDecoder
-from lutumpy.adapters.sdk import body_dict, error_body, reply_object
+from lutumpy.adapters.sdk import body_dict, error_body, history_list, reply_object
+from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import OutputSpec
 from lutumpy.core.streaming import StreamDecoder
@@ -51,6 +52,21 @@ class OpenAIResponses(OpenAIModel):
         """
         given = passed_options(options, OpenAIResponses._with_output)
         return body_dict(responses_fields(transcript, offer, stream=stream, **given))
+
+    @staticmethod
+    def messages(transcript: Transcript) -> list[dict[str, Any]]:
+        """The input items alone, as `request` puts them in; what was read from a history of this API is unchanged.
+
+        Unlike `request`, it takes a transcript that has nothing to answer.
+        """
+        return history_list(transcript.encoded(API, ResponsesEncoder).history())
+
+    @staticmethod
+    def system(transcript: Transcript) -> str | None:
+        """The `instructions` that the transcript was read with; system messages that were pushed are items."""
+        encoder = transcript.encoded(API, ResponsesEncoder)
+        instructions: str | None = json_values.decode(encoder.instructions) if encoder.instructions else None
+        return instructions
 
     @staticmethod
     def response(reply: Any) -> AssistantTurn:

@@ -97,11 +97,12 @@ class OutputReading:
 
     Args:
         outputs: The ids of the calls whose outputs stand in the same answer.
+        history: The items stand in a history, with the outputs of all calls: also of those that no text can answer.
     """
 
-    __slots__ = ("_broken", "blocks", "calls", "items", "outputs", "refused", "residue")
+    __slots__ = ("_broken", "_history", "blocks", "calls", "items", "outputs", "refused", "residue")
 
-    def __init__(self, outputs: set[str]) -> None:
+    def __init__(self, outputs: set[str], *, history: bool = False) -> None:
         self.items: list[dict[str, Any]] = []
         self.blocks: list[Block] = []
         self.calls: list[CallBlock] = []
@@ -109,6 +110,7 @@ class OutputReading:
         self.refused: bool = False
         self.outputs: set[str] = outputs
         self._broken = False
+        self._history = history
 
     def take(self, item: Any) -> None:
         """Read the next item."""
@@ -183,7 +185,7 @@ class OutputReading:
         call_id = text(item.get("id" if by_item else "call_id")) or ""
         name = (text(item.get("name")) if by_item else None) or kind.removesuffix("_call")
         # A screenshot is no text, and an approval without an id can't be named: such calls stay in the result only.
-        here = kind != "computer_call" and (call_id != "" or not by_item)
+        here = self._history or (kind != "computer_call" and (call_id != "" or not by_item))
         incomplete = item.get("status") == "incomplete"
         position = len(self.items) if here else -1
         field = "id" if by_item else None

@@ -40,7 +40,10 @@ def responses_fields(
     extra: Mapping[str, Any] | None = None,
 ) -> dict[str, bytes]:
     """The fields of a request but for `model`, as ready JSON by name."""
-    fields = {"input": transcript.encoded(API, ResponsesEncoder).joined()}
+    encoder = transcript.encoded(API, ResponsesEncoder)
+    fields = {"input": encoder.joined()}
+    if encoder.instructions:
+        fields["instructions"] = encoder.instructions
     fields.update(offer_fields(offer, API, _tool, strict, _forced))
     if temperature is not None:
         fields["temperature"] = json_values.encode(temperature)
@@ -97,12 +100,24 @@ class ResponsesEncoder(HistoryEncoder):
         lone = parts[0] if len(parts) == 1 else None
         if isinstance(lone, TextPart):
             self._put_text(message.role, lone.text)
+        elif not parts:
+            return
         elif message.role == "assistant":
             texts = [part.text for part in parts if isinstance(part, TextPart)]
             content = [{"type": "output_text", "text": text, "annotations": []} for text in texts]
             self._put({"type": "message", "role": "assistant", "status": "completed", "content": content})
         else:
             self._put({"role": message.role, "content": [_part(part) for part in parts]})
+
+    def _as_read(self, entries: tuple[bytes, ...]) -> None:
+        self._callers = {}
+        for entry in entries:
+            self._item_ids.update([found.decode() for found in _IDS.findall(entry)])
+        super()._as_read(entries)
+
+    def _without_reasoning(self, entries: tuple[bytes, ...]) -> tuple[bytes, ...]:
+        kept = _without_reasoning([json_values.decode(entry) for entry in entries])
+        return tuple([json_values.encode(item) for item in kept])
 
     def _replay(self, turn: AssistantTurn) -> None:
         native = turn.native

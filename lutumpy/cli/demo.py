@@ -1,4 +1,4 @@
-"""The command line: `lutumpy demo`."""
+"""`lutumpy demo`: the one command that needs no command line library."""
 
 from __future__ import annotations
 
@@ -9,23 +9,28 @@ import io
 import sys
 from collections.abc import Sequence
 
-from lutumpy import AdapterError, __version__
+from lutumpy import AdapterError
 
-__all__ = ["main"]
+__all__ = ["PROVIDERS", "main"]
 
 PROVIDERS = ("openai-chat", "openai-responses", "anthropic")
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; gives the exit code: 0, 1 when a provider failed, 2 when the command can't run as it was given."""
+def main(argv: Sequence[str]) -> int:
+    """Run the demo; gives the exit code: 0, 1 when a provider failed, 2 when it can't run as it was asked to."""
     parser = _parser()
-    arguments = parser.parse_args(argv)
-    if arguments.local:
-        if arguments.provider != "openai-chat" or arguments.live or arguments.hooks or arguments.stream:
+    try:
+        arguments = parser.parse_args(argv)
+        if arguments.local and (
+            arguments.provider != "openai-chat" or arguments.live or arguments.hooks or arguments.stream
+        ):
             parser.error("--local is a conversation of its own: only --model goes with it, and names a GGUF file")
+        if arguments.model is not None and arguments.provider == "all":
+            parser.error("--model names a model of one provider: give --provider too")
+    except SystemExit as ended:  # help was asked for, or the arguments are wrong: it has been said
+        return ended.code if isinstance(ended.code, int) else 0
+    if arguments.local:
         return _demo_local(arguments.model)
-    if arguments.model is not None and arguments.provider == "all":
-        parser.error("--model names a model of one provider: give --provider too")
     providers = PROVIDERS if arguments.provider == "all" else (arguments.provider,)
     try:
         from lutumpy.demo import DemoError, run
@@ -74,12 +79,8 @@ def _take_any_text() -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="lutumpy", description="A typed toolset framework for LLM tool calling.")
-    parser.add_argument("--version", action="version", version=f"lutumpy {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    demo = commands.add_parser(
-        "demo",
-        help="a conversation with several rounds, each one explained",
+    demo = argparse.ArgumentParser(
+        prog="lutumpy demo",
         description="A conversation with several rounds, parallel calls, and an invalid call that the model corrects. "
         "Without --live it goes through the provider's SDK to a test server on this machine: no key, no network.",
     )
@@ -91,7 +92,7 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--hooks", action="store_true", help="a cache and an approval gate decide before calls are run")
     demo.add_argument("--stream", action="store_true", help="take the answers as streams, and print what arrives")
     demo.add_argument("--model", metavar="NAME", help="another model than the provider's default here")
-    return parser
+    return demo
 
 
 def _fail(message: str, code: int = 2) -> int:

@@ -1,0 +1,83 @@
+"""From a transcript and an offer to the fields of a request of the Anthropic Messages API, as JSON bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lutumpy.adapters.anthropic.cache import Cache, FreeBreakpoints, mark, mark_last_tool
+from lutumpy.adapters.anthropic.decode import API
+from lutumpy.adapters.anthropic.encode import MessagesEncoder
+from lutumpy.adapters.anthropic.offer import check_forced, tool_choice, tools
+from lutumpy.adapters.sdk import add_extra
+from lutumpy.core import json_values
+from lutumpy.core.rules import anthropic_models
+from lutumpy.core.tool_specs import ToolOffering
+from lutumpy.core.transcript import Transcript
+
+__all__ = ["DEFAULT_MAX_TOKENS", "encoder_of", "request_fields"]
+
+DEFAULT_MAX_TOKENS = 4096  # the wire wants a limit
+
+
+def request_fields(
+    transcript: Transcript,
+    offering: ToolOffering | None,
+    *,
+    model: str | None = None,
+    temperature: float | None = None,
+    max_output_tokens: int | None = None,
+    strict: bool | None = None,
+    stream: bool = False,
+    cache: Cache | None = None,
+    extra: Mapping[str, Any],
+) -> dict[str, bytes]:
+    """The fields of a request's body as JSON bytes, without `model`; `messages` last, since it grows.
+
+    Args:
+        model: For what depends on the model: forced choices, `role: system` inside the messages, prefill.
+        cache: `auto` sets breakpoints of the prompt cache at the end of what later requests begin with.
+        extra: Further parameters; they win over what stands here, but tools stand beside the offered ones.
+
+    Raises:
+        TranscriptError: there is nothing to answer.
+        InvalidToolConstraints: the API, or this model, is known to refuse the offer.
+        DeclarationError: a tool asks for strict, and its schema has no strict form.
+    """
+    fields = {"max_tokens": json_values.encode(DEFAULT_MAX_TOKENS if max_output_tokens is None else max_output_tokens)}
+    if temperature is not None:
+        fields["temperature"] = json_values.encode(temperature)
+    if stream:
+        fields["stream"] = b"true"
+    if offering is not None and offering.specs:
+        fields["tools"] = tools(offering, bool(strict))
+        if "tool_choice" not in extra and (choice := tool_choice(offering)) is not None:
+            check_forced(offering, model, extra)
+            fields["tool_choice"] = json_values.encode(choice)
+    encoder = encoder_of(transcript, model, cache is not None)
+    free = FreeBreakpoints(extra, encoder.breakpoints) if cache is not None else None
+    at_message = at_system = None
+    # The longest prefix first: it is worth most where the user's own leave room for few.
+    if free is not None and free.at("messages") and (at_message := encoder.end_of_messages()) is not None:
+        free.take()
+    if free is not None and free.at("system") and (at_system := encoder.end_of_system()) is not None:
+        free.take()
+    if free is not None and free.at("tools"):
+        if (marked := mark_last_tool(extra.get("tools"))) is not None:
+            extra = {**extra, "tools": marked}
+        elif "tools" in fields:
+            fields["tools"] = mark(fields["tools"], b"}]")
+    if system := encoder.system(at_system):
+        fields["system"] = system
+    if container := encoder.container():
+        fields["container"] = container
+    fields["messages"] = encoder.messages(anthropic_models.takes_prefill(model), at_message)
+    add_extra(fields, extra)
+    return fields
+
+
+def encoder_of(transcript: Transcript, model: str | None, as_blocks: bool = False) -> MessagesEncoder:
+    """The encoded form of a transcript, as a model takes it; see `MessagesEncoder`."""
+    system_in_messages = anthropic_models.takes_system_messages(model)
+    key = f"{API}{':system' if system_in_messages else ''}{':blocks' if as_blocks else ''}"
+    return transcript.encoded(key, lambda: MessagesEncoder(system_in_messages, as_blocks))

@@ -1,0 +1,42 @@
+"""The command line: `lutumpy check`, `repair`, `convert`, `show`, `tools` and `demo`.
+
+Needs the `cli` extra (typer, rich, jinja2); `demo` and `--version` work without it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+
+from lutumpy import __version__
+
+__all__ = ["main"]
+
+_EXTRA = ("typer", "rich", "jinja2")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; gives the exit code.
+
+    0: all is well. 1: problems were found, or a provider failed. 2: the command can't run as it was given, or a file
+    can't be read. 130 and 141: it was interrupted, or nobody reads on.
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments[:1] == ["demo"]:
+        from lutumpy.cli import demo
+
+        return demo.main(arguments[1:])
+    if arguments == ["--version"]:
+        print(f"lutumpy {__version__}")
+        return 0
+    missing = [name for name in _EXTRA if find_spec(name) is None]
+    if missing:
+        print(
+            f"lutumpy: the command line needs {' and '.join(missing)}; install it with: pip install lutumpy[cli]",
+            file=sys.stderr,
+        )
+        return 2
+    from lutumpy.cli.app import run
+
+    return run(arguments)

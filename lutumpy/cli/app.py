@@ -1,0 +1,109 @@
+"""The commands put together: what `lutumpy` understands, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from lutumpy import __version__
+
+try:
+    import rich  # noqa: F401  # typer can be installed without it
+    import typer
+    from typer.core import TyperGroup
+except ImportError as _error:
+    raise ImportError("lutumpy.cli needs typer and rich; install them with: pip install lutumpy[cli]") from _error
+
+from lutumpy.cli.check import check
+from lutumpy.cli.convert import convert
+from lutumpy.cli.repair import repair
+from lutumpy.cli.show import show
+from lutumpy.cli.tools import tools
+
+__all__ = ["INTERRUPTED", "NOBODY_READS", "app", "run"]
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as of a program that SIGINT ended."""
+
+NOBODY_READS = 141
+"""Exit code when the reader of a pipe has gone, as of a program that SIGPIPE ended."""
+
+
+class _Commands(TyperGroup):
+    """The commands, ended quietly by Ctrl-C and by a pipe that nobody reads."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except KeyboardInterrupt:
+            _forget_output()
+            raise SystemExit(INTERRUPTED) from None
+        except BrokenPipeError:
+            _forget_output()
+            raise SystemExit(NOBODY_READS) from None
+        return result
+
+
+def _forget_output() -> None:
+    """Let what is still in the buffer go nowhere, so that the interpreter has nothing to complain of when it ends."""
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+    except (OSError, ValueError):
+        pass
+
+
+app: typer.Typer = typer.Typer(
+    name="lutumpy",
+    cls=_Commands,
+    help="Transcripts and tools of language models: checked, mended, converted, shown.",
+    no_args_is_help=False,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command("check")(check)
+app.command("repair")(repair)
+app.command("convert")(convert)
+app.command("show")(show)
+app.add_typer(tools, name="tools")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"lutumpy {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    """Transcripts and tools of language models: checked, mended, converted, shown."""
+
+
+@app.command(
+    "demo",
+    add_help_option=False,
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "allow_interspersed_args": False},
+)
+def _demo(context: typer.Context) -> None:
+    """A conversation with several rounds, each one explained."""
+    from lutumpy.cli import demo
+
+    raise typer.Exit(demo.main(context.args))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command; gives its exit code."""
+    try:
+        app(args=list(arguments), prog_name="lutumpy")
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 1
+    return 0

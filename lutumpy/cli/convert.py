@@ -1,0 +1,106 @@
+"""`lutumpy convert`: the same conversation for another API."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+
+from lutumpy import TranscriptError
+from lutumpy.cli.conversion import CARRIED, body_of, converted_tools, transcript_of
+from lutumpy.cli.documents import Document
+from lutumpy.cli.findings import document_fields
+from lutumpy.cli.inputs import Unreadable, documents, report_unreadable
+from lutumpy.cli.options import ApiChoice, ApiOption, JsonOption, OutOption, api_of
+from lutumpy.cli.terminal import Output, styled
+from lutumpy.cli.writing import Discarded, Writer, destination
+from lutumpy.core.check import Api
+
+__all__ = ["convert"]
+
+_MOST_NOTES = 20
+
+
+def convert(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A JSON or JSON Lines file; - is standard input.")],
+    to: Annotated[ApiChoice, typer.Option("--to", help="The API to write it for.", show_default=False)],
+    api: ApiOption = None,
+    out: OutOption = "-",
+    as_json: JsonOption = False,
+) -> None:
+    """Write conversations as another API spells them: messages, calls, results, system text and function tools.
+
+    What another API can't be told is left out: reasoning, and the provider's own tools. Model and parameters are yours to
+    set. With --json, each conversation is one line with its place around it, and --out says nothing.
+
+    Exit code 0: everything was converted. 1: a conversation is not valid; `lutumpy repair` may mend it. 2: a file, or a
+    part of one, can't be read or written.
+    """
+    output = Output(as_json=as_json)
+    target = api_of(to) or "openai_chat"
+    code = 0
+    notes: Counter[str] = Counter()
+    with destination(output, None if as_json else out) as writer:
+        for entry in documents([file], output, api_of(api)):
+            if isinstance(entry, Unreadable):
+                report_unreadable(output, entry)
+                code = 2
+                continue
+            try:
+                value, about = converted(entry, target)
+            except TranscriptError as error:
+                code = max(code, 1)
+                if as_json:
+                    output.record("failed", **document_fields(entry), message=str(error))
+                else:
+                    output.complain(styled((f"{entry.place}: ", "bold red"), str(error)))
+                continue
+            notes.update(about)
+            if as_json:
+                output.record("conversation", **document_fields(entry), to=target, body=value, notes=about)
+            else:
+                _write(writer, entry, value)
+        if code and not writer.count:
+            raise Discarded
+    if not as_json:
+        _say(output, file, notes)
+    raise typer.Exit(code)
+
+
+def converted(document: Document, target: Api) -> tuple[Any, list[str]]:
+    """The document's conversation for `target`, and what was left out of it.
+
+    Raises:
+        TranscriptError: It is not valid.
+    """
+    body = body_of(target, transcript_of(document))
+    notes: list[str] = []
+    if document.tools:
+        tools, left_out = converted_tools(document.tools, document.api, target)
+        body = {**body, "tools": tools} if tools else body
+        if left_out:
+            notes.append(f"left out, since they are the provider's own: {', '.join(left_out)}")
+    others = [key for key in document.body if key not in CARRIED] if document.kind != "session" else []
+    if others:
+        notes.append(f"left out: {', '.join(others)}")
+    key = "input" if target == "openai_responses" else "messages"
+    is_bare = not isinstance(document.raw, Mapping) and body.keys() == {key}
+    return (body[key] if is_bare else body), notes
+
+
+def _write(writer: Writer, document: Document, value: Any) -> None:
+    place = document.place
+    text = json.dumps(value, ensure_ascii=False, indent=2 if place.form == "alone" else None)
+    writer.add(text, place.form)
+
+
+def _say(output: Output, file: str, notes: Counter[str]) -> None:
+    """Each note once, however many documents it is about."""
+    for note, count in notes.most_common(_MOST_NOTES):
+        often = "" if count == 1 else f" (in {count} documents)"
+        output.complain(styled((f"{file}: {note}{often}", "dim")))
+    if len(notes) > _MOST_NOTES:
+        output.complain(styled((f"{file}: and {len(notes) - _MOST_NOTES} more notes; --json has them all", "dim")))

@@ -1,0 +1,117 @@
+"""The files of a command line, as documents: opened, read, recognised; what can't be is said with its place."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from lutumpy.cli.documents import Document, DocumentError, Place, open_document
+from lutumpy.cli.reading import BadValue, read_values
+from lutumpy.cli.recognition import Api, is_message
+from lutumpy.cli.terminal import FileProgress, Output, styled
+
+__all__ = ["Unreadable", "documents", "report_unreadable"]
+
+DEEPEST = 200
+"""Levels of nesting that a document may have: no provider takes so many, and what walks it may need the stack."""
+
+_LINES = (".jsonl", ".ndjson", ".jsonlines")
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A file, or a part of one, that is no document.
+
+    Attributes:
+        file: The file's name as it was given; `-` for standard input.
+        line: The line of the fault, from 1; `None` where the file as a whole is meant.
+        column: Its column in characters, from 1; `None` where it isn't known.
+        cause: What is wrong.
+    """
+
+    file: str
+    line: int | None
+    column: int | None
+    cause: str
+
+    def __str__(self) -> str:
+        where = ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
+        return f"{where}: {self.cause}"
+
+
+def documents(files: Sequence[str], output: Output, api: Api | None = None) -> Iterator[Document | Unreadable]:
+    """Every document of the files, in order, read as it is asked for; a fault is one entry and ends only what it breaks."""
+    for file in files:
+        try:
+            with _opened(file) as stream, FileProgress(output, file, _size(stream)) as bar:
+                yield from _documents(file, stream, bar, api)
+        except OSError as error:
+            if isinstance(error, BrokenPipeError):
+                raise
+            yield Unreadable(file, None, None, f"can't be read: {error.strerror or error}")
+
+
+def _documents(file: str, stream: BinaryIO, bar: FileProgress, api: Api | None) -> Iterator[Document | Unreadable]:
+    lines = True if file.lower().endswith(_LINES) else None
+    found = read_values(stream, lines=lines, is_part=is_message, progress=bar.advance)
+    for number, entry in enumerate(found, 1):
+        if isinstance(entry, BadValue):
+            yield Unreadable(file, entry.line, entry.column, entry.cause)
+            continue
+        if _is_deeper(entry.value, DEEPEST):
+            yield Unreadable(file, entry.line, None, f"nested more than {DEEPEST} levels deep")
+            continue
+        place = Place(file, entry.line, number, entry.form, entry.text)
+        try:
+            document = open_document(entry.value, place, api)
+        except DocumentError as error:
+            yield Unreadable(file, entry.line, None, str(error))
+        else:
+            yield document
+
+
+def _is_deeper(value: Any, most: int) -> bool:
+    """Whether a JSON value has more than `most` levels; without recursion."""
+    level = [value] if isinstance(value, (dict, list)) else []
+    for _ in range(most):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, (dict, list))
+        ]
+        if not level:
+            return False
+    return True
+
+
+def _opened(file: str) -> AbstractContextManager[BinaryIO]:
+    if file == "-":
+        return nullcontext(sys.stdin.buffer)
+    if os.path.isdir(file):
+        raise IsADirectoryError(0, "it is a directory")
+    try:
+        return open(file, "rb")
+    except ValueError as error:  # a name with a null character
+        raise OSError(0, str(error)) from error
+
+
+def _size(stream: BinaryIO) -> int | None:
+    try:
+        status = os.fstat(stream.fileno())
+    except (OSError, ValueError):
+        return None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
+def report_unreadable(output: Output, fault: Unreadable) -> None:
+    """Say what could not be read."""
+    if output.as_json:
+        output.record("unreadable", file=fault.file, line=fault.line, column=fault.column, cause=fault.cause)
+    else:
+        output.complain(styled(("cannot read ", "bold red"), str(fault)))

@@ -1,0 +1,354 @@
+"""`lutumpy show`: a conversation to read, in the terminal or as a page."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.text import Text
+
+from lutumpy import AssistantTurn, LutumpyError
+from lutumpy.adapters.anthropic import AnthropicMessages
+from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.cli.documents import Document
+from lutumpy.cli.files import write_file
+from lutumpy.cli.findings import CERTAINTIES, conversation, counted, doctor_options, document_fields, problems_of
+from lutumpy.cli.inputs import Unreadable, documents, report_unreadable
+from lutumpy.cli.options import ApiOption, Files, JsonOption, api_of
+from lutumpy.cli.terminal import Output, shortened, styled
+from lutumpy.core.check import Api
+
+if TYPE_CHECKING:
+    from lutumpy.page.model import CallView, Piece, ProblemView, ResultView, Step
+    from lutumpy.page.text import Value
+    from lutumpy.page.timeline import Timeline
+
+__all__ = ["show"]
+
+_LONGEST = 2_000
+_ROLES = {"system": "magenta", "developer": "magenta", "user": "green", "assistant": "blue", "tool": "yellow"}
+_STATUSES = {"ok": "green", "error": "red", "rejected": "yellow"}
+_ADAPTERS: Mapping[Api, type[OpenAIChat] | type[OpenAIResponses] | type[AnthropicMessages]] = {
+    "openai_chat": OpenAIChat,
+    "openai_responses": OpenAIResponses,
+    "anthropic_messages": AnthropicMessages,
+}
+_TAG = re.compile("<[^>]*>")
+
+
+def show(
+    files: Files,
+    api: ApiOption = None,
+    number: Annotated[
+        int | None, typer.Option("--number", "-n", min=1, help="Only the document with this number in its file.")
+    ] = None,
+    page: Annotated[
+        str | None, typer.Option("--html", metavar="OUT", help="Write one document as a page for the browser.")
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Show long values whole.")] = False,
+    pager: Annotated[bool, typer.Option("--pager", help="Show it in a pager.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show conversations: turns, calls with arguments, results, decisions of hooks, and problems where they are.
+
+    Exit code 0: everything was shown, problems or not. 2: a file, or a part of one, can't be read, or there is nothing to
+    show.
+    """
+    output = Output(as_json=as_json)
+    shown = failed = 0
+    paging = output.console.pager(styles=False) if pager and not as_json and page is None else nullcontext()
+    with paging:
+        for entry in documents(files, output, api_of(api)):
+            if isinstance(entry, Unreadable):
+                failed += 1
+                report_unreadable(output, entry)
+                continue
+            if number is not None and entry.place.number != number:
+                continue
+            shown += 1
+            if page is not None and shown > 1:
+                raise typer.BadParameter("--html makes a page of one document: choose it with --number")
+            if page is not None:
+                _write_page(output, entry, page)
+            elif as_json:
+                _record(output, entry)
+            else:
+                _print(output, entry, full=full)
+    if not shown and not failed:
+        output.complain(styled(("lutumpy: ", "bold red"), "there is no such document"))
+    raise typer.Exit(2 if failed or not shown else 0)
+
+
+def _write_page(output: Output, document: Document, path: str) -> None:
+    from lutumpy.page import render
+
+    try:
+        write_file(path, render(**_page_options(document)))
+    except OSError as error:
+        output.complain(styled(("lutumpy: ", "bold red"), f"{path} can't be written: {error.strerror or error}"))
+        raise typer.Exit(2) from error
+    if path != "-":
+        output.complain(f"{path}: the page of {document.place}")
+
+
+def _page_options(document: Document) -> dict[str, Any]:
+    from lutumpy.core.repairs import propose_repairs
+
+    options: dict[str, Any] = {
+        "title": str(document.place),
+        "tools": document.tools or (),
+        "decisions": document.decisions,
+        "answer": answer_of(document),
+    }
+    if document.session is not None:
+        return {**options, "source": document.session}
+    return {
+        **options,
+        "source": conversation(document),
+        "api": document.api,
+        "system": document.system,
+        "problems": problems_of(document),
+        "repairs": propose_repairs(document.api, conversation(document), **doctor_options(document)),
+    }
+
+
+def answer_of(document: Document) -> AssistantTurn | None:
+    """The provider's answer in an exchange; `None` where there is none, or none that can be read."""
+    answer = document.answer
+    if answer is None or (document.status is not None and document.status >= 400):
+        return None
+    adapter = _ADAPTERS[document.api]
+    try:
+        if not isinstance(answer, str):
+            return adapter.response(answer)
+        decoder = adapter.stream_decoder()
+        for event in _events(answer):
+            for _ in decoder.feed(event):
+                pass
+        return decoder.finish()
+    except (LutumpyError, ValueError, TypeError):
+        return None
+
+
+def _events(stream: str) -> Iterator[Any]:
+    """The data of the events of an event stream's text."""
+    for line in stream.splitlines():
+        name, _, data = line.partition(":")
+        if name == "data" and data.strip() not in ("", "[DONE]"):
+            yield json.loads(data)
+
+
+# --- what there is to show -----------------------------------------------------------------------------------------------
+
+
+def timeline_of(document: Document) -> tuple[Timeline, list[ProblemView]]:
+    """The document's steps, with problems and decisions in place; and all problems."""
+    from lutumpy.page.notes import place_decisions, place_problems
+    from lutumpy.page.readers import read_messages, read_transcript, read_turn
+    from lutumpy.page.text import LIMIT
+
+    if document.session is not None:
+        timeline = read_transcript(document.session.transcript, LIMIT)
+        problems: list[ProblemView] = []
+    else:
+        timeline = read_messages(document.api, conversation(document), document.system, LIMIT)
+        problems = place_problems(timeline, problems_of(document))
+    answer = answer_of(document)
+    if answer is not None:
+        read_turn(timeline, "answer", answer)
+    place_decisions(timeline, document.decisions, LIMIT)
+    return timeline, problems
+
+
+def _text(value: Value | None) -> str:
+    """What a value says; its body is markup, in which everything but its own tags is escaped."""
+    return "" if value is None else html.unescape(_TAG.sub("", str(value.body)))
+
+
+# --- for people ----------------------------------------------------------------------------------------------------------
+
+
+def _print(output: Output, document: Document, *, full: bool) -> None:
+    timeline, problems = timeline_of(document)
+    facts = [document.kind, document.api, document.model or "", counted(len(document.messages), "message")]
+    if document.status is not None:
+        facts.append(f"answered with status {document.status}")
+    output.print(styled((str(document.place), "bold"), f"  {', '.join(fact for fact in facts if fact)}"))
+    names = list(_tool_names(document))
+    if names:
+        output.print(styled(("tools  ", "dim"), ", ".join(names)))
+    for step in timeline.steps:
+        output.print("")
+        for line in _step_lines(step):
+            output.print(_cut(line, full))
+    placeless = [problem for problem in problems if problem.target is None]
+    if placeless:
+        output.print("")
+        for problem in placeless:
+            output.print(_problem_line(problem, ""))
+    output.print("")
+
+
+def _cut(line: Text, full: bool) -> Text:
+    if full or len(line) <= _LONGEST:
+        return line
+    kept = line[:_LONGEST]
+    kept.append(f"... ({len(line) - _LONGEST} more characters, --full shows them)", "dim")
+    return kept
+
+
+def _tool_names(document: Document) -> Iterator[str]:
+    for tool in document.tools or ():
+        inner = tool.get("function", tool) if isinstance(tool, dict) else None
+        name = inner.get("name", inner.get("type")) if isinstance(inner, dict) else None
+        yield name if isinstance(name, str) else "a tool without a name"
+
+
+def _step_lines(step: Step) -> Iterator[Text]:
+    style = _ROLES.get(step.style, "white")
+    tags = f"  {', '.join(step.tags)}" if step.tags else ""
+    tokens = f"  {step.usage.input_tokens} tokens in, {step.usage.output_tokens} out" if step.usage else ""
+    yield styled((f"{step.number:>3} {step.title}", f"bold {style}"), (f"  {step.place}{tags}{tokens}", "dim"))
+    for piece in step.pieces:
+        yield from _piece_lines(piece, "    ")
+    yield from _problem_lines(step.problems, "    ")
+    for call in step.calls:
+        yield from _call_lines(call)
+    for result in step.strays:
+        yield from _result_lines(result, "    ")
+
+
+def _piece_lines(piece: Piece, margin: str) -> Iterator[Text]:
+    label = f"[{piece.label}] " if piece.label else ""
+    text = piece.prose.head + piece.prose.rest if piece.prose is not None else _text(piece.value)
+    style = "dim" if piece.kind == "reasoning" else ""
+    yield styled((_indented(f"{label}{text}", margin), style))
+
+
+def _call_lines(call: CallView) -> Iterator[Text]:
+    kind = "" if call.kind == "function" else f" ({call.kind})"
+    yield styled("    ", ("call ", "dim"), (call.name or "without a name", "bold"), kind, (f"  {call.call_id}", "dim"))
+    arguments = _text(call.arguments)
+    if arguments:
+        yield styled(_indented(arguments, "      "))
+    if call.arguments is not None and call.arguments.remark:
+        yield styled((f"      {call.arguments.remark}", "yellow"))
+    decision = call.decision
+    if decision is not None:
+        by = f" by {decision.by}" if decision.by else ""
+        reason = f": {decision.reason}" if decision.reason else ""
+        yield styled("      ", (f"decided: {decision.kind}{by}{reason}", "bold yellow"))
+        for change in (*decision.changes, *decision.additions):
+            before = "nothing" if change.before is None else change.before
+            after = "nothing" if change.after is None else change.after
+            yield styled(("        ", ""), change.path, ("  ", ""), (before, "red"), " -> ", (after, "green"))
+    yield from _problem_lines(call.problems, "      ")
+    for result in call.results:
+        yield from _result_lines(result, "      ")
+    if call.elsewhere is not None:
+        yield styled((f"      its result stands at {call.elsewhere.place}", "yellow"))
+
+
+def _result_lines(result: ResultView, margin: str) -> Iterator[Text]:
+    about = f"  {result.call_id}  {result.astray}" if result.astray else ""
+    yield styled(margin, ("result ", "dim"), (result.status, _STATUSES.get(result.status, "")), (about, "yellow"))
+    text = _text(result.value)
+    if text:
+        yield styled(_indented(text, margin + "  "))
+    for piece in result.pieces:
+        yield from _piece_lines(piece, margin + "  ")
+    yield from _problem_lines(result.problems, margin + "  ")
+
+
+def _problem_lines(problems: list[ProblemView], margin: str) -> Iterator[Text]:
+    for problem in problems:
+        yield _problem_line(problem, margin)
+
+
+def _problem_line(problem: ProblemView, margin: str) -> Text:
+    style = CERTAINTIES.get(problem.certainty, ("", ""))[1]
+    message = shortened(problem.message.replace("\n", " "), _LONGEST // 2)
+    return styled(margin, (f"! {problem.word.lower()}: ", style), (f"{message}  ", style), (problem.rule, "dim"))
+
+
+def _indented(text: str, margin: str) -> str:
+    return "\n".join([margin + line for line in text.split("\n")])
+
+
+# --- for programs ------------------------------------------------------------------------------------------------------
+
+
+def _record(output: Output, document: Document) -> None:
+    timeline, problems = timeline_of(document)
+    about = document_fields(document)
+    for step in timeline.steps:
+        output.record("step", **about, **_step_fields(step))
+    placeless = [problem for problem in problems if problem.target is None]
+    output.record(
+        "document",
+        **about,
+        kind=document.kind,
+        model=document.model,
+        status=document.status,
+        tools=list(_tool_names(document)),
+        steps=len(timeline.steps),
+        problems=[_problem_fields(problem) for problem in placeless],
+    )
+
+
+def _step_fields(step: Step) -> dict[str, Any]:
+    return {
+        "step": step.number,
+        "role": step.role,
+        "position": step.place,
+        "pieces": [_piece_fields(piece) for piece in step.pieces],
+        "calls": [_call_fields(call) for call in step.calls],
+        "results": [_result_fields(result) for result in step.strays],
+        "problems": [_problem_fields(problem) for problem in step.problems],
+    }
+
+
+def _piece_fields(piece: Piece) -> dict[str, Any]:
+    text = piece.prose.head + piece.prose.rest if piece.prose is not None else _text(piece.value)
+    return {"kind": piece.kind, "label": piece.label, "text": text}
+
+
+def _call_fields(call: CallView) -> dict[str, Any]:
+    decision = call.decision
+    return {
+        "call_id": call.call_id,
+        "name": call.name,
+        "kind": call.kind,
+        "position": call.place,
+        "arguments": call.asked,
+        "decision": None if decision is None else {"kind": decision.kind, "by": decision.by, "reason": decision.reason},
+        "results": [_result_fields(result) for result in call.results],
+        "problems": [_problem_fields(problem) for problem in call.problems],
+    }
+
+
+def _result_fields(result: ResultView) -> dict[str, Any]:
+    text = _text(result.value) if result.value is not None else None
+    return {
+        "call_id": result.call_id,
+        "position": result.place,
+        "status": result.status,
+        "astray": result.astray,
+        "text": text,
+        "pieces": [_piece_fields(piece) for piece in result.pieces],
+        "problems": [_problem_fields(problem) for problem in result.problems],
+    }
+
+
+def _problem_fields(problem: ProblemView) -> dict[str, Any]:
+    return {
+        "rule": problem.rule,
+        "certainty": problem.certainty,
+        "position": problem.position,
+        "message": problem.message,
+    }

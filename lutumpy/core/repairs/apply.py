@@ -1,0 +1,44 @@
+"""Repairs applied to a copy, all or none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from lutumpy.core.check import plain_json
+from lutumpy.core.json_patch import PatchError, apply_operations
+from lutumpy.core.repairs.editor import copied
+from lutumpy.core.repairs.repair import Repair
+from lutumpy.errors import TranscriptError
+
+__all__ = ["apply_repairs"]
+
+
+def apply_repairs(messages: Any, repairs: Iterable[Repair]) -> list[Any]:
+    """A new list: the messages with the repairs carried out, one after another. The messages given are not changed.
+
+    Repairs may be left out from the end on. One from the middle may be left out if none after it builds on it; what doesn't
+    fit any more is told.
+
+    Args:
+        messages: The list that the repairs were proposed for, as JSON values or objects of the SDKs.
+        repairs: What `propose_repairs` gave, in that order.
+
+    Raises:
+        TranscriptError: a repair doesn't fit the messages: they are others than it was proposed for, or a repair that it
+            builds on is missing. Nothing was changed.
+    """
+    document = copied(plain_json(messages))
+    if not isinstance(document, list):
+        raise TranscriptError("repairs are for a list of messages; nothing was changed")
+    for number, repair in enumerate(repairs, 1):
+        try:
+            document = apply_operations(document, repair.patch)
+        except PatchError as error:
+            raise TranscriptError(
+                f"repair {number} ({repair.kind} at {repair.position or 'the whole'}) doesn't fit these messages: {error}; "
+                "nothing was changed"
+            ) from error
+    if not isinstance(document, list):
+        raise TranscriptError("a repair replaced the list of messages; nothing was changed")
+    return document

@@ -1,0 +1,277 @@
+"""Every rule about a transcript in one table: what it asks, how sure a refusal is, what mends a breach."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lutumpy.core.repairs.repair import RepairKind
+from lutumpy.core.rules import Certainty
+
+__all__ = ["KINDS", "RULES", "TranscriptRule"]
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptRule:
+    """A rule about transcripts.
+
+    Attributes:
+        what: What it asks.
+        certainties: How sure a refusal is; more than one where that depends on the case or the host.
+        repairs: What may mend a breach; empty where it takes a decision of the program's.
+    """
+
+    what: str
+    certainties: tuple[Certainty, ...]
+    repairs: tuple[RepairKind, ...] = ()
+
+
+RULES: Mapping[str, TranscriptRule] = {
+    "chat.encoding": TranscriptRule(
+        "Text is whole characters and every value is one that JSON knows", ("refused", "some"), ("replace_characters",)
+    ),
+    "chat.messages": TranscriptRule("The messages are a list of objects, and at least one", ("refused",)),
+    "chat.role": TranscriptRule("Each message has a role, one of six", ("refused",), ("set_role",)),
+    "chat.role_for_model": TranscriptRule(
+        "The first reasoning models take no system and no developer message", ("refused",), ("set_role",)
+    ),
+    "chat.content": TranscriptRule(
+        "Every message has content; an assistant's may lack it beside calls or a refusal",
+        ("refused", "some"),
+        ("drop_empty", "set_content"),
+    ),
+    "chat.parts": TranscriptRule(
+        "Parts of content are of a type that the role takes; only a user shows images, sounds and files",
+        ("refused", "some"),
+        ("drop_empty", "set_content", "move_content"),
+    ),
+    "chat.audio_for_model": TranscriptRule("Sound is for models that hear", ("refused",)),
+    "chat.tool_calls": TranscriptRule(
+        "`tool_calls` is a list of 1 to 128 calls, each a function or custom",
+        ("refused",),
+        ("drop_call", "drop_key", "set_field"),
+    ),
+    "chat.call_id": TranscriptRule(
+        "A call's id is a text of up to 40 characters, not empty", ("refused", "some"), ("replace_id",)
+    ),
+    "chat.call_name": TranscriptRule(
+        "A call's name is 1 to 64 letters, digits, `_` and `-`", ("refused", "some"), ("rename_tool",)
+    ),
+    "chat.arguments": TranscriptRule("A call's arguments are a text", ("refused",), ("wrap_arguments",)),
+    "chat.arguments_json": TranscriptRule("The arguments are a JSON object", ("discouraged",), ("wrap_arguments",)),
+    "chat.arguments_length": TranscriptRule(
+        "The arguments are no longer than 1,048,576 characters", ("some",), ("wrap_arguments",)
+    ),
+    "chat.tool_call_id": TranscriptRule(
+        "A result says which call it answers", ("refused",), ("match_result", "drop_result")
+    ),
+    "chat.results_after_calls": TranscriptRule(
+        "Each call is answered in the messages right behind it, before any other",
+        ("refused",),
+        ("close_call", "move_result"),
+    ),
+    "chat.result_without_calls": TranscriptRule(
+        "A result stands behind a message with calls", ("refused",), ("move_result", "drop_result")
+    ),
+    "chat.unknown_call_id": TranscriptRule(
+        "A result answers a call of that message", ("refused",), ("move_result", "drop_result")
+    ),
+    "chat.duplicate_result": TranscriptRule("A call has one result", ("refused",), ("drop_result",)),
+    "chat.duplicate_call_id": TranscriptRule("Calls of one message have ids of their own", ("some",), ("rename_id",)),
+    "chat.reused_call_id": TranscriptRule("No later message uses the id again", ("discouraged",), ("rename_id",)),
+    "chat.result_order": TranscriptRule("Results keep the order of their calls", ("discouraged",), ("move_result",)),
+    "chat.tool_declared": TranscriptRule("Tools that were called are still declared", ("discouraged",)),
+    "responses.encoding": TranscriptRule(
+        "Text is whole characters and every value is one that JSON knows", ("refused", "some"), ("replace_characters",)
+    ),
+    "responses.input": TranscriptRule(
+        "The input is a text or a list of objects that say what they are", ("refused",), ("set_field", "drop_reference")
+    ),
+    "responses.item_type": TranscriptRule("Items are of a type that the API takes", ("refused", "some")),
+    "responses.item_keys": TranscriptRule(
+        "Messages, calls, outputs and reasoning have no keys but their own", ("refused", "some"), ("drop_key",)
+    ),
+    "responses.item_id": TranscriptRule(
+        "An item's id has the prefix of its type and up to 64 characters",
+        ("refused", "some"),
+        ("drop_id", "drop_reasoning"),
+    ),
+    "responses.duplicate_item": TranscriptRule(
+        "No item comes twice", ("refused", "some"), ("drop_duplicate", "drop_id", "drop_reasoning")
+    ),
+    "responses.role": TranscriptRule(
+        "A message's role is assistant, system, developer or user", ("refused",), ("set_role",)
+    ),
+    "responses.content": TranscriptRule("Every message has content", ("refused",), ("drop_empty", "set_content")),
+    "responses.parts": TranscriptRule(
+        "Parts are of a type that the role takes", ("refused", "some"), ("drop_empty", "set_content")
+    ),
+    "responses.file_data": TranscriptRule("Sound and film are no files", ("refused",)),
+    "responses.file_url": TranscriptRule("Sound and film are no files, by address either", ("refused",)),
+    "responses.reasoning_summary": TranscriptRule(
+        "Reasoning has a list of summaries, also an empty one", ("refused", "some"), ("set_field",)
+    ),
+    "responses.call_id": TranscriptRule(
+        "A `call_id` is a text of 1 to 64 characters", ("refused",), ("replace_id", "match_result", "drop_result")
+    ),
+    "responses.call_name": TranscriptRule(
+        "A call's name is 1 to 128 letters, digits, `_` and `-`", ("refused", "some"), ("rename_tool",)
+    ),
+    "responses.arguments": TranscriptRule("A call's arguments are a text", ("refused",), ("wrap_arguments",)),
+    "responses.arguments_json": TranscriptRule("The arguments are JSON", ("discouraged",), ("wrap_arguments",)),
+    "responses.arguments_length": TranscriptRule(
+        "The arguments are no longer than 1,048,576 characters", ("refused", "some"), ("wrap_arguments",)
+    ),
+    "responses.truncated_call": TranscriptRule("A call that was cut off is dropped, not answered", ("discouraged",)),
+    "responses.output": TranscriptRule(
+        "An output is a text of up to 10,485,760 characters, or a list of parts", ("refused",), ("set_content",)
+    ),
+    "responses.output_for_call": TranscriptRule(
+        "Each call has an output behind it", ("refused",), ("close_call", "move_result", "drop_call", "set_field")
+    ),
+    "responses.call_for_output": TranscriptRule(
+        "An output stands behind its call, which the server may hold", ("refused",), ("move_result", "drop_result")
+    ),
+    "responses.duplicate_output": TranscriptRule("A call has one output", ("some",), ("drop_result",)),
+    "responses.duplicate_call_id": TranscriptRule(
+        "Calls have ids of their own", ("some",), ("rename_id", "drop_duplicate")
+    ),
+    "responses.interleaved_calls": TranscriptRule("Parallel calls stand side by side", ("some",)),
+    "responses.dangling_reasoning": TranscriptRule(
+        "Reasoning comes with the item that it led to, a message by its id", ("refused", "some"), ("drop_reasoning",)
+    ),
+    "responses.required_reasoning": TranscriptRule(
+        "An item sent by its id comes with its reasoning (known to a server only)", ("refused",)
+    ),
+    "responses.tool_declared": TranscriptRule("Tools that were called are still declared", ("discouraged",)),
+    "anthropic.encoding": TranscriptRule(
+        "Text is whole characters and every value is one that JSON knows", ("refused",), ("replace_characters",)
+    ),
+    "anthropic.messages": TranscriptRule(
+        "The messages are a list of objects with role and content, and at least one", ("refused",), ("drop_key",)
+    ),
+    "anthropic.role": TranscriptRule("A role is user, assistant or system", ("refused",), ("set_role",)),
+    "anthropic.system_for_model": TranscriptRule(
+        "Models before the 4.6 generation take no system message", ("refused",), ("set_role",)
+    ),
+    "anthropic.content": TranscriptRule(
+        "Content is a text or a list of blocks", ("refused",), ("drop_empty", "set_content")
+    ),
+    "anthropic.block": TranscriptRule(
+        "Blocks are objects of a known type", ("refused",), ("drop_empty", "set_content")
+    ),
+    "anthropic.block_keys": TranscriptRule(
+        "Text, calls, results and reasoning have no keys but their own", ("refused",), ("drop_key",)
+    ),
+    "anthropic.text": TranscriptRule("A text block holds a text", ("refused",), ("drop_empty", "set_content")),
+    "anthropic.empty_text": TranscriptRule("A text block isn't empty", ("refused",), ("drop_empty",)),
+    "anthropic.tool_use_id": TranscriptRule(
+        "Ids of calls are letters, digits, `_` and `-`", ("refused",), ("replace_id", "match_result", "drop_result")
+    ),
+    "anthropic.tool_use_name": TranscriptRule("A call's name has 1 to 200 characters", ("refused",), ("rename_tool",)),
+    "anthropic.tool_use_input": TranscriptRule("A call's input is an object", ("refused",), ("wrap_arguments",)),
+    "anthropic.server_id": TranscriptRule(
+        "Ids of the provider's calls begin with `srvtoolu_`", ("refused",), ("replace_id",)
+    ),
+    "anthropic.thinking_block": TranscriptRule(
+        "A thinking block has its text and signature, a redacted one its data", ("refused",), ("drop_reasoning",)
+    ),
+    "anthropic.is_error": TranscriptRule("`is_error` is true or false", ("refused",), ("set_field",)),
+    "anthropic.result_content": TranscriptRule(
+        "A result's content is a text or a list of blocks", ("refused", "some"), ("set_content",)
+    ),
+    "anthropic.empty_error": TranscriptRule("A result that is an error says something", ("refused",), ("set_content",)),
+    "anthropic.error_content": TranscriptRule(
+        "A result that is an error holds text only", ("refused",), ("move_content",)
+    ),
+    "anthropic.system": TranscriptRule("`system` is a text or a list of text blocks", ("refused",)),
+    "anthropic.cache_control": TranscriptRule(
+        "At most four blocks are marked for the cache", ("refused",), ("drop_key",)
+    ),
+    "anthropic.system_first": TranscriptRule("A system message isn't the first", ("refused",), ("set_role",)),
+    "anthropic.system_position": TranscriptRule(
+        "A system message stands before an assistant message or at the end", ("refused",), ("move_message",)
+    ),
+    "anthropic.block_role": TranscriptRule(
+        "Calls and reasoning stand in assistant messages, results in user messages",
+        ("refused",),
+        ("set_role", "move_call", "move_result", "drop_result", "drop_reasoning"),
+    ),
+    "anthropic.empty_user": TranscriptRule("A user message says something", ("refused",), ("drop_empty",)),
+    "anthropic.unique_ids": TranscriptRule("Calls of one message have ids of their own", ("refused",), ("rename_id",)),
+    "anthropic.reused_id": TranscriptRule("No later message uses the id again", ("discouraged",), ("rename_id",)),
+    "anthropic.results_after_uses": TranscriptRule(
+        "Each call is answered in the next message", ("refused",), ("close_call", "move_result")
+    ),
+    "anthropic.results_first": TranscriptRule(
+        "Results come first in that message", ("refused",), ("move_result", "close_call")
+    ),
+    "anthropic.use_for_result": TranscriptRule(
+        "A result answers a call of the message before", ("refused",), ("move_result", "drop_result")
+    ),
+    "anthropic.single_result": TranscriptRule("A call has one result", ("refused",), ("drop_result",)),
+    "anthropic.result_order": TranscriptRule(
+        "Results keep the order of their calls", ("discouraged",), ("move_result",)
+    ),
+    "anthropic.uses_last": TranscriptRule("Nothing follows the calls of a message", ("some",)),
+    "anthropic.toolset_name": TranscriptRule(
+        "A result names the toolset that its call named", ("some",), ("set_field",)
+    ),
+    "anthropic.use_for_server_result": TranscriptRule(
+        "A result of the provider's tool stands behind its call", ("refused",), ("drop_result",)
+    ),
+    "anthropic.mixed_turn_results_only": TranscriptRule(
+        "While the provider's tool runs, nothing but results is said", ("refused",), ("drop_call",)
+    ),
+    "anthropic.server_result_missing": TranscriptRule(
+        "The next answer brings the result of the provider's tool", ("some",), ("drop_call",)
+    ),
+    "anthropic.server_tool_declared": TranscriptRule("The provider's tool that still runs is declared", ("some",)),
+    "anthropic.thinking_first": TranscriptRule(
+        "With a thinking budget, the turn that results continue starts with its thinking", ("refused", "some")
+    ),
+    "anthropic.thinking_last": TranscriptRule(
+        "Reasoning isn't the last of a message", ("refused",), ("drop_reasoning",)
+    ),
+    "anthropic.thinking_disabled": TranscriptRule(
+        "Without thinking, the last message holds none", ("refused",), ("drop_reasoning",)
+    ),
+    "anthropic.thinking_modified": TranscriptRule(
+        "Signed reasoning goes back unchanged (known to a server only)", ("refused",)
+    ),
+    "anthropic.prefill": TranscriptRule("Newer models want the user's message last", ("refused",)),
+    "anthropic.prefill_whitespace": TranscriptRule(
+        "A message to be continued doesn't end in white space", ("some",), ("set_content",)
+    ),
+    "anthropic.tool_declared": TranscriptRule(
+        "Tools that were called are still declared; some hosts want any at all", ("discouraged", "some")
+    ),
+    "anthropic.tool_reference": TranscriptRule("A tool that a result refers to is declared", ("some",)),
+}
+"""By id, in the order in which an API's shapes, ids and sequence are looked at."""
+
+KINDS: Mapping[RepairKind, str] = {
+    "close_call": "A call without a result gets one that says it was interrupted, in its place among the others.",
+    "drop_call": "A call that nobody can answer or read is left out.",
+    "drop_result": "A result without a call, or a second one, is left out.",
+    "move_result": "A result is moved to where the API wants it.",
+    "move_call": "A call in a message of another role goes into an assistant message behind it.",
+    "move_message": "A message is moved to where the API takes it.",
+    "match_result": "A result without an id gets the one of the call in its place.",
+    "rename_id": "An id that is used twice is changed, in the call and in its result alike.",
+    "replace_id": "An id that the API refuses is shortened or replaced, in the call and in its result alike.",
+    "drop_id": "The id of an item that needs none is left out.",
+    "rename_tool": "A tool's name that the API refuses is replaced, at every call the same way.",
+    "wrap_arguments": "Arguments are put in a form that the API takes; what can't be read is kept as text inside it.",
+    "drop_reasoning": "Reasoning that has lost what it belongs to is left out.",
+    "drop_empty": "What says nothing is left out.",
+    "drop_duplicate": "What stands in the transcript twice is left out once.",
+    "drop_reference": "A reference that names nothing is left out.",
+    "drop_key": "A key that the API doesn't know is left out.",
+    "set_role": "A message gets the role that its content shows.",
+    "set_content": "Content is put in a form that the API takes.",
+    "set_field": "A field is set to the value that the rest of the object shows.",
+    "move_content": "Content that can't stand in a result is moved behind the results.",
+    "replace_characters": "Half characters and values that JSON doesn't know are replaced.",
+}
+"""What each kind of repair does."""

@@ -1,0 +1,120 @@
+"""Proposals: pass after pass over the problems that are left, until none is found that can be mended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lutumpy.core.check import Api, check_messages, plain_json
+from lutumpy.core.repairs import anthropic, chat, responses
+from lutumpy.core.repairs.editor import Editor, copied
+from lutumpy.core.repairs.mending import Stage
+from lutumpy.core.repairs.repair import Repair
+from lutumpy.core.rules import Problem
+from lutumpy.core.rules.openai_shapes import OPENAI_ONLY
+
+__all__ = ["propose_repairs"]
+
+_STAGES: Mapping[str, tuple[tuple[frozenset[str], Stage], ...]] = {
+    "openai_chat": chat.STAGES,
+    "openai_responses": responses.STAGES,
+    "anthropic_messages": anthropic.STAGES,
+}
+_FAMILY = {"openai_chat": "chat", "openai_responses": "responses"}
+
+ALSO = frozenset(
+    {
+        "anthropic.prefill_whitespace",
+        "anthropic.toolset_name",
+        "chat.arguments_json",
+        "chat.call_id",
+        "chat.duplicate_call_id",
+        "chat.encoding",
+        "responses.arguments_json",
+        "responses.duplicate_call_id",
+        "responses.duplicate_output",
+        "responses.encoding",
+    }
+)
+"""Rules whose breaches are mended although a refusal isn't sure: a mistake beyond doubt, and the repair loses nothing."""
+
+_MOST_PASSES = 60
+
+
+def propose_repairs(
+    api: Api,
+    messages: Any,
+    *,
+    tools: Sequence[Any] | None = None,
+    server_held_prefix: bool = False,
+    system: Any = None,
+    model: str | None = None,
+    thinking: str | None = None,
+    compatible: bool = False,
+    thorough: bool = False,
+) -> list[Repair]:
+    """What would make the messages acceptable, one repair at a time; nothing is changed, and no JSON makes it raise.
+
+    Proposed is what mends a problem that is refused for sure, and a few mistakes that only some hosts refuse (repeated ids,
+    a second output, unreadable arguments). Nothing is guessed: what needs a decision of yours gets no repair, and is still
+    in `check_messages` afterwards. A transcript without such problems gets none, and so does a repaired one.
+
+    Args:
+        api: The wire that the messages are for.
+        messages: The list of messages or input items: JSON values, or objects of the SDKs.
+        tools: As for `check_messages`, and so are the arguments up to `compatible`.
+        server_held_prefix: The start of the conversation is at the server. Responses only.
+        system: Anthropic's top-level `system`.
+        model: The request's model.
+        thinking: The `type` of Anthropic's `thinking` parameter.
+        compatible: The host is another than OpenAI: what OpenAI alone refuses is left as it is.
+        thorough: Mend also what only some hosts refuse, and what works badly: ids of earlier turns used again, results in
+            another order than their calls.
+
+    Returns:
+        The repairs, in the order in which they are applied: each is made for the messages as they are after those before.
+
+    Raises:
+        ValueError: `api` is none of the three.
+    """
+    document = copied(plain_json(messages))
+    outside = [*_entries(plain_json(tools)), *_entries(plain_json(system))]
+    editor = Editor(document if isinstance(document, list) else [], outside)
+    for _ in range(_MOST_PASSES):
+        found = check_messages(
+            api,
+            editor.document,
+            tools=tools,
+            server_held_prefix=server_held_prefix,
+            system=system,
+            model=model,
+            thinking=thinking,
+            compatible=compatible,
+        )
+        if not _pass(api, editor, [p for p in found if _wanted(api, p, compatible, thorough)]):
+            break
+    return editor.repairs
+
+
+def _entries(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _wanted(api: Api, problem: Problem, compatible: bool, thorough: bool) -> bool:
+    if thorough or problem.certainty == "refused":
+        return True
+    softened = compatible and problem.rule in OPENAI_ONLY.get(_FAMILY.get(api, ""), ())
+    return problem.rule in ALSO and not softened
+
+
+def _pass(api: Api, editor: Editor, problems: list[Problem]) -> bool:
+    """Mend the first stage that can be mended; whether anything was."""
+    before = len(editor.repairs)
+    editor.next_pass()
+    for rules, stage in _STAGES[api]:
+        chosen = [problem for problem in problems if problem.rule in rules]
+        if chosen:
+            stage(editor, chosen)
+            if len(editor.repairs) > before:
+                return True
+    return False

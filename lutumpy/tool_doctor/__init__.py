@@ -1,0 +1,33 @@
+"""What becomes of a toolset at each provider: what is lost, changed or refused; and a lock against changes unseen.
+
+`check_tools` compiles every tool for every API and reports. `Lock` remembers what the model was shown.
+"""
+
+from __future__ import annotations
+
+from lutumpy.tool_doctor.check import check_tools
+from lutumpy.tool_doctor.differences import Difference, differences
+from lutumpy.tool_doctor.loading import ToolsetNotLoaded, load_toolset
+from lutumpy.tool_doctor.lock import Drift, Lock, LockedTool, LockedToolset, LockError, drift, locked_toolset
+from lutumpy.tool_doctor.report import APIS, Api, Finding, Severity, ToolListSize, ToolReport
+
+__all__ = [
+    "APIS",
+    "Api",
+    "Difference",
+    "Drift",
+    "Finding",
+    "Lock",
+    "LockError",
+    "LockedTool",
+    "LockedToolset",
+    "Severity",
+    "ToolListSize",
+    "ToolReport",
+    "ToolsetNotLoaded",
+    "check_tools",
+    "differences",
+    "drift",
+    "load_toolset",
+    "locked_toolset",
+]

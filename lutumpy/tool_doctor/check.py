@@ -1,0 +1,232 @@
+"""The check itself: every tool compiled for every API, strict and not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from lutumpy import DeclarationError, Selector, ToolDef, Toolset
+from lutumpy.core.rules import Certainty, Problem, anthropic_tools, chat_tools, responses_tools
+from lutumpy.core.rules.schema_walk import walk
+from lutumpy.core.strict import ANTHROPIC_STRICT, OPENAI_STRICT, strict_changes, strict_counts
+from lutumpy.tool_doctor.declaration import declaration_findings, pointer
+from lutumpy.tool_doctor.renderings import Rendering, list_bytes, list_tokens, render, schema_of
+from lutumpy.tool_doctor.report import APIS, Api, Finding, OfferName, Severity, ToolListSize, ToolReport
+from lutumpy.tools.compiled import CompiledTool
+
+__all__ = ["check_tools"]
+
+_SEVERITY: Mapping[Certainty, Severity] = {"refused": "error", "some": "warning", "discouraged": "info"}
+Key = tuple[str, str | None, str, str]
+
+_TELLING = frozenset({"default", "examples", "deprecated"})  # keywords that no provider enforces anyhow
+_RANK: Mapping[Severity, int] = {"error": 0, "warning": 1, "info": 2}
+
+
+def check_tools(
+    tools: type[Toolset[Any]] | Iterable[ToolDef], *, apis: Sequence[Api] = APIS, strict: bool | None = None
+) -> ToolReport:
+    """Compile every tool for every API, and say what is lost, changed or refused.
+
+    Args:
+        tools: A toolset, or the definitions of tools that are offered together.
+        apis: The APIs to look at.
+        strict: What the application's adapters are given as `strict`. `True` and `False` look at that way of sending
+            alone. When left out, both are looked at, and what would be refused only with `strict=True` is a warning.
+    """
+    if isinstance(tools, type):
+        toolset = tools
+        name = toolset.__name__
+        sources = {selector.name: selector.tool for selector in toolset.selectors()}
+        definitions = toolset.definitions()
+        default = _names(toolset.default_selectors())
+    else:
+        name, sources, definitions = "", {}, tuple(tools)
+        default = frozenset([definition.name for definition in definitions])
+    check = _Check(definitions, default, tuple(apis), strict)
+    check.run(sources)
+    order = {definition.name: index for index, definition in enumerate(definitions)}
+    last = len(order)
+    findings = sorted(check.merged(), key=lambda f: (order.get(f.tool or "", last), _RANK[f.severity]))
+    return ToolReport(name, tuple(order), tuple(findings), tuple(check.sizes))
+
+
+def _names(selectors: Iterable[Selector[Any, Any, Any]]) -> frozenset[str]:
+    return frozenset([selector.name for selector in selectors])
+
+
+class _Check:
+    """One run: findings are gathered API by API, and joined where several APIs share one."""
+
+    def __init__(
+        self, definitions: tuple[ToolDef, ...], default: frozenset[str], apis: tuple[Api, ...], strict: bool | None
+    ) -> None:
+        self.definitions = definitions
+        self.default = default
+        self.apis = apis
+        self.strict = strict
+        self.sizes: list[ToolListSize] = []
+        self.found: dict[Finding, list[Api]] = {}
+
+    def run(self, sources: Mapping[str, CompiledTool]) -> None:
+        for definition in self.definitions:
+            for finding in declaration_findings(definition, sources.get(definition.name)):
+                self.found[replace(finding, apis=())] = list(self.apis)
+        modes = (False, True) if self.strict is None else (self.strict,)
+        for api in self.apis:
+            known: set[Key] = set()
+            for strict in modes:
+                self.one_way(api, strict, known)
+
+    def merged(self) -> Iterator[Finding]:
+        for finding, apis in self.found.items():
+            yield replace(finding, apis=tuple(apis))
+
+    def add(self, api: Api, finding: Finding) -> None:
+        apis = self.found.setdefault(replace(finding, apis=()), [])
+        if api not in apis:
+            apis.append(api)
+
+    def one_way(self, api: Api, strict: bool, known: set[Key]) -> None:
+        """Every tool and the list, as an adapter of `api` sends them with this `strict`."""
+        # Both ways are looked at, and this is the one that the application may not use.
+        is_perhaps = strict and self.strict is None
+        renderings: dict[str, Rendering] = {}
+        for definition in self.definitions:
+            rendering = renderings[definition.name] = render(definition, api, strict=strict)
+            if is_perhaps and definition.options.strict is not None:
+                continue  # sent in the same way whatever the adapter is given
+            for finding in _tool_findings(definition, api, rendering, strict):
+                if _key(finding) not in known:
+                    self.add(api, finding)
+                known.add(_key(finding))
+        offers: list[tuple[OfferName, list[ToolDef]]] = [
+            ("default", [definition for definition in self.definitions if definition.name in self.default])
+        ]
+        if len(self.default) < len(self.definitions):
+            offers.append(("all", list(self.definitions)))
+        for offer, offered in offers:
+            sent = [renderings[definition.name] for definition in offered]
+            bodies = [rendering.tool for rendering in sent if rendering.tool is not None]
+            self.sizes.append(_size(api, strict, offer, len(offered), sent))
+            for problem in _problems(api, bodies):
+                finding = _from_problem(api, problem, bodies, offer)
+                if is_perhaps or (offer == "all" and finding.tool is None):
+                    finding = _softened(finding, strict=is_perhaps)
+                # What a list has at fault by default, all the more has the list of all.
+                if _key(finding) not in known:
+                    self.add(api, finding)
+                known.add(_key(finding))
+
+
+def _key(finding: Finding) -> Key:
+    """What makes two findings the same: of the list only its rule, since the numbers differ from one list to the other."""
+    message = "" if finding.tool is None else finding.message
+    return finding.rule, finding.tool, finding.path, message
+
+
+def _softened(finding: Finding, *, strict: bool) -> Finding:
+    severity: Severity = "warning" if finding.severity == "error" else finding.severity
+    return replace(finding, severity=severity, strict=finding.strict or strict)
+
+
+def _tool_findings(definition: ToolDef, api: Api, rendering: Rendering, strict: bool) -> Iterator[Finding]:
+    name = definition.name
+    asks = definition.options.strict is True
+    if rendering.tool is None:
+        yield Finding("error", "tool.refused", rendering.refusal, name, strict=asks)
+    wants = strict if definition.options.strict is None else asks
+    if not wants:
+        return
+    dialect = ANTHROPIC_STRICT if api == "anthropic_messages" else OPENAI_STRICT
+    try:
+        _, changes = strict_changes(definition.input_schema, dialect)
+    except DeclarationError as error:
+        yield from _no_strict_form(definition, str(error), "error" if asks else "warning")
+        return
+    if rendering.tool is not None and not rendering.strict:
+        yield Finding(
+            "warning", "strict.none", "its strict form would be refused: it is sent without", name, strict=True
+        )
+    for change in changes:
+        if change.kind == "described":
+            tells = change.keyword in _TELLING
+            severity: Severity = "warning" if asks and not tells else "info"
+            message = f"{change.keyword!r} {'' if tells else 'is not enforced: it '}is moved into the description"
+            yield Finding(severity, "strict.keyword", message, name, path=change.path, strict=True)
+        elif change.kind == "nullable":
+            message = "the parameter is optional; it becomes required, with null for its default"
+            yield Finding("info", "strict.nullable", message, name, path=change.path, strict=True)
+        else:
+            yield Finding("info", "strict.any_of", "'oneOf' becomes 'anyOf'", name, path=change.path, strict=True)
+
+
+def _no_strict_form(definition: ToolDef, reason: str, severity: Severity) -> Iterator[Finding]:
+    """Every open dictionary by itself; what else hinders a strict form, as the one that is met first."""
+    ends = "it is refused" if severity == "error" else "it is sent without strict"
+    opens = [path for path, _, node in walk(definition.input_schema) if _is_open(node)]
+    for path in opens:
+        message = f"an object that takes any property has no strict form: {ends}"
+        yield Finding(severity, "strict.open_object", message, definition.name, path=pointer(path), strict=True)
+    if not any(f" at {pointer(path) or '/'}: " in reason for path in opens):
+        yield Finding(severity, "strict.none", f"{reason}; {ends}", definition.name, strict=True)
+
+
+def _is_open(node: Any) -> bool:
+    if not isinstance(node, Mapping):
+        return False
+    kinds = node.get("type")
+    is_object = kinds == "object" or (isinstance(kinds, list) and "object" in kinds)
+    return is_object and (node.get("additionalProperties", False) is not False or "properties" not in node)
+
+
+def _problems(api: Api, tools: list[dict[str, Any]]) -> list[Problem]:
+    if not tools:
+        return []
+    if api == "anthropic_messages":
+        return anthropic_tools.check_tools(tools)
+    if api == "openai_chat":
+        return chat_tools.check_tools({"tools": tools}, None)
+    return responses_tools.check_tools({"tools": tools})
+
+
+def _from_problem(api: Api, problem: Problem, tools: list[dict[str, Any]], offer: OfferName) -> Finding:
+    message = problem.message
+    tool: str | None = None
+    index = _index(problem.position)
+    if index is not None:
+        entry = tools[index]
+        tool = (entry["function"] if api == "openai_chat" else entry)["name"]
+    elif len(problem.tools) == 1:
+        (tool,) = problem.tools
+    elif problem.tools:
+        message += f" ({', '.join(problem.tools)})"
+    if tool is None and offer == "all":
+        message += " (all tools, those that are off by default included)"
+    is_strict = ".strict_" in problem.rule
+    return Finding(_SEVERITY[problem.certainty], problem.rule, message, tool, strict=is_strict)
+
+
+def _index(position: str) -> int | None:
+    """The tool's index in `tools[3].function` or `tools.3.custom`."""
+    digits = position.removeprefix("tools").lstrip("[.").split("]")[0].split(".")[0]
+    return int(digits) if position.startswith("tools") and digits.isdigit() else None
+
+
+def _size(api: Api, strict: bool, offer: OfferName, count: int, sent: list[Rendering]) -> ToolListSize:
+    bodies = [rendering.tool for rendering in sent if rendering.tool is not None]
+    schemas = [schema_of(r.tool, api) for r in sent if r.strict and r.tool is not None]
+    counts = [strict_counts(schema) for schema in schemas]
+    size = list_bytes(bodies)
+    return ToolListSize(
+        api=api,
+        strict=strict,
+        offer=offer,
+        tools=count,
+        bytes=size,
+        tokens=list_tokens(api, size),
+        strict_tools=len(schemas),
+        optional_parameters=sum(optional for optional, _ in counts),
+        union_parameters=sum(unions for _, unions in counts),
+    )

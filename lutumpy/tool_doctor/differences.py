@@ -1,0 +1,70 @@
+"""Where two JSON values differ, as far as the order of keys and of sets makes no difference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from lutumpy.core import json_values
+
+__all__ = ["Difference", "canonical", "differences"]
+
+_SETS = frozenset({"required", "type"})
+_NAMES = frozenset({"properties", "$defs", "definitions", "patternProperties", "dependentSchemas"})
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One place where two values differ.
+
+    Attributes:
+        path: Where, as a JSON Pointer.
+        kind: What happened on the way from the first value to the second.
+        before: What stood there, `None` when it was added.
+        after: What stands there now, `None` when it was removed.
+    """
+
+    path: str
+    kind: Literal["added", "removed", "changed"]
+    before: Any = None
+    after: Any = None
+
+
+def differences(before: Any, after: Any, path: str = "") -> Iterator[Difference]:
+    """The places where `after` differs from `before`, each as deep as it can be named."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key in [*before, *[key for key in after if key not in before]]:
+            inner = f"{path}/{str(key).replace('~', '~0').replace('/', '~1')}"
+            if key not in after:
+                yield Difference(inner, "removed", before=before[key])
+            elif key not in before:
+                yield Difference(inner, "added", after=after[key])
+            else:
+                yield from differences(before[key], after[key], inner)
+    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for index, (old, new) in enumerate(zip(before, after, strict=True)):
+            yield from differences(old, new, f"{path}/{index}")
+    elif not json_values.equal(before, after):
+        yield Difference(path, "changed", before, after)
+
+
+def canonical(value: Any, *, names: bool = False) -> Any:
+    """A schema with its keys sorted, and with what is a set in it: the same value for every spelling of one schema.
+
+    Args:
+        value: The schema, or a part of one.
+        names: Whether the keys of `value` are names of properties and not keywords.
+    """
+    if isinstance(value, dict):
+        made = {key: canonical(value[key], names=not names and key in _NAMES) for key in sorted(value)}
+        if not names:
+            for key in _SETS & made.keys():
+                if isinstance(made[key], list) and all(isinstance(entry, str) for entry in made[key]):
+                    made[key] = sorted(made[key])
+        return made
+    if isinstance(value, (list, tuple)):
+        return [canonical(entry) for entry in value]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value

@@ -1,0 +1,73 @@
+"""A toolset by its name: `pkg.module:AppTools`."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+from lutumpy import Toolset
+
+__all__ = ["ToolsetNotLoaded", "load_toolset"]
+
+
+class ToolsetNotLoaded(Exception):
+    """There is no such toolset, or its module can't be imported; the message says which. The cause is what it raised."""
+
+
+def load_toolset(name: str, *, directory: str | Path | None = None) -> type[Toolset[Any]]:
+    """The toolset that `name` (`package.module:Name` or `package.module:Outer.Name`) leads to.
+
+    Importing runs the module. What decorators warn of docstrings is not shown meanwhile: `check_tools` reports it.
+
+    Args:
+        name: Module and attribute, with a colon between them.
+        directory: A directory that modules are looked for in before all others. It is put on `sys.path` and stays there.
+
+    Raises:
+        ToolsetNotLoaded: The name is wrong, the import fails, or what is found is no toolset.
+    """
+    module_name, colon, attribute = name.partition(":")
+    if not (colon and module_name and attribute):
+        raise ToolsetNotLoaded(f"{name!r} names no toolset: write it as package.module:AppTools")
+    if directory is not None and (entry := str(Path(directory).resolve())) not in sys.path:
+        sys.path.insert(0, entry)
+    module = _imported(module_name)
+    found: Any = module
+    so_far = module_name
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            here = [
+                key for key, value in vars(module).items() if _is_toolset(value) and value.__module__ == module_name
+            ]
+            hint = f"; its toolsets are {', '.join(here)}" if here else ""
+            raise ToolsetNotLoaded(f"{so_far} has no {part!r}{hint}")
+        found = getattr(found, part)
+        so_far = f"{so_far}{':' if so_far == module_name else '.'}{part}"
+    if not _is_toolset(found):
+        what = f"the class {found.__name__}" if isinstance(found, type) else f"a {type(found).__name__}"
+        raise ToolsetNotLoaded(f"{name} is {what}, not a Toolset class")
+    toolset: type[Toolset[Any]] = found
+    return toolset
+
+
+def _is_toolset(value: Any) -> bool:
+    return isinstance(value, type) and issubclass(value, Toolset) and value is not Toolset
+
+
+def _imported(name: str) -> Any:
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "the docstring of ", UserWarning)
+            return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        missing = error.name or name
+        if name == missing or name.startswith(f"{missing}."):
+            raise ToolsetNotLoaded(f"there is no module {missing!r}") from error
+        raise ToolsetNotLoaded(f"{name} can't be imported: it needs {missing!r}, which isn't installed") from error
+    except SystemExit as error:
+        raise ToolsetNotLoaded(f"{name} can't be imported: it ends the program") from error
+    except Exception as error:
+        raise ToolsetNotLoaded(f"{name} can't be imported: {type(error).__name__}: {error}") from error

@@ -4,6 +4,10 @@ Declare tools with `tool_fn` and `tool_input`, group them in a `Toolset`, offer 
 `Finished`, or a `ToolRound` of typed calls that your code executes and commits. Adapters are in `lutumpy.adapters`.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from lutumpy.core.items import (
     AssistantTurn,
     FilePart,
@@ -18,7 +22,6 @@ from lutumpy.core.items import (
     Usage,
 )
 from lutumpy.core.model import Model, OutputSpec, StreamingModel, TurnOptions
-from lutumpy.core.streaming import ReasoningDelta, RefusalDelta, Started, StreamDecoder, TextDelta
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import (
     AdapterError,
@@ -43,29 +46,33 @@ from lutumpy.hooks.hook_set import HookSet, hook_slot
 from lutumpy.hooks.registry import hook_impl
 from lutumpy.hooks.tool_hooks import ToolHooks
 from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
-from lutumpy.rounds.events import (
-    Completed,
-    InvalidToolCallDelta,
-    StreamEvent,
-    ToolCallDelta,
-    ToolCallIssueFound,
-    ToolCallReady,
-)
 from lutumpy.rounds.offer import Offer
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
 from lutumpy.rounds.plan import ToolRoundPlan
-from lutumpy.rounds.reader import Reader
 from lutumpy.rounds.round import ToolRound
-from lutumpy.rounds.stream import TurnStream, TurnStreamSync
 from lutumpy.session import Session
 from lutumpy.tools.calls import BaseToolCall, ToolCall, ToolCallIssue
-from lutumpy.tools.declare import ToolFn, ToolInput, tool_fn, tool_input
+from lutumpy.tools.declare import ToolFn, tool_fn, tool_input
 from lutumpy.tools.definition import ToolDef, ToolOptions
 from lutumpy.tools.results import HandledTool, RejectedToolCall, ToolResult
 from lutumpy.tools.selectors import Selector
 from lutumpy.tools.signature import Skip
 from lutumpy.tools.tool import nested, tool
 from lutumpy.tools.toolset import NoTools, Toolset
+
+if TYPE_CHECKING:
+    from lutumpy.core.streaming import ReasoningDelta, RefusalDelta, Started, StreamDecoder, TextDelta
+    from lutumpy.rounds.events import (
+        Completed,
+        InvalidToolCallDelta,
+        StreamEvent,
+        ToolCallDelta,
+        ToolCallIssueFound,
+        ToolCallReady,
+    )
+    from lutumpy.rounds.reader import Reader
+    from lutumpy.rounds.stream import TurnStream, TurnStreamSync
+    from lutumpy.tools.tool_input import ToolInput
 
 __version__ = "0.1.0"
 
@@ -153,3 +160,32 @@ __all__ = [
     "tool_fn",
     "tool_input",
 ]
+
+# What not every program needs is imported when somebody asks for it: streams, and what makes pydantic build a model.
+_LATER = {
+    **dict.fromkeys(
+        ["ReasoningDelta", "RefusalDelta", "Started", "StreamDecoder", "TextDelta"], "lutumpy.core.streaming"
+    ),
+    **dict.fromkeys(
+        ["Completed", "InvalidToolCallDelta", "StreamEvent", "ToolCallDelta", "ToolCallIssueFound", "ToolCallReady"],
+        "lutumpy.rounds.events",
+    ),
+    "Reader": "lutumpy.rounds.reader",
+    "ToolInput": "lutumpy.tools.tool_input",
+    "TurnStream": "lutumpy.rounds.stream",
+    "TurnStreamSync": "lutumpy.rounds.stream",
+}
+
+
+def __getattr__(name: str) -> Any:
+    module = _LATER.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = globals()[name] = getattr(import_module(module), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

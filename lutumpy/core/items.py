@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from lutumpy.core import json_values
+from lutumpy.core.quick_init import quick_init
 
 __all__ = [
     "AssistantTurn",
@@ -105,6 +106,7 @@ class FilePart:
 Part: TypeAlias = "TextPart | ImagePart | FilePart"
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Tokens that a request cost, as the provider counted them; numbers it does not give are 0.
@@ -136,6 +138,7 @@ class Usage:
         )
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class TextBlock:
     """Text that the model wrote for the user."""
@@ -158,6 +161,7 @@ class RefusalBlock:
     text: str
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class CallBlock:
     """A tool call that the client has to answer.
@@ -208,6 +212,7 @@ class Message:
     ephemeral: bool = False
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class AssistantTurn:
     """One answer of a model.
@@ -296,6 +301,7 @@ class AssistantTurn:
         )
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class ResultBlock:
     """The answer to one call, as it is sent.
@@ -322,6 +328,7 @@ class ResultBlock:
         return "\n".join([p.text if isinstance(p, TextPart) else describe(p) for p in self.content])
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class ToolResults:
     """The answers to all calls of the turn before, in call order."""

@@ -8,12 +8,11 @@ import warnings
 from collections.abc import Callable, Coroutine, Mapping
 from functools import update_wrapper
 from types import FrameType, NoneType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Protocol, cast, overload
 
-from pydantic import BaseModel, ConfigDict
-from typing_extensions import ParamSpec, Self, TypeVar
+from pydantic import BaseModel
+from typing_extensions import ParamSpec, TypeVar
 
-from lutumpy.core.strict import OPENAI_STRICT, strict_schema
 from lutumpy.errors import DeclarationError
 from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.definition import Effect, ToolDef, ToolOptions
@@ -22,7 +21,7 @@ from lutumpy.tools.schema import input_schema, output_adapter, output_schema, re
 from lutumpy.tools.signature import enclosing_names, quoted, read_signature
 from lutumpy.tools.tool import Tool
 
-__all__ = ["AsyncToolFn", "SyncToolFn", "ToolFn", "ToolInput", "compiled_tool", "tool_fn", "tool_input"]
+__all__ = ["AsyncToolFn", "SyncToolFn", "ToolFn", "compiled_tool", "tool_fn", "tool_input"]
 
 P = ParamSpec("P")
 O = TypeVar("O")
@@ -33,19 +32,6 @@ _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _MARK = "__lutumpy_tool__"
 _UNSET: Any = object()
-
-
-class ToolInput(BaseModel, Generic[O]):
-    """Base of input classes that name their output: `class ReadFile(ToolInput[FileText])`, under `@tool_input`.
-
-    Strings under the fields become their descriptions. The type checker takes the output type from here.
-    """
-
-    model_config: ClassVar[ConfigDict] = ConfigDict(use_attribute_docstrings=True)
-
-    @classmethod
-    def __tool__(cls) -> Tool[Self, O]:
-        return Tool(compiled_tool(cls))
 
 
 class ToolFn(Generic[P, O]):
@@ -375,6 +361,8 @@ def _definition(
     if description is not None and not isinstance(cast("object", description), str):
         raise DeclarationError(f"description must be text, not {description!r}")
     if options.strict:
+        from lutumpy.core.strict import OPENAI_STRICT, strict_schema
+
         # Refused here already when no provider could do it; what only one of them refuses is said when it is offered.
         strict_schema(schema, OPENAI_STRICT)
     text = documented if description is None else inspect.cleandoc(description)
@@ -412,6 +400,8 @@ def _default_name(cls: type) -> str:
 
 def _output_of(cls: type[BaseModel], output: Any, about: str) -> Any:
     """The output type of an input class: what `ToolInput[O]` says, or `output=`."""
+    from lutumpy.tools.tool_input import ToolInput
+
     stated = _UNSET
     if issubclass(cls, ToolInput):
         stated = _base_parameter(cls)
@@ -428,6 +418,8 @@ def _output_of(cls: type[BaseModel], output: Any, about: str) -> Any:
 
 def _base_parameter(cls: type[BaseModel]) -> Any:
     """`O` of the `ToolInput[O]` that `cls` derives from, through generic bases in between."""
+    from lutumpy.tools.tool_input import ToolInput
+
     stated: Any = _UNSET
     for base in reversed(cls.__mro__):
         metadata: dict[str, Any] = base.__dict__.get("__pydantic_generic_metadata__") or {}

@@ -10,16 +10,18 @@ import inspect
 import re
 from collections.abc import Iterator, Mapping
 from types import NoneType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import AliasChoices, AliasPath, BaseModel, RootModel, TypeAdapter
+from pydantic import AliasChoices, AliasPath, BaseModel, TypeAdapter
 from pydantic.errors import PydanticErrorMixin
-from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue, JsonSchemaWarningKind
 
-from lutumpy.core.strict import subschemas
+from lutumpy.core.subschemas import subschemas
 from lutumpy.errors import DeclarationError
 from lutumpy.tools.docstrings import attribute_docstrings, read_docstring
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
 
 __all__ = ["input_schema", "output_adapter", "output_schema", "reason_of", "user_bases"]
 
@@ -99,7 +101,7 @@ def reason_of(error: Exception) -> str:
 def user_bases(cls: type) -> Iterator[type]:
     """`cls` and its bases as far as users wrote them, nearest first."""
     for base in cls.__mro__:
-        if base in (object, BaseModel, RootModel) or base.__module__.split(".")[0] in ("pydantic", "typing", "lutumpy"):
+        if base in (object, BaseModel) or base.__module__.split(".")[0] in ("pydantic", "typing", "lutumpy"):
             continue
         yield base
 
@@ -121,7 +123,7 @@ class _Generator(GenerateJsonSchema):
     def model_schema(self, schema: Any) -> JsonSchemaValue:
         generated = super().model_schema(schema)
         cls: type[BaseModel] = schema["cls"]
-        if not issubclass(cls, RootModel):
+        if not cls.__pydantic_root_model__:
             _describe(generated, cls, cls.model_fields)
         return generated
 

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from types import CodeType, FrameType, NoneType, SimpleNamespace
 from typing import Annotated, Any, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
-from pydantic.fields import FieldInfo
+from pydantic import BaseModel, ConfigDict, TypeAdapter, create_model
 
 from lutumpy.errors import DeclarationError
 from lutumpy.tools.docstrings import Docs, read_docstring
@@ -271,6 +270,9 @@ def _refusal(hint: Any) -> Exception | None:
 
 def _annotated(hint: Any, default: Any, description: str | None, alias: str | None) -> Any:
     """`hint` with the docstring's description and the alias of a renamed field, where the user gave none."""
+    from pydantic import Field  # these load much of pydantic, which the first model does anyway
+    from pydantic.fields import FieldInfo
+
     given = [entry for entry in getattr(hint, "__metadata__", ()) if isinstance(entry, FieldInfo)]
     if isinstance(default, FieldInfo):
         given.append(default)

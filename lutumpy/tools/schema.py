@@ -27,6 +27,9 @@ __all__ = ["input_schema", "output_adapter", "output_schema", "reason_of", "user
 
 Schema = dict[str, Any]
 
+MADE_HERE = "__lutumpy_made_here__"
+"""Set on models that were made from a signature: there is no source of theirs to read."""
+
 _COMBINATORS = ("anyOf", "oneOf", "allOf", "not", "enum", "const")
 
 
@@ -149,7 +152,8 @@ def _describe(schema: Schema, cls: type, fields: Mapping[str, FieldInfo]) -> Non
             return
         text = base.__dict__.get("__doc__")
         docs = read_docstring(text, [*keys, *keys.values()]) if isinstance(text, str) else None
-        for texts in (attribute_docstrings(base), docs.params if docs else {}):
+        said = {} if MADE_HERE in base.__dict__ else attribute_docstrings(base)
+        for texts in (said, docs.params if docs else {}):
             for name, description in texts.items():
                 entry = properties.get(keys.get(name, name))
                 if entry is not None and description:

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, create_model
 
 from lutumpy.errors import DeclarationError
 from lutumpy.tools.docstrings import Docs, read_docstring
-from lutumpy.tools.schema import reason_of
+from lutumpy.tools.schema import MADE_HERE, reason_of
 
 __all__ = ["Signature", "Skip", "enclosing_names", "quoted", "read_signature"]
 
@@ -246,6 +246,7 @@ def _build(
             __module__=scope.module,
             **definitions,
         )
+        setattr(model, MADE_HERE, True)
         if not model.__pydantic_complete__:  # a field's class has annotations as text, which name what is around it
             model.model_rebuild(_types_namespace={**scope.globals, **scope.names})
     except Exception as error:

@@ -17,6 +17,7 @@ from lutumpy.errors import DeclarationError
 from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.definition import Effect, ToolDef, ToolOptions
 from lutumpy.tools.docstrings import read_docstring
+from lutumpy.tools.plain_schema import plain_schema
 from lutumpy.tools.schema import input_schema, output_adapter, output_schema, reason_of
 from lutumpy.tools.signature import enclosing_names, quoted, read_signature
 from lutumpy.tools.tool import Tool
@@ -45,7 +46,6 @@ class ToolFn(Generic[P, O]):
     def __init__(self, function: Callable[..., Any], source: CompiledTool) -> None:
         update_wrapper(cast("Callable[..., Any]", self), function)
         self.__lutumpy_tool__ = source
-        self.__signature__: inspect.Signature = inspect.signature(function)
 
     @property
     def name(self) -> str:
@@ -296,19 +296,24 @@ def _declare_function(
         raise DeclarationError(f"{function.__qualname__} is already declared as the tool {function.name!r}")
     if isinstance(function, (type, classmethod)) or not callable(function) or not hasattr(function, "__name__"):
         raise DeclarationError(f"@tool_fn takes a function, not {function!r}; a model is declared with @tool_input")
-    name = _checked_name(function.__name__ if name is None else name, quoted(function))
+    name = _checked_name(function.__name__ if name is None else name, lambda: quoted(function))
     code = getattr(inspect.unwrap(function), "__code__", None)
     names = enclosing_names(code, frame)
     signature = read_signature(function, names)
-    with _about(quoted(function)):
-        schema, wrapped = input_schema(signature.model)
+    with _about(lambda: quoted(function)):
+        # Where the parameters are plain, their model is made when the first call comes.
+        schema, wrapped = plain_schema(signature.parameters, signature.docs.params), False
+        make: Any = signature.make_model.later()
+        if schema is None:
+            make = signature.make_model()
+            schema, wrapped = input_schema(make)
         adapter = output_adapter(signature.output_type, {**getattr(function, "__globals__", {}), **names})
         returned = output_schema(signature.output_type, adapter)
         definition = _definition(name, description, signature.docs.description, schema, returned, options)
-    _warn(quoted(function), signature.docs.problems, frame)
+    _warn(lambda: quoted(function), signature.docs.problems, frame)
     source = CompiledTool(
         definition=definition,
-        input_type=signature.model,
+        input_type=make,
         output_type=signature.output_type,
         adapter=adapter,
         wrapped=wrapped,
@@ -329,11 +334,11 @@ def _declare_class(
     about = f"`class {cls.__name__}`"
     if _MARK in cls.__dict__:
         raise DeclarationError(f"{about} is already declared as the tool {compiled_tool(cls).definition.name!r}")
-    name = _checked_name(_default_name(cls) if name is None else name, about)
+    name = _checked_name(_default_name(cls) if name is None else name, lambda: about)
     output_type = _output_of(cls, output, about)
     names = {**frame.f_globals, **enclosing_names(frame.f_code, frame.f_back), **frame.f_locals, cls.__name__: cls}
     _complete(cls, about, names)
-    with _about(about):
+    with _about(lambda: about):
         schema, wrapped = input_schema(cls)
         # Fields go by their names and by their aliases; a docstring may tell of class variables and methods, too.
         others = [attribute for attribute in dir(cls) if not hasattr(BaseModel, attribute)]
@@ -344,7 +349,7 @@ def _declare_class(
         source = CompiledTool(
             definition=definition, input_type=cls, output_type=output_type, adapter=adapter, wrapped=wrapped
         )
-    _warn(about, docs.problems, frame)
+    _warn(lambda: about, docs.problems, frame)
     # On the class itself, and looked up there only: a subclass is a tool of its own or none.
     setattr(cls, _MARK, source)
     return cls
@@ -372,21 +377,21 @@ def _definition(
 class _about:
     """Puts the declaration in front of a `DeclarationError` from inside."""
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: Callable[[], str]) -> None:
         self.what = what
 
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if isinstance(error, DeclarationError):
-            raise DeclarationError(f"{self.what}: {error}") from (error.__cause__ or error)
+            raise DeclarationError(f"{self.what()}: {error}") from (error.__cause__ or error)
 
 
-def _checked_name(name: object, about: str) -> str:
+def _checked_name(name: object, about: Callable[[], str]) -> str:
     if isinstance(name, str) and _NAME.fullmatch(name):
         return name
     raise DeclarationError(
-        f"{about}: {name!r} is no tool name; a name has 1 to 64 letters, digits, '_' and '-' of ASCII, pass name="
+        f"{about()}: {name!r} is no tool name; a name has 1 to 64 letters, digits, '_' and '-' of ASCII, pass name="
     )
 
 
@@ -453,11 +458,11 @@ def _complete(cls: type[BaseModel], about: str, names: Mapping[str, Any]) -> Non
         raise DeclarationError(f"{about} can't be a tool: {reason_of(error)}") from error
 
 
-def _warn(about: str, problems: tuple[str, ...], frame: FrameType) -> None:
+def _warn(about: Callable[[], str], problems: tuple[str, ...], frame: FrameType) -> None:
     """One warning for each problem of a docstring, at the line of the declaration."""
     for problem in problems:
         warnings.warn_explicit(
-            f"the docstring of {about} {problem}",
+            f"the docstring of {about()} {problem}",
             UserWarning,
             frame.f_code.co_filename,
             frame.f_lineno,

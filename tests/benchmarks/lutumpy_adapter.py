@@ -33,10 +33,6 @@ from lutumpy.testing import ScriptedModel
 ADAPTER_OF: dict[str, Any] = {"openai": OpenAIChat, "anthropic": AnthropicMessages}
 
 
-GO = lutumpy.Transcript()
-GO.push_user("go")
-
-
 def make_toolset(functions: Functions) -> type[Toolset[Any]]:
     return type("BenchTools", (Toolset,), {fn.__name__: tool(tool_fn(fn)) for fn in functions.fns})
 
@@ -115,19 +111,19 @@ class Lutumpy(Adapter):
     name = "lutumpy"
     kind = "candidate"
     distributions = ("lutumpy",)
-    imports = {  # noqa: RUF012
+    imports = {
         "entry": "import lutumpy",
         "entry+openai": "import lutumpy\nfrom lutumpy.adapters.openai import OpenAIChat",
     }
-    providers = ("openai", "anthropic")
+    providers = ("anthropic", "openai")
     modes = ("double", "wire-openai", "wire-anthropic")
     has_hook = True
-    stream_paths = {  # noqa: RUF012
+    stream_paths = {
         "openai sdk events": "offer.reader over ready SDK objects, every event made and read",
         "anthropic sdk events": "the same for Anthropic",
         "openai dicts": "the same from dicts",
     }
-    notes = {  # noqa: RUF012
+    notes = {
         "W3": "Toolset.parse: finds the tool, validates, and makes the typed call",
         "W4": "double: ScriptedModel without its check of the provider's rules; one async hook for each tool",
     }
@@ -136,7 +132,7 @@ class Lutumpy(Adapter):
         return make_toolset(functions)
 
     def schemas(self, toolset: Any, provider: Provider) -> list[dict[str, Any]]:
-        return ADAPTER_OF[provider].request(GO, toolset.offer())["tools"]
+        return ADAPTER_OF[provider].tools(toolset.offer())
 
     def decoder(self, functions: Functions) -> Any:
         return make_toolset(functions)

@@ -4,6 +4,8 @@ Declare tools with `tool_fn` and `tool_input`, group them in a `Toolset`, offer 
 `Finished`, or a `ToolRound` of typed calls that your code executes and commits. Adapters are in `lutumpy.adapters`.
 """
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Any
 
 from lutumpy.core.items import (
@@ -20,7 +22,6 @@ from lutumpy.core.items import (
     Usage,
 )
 from lutumpy.core.model import Model, OutputSpec, StreamingModel, TurnOptions
-from lutumpy.core.streaming import ReasoningDelta, RefusalDelta, Started, StreamDecoder, TextDelta
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import (
     AdapterError,
@@ -45,23 +46,13 @@ from lutumpy.hooks.hook_set import HookSet, hook_slot
 from lutumpy.hooks.registry import hook_impl
 from lutumpy.hooks.tool_hooks import ToolHooks
 from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
-from lutumpy.rounds.events import (
-    Completed,
-    InvalidToolCallDelta,
-    StreamEvent,
-    ToolCallDelta,
-    ToolCallIssueFound,
-    ToolCallReady,
-)
 from lutumpy.rounds.offer import Offer
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
 from lutumpy.rounds.plan import ToolRoundPlan
-from lutumpy.rounds.reader import Reader
 from lutumpy.rounds.round import ToolRound
-from lutumpy.rounds.stream import TurnStream, TurnStreamSync
 from lutumpy.session import Session
 from lutumpy.tools.calls import BaseToolCall, ToolCall, ToolCallIssue
-from lutumpy.tools.declare import ToolFn, ToolInput, tool_fn, tool_input
+from lutumpy.tools.declare import ToolFn, tool_fn, tool_input
 from lutumpy.tools.definition import ToolDef, ToolOptions
 from lutumpy.tools.results import HandledTool, RejectedToolCall, ToolResult
 from lutumpy.tools.selectors import Selector
@@ -73,6 +64,19 @@ if TYPE_CHECKING:
     from lutumpy.core.check import check_messages
     from lutumpy.core.repairs import Repair, apply_repairs, propose_repairs
     from lutumpy.core.rules import Problem
+    from lutumpy.core.streaming import ReasoningDelta, RefusalDelta, Started, StreamDecoder, TextDelta
+    from lutumpy.core.windows import TranscriptRound
+    from lutumpy.rounds.events import (
+        Completed,
+        InvalidToolCallDelta,
+        StreamEvent,
+        ToolCallDelta,
+        ToolCallIssueFound,
+        ToolCallReady,
+    )
+    from lutumpy.rounds.reader import Reader
+    from lutumpy.rounds.stream import TurnStream, TurnStreamSync
+    from lutumpy.tools.tool_input import ToolInput
 
 __version__ = "0.1.0"
 
@@ -148,6 +152,7 @@ __all__ = [
     "Toolset",
     "Transcript",
     "TranscriptError",
+    "TranscriptRound",
     "TurnOptions",
     "TurnResult",
     "TurnStream",
@@ -166,10 +171,23 @@ __all__ = [
     "tool_input",
 ]
 
-# The rules of the wires are loaded when they are first asked for: a program that only holds conversations needs none.
-_LATE = {
+# What not every program needs is imported when somebody asks for it: streams, the rules of the
+# wires, and what makes pydantic build a model.
+_LATER = {
+    **dict.fromkeys(
+        ["ReasoningDelta", "RefusalDelta", "Started", "StreamDecoder", "TextDelta"], "lutumpy.core.streaming"
+    ),
+    **dict.fromkeys(
+        ["Completed", "InvalidToolCallDelta", "StreamEvent", "ToolCallDelta", "ToolCallIssueFound", "ToolCallReady"],
+        "lutumpy.rounds.events",
+    ),
     "Problem": "lutumpy.core.rules",
+    "Reader": "lutumpy.rounds.reader",
     "Repair": "lutumpy.core.repairs",
+    "ToolInput": "lutumpy.tools.tool_input",
+    "TranscriptRound": "lutumpy.core.windows",
+    "TurnStream": "lutumpy.rounds.stream",
+    "TurnStreamSync": "lutumpy.rounds.stream",
     "apply_repairs": "lutumpy.core.repairs",
     "check_messages": "lutumpy.core.check",
     "propose_repairs": "lutumpy.core.repairs",
@@ -177,7 +195,7 @@ _LATE = {
 
 
 def __getattr__(name: str) -> Any:
-    module = _LATE.get(name)
+    module = _LATER.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, TypeAlias, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, cast, overload
 
 from typing_extensions import TypeVar
 
-from lutumpy.core import dump as dumps
 from lutumpy.core.items import AssistantTurn, Part, Usage
 from lutumpy.core.model import Model, StreamingModel, TurnOptions
-from lutumpy.core.streaming import StreamDecoder
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import TranscriptError
@@ -19,12 +17,15 @@ from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
 from lutumpy.rounds.offer import Offer, make_offer
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
 from lutumpy.rounds.read import mark, read_answer, read_text
-from lutumpy.rounds.reader import Reader
-from lutumpy.rounds.stream import TurnStream, TurnStreamSync
-from lutumpy.rounds.structured import AnswerTool, value_reader
 from lutumpy.tools.calls import BaseToolCall
 from lutumpy.tools.selectors import Selector
 from lutumpy.tools.toolset import HasView, NoTools, Toolset, View
+
+if TYPE_CHECKING:
+    from lutumpy.core.streaming import StreamDecoder
+    from lutumpy.rounds.reader import Reader
+    from lutumpy.rounds.stream import TurnStream, TurnStreamSync
+    from lutumpy.rounds.structured import AnswerTool
 
 TS = TypeVar("TS", bound=Toolset[Any])
 C = TypeVar("C", bound=BaseToolCall, default=BaseToolCall)
@@ -96,6 +97,8 @@ class Session:
 
     def dump(self) -> dict[str, Any]:
         """The session as JSON values: transcript, ephemerals that are still pending, usage. Open rounds are not part of it."""
+        from lutumpy.core import dump as dumps
+
         transcript = dumps.dump_transcript(self.transcript)
         return {
             "format": "lutumpy.session",
@@ -118,6 +121,8 @@ class Session:
                 raise TranscriptError(f"the dump is no JSON: {error}; nothing was loaded") from error
         if not isinstance(data, Mapping):
             raise TranscriptError(f"a dump is a JSON object, not {type(data).__name__}; nothing was loaded")
+        from lutumpy.core import dump as dumps
+
         version = data.get("version")
         if version not in dumps.READABLE or isinstance(version, bool):
             readable = " and ".join([str(known) for known in dumps.READABLE])
@@ -272,6 +277,8 @@ class Session:
             DeclarationError: the type has no JSON Schema.
             InvalidToolConstraints: the constraints can't hold; nothing was sent.
         """
+        from lutumpy.rounds.structured import value_reader  # not every program asks for typed values
+
         reader = value_reader(value)
         extra = {} if extra is None else extra
         by_tool = getattr(llm, "structured", "native") == "tool"
@@ -362,14 +369,20 @@ class ToolTurn(Generic[C, W]):
         Nothing is sent before it is entered. Its `outcome` is what `collect` would have returned; raises as that does.
         """
         source = _streaming(self._llm).open_stream(self._session.transcript, self._offering, self._options)
-        return TurnStream(source, self._reader, Reader.end)
+        from lutumpy.rounds.stream import TurnStream
+
+        return TurnStream(source, self._reader, _end)
 
     def stream_sync(self) -> TurnStreamSync[C, NeedsTools[C] | Finished[W]]:
         """As `stream`, with `with` and `for`, through a sync client."""
         source = _streaming(self._llm).open_stream_sync(self._session.transcript, self._offering, self._options)
-        return TurnStreamSync(source, self._reader, Reader.end)
+        from lutumpy.rounds.stream import TurnStreamSync
+
+        return TurnStreamSync(source, self._reader, _end)
 
     def _reader(self, decoder: StreamDecoder) -> Reader[C, W]:
+        from lutumpy.rounds.reader import Reader
+
         return Reader(self._offer, decoder, self._session, self._result, self._answer)
 
     async def _collect(self, *, staged: bool) -> NeedsTools[C] | Finished[W]:
@@ -429,14 +442,20 @@ class TextTurn(Generic[W]):
     def stream(self) -> TurnStream[BaseToolCall, TurnResult[W]]:
         """The turn as a stream of events; its `outcome` is what `collect` would have returned."""
         source = _streaming(self._llm).open_stream(self._session.transcript, self._offering, self._options)
-        return TurnStream(source, self._reader, Reader.end_text)
+        from lutumpy.rounds.stream import TurnStream
+
+        return TurnStream(source, self._reader, _end_text)
 
     def stream_sync(self) -> TurnStreamSync[BaseToolCall, TurnResult[W]]:
         """As `stream`, with `with` and `for`, through a sync client."""
         source = _streaming(self._llm).open_stream_sync(self._session.transcript, self._offering, self._options)
-        return TurnStreamSync(source, self._reader, Reader.end_text)
+        from lutumpy.rounds.stream import TurnStreamSync
+
+        return TurnStreamSync(source, self._reader, _end_text)
 
     def _reader(self, decoder: StreamDecoder) -> Reader[Any, W]:
+        from lutumpy.rounds.reader import Reader
+
         return Reader(NoTools.offer(), decoder, self._session, self._result, self._answer)
 
     async def _collect(self, *, staged: bool) -> Finished[W]:
@@ -456,3 +475,11 @@ def _streaming(llm: Model) -> StreamingModel:
     if not hasattr(llm, "open_stream"):
         raise TypeError(f"{type(llm).__name__} can't stream: it has no open_stream()")
     return cast("StreamingModel", llm)
+
+
+def _end(reader: Reader[Any, Any], request_id: str | None) -> Any:
+    return reader.end(request_id)
+
+
+def _end_text(reader: Reader[Any, Any], request_id: str | None) -> Any:
+    return reader.end_text(request_id)

@@ -316,7 +316,11 @@ def add_extra(fields: dict[str, bytes], extra: Mapping[str, Any]) -> None:
 
 def body_dict(fields: Mapping[str, bytes]) -> dict[str, Any]:
     """A request's fields as a fresh dict: the very JSON that the client would send, read back."""
-    data = join_body(fields)
+    return read_body(join_body(fields))
+
+
+def read_body(data: bytes) -> dict[str, Any]:
+    """A request's body as a fresh dict."""
     body: dict[str, Any]
     try:
         body = from_json(data)

@@ -6,7 +6,6 @@ length of the conversation, and the bytes of an unchanged prefix are the same in
 
 from __future__ import annotations
 
-import hashlib
 import re
 from typing import Protocol, TypeVar
 
@@ -58,6 +57,8 @@ class Renamer:
         return given
 
     def _fresh(self, text: str) -> str:
+        import hashlib  # rare, and slow to import
+
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
         length = min(24, self._limit - len(self._prefix))
         for start in range(len(digest) - length):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from lutumpy.core import json_values
+from lutumpy.core.quick_init import quick_init
 
 __all__ = [
     "AssistantTurn",
@@ -107,6 +108,7 @@ class FilePart:
 Part: TypeAlias = "TextPart | ImagePart | FilePart"
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Tokens that a request cost, as the provider counted them; numbers it does not give are 0.
@@ -138,6 +140,7 @@ class Usage:
         )
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class TextBlock:
     """Text that the model wrote for the user."""
@@ -160,6 +163,7 @@ class RefusalBlock:
     text: str
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class CallBlock:
     """A tool call that the client has to answer.
@@ -238,6 +242,7 @@ class Message:
         return _as_text(self.parts)
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class AssistantTurn:
     """One answer of a model.
@@ -328,6 +333,7 @@ class AssistantTurn:
         )
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class ResultBlock:
     """The answer to one call, as it is sent.
@@ -352,6 +358,7 @@ class ResultBlock:
         return self.content if isinstance(self.content, str) else _as_text(self.content)
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class ToolResults:
     """The answers to all calls of the turn before, in call order."""

@@ -8,13 +8,36 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from json import encoder as json_encoder
 from typing import Any, TypeAlias
 
 JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | None"
 
-_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 _DEPTH = 200
+
+
+def _encoder() -> Callable[[Any], str]:
+    """`JSONEncoder.encode`, but made once: the standard one builds its C part anew for each value, for most of the time.
+
+    It watches for no circle; one ends in a `RecursionError`, as what is nested too deeply does.
+    """
+    encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":"))
+    make: Any = json_encoder.c_make_encoder  # type: ignore[attr-defined]  # not in the stubs
+    if make is None:  # an interpreter without it
+        return encoder.encode
+    quoted: Any = json_encoder.encode_basestring
+    pieces: Any = make(None, encoder.default, quoted, None, ":", ",", False, False, False)
+
+    def encode_one(value: Any) -> str:
+        return "".join(pieces(value, 0))
+
+    return encode_one
+
+
+_encode = _encoder()
+quote: Callable[[str], str] = json_encoder.encode_basestring
+"""A string as JSON text, its lone surrogates as they are."""
 
 
 def encode(value: Any) -> bytes:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 from lutumpy.core.items import AssistantTurn
-from lutumpy.core.streaming import ChunkStream, ChunkStreamSync
+from lutumpy.core.quick_init import quick_init
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
+
+if TYPE_CHECKING:
+    from lutumpy.core.streaming import ChunkStream, ChunkStreamSync
 
 StructuredMode = Literal["native", "tool"]
 """How a model is asked for a typed value: by JSON schema output, or by a tool that takes the value."""
@@ -36,6 +39,7 @@ class OutputSpec:
     schema: Mapping[str, Any]
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class TurnOptions:
     """Options of one request.

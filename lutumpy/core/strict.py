@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeGuard
 
+from lutumpy.core.subschemas import LISTS, subschemas
 from lutumpy.errors import DeclarationError
 
 __all__ = [
@@ -98,9 +99,6 @@ ANTHROPIC_STRICT = Dialect(
     min_items=frozenset({0, 1}),
 )
 
-_ONE = ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames")
-_LIST = ("anyOf", "oneOf", "allOf", "prefixItems")
-_MAP = ("properties", "$defs", "definitions", "patternProperties", "dependentSchemas")
 
 _ANNOTATIONS = frozenset(
     {"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment"}
@@ -126,23 +124,6 @@ _IMPOSSIBLE = frozenset(
     }
 )
 _LOOKAROUND = re.compile(r"\(\?<?[=!]")  # no provider's grammar takes these in a pattern
-
-
-def subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Schema]]:
-    """The direct subschemas of `schema`, each with where it stands; a property's name is never taken for a keyword."""
-    for key in _ONE:
-        if _is_object(value := schema.get(key)):
-            yield (key,), value
-    for key in _LIST:
-        if _is_list(value := schema.get(key)):
-            for index, entry in enumerate(value):
-                if _is_object(entry):
-                    yield (key, str(index)), entry
-    for key in _MAP:
-        if _is_object(value := schema.get(key)):
-            for name, entry in value.items():
-                if _is_object(entry):
-                    yield (key, name), entry
 
 
 def _is_object(value: Any) -> TypeGuard[Schema]:
@@ -196,7 +177,7 @@ class _Rewrite:
 
     def run(self) -> Schema:
         root = self.root
-        if root.get("type") != "object" or any(key in root for key in (*_LIST, "$ref", "enum", "const", "not")):
+        if root.get("type") != "object" or any(key in root for key in (*LISTS, "$ref", "enum", "const", "not")):
             raise self.no_form((), "the root must be a plain object")
         if self.recursive and not self.dialect.recursion:
             raise self.no_form(_parts(min(self.recursive)), "the definition refers to itself")

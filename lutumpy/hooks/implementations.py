@@ -8,16 +8,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, overload
 
-import pluggy
-
 from lutumpy.tools.toolset import near_names
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 PROJECT = "lutumpy"
 _MARK = f"{PROJECT}_impl"
-
-_implementation = pluggy.HookimplMarker(PROJECT)
 
 
 @overload
@@ -32,7 +28,9 @@ def hook_impl(fn: Any = None, /, *, tryfirst: bool = False, trylast: bool = Fals
         tryfirst: Runs before the ordinary ones.
         trylast: Runs after them.
     """
-    return _implementation(fn, tryfirst=tryfirst, trylast=trylast)
+    import pluggy  # half as slow to import as pydantic, and not every program has hooks
+
+    return pluggy.HookimplMarker(PROJECT)(fn, tryfirst=tryfirst, trylast=trylast)
 
 
 @dataclass(frozen=True, slots=True)

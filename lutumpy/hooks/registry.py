@@ -11,8 +11,6 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import pluggy
-
 from lutumpy.errors import HookRegistrationError
 from lutumpy.hooks.implementations import (
     PROJECT,
@@ -27,8 +25,6 @@ from lutumpy.hooks.implementations import (
 from lutumpy.hooks.plugins import load
 
 __all__ = ["Registry", "hook_impl"]
-
-_specification = pluggy.HookspecMarker(PROJECT)
 
 
 class Registry:
@@ -48,9 +44,12 @@ class Registry:
         self.version: int = 0
         self._order: list[Plugin] = []
         self._ordered: dict[str, tuple[Implementation, ...]] = {}
+        import pluggy  # half as slow to import as pydantic, and not every program has hooks
+
         self._manager = pluggy.PluginManager(PROJECT)
         if self.slots:
-            specs = {slot.name: _specification(_signature(slot)) for slot in self.slots.values()}
+            specification = pluggy.HookspecMarker(PROJECT)
+            specs = {slot.name: specification(_signature(slot)) for slot in self.slots.values()}
             self._manager.add_hookspecs(type("Slots", (), specs))
 
     def copy(self) -> Registry:

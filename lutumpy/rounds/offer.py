@@ -12,7 +12,6 @@ from lutumpy.errors import InvalidToolConstraints
 from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
 from lutumpy.rounds.read import read_answer
-from lutumpy.rounds.reader import Reader
 from lutumpy.tools.calls import BaseToolCall
 from lutumpy.tools.selectors import Selector
 from lutumpy.tools.toolset import Toolset, own
@@ -20,6 +19,7 @@ from lutumpy.tools.toolset import Toolset, own
 if TYPE_CHECKING:
     from lutumpy.core.items import AssistantTurn
     from lutumpy.core.streaming import StreamDecoder
+    from lutumpy.rounds.reader import Reader
     from lutumpy.rounds.target import Target
 
 TS = TypeVar("TS", bound=Toolset[Any])
@@ -74,6 +74,8 @@ class Offer(ToolOffering, Generic[C_co]):
             decoder: The adapter's `stream_decoder()`.
             target: As for `read`; it is stale when items are added after this call.
         """
+        from lutumpy.rounds.reader import Reader  # not every program streams
+
         return Reader(self, decoder, target, TurnResult)
 
     def __repr__(self) -> str:

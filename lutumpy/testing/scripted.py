@@ -8,7 +8,8 @@ from typing import Any, TypeAlias
 
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.adapters.sdk import adapter_error
+from lutumpy.adapters.sdk import adapter_error, read_body
+from lutumpy.adapters.sdk_model import SdkModel
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import StructuredMode, TurnOptions, checked_structured
 from lutumpy.core.rules import Problem, anthropic, chat, responses
@@ -49,12 +50,15 @@ class ScriptedModel:
         api: Which API it stands for: `openai_chat`, `openai_responses` or `anthropic_messages`.
         model: The model's name in requests and answers.
         structured: How a structured turn asks for its value, as for the adapters.
+        check: Whether requests are held against the rules of the API. That walks the whole conversation each time: leave it
+            on in tests, switch it off where time is measured.
+        keep: How many of the last requests stay in `requests`; `None` for all.
 
     Attributes:
         api: As given.
         model: As given.
         structured: As given.
-        requests: The body of every request so far, refused ones too.
+        requested: How many requests there were, refused ones too.
     """
 
     def __init__(
@@ -64,18 +68,33 @@ class ScriptedModel:
         api: Api = "openai_chat",
         model: str = "scripted",
         structured: StructuredMode = "native",
+        check: bool = True,
+        keep: int | None = None,
     ) -> None:
         if api not in _ADAPTERS:
             raise ValueError(f"api={api!r} is none of {', '.join(_ADAPTERS)}")
         self.api: Api = api
         self.model = model
         self.structured: StructuredMode = checked_structured(structured)
-        self.requests: list[dict[str, Any]] = []
+        self.requested: int = 0
+        # The user's `extra` may set another model than this one, so the adapter puts it in.
+        self._adapter: SdkModel = _ADAPTERS[api](model)
+        self._check = check
+        self._requests: deque[dict[str, Any] | bytes] = deque(maxlen=keep)
         self._script: deque[ScriptEntry] = deque(script)
 
     def takes_forced_choice(self, extra: Mapping[str, Any]) -> bool:
         """Whether the adapter of its API would require a tool call of this model."""
         return self.api != "anthropic_messages" or AnthropicMessages(self.model).takes_forced_choice(extra)
+
+    @property
+    def requests(self) -> list[dict[str, Any]]:
+        """The bodies of the requests so far, refused ones too; the last `keep` of them."""
+        kept = self._requests
+        for index, body in enumerate(kept):
+            if isinstance(body, bytes):
+                kept[index] = read_body(body)
+        return [body for body in kept if isinstance(body, dict)]
 
     @property
     def remaining(self) -> int:
@@ -105,7 +124,7 @@ class ScriptedModel:
         body = self._checked(transcript, offering, options, stream=False)
         answer = self._next(body)
         if isinstance(answer, Reply):
-            answer = render(answer, self.api, number=len(self.requests), model=self.model)
+            answer = render(answer, self.api, number=self.requested, model=self.model)
         elif isinstance(answer, list):
             raise AdapterError(f"{self.api}: the script has stream events for a turn without stream", provider=self.api)
         turn: AssistantTurn = _ADAPTERS[self.api].response(answer)
@@ -128,7 +147,7 @@ class ScriptedModel:
         body = self._checked(transcript, offering, options, stream=True)
         answer = self._next(body)
         if isinstance(answer, Reply):
-            return [*render_stream(answer, self.api, number=len(self.requests), model=self.model)]
+            return [*render_stream(answer, self.api, number=self.requested, model=self.model)]
         if not isinstance(answer, list):
             raise AdapterError(
                 f"{self.api}: a streamed turn needs a Reply or a list of events in the script, not {type(answer).__name__}",
@@ -143,29 +162,24 @@ class ScriptedModel:
     def _checked(
         self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions, *, stream: bool
     ) -> dict[str, Any]:
-        given: dict[str, Any] = {
-            name: value
-            for name, value in (
-                ("temperature", options.temperature),
-                ("max_output_tokens", options.max_output_tokens),
-                ("output", options.output),
-            )
-            if value is not None
-        }
-        fields = _ADAPTERS[self.api].request(
-            transcript, offering, model=self.model, stream=stream, extra=options.extra, **given
-        )
-        body: dict[str, Any] = {"model": self.model, **fields}
-        self.requests.append(body)
-        for problem in _CHECKS[self.api](body):
-            if problem.certainty == "refused":
-                raise self._refused(problem)
+        # What the adapter would send, but for the sending.
+        data = self._adapter._body(transcript, offering, options, stream=stream)
+        self.requested += 1
+        if not self._check and not callable(self._script[0] if self._script else None):
+            self._requests.append(data)
+            return {}
+        body = read_body(data)
+        self._requests.append(body)
+        if self._check:
+            for problem in _CHECKS[self.api](body):
+                if problem.certainty == "refused":
+                    raise self._refused(problem)
         return body
 
     def _next(self, body: Mapping[str, Any]) -> Reply | dict[str, Any] | bytes | str | list[StreamEntry]:
         if not self._script:
             raise AdapterError(
-                f"{self.api}: the script has no answer left for request {len(self.requests)}", provider=self.api
+                f"{self.api}: the script has no answer left for request {self.requested}", provider=self.api
             )
         entry = self._script.popleft()
         answer = entry(self.api, body) if callable(entry) else entry
@@ -186,7 +200,7 @@ class ScriptedModel:
         return error
 
     def __repr__(self) -> str:
-        return f"<ScriptedModel {self.api}: {len(self.requests)} requests, {self.remaining} answers left>"
+        return f"<ScriptedModel {self.api}: {self.requested} requests, {self.remaining} answers left>"
 
 
 class ScriptedStatusError(Exception):

@@ -44,8 +44,7 @@ class Repair(NamedTuple):
     rule: str
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
+class Decoded(NamedTuple):
     """Arguments that fit, and what had to be repaired for that."""
 
     input: BaseModel

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from types import NoneType
 from typing import Any, TypeGuard, cast
 
-from pydantic import BaseModel, ConfigDict, RootModel, TypeAdapter, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create_model
 
 from lutumpy.core import json_values
 from lutumpy.tools.definition import ToolDef
@@ -15,6 +16,7 @@ from lutumpy.tools.definition import ToolDef
 __all__ = ["CompiledTool"]
 
 _NOTHING: Mapping[str, Any] = {}
+_MAKING = threading.RLock()
 
 
 class CompiledTool:
@@ -22,7 +24,6 @@ class CompiledTool:
 
     Attributes:
         definition: What adapters see.
-        input_type: The model of the arguments: the user's class, or the one made from the signature.
         output_type: What results are checked against; `NoneType` for a tool that returns nothing.
         adapter: Validates and serializes results.
         function: The user's function; `None` when the tool was declared by its input class.
@@ -38,12 +39,13 @@ class CompiledTool:
     """
 
     __slots__ = (
+        "_input_type",
+        "_make_input",
         "_rooted",
         "adapter",
         "decode",
         "definition",
         "function",
-        "input_type",
         "is_async",
         "keyword_names",
         "output_type",
@@ -60,7 +62,7 @@ class CompiledTool:
         self,
         *,
         definition: ToolDef,
-        input_type: type[BaseModel],
+        input_type: type[BaseModel] | Callable[[], type[BaseModel]],
         output_type: Any,
         adapter: TypeAdapter[Any],
         wrapped: bool,
@@ -71,21 +73,47 @@ class CompiledTool:
         positional_only: tuple[str, ...] = (),
     ) -> None:
         self.definition: ToolDef = definition
-        self.input_type: type[BaseModel] = input_type
         self.output_type: Any = output_type
         self.function: Callable[..., Any] | None = function
         self.is_async: bool = is_async
         self.skip_types: Mapping[str, Any] = skip_types or _NOTHING
         self.skipped: frozenset[str] = frozenset(self.skip_types)
         if keyword_names is None:
-            keyword_names = {name: name for name in input_type.model_fields}
+            keyword_names = {name: name for name in getattr(input_type, "model_fields", ())}
         self.keyword_names: dict[str, str] = dict(keyword_names)
         self.positional_only: tuple[str, ...] = positional_only
         self.wrapped: bool = wrapped
-        self._rooted = issubclass(input_type, RootModel)
         self.wrapper: type[BaseModel] | None = None
         self.adapter: TypeAdapter[Any] = adapter
-        if wrapped:
+        self._rooted: bool = False
+        self._input_type: type[BaseModel] | None = None
+        self._make_input: Callable[[], type[BaseModel]] | None = None
+        if isinstance(input_type, type):
+            self._read_with(input_type)
+        else:
+            self._make_input = input_type
+            self.decode = self._first_decode
+
+    @property
+    def input_type(self) -> type[BaseModel]:
+        """The model of the arguments: the user's class, or one made from the signature when it is first needed."""
+        return self._made() if self._input_type is None else self._input_type
+
+    def _made(self) -> type[BaseModel]:
+        with _MAKING:  # two threads would make two classes, and an input of one is none of the other
+            if self._input_type is None and self._make_input is not None:
+                self._read_with(self._make_input())
+                self._make_input = None
+        return cast("type[BaseModel]", self._input_type)
+
+    def _first_decode(self, text: str) -> BaseModel:
+        self._made()
+        return self.decode(text)
+
+    def _read_with(self, input_type: type[BaseModel]) -> None:
+        # Asked of the class: importing `RootModel` makes pydantic build a model, a third of what importing us costs.
+        self._rooted = input_type.__pydantic_root_model__
+        if self.wrapped:
             wrapper = create_model(
                 f"{input_type.__name__}Arguments", __config__=ConfigDict(extra="forbid"), input=(input_type, ...)
             )
@@ -93,6 +121,7 @@ class CompiledTool:
             self.decode = lambda text: wrapper.model_validate_json(text).input  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
         else:
             self.decode = input_type.__pydantic_validator__.validate_json
+        self._input_type = input_type
 
     def __repr__(self) -> str:
         return f"<CompiledTool {self.definition.name}>"
@@ -103,7 +132,7 @@ class CompiledTool:
         A `RootModel` gives the fields of the model it holds, or `{"root": value}` when it holds something else.
         """
         if self._rooted:
-            root = cast("RootModel[Any]", input).root
+            root = cast("Any", input).root
             return dict(root.__dict__) if isinstance(root, BaseModel) else {"root": root}
         values = input.__dict__
         keywords = {keyword: values[field] for field, keyword in self.keyword_names.items() if field in values}

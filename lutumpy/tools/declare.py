@@ -8,21 +8,21 @@ import warnings
 from collections.abc import Callable, Coroutine, Mapping
 from functools import update_wrapper
 from types import FrameType, NoneType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Protocol, cast, overload
 
-from pydantic import BaseModel, ConfigDict
-from typing_extensions import ParamSpec, Self, TypeVar
+from pydantic import BaseModel
+from typing_extensions import ParamSpec, TypeVar
 
-from lutumpy.core.strict import OPENAI_STRICT, strict_schema
 from lutumpy.errors import DeclarationError
 from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.definition import Effect, ToolDef, ToolOptions
 from lutumpy.tools.docstrings import read_docstring
+from lutumpy.tools.plain_schema import plain_schema
 from lutumpy.tools.schema import input_schema, output_adapter, output_schema, reason_of
 from lutumpy.tools.signature import enclosing_names, quoted, read_signature
 from lutumpy.tools.tool import Tool
 
-__all__ = ["AsyncToolFn", "SyncToolFn", "ToolFn", "ToolInput", "compiled_tool", "tool_fn", "tool_input"]
+__all__ = ["AsyncToolFn", "SyncToolFn", "ToolFn", "compiled_tool", "tool_fn", "tool_input"]
 
 P = ParamSpec("P")
 O = TypeVar("O")
@@ -33,19 +33,6 @@ _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _MARK = "__lutumpy_tool__"
 _UNSET: Any = object()
-
-
-class ToolInput(BaseModel, Generic[O]):
-    """Base of input classes that name their output: `class ReadFile(ToolInput[FileText])`, under `@tool_input`.
-
-    Strings under the fields become their descriptions. The type checker takes the output type from here.
-    """
-
-    model_config: ClassVar[ConfigDict] = ConfigDict(use_attribute_docstrings=True)
-
-    @classmethod
-    def __tool__(cls) -> Tool[Self, O]:
-        return Tool(compiled_tool(cls))
 
 
 class ToolFn(Generic[P, O]):
@@ -59,7 +46,6 @@ class ToolFn(Generic[P, O]):
     def __init__(self, function: Callable[..., Any], source: CompiledTool) -> None:
         update_wrapper(cast("Callable[..., Any]", self), function)
         self.__lutumpy_tool__ = source
-        self.__signature__: inspect.Signature = inspect.signature(function)
 
     @property
     def name(self) -> str:
@@ -310,19 +296,24 @@ def _declare_function(
         raise DeclarationError(f"{function.__qualname__} is already declared as the tool {function.name!r}")
     if isinstance(function, (type, classmethod)) or not callable(function) or not hasattr(function, "__name__"):
         raise DeclarationError(f"@tool_fn takes a function, not {function!r}; a model is declared with @tool_input")
-    name = _checked_name(function.__name__ if name is None else name, quoted(function))
+    name = _checked_name(function.__name__ if name is None else name, lambda: quoted(function))
     code = getattr(inspect.unwrap(function), "__code__", None)
     names = enclosing_names(code, frame)
     signature = read_signature(function, names)
-    with _about(quoted(function)):
-        schema, wrapped = input_schema(signature.model)
+    with _about(lambda: quoted(function)):
+        # Where the parameters are plain, their model is made when the first call comes.
+        schema, wrapped = plain_schema(signature.parameters, signature.docs.params), False
+        make: Any = signature.make_model.later()
+        if schema is None:
+            make = signature.make_model()
+            schema, wrapped = input_schema(make)
         adapter = output_adapter(signature.output_type, {**getattr(function, "__globals__", {}), **names})
         returned = output_schema(signature.output_type, adapter)
         definition = _definition(name, description, signature.docs.description, schema, returned, options)
-    _warn(quoted(function), signature.docs.problems, frame)
+    _warn(lambda: quoted(function), signature.docs.problems, frame)
     source = CompiledTool(
         definition=definition,
-        input_type=signature.model,
+        input_type=make,
         output_type=signature.output_type,
         adapter=adapter,
         wrapped=wrapped,
@@ -343,11 +334,11 @@ def _declare_class(
     about = f"`class {cls.__name__}`"
     if _MARK in cls.__dict__:
         raise DeclarationError(f"{about} is already declared as the tool {compiled_tool(cls).definition.name!r}")
-    name = _checked_name(_default_name(cls) if name is None else name, about)
+    name = _checked_name(_default_name(cls) if name is None else name, lambda: about)
     output_type = _output_of(cls, output, about)
     names = {**frame.f_globals, **enclosing_names(frame.f_code, frame.f_back), **frame.f_locals, cls.__name__: cls}
     _complete(cls, about, names)
-    with _about(about):
+    with _about(lambda: about):
         schema, wrapped = input_schema(cls)
         # Fields go by their names and by their aliases; a docstring may tell of class variables and methods, too.
         others = [attribute for attribute in dir(cls) if not hasattr(BaseModel, attribute)]
@@ -358,7 +349,7 @@ def _declare_class(
         source = CompiledTool(
             definition=definition, input_type=cls, output_type=output_type, adapter=adapter, wrapped=wrapped
         )
-    _warn(about, docs.problems, frame)
+    _warn(lambda: about, docs.problems, frame)
     # On the class itself, and looked up there only: a subclass is a tool of its own or none.
     setattr(cls, _MARK, source)
     return cls
@@ -375,6 +366,8 @@ def _definition(
     if description is not None and not isinstance(cast("object", description), str):
         raise DeclarationError(f"description must be text, not {description!r}")
     if options.strict:
+        from lutumpy.core.strict import OPENAI_STRICT, strict_schema
+
         # Refused here already when no provider could do it; what only one of them refuses is said when it is offered.
         strict_schema(schema, OPENAI_STRICT)
     text = documented if description is None else inspect.cleandoc(description)
@@ -384,21 +377,21 @@ def _definition(
 class _about:
     """Puts the declaration in front of a `DeclarationError` from inside."""
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: Callable[[], str]) -> None:
         self.what = what
 
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if isinstance(error, DeclarationError):
-            raise DeclarationError(f"{self.what}: {error}") from (error.__cause__ or error)
+            raise DeclarationError(f"{self.what()}: {error}") from (error.__cause__ or error)
 
 
-def _checked_name(name: object, about: str) -> str:
+def _checked_name(name: object, about: Callable[[], str]) -> str:
     if isinstance(name, str) and _NAME.fullmatch(name):
         return name
     raise DeclarationError(
-        f"{about}: {name!r} is no tool name; a name has 1 to 64 letters, digits, '_' and '-' of ASCII, pass name="
+        f"{about()}: {name!r} is no tool name; a name has 1 to 64 letters, digits, '_' and '-' of ASCII, pass name="
     )
 
 
@@ -412,6 +405,8 @@ def _default_name(cls: type) -> str:
 
 def _output_of(cls: type[BaseModel], output: Any, about: str) -> Any:
     """The output type of an input class: what `ToolInput[O]` says, or `output=`."""
+    from lutumpy.tools.tool_input import ToolInput
+
     stated = _UNSET
     if issubclass(cls, ToolInput):
         stated = _base_parameter(cls)
@@ -428,6 +423,8 @@ def _output_of(cls: type[BaseModel], output: Any, about: str) -> Any:
 
 def _base_parameter(cls: type[BaseModel]) -> Any:
     """`O` of the `ToolInput[O]` that `cls` derives from, through generic bases in between."""
+    from lutumpy.tools.tool_input import ToolInput
+
     stated: Any = _UNSET
     for base in reversed(cls.__mro__):
         metadata: dict[str, Any] = base.__dict__.get("__pydantic_generic_metadata__") or {}
@@ -461,11 +458,11 @@ def _complete(cls: type[BaseModel], about: str, names: Mapping[str, Any]) -> Non
         raise DeclarationError(f"{about} can't be a tool: {reason_of(error)}") from error
 
 
-def _warn(about: str, problems: tuple[str, ...], frame: FrameType) -> None:
+def _warn(about: Callable[[], str], problems: tuple[str, ...], frame: FrameType) -> None:
     """One warning for each problem of a docstring, at the line of the declaration."""
     for problem in problems:
         warnings.warn_explicit(
-            f"the docstring of {about} {problem}",
+            f"the docstring of {about()} {problem}",
             UserWarning,
             frame.f_code.co_filename,
             frame.f_lineno,

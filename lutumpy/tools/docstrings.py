@@ -7,12 +7,14 @@ skips sections for small faults of layout, and a description that a developer wr
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from docstring_parser.common import Docstring
@@ -58,6 +60,8 @@ _TEXT_TITLES = (
 _TITLE_WORDS = "|".join((*_PARAM_TITLES, "Parameter", "Argument", "Arg", "Param", *_RESULT_TITLES))
 _SECTION_LINE = re.compile(rf"(?i)^[ \t]*(?P<title>(?:{_TITLE_WORDS}))[ \t]*:?[ \t]*$")
 _FIELD_LINE = re.compile(r"^[ \t]*(?P<title>[:@](?:param|parameter|arg|argument|key|keyword|type)[ \t]+[^\n]*)$")
+_NUMPY_MARK = re.compile(r"(?m)^[ \t]*(?:[-=~]{2,}[ \t]*$|\.\. )")
+_SPHINX_MARK = re.compile(r"(?m)^[ \t]*[:@]")
 _UNDERLINE = re.compile(r"^[ \t]*[-=~]{3,}[ \t]*$")
 _SPHINX_KINDS = frozenset(
     {
@@ -106,25 +110,19 @@ class _Reading:
 def _readings(text: str) -> tuple[list[_Reading], list[str]]:
     """`text` as each style reads it, and what the parsers complained about."""
     # Imported here: a program whose tools have no docstrings doesn't pay for it.
-    from docstring_parser import google, numpydoc, rest
     from docstring_parser.common import ParseError
 
-    def read_google(text: str) -> Docstring:
-        parser = google.GoogleParser()
-        for title in _PARAM_TITLES:
-            parser.add_section(google.Section(title, "param", google.SectionType.MULTIPLE))
-        return parser.parse(text)
-
-    styles: dict[str, Callable[[str], Docstring]] = {
-        "google": read_google,
-        "numpy": numpydoc.parse,
-        "sphinx": rest.parse,
-    }
+    # A text without the marks of a style holds nothing for its parser, and the description is what Google's finds.
+    styles = ["google"]
+    if _NUMPY_MARK.search(text):
+        styles.append("numpy")
+    if _SPHINX_MARK.search(text):
+        styles.append("sphinx")
     readings: list[_Reading] = []
     failures: list[str] = []
-    for style, parse in styles.items():
+    for style in styles:
         try:
-            parsed = parse(text)
+            parsed = _parsers()[style](text)
         except ParseError as error:
             if style != "sphinx" or _FIELD_LINE.search(text):
                 failures.append(f"has a section that can't be read: {_short(str(error))}")
@@ -133,6 +131,18 @@ def _readings(text: str) -> tuple[list[_Reading], list[str]]:
     if not readings:
         readings.append(_Reading("none", text, (), 0))
     return readings, failures
+
+
+@functools.cache
+def _parsers() -> dict[str, Callable[[str], Docstring]]:
+    from docstring_parser import google, numpydoc, rest
+
+    parser = google.GoogleParser()
+    for title in _PARAM_TITLES:
+        # As `add_section` does, which makes its pattern anew for each title.
+        parser.sections[title] = google.Section(title, "param", google.SectionType.MULTIPLE)
+    parser.add_section(parser.sections[_PARAM_TITLES[-1]])
+    return {"google": parser.parse, "numpy": numpydoc.parse, "sphinx": rest.parse}
 
 
 def _reading(style: str, parsed: Docstring) -> _Reading:
@@ -207,8 +217,19 @@ def _short(text: str) -> str:
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 
+# Reading source is slow, and a model is used by many tools. What a class says doesn't change; the entry goes with the class.
+_SAID: WeakKeyDictionary[type, dict[str, str]] = WeakKeyDictionary()
+
+
 def attribute_docstrings(cls: type) -> dict[str, str]:
-    """Strings right after annotated attributes in the source of `cls`; nothing where there is no source."""
+    """Strings right after annotated attributes in the source of `cls`; nothing where there is no source. Not to be changed."""
+    said = _SAID.get(cls)
+    if said is None:
+        said = _SAID[cls] = _read_attributes(cls)
+    return said
+
+
+def _read_attributes(cls: type) -> dict[str, str]:
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))
     except (OSError, TypeError, SyntaxError, ValueError, IndentationError):

@@ -18,6 +18,7 @@ from lutumpy.core.items import (
     TextPart,
     ToolMetadata,
 )
+from lutumpy.core.quick_init import quick_init
 
 if TYPE_CHECKING:
     from lutumpy.tools.calls import BaseToolCall
@@ -29,6 +30,7 @@ O = TypeVar("O", default=Any)
 _PARTS = (TextPart, ImagePart, FilePart)
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class ToolResult:
     """The result of one call, ready to be committed.

@@ -6,24 +6,33 @@ The root is always an object with `properties`; titles are left out; what docstr
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 import re
 from collections.abc import Iterator, Mapping
 from types import NoneType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import AliasChoices, AliasPath, BaseModel, RootModel, TypeAdapter
+from pydantic import AliasChoices, AliasPath, BaseModel, TypeAdapter
 from pydantic.errors import PydanticErrorMixin
-from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue, JsonSchemaWarningKind
 
-from lutumpy.core.strict import subschemas
+from lutumpy.core.subschemas import subschemas
 from lutumpy.errors import DeclarationError
 from lutumpy.tools.docstrings import attribute_docstrings, read_docstring
 
-__all__ = ["input_schema", "output_adapter", "output_schema", "reason_of", "user_bases"]
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+__all__ = ["input_schema", "output_adapter", "output_schema", "reason_of", "reference_schema", "user_bases"]
 
 Schema = dict[str, Any]
+
+MADE_HERE = "__lutumpy_made_here__"
+"""Set on models that were made from a signature: there is no source of theirs to read."""
+
+# Tools of these are many, and one adapter serves them all.
+_PLAIN_OUTPUTS: Mapping[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
 
 _COMBINATORS = ("anyOf", "oneOf", "allOf", "not", "enum", "const")
 
@@ -45,11 +54,29 @@ def input_schema(model: type[BaseModel]) -> tuple[Schema, bool]:
         raise DeclarationError(f"{about} has no JSON Schema: {reason_of(error)}") from error
     schema = _plain_root(schema)
     schema.pop("description", None)
+    for name, field in model.model_fields.items():
+        # Pydantic leaves out what a definition says too, but not every provider shows a model its definitions there.
+        entry = schema.get("properties", {}).get(field.alias or name)
+        if field.description and entry is not None:
+            entry.setdefault("description", field.description)
     if schema.get("type") == "object" and not any(key in schema for key in _COMBINATORS):
         return _ordered(schema), False
     definitions = {key: schema.pop(key) for key in ("$defs",) if key in schema}
     wrapper: Schema = {"type": "object", "properties": {"input": schema}, "required": ["input"]}
     return _ordered({**wrapper, "additionalProperties": False, **definitions}), True
+
+
+def reference_schema(model: type[BaseModel]) -> dict[str, Schema]:
+    """The definitions that a schema needs which refers to `model`: its own, and those it refers to in turn.
+
+    Raises:
+        Exception: pydantic has no JSON Schema for it, or would not refer to it.
+    """
+    schema = TypeAdapter(list[model]).json_schema(schema_generator=_Generator)  # type: ignore[valid-type]
+    definitions: dict[str, Schema] = schema["$defs"]
+    if schema["items"] != {"$ref": f"#/$defs/{model.__name__}"}:
+        raise ValueError(f"{model.__name__} isn't referred to by its name")
+    return definitions
 
 
 def output_adapter(output_type: Any, names: Mapping[str, Any]) -> TypeAdapter[Any]:
@@ -58,6 +85,8 @@ def output_adapter(output_type: Any, names: Mapping[str, Any]) -> TypeAdapter[An
     Raises:
         DeclarationError: pydantic knows no schema for the type.
     """
+    if output_type in _PLAIN_OUTPUTS:
+        return _plain_adapter(output_type)
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(output_type)
         if not getattr(adapter, "pydantic_complete", True):
@@ -77,6 +106,8 @@ def output_schema(output_type: Any, adapter: TypeAdapter[Any]) -> Schema | None:
     """
     if output_type is NoneType:
         return None
+    if output_type in _PLAIN_OUTPUTS:
+        return {"type": _PLAIN_OUTPUTS[output_type]}
     try:
         schema = adapter.json_schema(schema_generator=_Generator, mode="serialization")
     except Exception as error:
@@ -84,6 +115,11 @@ def output_schema(output_type: Any, adapter: TypeAdapter[Any]) -> Schema | None:
             f"the output type {_name(output_type)} has no JSON Schema: {reason_of(error)}"
         ) from error
     return _plain_root(schema)
+
+
+@functools.cache
+def _plain_adapter(output_type: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(output_type)
 
 
 def _name(output_type: Any) -> str:
@@ -99,7 +135,7 @@ def reason_of(error: Exception) -> str:
 def user_bases(cls: type) -> Iterator[type]:
     """`cls` and its bases as far as users wrote them, nearest first."""
     for base in cls.__mro__:
-        if base in (object, BaseModel, RootModel) or base.__module__.split(".")[0] in ("pydantic", "typing", "lutumpy"):
+        if base in (object, BaseModel) or base.__module__.split(".")[0] in ("pydantic", "typing", "lutumpy"):
             continue
         yield base
 
@@ -121,7 +157,7 @@ class _Generator(GenerateJsonSchema):
     def model_schema(self, schema: Any) -> JsonSchemaValue:
         generated = super().model_schema(schema)
         cls: type[BaseModel] = schema["cls"]
-        if not issubclass(cls, RootModel):
+        if not cls.__pydantic_root_model__:
             _describe(generated, cls, cls.model_fields)
         return generated
 
@@ -147,7 +183,8 @@ def _describe(schema: Schema, cls: type, fields: Mapping[str, FieldInfo]) -> Non
             return
         text = base.__dict__.get("__doc__")
         docs = read_docstring(text, [*keys, *keys.values()]) if isinstance(text, str) else None
-        for texts in (attribute_docstrings(base), docs.params if docs else {}):
+        said = {} if MADE_HERE in base.__dict__ else attribute_docstrings(base)
+        for texts in (said, docs.params if docs else {}):
             for name, description in texts.items():
                 entry = properties.get(keys.get(name, name))
                 if entry is not None and description:

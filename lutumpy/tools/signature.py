@@ -8,17 +8,16 @@ import inspect
 import re
 import types
 import typing
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from types import CodeType, FrameType, NoneType, SimpleNamespace
 from typing import Annotated, Any, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
-from pydantic.fields import FieldInfo
+from pydantic import BaseModel, ConfigDict, TypeAdapter, create_model
 
 from lutumpy.errors import DeclarationError
 from lutumpy.tools.docstrings import Docs, read_docstring
-from lutumpy.tools.schema import reason_of
+from lutumpy.tools.schema import MADE_HERE, reason_of
 
 __all__ = ["Signature", "Skip", "enclosing_names", "quoted", "read_signature"]
 
@@ -48,7 +47,9 @@ class Signature:
     """What a tool function's signature says.
 
     Attributes:
-        model: The pydantic model of the arguments; refuses names that are no parameter.
+        make_model: Makes the pydantic model of the arguments, which refuses names that are no parameter. Raises
+            `DeclarationError` when a type has no place in one.
+        parameters: Type and default (`...` for none) of what the model sees, by name.
         output_type: What the function returns, once awaited; `NoneType` for nothing.
         is_async: Whether its result has to be awaited.
         skipped: Parameters marked `Skip`, with their annotations.
@@ -57,7 +58,8 @@ class Signature:
         docs: What the docstring says.
     """
 
-    model: type[BaseModel]
+    make_model: ModelMaker
+    parameters: Mapping[str, tuple[Any, Any]]
     output_type: Any
     is_async: bool
     skipped: Mapping[str, Any]
@@ -92,9 +94,14 @@ def read_signature(function: Callable[..., Any], names: Mapping[str, Any]) -> Si
         )
     output_type, awaitable = _unwrapped(scope.resolve(signature.return_annotation, "the return annotation"))
     docs = read_docstring(function.__doc__, hints, skipped)
-    model, keyword_names = _build(function, signature, hints, docs, scope)
+    parameters = {
+        name: (hint, ... if (default := signature.parameters[name].default) is inspect.Parameter.empty else default)
+        for name, hint in hints.items()
+    }
+    keyword_names = _keyword_names(hints)
     return Signature(
-        model=model,
+        make_model=ModelMaker(function, parameters, keyword_names, docs.params, scope),
+        parameters=parameters,
         output_type=output_type,
         is_async=awaitable or inspect.iscoroutinefunction(inner),
         skipped=skipped,
@@ -201,6 +208,8 @@ class _Scope:
         """The type that `annotation` means; text is evaluated where the function stands."""
         if annotation is None:
             return NoneType
+        if type(annotation) is type:
+            return annotation
         holder = SimpleNamespace(__annotations__={"it": annotation})
         try:
             return typing.get_type_hints(holder, self.globals, self.names, include_extras=True)["it"]
@@ -226,38 +235,55 @@ def _unwrapped(hint: Any) -> tuple[Any, bool]:
     return hint, False
 
 
-def _build(
-    function: Callable[..., Any], signature: inspect.Signature, hints: dict[str, Any], docs: Docs, scope: _Scope
-) -> tuple[type[BaseModel], dict[str, str]]:
-    keyword_names: dict[str, str] = {}
-    definitions: dict[str, Any] = {}
-    for name, hint in hints.items():
-        field = _field_name(name, {*hints, *keyword_names})
-        keyword_names[field] = name
-        default = signature.parameters[name].default
-        default = ... if default is inspect.Parameter.empty else default
-        definitions[field] = (
-            _annotated(hint, default, docs.params.get(name), name if field != name else None),
-            default,
-        )
-    try:
-        model = create_model(
-            _model_name(function),
-            __config__=ConfigDict(extra="forbid", protected_namespaces=()),
-            __module__=scope.module,
-            **definitions,
-        )
-        if not model.__pydantic_complete__:  # a field's class has annotations as text, which name what is around it
-            model.model_rebuild(_types_namespace={**scope.globals, **scope.names})
-    except Exception as error:
-        for name, hint in hints.items():
-            if cause := _refusal(hint):
-                raise DeclarationError(
-                    f"{quoted(function)}: the type of parameter {name!r} has no JSON Schema: {reason_of(cause)}; "
-                    "mark it Skip[...] if the model should not see it"
-                ) from cause
-        raise DeclarationError(f"{quoted(function)} can't be a tool: {reason_of(error)}") from error
-    return model, keyword_names
+def _keyword_names(hints: Iterable[str]) -> dict[str, str]:
+    """The parameter for each field of the model: they differ where pydantic has the name for itself."""
+    names: dict[str, str] = {}
+    for name in hints:
+        names[_field_name(name, {*hints, *names})] = name
+    return names
+
+
+@dataclass(slots=True)
+class ModelMaker:
+    """Makes the pydantic model of a function's arguments, now or when it is first needed."""
+
+    function: Callable[..., Any]
+    parameters: Mapping[str, tuple[Any, Any]]
+    keyword_names: Mapping[str, str]
+    descriptions: Mapping[str, str]
+    scope: _Scope
+
+    def later(self) -> ModelMaker:
+        """The same for a time when nothing has to be resolved any more: it holds on to nobody's local names."""
+        return replace(self, scope=_Scope(self.function, {}, {}))
+
+    def __call__(self) -> type[BaseModel]:
+        """The model, which refuses names that are no parameter; `DeclarationError` when a type has no place in one."""
+        definitions: dict[str, Any] = {}
+        for field, name in self.keyword_names.items():
+            hint, default = self.parameters[name]
+            description = self.descriptions.get(name)
+            definitions[field] = (_annotated(hint, default, description, name if field != name else None), default)
+        scope = self.scope
+        try:
+            model: type[BaseModel] = create_model(
+                _model_name(self.function),
+                __config__=ConfigDict(extra="forbid", protected_namespaces=()),
+                __module__=scope.module,
+                **definitions,
+            )
+            setattr(model, MADE_HERE, True)
+            if not model.__pydantic_complete__:  # a field's class has annotations as text, which name what is around it
+                model.model_rebuild(_types_namespace={**scope.globals, **scope.names})
+        except Exception as error:
+            for name, (hint, _) in self.parameters.items():
+                if cause := _refusal(hint):
+                    raise DeclarationError(
+                        f"{quoted(self.function)}: the type of parameter {name!r} has no JSON Schema: "
+                        f"{reason_of(cause)}; mark it Skip[...] if the model should not see it"
+                    ) from cause
+            raise DeclarationError(f"{quoted(self.function)} can't be a tool: {reason_of(error)}") from error
+        return model
 
 
 def _refusal(hint: Any) -> Exception | None:
@@ -271,6 +297,9 @@ def _refusal(hint: Any) -> Exception | None:
 
 def _annotated(hint: Any, default: Any, description: str | None, alias: str | None) -> Any:
     """`hint` with the docstring's description and the alias of a renamed field, where the user gave none."""
+    from pydantic import Field  # these load much of pydantic, which the first model does anyway
+    from pydantic.fields import FieldInfo
+
     given = [entry for entry in getattr(hint, "__metadata__", ()) if isinstance(entry, FieldInfo)]
     if isinstance(default, FieldInfo):
         given.append(default)

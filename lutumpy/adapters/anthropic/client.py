@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from lutumpy.adapters.anthropic.cache import Cache, checked_cache
 from lutumpy.adapters.anthropic.decode import API, decode_message
-from lutumpy.adapters.anthropic.offer import check_forced
+from lutumpy.adapters.anthropic.offer import check_forced, tool_list
 from lutumpy.adapters.anthropic.request import encoder_of, request_fields
 from lutumpy.adapters.anthropic.stream import MessagesStreamDecoder
 from lutumpy.adapters.sdk import body_dict, error_body, history_list, reply_object
@@ -166,6 +166,16 @@ class AnthropicMessages(SdkModel):
     def stream_decoder() -> StreamDecoder:
         """A new decoder for one stream of your own: feed it the API's events, objects of the SDK or dicts."""
         return MessagesStreamDecoder()
+
+    @staticmethod
+    def tools(offer: ToolOffering, *, strict: bool | None = None) -> list[dict[str, Any]]:
+        """The `tools` of a request alone, as for counting tokens. They hold the tools' own schemas: not to be changed.
+
+        Raises:
+            InvalidToolConstraints: the API is known to refuse the offer.
+            DeclarationError: a tool asks for strict, and its schema has no strict form.
+        """
+        return tool_list(offer, bool(strict))
 
     @staticmethod
     def response(reply: Any) -> AssistantTurn:

@@ -13,7 +13,7 @@ from lutumpy.core.strict import ANTHROPIC_STRICT, strict_counts, strict_schema
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.errors import DeclarationError, InvalidToolConstraints
 
-__all__ = ["check_forced", "tool_choice", "tools"]
+__all__ = ["check_forced", "tool_choice", "tool_list", "tools"]
 
 _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 
@@ -57,6 +57,16 @@ def tools(offering: ToolOffering, strict: bool) -> bytes:
     return tools
 
 
+def tool_list(offering: ToolOffering, strict: bool) -> list[dict[str, Any]]:
+    """The tools of an offer alone, as JSON values that hold the tools' own schemas. Raises as `tools` does."""
+    tools(offering, strict)
+    shown: list[dict[str, Any]] = []
+    for spec in offering.specs:
+        data = _tool(spec, strict)
+        shown.append(json_values.decode(data) if _is_strict(spec, data) else _plain(spec, spec.schema))
+    return shown
+
+
 def _tool(spec: ToolSpec, strict: bool) -> bytes:
     if spec.strict or (spec.strict is None and strict):
         data = spec.rendered.get(_STRICT)
@@ -79,8 +89,12 @@ def _tool(spec: ToolSpec, strict: bool) -> bytes:
     return data
 
 
+def _plain(spec: ToolSpec, schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {"name": spec.name, "description": spec.description, "input_schema": schema}
+
+
 def _render(spec: ToolSpec, schema: Mapping[str, Any], *, strict: bool) -> bytes:
-    tool: dict[str, Any] = {"name": spec.name, "description": spec.description, "input_schema": schema}
+    tool = _plain(spec, schema)
     if strict:
         tool["strict"] = True
     return json_values.encode(tool)

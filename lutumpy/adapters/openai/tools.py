@@ -12,7 +12,7 @@ from lutumpy.core.strict import OPENAI_STRICT, strict_schema
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.errors import DeclarationError, InvalidToolConstraints
 
-__all__ = ["MAX_NAME", "MAX_TOOLS", "NAME", "ToolShape", "offer_fields"]
+__all__ = ["MAX_NAME", "MAX_TOOLS", "NAME", "ToolShape", "offer_fields", "tool_list"]
 
 NAME = re.compile(r"[a-zA-Z0-9_-]+")
 """What a tool may be called [OpenAI's API description and error texts]."""
@@ -62,18 +62,28 @@ def offer_fields(
 
 
 def _render(offer: ToolOffering, key: str, shape: ToolShape, strict: bool) -> bytes:
-    if len(offer.specs) > MAX_TOOLS:
-        raise InvalidToolConstraints(f"{len(offer.specs)} tools are offered; OpenAI takes at most {MAX_TOOLS}")
+    _check_number(offer)
     rendered: list[bytes] = []
     for spec in offer.specs:
         made = spec.rendered.get(key)
         if made is None:
-            made = spec.rendered[key] = _tool(spec, shape, strict)
+            made = spec.rendered[key] = json_values.encode(_tool(spec, shape, strict))
         rendered.append(made)
     return b"[" + b",".join(rendered) + b"]"
 
 
-def _tool(spec: ToolSpec, shape: ToolShape, strict: bool) -> bytes:
+def tool_list(offer: ToolOffering, shape: ToolShape, strict: bool | None) -> list[dict[str, Any]]:
+    """The tools of an offer alone, as JSON values that hold the tools' own schemas. Raises as `offer_fields` does."""
+    _check_number(offer)
+    return [_tool(spec, shape, bool(strict)) for spec in offer.specs]
+
+
+def _check_number(offer: ToolOffering) -> None:
+    if len(offer.specs) > MAX_TOOLS:
+        raise InvalidToolConstraints(f"{len(offer.specs)} tools are offered; OpenAI takes at most {MAX_TOOLS}")
+
+
+def _tool(spec: ToolSpec, shape: ToolShape, strict: bool) -> dict[str, Any]:
     if len(spec.name) > MAX_NAME or NAME.fullmatch(spec.name) is None:
         raise InvalidToolConstraints(
             f"OpenAI refuses the tool name {spec.name!r}: letters, digits, _ and -, at most {MAX_NAME}"
@@ -81,11 +91,11 @@ def _tool(spec: ToolSpec, shape: ToolShape, strict: bool) -> bytes:
     wanted = strict if spec.strict is None else spec.strict
     if wanted:
         try:
-            return json_values.encode(shape(spec, _strict(spec), True))
+            return shape(spec, _strict(spec), True)
         except (DeclarationError, InvalidToolConstraints):
             if spec.strict:
                 raise
-    return json_values.encode(shape(spec, spec.schema, False))
+    return shape(spec, spec.schema, False)
 
 
 def _strict(spec: ToolSpec) -> dict[str, Any]:

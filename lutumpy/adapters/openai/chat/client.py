@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from lutumpy.adapters.openai.chat.decode import decode_chat
-from lutumpy.adapters.openai.chat.encode import API, ChatEncoder, chat_fields
+from lutumpy.adapters.openai.chat.encode import API, ChatEncoder, chat_fields, chat_tools
 from lutumpy.adapters.openai.chat.stream import ChatStreamDecoder
 from lutumpy.adapters.openai.model import OpenAIModel, output_format, passed_options
 from lutumpy.adapters.sdk import body_dict, error_body, history_list, reply_object
@@ -55,6 +55,16 @@ class OpenAIChat(OpenAIModel):
         Unlike `request`, it takes a transcript that has nothing to answer.
         """
         return history_list(transcript.encoded(API, ChatEncoder).history())
+
+    @staticmethod
+    def tools(offer: ToolOffering, *, strict: bool | None = None) -> list[dict[str, Any]]:
+        """The `tools` of a request alone, as for counting tokens. They hold the tools' own schemas: not to be changed.
+
+        Raises:
+            InvalidToolConstraints: OpenAI is known to refuse the offer.
+            DeclarationError: a tool asks to be strict, and its schema has no strict form.
+        """
+        return chat_tools(offer, strict)
 
     @staticmethod
     def response(reply: Any) -> AssistantTurn:

@@ -48,36 +48,36 @@ def decode_chat(reply: Mapping[str, Any], request_id: str | None = None) -> Assi
     """The first choice of an answer."""
     choices = reply.get("choices")
     choice = mapping(choices[0]) if isinstance(choices, list) and choices else {}
-    message = mapping(choice.get("message"))
 
     kept: dict[str, Any] = {"role": "assistant"}
     residue: dict[str, Any] = {}
     blocks: list[Block] = []
     calls: list[CallBlock] = []
-    for key, value in message.items():
-        if value is None or key in _LATER:
+    later: dict[str, Any] = {}
+    for key, value in mapping(choice.get("message")).items():
+        if key in _LATER:
+            later[key] = value
+        elif value is None:
             continue
-        if key in _ANSWER_ONLY:
-            if filled(value):
-                residue[key] = value
-            continue
-        kept[key] = value
-    if len(kept) > 1 and (reasoning := _reasoning(kept)):
-        blocks.append(ReasoningBlock(reasoning))
+        elif key not in _ANSWER_ONLY:
+            kept[key] = value
+        elif filled(value):
+            residue[key] = value
     # What is there but for text: if nothing is, the message is no history that OpenAI would take.
     extras = len(kept) > 1
+    if extras and (reasoning := _reasoning(kept)):
+        blocks.append(ReasoningBlock(reasoning))
 
-    content = message.get("content")
-    if isinstance(content, list):
-        content = _parts(content, blocks)
-    elif content is not None and not isinstance(content, str):
-        content = model_text(content)
-    if content and isinstance(content, str):
+    content = later.get("content")
+    if content is not None and type(content) is not str:
+        content = _parts(content, blocks) if isinstance(content, list) else model_text(content)
+    if content and type(content) is str:
         blocks.append(TextBlock(content))
-    if "content" in message:
+    if "content" in later:
         kept["content"] = content
 
-    refusal = message.get("refusal")
+    entries = later.get("tool_calls")
+    refusal = later.get("refusal")
     if refusal is not None and refusal != "":
         if isinstance(refusal, str):
             kept["refusal"] = refusal
@@ -85,10 +85,8 @@ def decode_chat(reply: Mapping[str, Any], request_id: str | None = None) -> Assi
         else:
             residue["refusal"] = refusal
             refusal = None
-    if message.get("audio") is not None:
-        _audio(message["audio"], kept, residue, blocks, content)
-
-    entries = message.get("tool_calls")
+    if later.get("audio") is not None:
+        _audio(later["audio"], kept, residue, blocks, content)
     if entries:
         sent = [
             entry
@@ -97,8 +95,8 @@ def decode_chat(reply: Mapping[str, Any], request_id: str | None = None) -> Assi
         ]
         if sent:
             kept["tool_calls"] = sent
-    if message.get("function_call"):
-        _legacy(message["function_call"], kept, calls, residue)
+    if later.get("function_call"):
+        _legacy(later["function_call"], kept, calls, residue)
     blocks += calls
 
     if not calls and not content and "refusal" not in kept and "audio" not in kept:

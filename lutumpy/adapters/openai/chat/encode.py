@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lutumpy.adapters.openai.history import HistoryEncoder, arguments_object, data_url, text_and_calls
-from lutumpy.adapters.openai.tools import offer_fields
+from lutumpy.adapters.openai.tools import offer_fields, tool_list
 from lutumpy.adapters.sdk import add_extra
 from lutumpy.core import json_values
 from lutumpy.core.items import (
@@ -25,7 +25,7 @@ from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import InvalidToolConstraints
 
-__all__ = ["API", "ChatEncoder", "chat_fields"]
+__all__ = ["API", "ChatEncoder", "chat_fields", "chat_tools"]
 
 API = "openai_chat"
 MAX_CALL_ID = 40
@@ -62,6 +62,11 @@ def chat_fields(
     if extra:
         add_extra(fields, extra)
     return fields
+
+
+def chat_tools(offer: ToolOffering, strict: bool | None) -> list[dict[str, Any]]:
+    """The `tools` of a request alone."""
+    return tool_list(offer, _tool, strict)
 
 
 def _tool(spec: ToolSpec, schema: Mapping[str, Any], strict: bool) -> dict[str, Any]:

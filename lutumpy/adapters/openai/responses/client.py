@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from lutumpy.adapters.openai.model import OpenAIModel, output_format, passed_options
 from lutumpy.adapters.openai.responses.decode import decode_response
-from lutumpy.adapters.openai.responses.encode import API, ResponsesEncoder, responses_fields
+from lutumpy.adapters.openai.responses.encode import API, ResponsesEncoder, responses_fields, responses_tools
 from lutumpy.adapters.openai.responses.stream import ResponsesStreamDecoder
 from lutumpy.adapters.sdk import body_dict, error_body, history_list, reply_object
 from lutumpy.core import json_values
@@ -67,6 +67,16 @@ class OpenAIResponses(OpenAIModel):
         encoder = transcript.encoded(API, ResponsesEncoder)
         instructions: str | None = json_values.decode(encoder.instructions) if encoder.instructions else None
         return instructions
+
+    @staticmethod
+    def tools(offer: ToolOffering, *, strict: bool | None = None) -> list[dict[str, Any]]:
+        """The `tools` of a request alone, as for counting tokens. They hold the tools' own schemas: not to be changed.
+
+        Raises:
+            InvalidToolConstraints: OpenAI is known to refuse the offer.
+            DeclarationError: a tool asks to be strict, and its schema has no strict form.
+        """
+        return responses_tools(offer, strict)
 
     @staticmethod
     def response(reply: Any) -> AssistantTurn:

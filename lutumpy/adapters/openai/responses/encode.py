@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lutumpy.adapters.openai.history import HistoryEncoder, arguments_object, data_url, text_and_calls
 from lutumpy.adapters.openai.responses.item_ids import fit_ids
-from lutumpy.adapters.openai.tools import offer_fields
+from lutumpy.adapters.openai.tools import offer_fields, tool_list
 from lutumpy.adapters.sdk import add_extra
 from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn, ImagePart, Message, Part, ResultBlock, TextPart
@@ -18,7 +18,7 @@ from lutumpy.core.transcript import Transcript
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["API", "ResponsesEncoder", "responses_fields"]
+__all__ = ["API", "ResponsesEncoder", "responses_fields", "responses_tools"]
 
 API = "openai_responses"
 MAX_CALL_ID = 64
@@ -54,6 +54,11 @@ def responses_fields(
     if extra:
         add_extra(fields, extra)
     return fields
+
+
+def responses_tools(offer: ToolOffering, strict: bool | None) -> list[dict[str, Any]]:
+    """The `tools` of a request alone."""
+    return tool_list(offer, _tool, strict)
 
 
 def _tool(spec: ToolSpec, schema: Mapping[str, Any], strict: bool) -> dict[str, Any]:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from lutumpy.cli import PROVIDERS, main
+from lutumpy.cli import main
+from lutumpy.cli.demo import PROVIDERS
 from lutumpy.demo import SCRIPT, run
 from lutumpy.testing import Call, Reply, serve
 

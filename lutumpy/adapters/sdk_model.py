@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from lutumpy.adapters.sdk import SdkReply, SdkTransport, join_body, reply_object
+from lutumpy.adapters.sdk import SdkReply, SdkTransport, reply_object
+from lutumpy.adapters.sdk_body import join_body
 from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import OutputSpec, StructuredMode, TurnOptions, checked_structured

@@ -8,7 +8,8 @@ from typing import Any, TypeAlias
 
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.adapters.sdk import adapter_error, read_body
+from lutumpy.adapters.sdk import adapter_error
+from lutumpy.adapters.sdk_body import read_body
 from lutumpy.adapters.sdk_model import SdkModel
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import StructuredMode, TurnOptions, checked_structured

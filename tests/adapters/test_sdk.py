@@ -18,7 +18,8 @@ from openai import AsyncAzureOpenAI, AsyncOpenAI, OpenAI, OpenAIError
 from openai.types.chat import ChatCompletion
 
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.adapters.sdk import SdkTransport, adapter_error, error_body, join_body, reply_object
+from lutumpy.adapters.sdk import SdkTransport, adapter_error, error_body, reply_object
+from lutumpy.adapters.sdk_body import join_body
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import TurnOptions
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec

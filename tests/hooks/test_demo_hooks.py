@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lutumpy.cli import PROVIDERS, main
+from lutumpy.cli import main
+from lutumpy.cli.demo import PROVIDERS
 from lutumpy.demo import SCRIPT_FOR_HOOKS, run
 
 

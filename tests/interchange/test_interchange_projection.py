@@ -113,12 +113,12 @@ def test_chat_to_responses() -> None:
                 {"type": "input_text", "text": "[input_audio left out]"},
             ],
         },
-        {"role": "assistant", "content": "Let me look."},
+        {"type": "message", "role": "assistant", "content": "Let me look."},
         {"type": "function_call", "call_id": "call_1", "name": "look", "arguments": '{"at": 1}'},
         {"type": "function_call", "call_id": "call_2", "name": "look", "arguments": '{"INVALID_JSON":"broken"}'},
         {"type": "function_call_output", "call_id": "call_1", "output": "a cat"},
         {"type": "function_call_output", "call_id": "call_2", "output": "Tool call rejected: not JSON"},
-        {"role": "assistant", "content": "A cat."},
+        {"type": "message", "role": "assistant", "content": "A cat."},
         {"role": "user", "content": "Sure?"},
     ]
 

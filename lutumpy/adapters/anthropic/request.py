@@ -9,7 +9,7 @@ from lutumpy.adapters.anthropic.cache import Cache, FreeBreakpoints, mark, mark_
 from lutumpy.adapters.anthropic.decode import API
 from lutumpy.adapters.anthropic.encode import MessagesEncoder
 from lutumpy.adapters.anthropic.offer import check_forced, tool_choice, tools
-from lutumpy.adapters.sdk import add_extra
+from lutumpy.adapters.sdk_body import add_extra
 from lutumpy.core import json_values
 from lutumpy.core.rules import anthropic_models
 from lutumpy.core.tool_specs import ToolOffering

@@ -10,7 +10,7 @@ import pytest
 
 from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.adapters.openai.chat.encode import ChatEncoder, chat_fields
-from lutumpy.adapters.sdk import join_body
+from lutumpy.adapters.sdk_body import join_body
 from lutumpy.core.items import (
     AssistantTurn,
     CallBlock,

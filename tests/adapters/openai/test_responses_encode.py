@@ -10,7 +10,7 @@ import pytest
 
 from lutumpy.adapters.openai import OpenAIResponses
 from lutumpy.adapters.openai.responses.encode import ResponsesEncoder, responses_fields
-from lutumpy.adapters.sdk import join_body
+from lutumpy.adapters.sdk_body import join_body
 from lutumpy.core.items import (
     AssistantTurn,
     CallBlock,

@@ -9,7 +9,8 @@ from lutumpy.adapters.openai.chat.decode import decode_chat
 from lutumpy.adapters.openai.chat.encode import API, ChatEncoder, chat_fields, chat_tools
 from lutumpy.adapters.openai.chat.stream import ChatStreamDecoder
 from lutumpy.adapters.openai.model import OpenAIModel, output_format, passed_options
-from lutumpy.adapters.sdk import body_dict, error_body, history_list, reply_object
+from lutumpy.adapters.sdk import error_body, reply_object
+from lutumpy.adapters.sdk_body import body_dict, history_list
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import OutputSpec
 from lutumpy.core.streaming import StreamDecoder

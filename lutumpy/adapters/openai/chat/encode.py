@@ -7,7 +7,7 @@ from typing import Any
 
 from lutumpy.adapters.openai.history import HistoryEncoder, arguments_object, data_url, text_and_calls
 from lutumpy.adapters.openai.tools import offer_fields, tool_list
-from lutumpy.adapters.sdk import add_extra
+from lutumpy.adapters.sdk_body import add_extra
 from lutumpy.core import json_values
 from lutumpy.core.items import (
     AssistantTurn,

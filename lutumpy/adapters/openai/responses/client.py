@@ -9,7 +9,8 @@ from lutumpy.adapters.openai.model import OpenAIModel, output_format, passed_opt
 from lutumpy.adapters.openai.responses.decode import decode_response
 from lutumpy.adapters.openai.responses.encode import API, ResponsesEncoder, responses_fields, responses_tools
 from lutumpy.adapters.openai.responses.stream import ResponsesStreamDecoder
-from lutumpy.adapters.sdk import body_dict, error_body, history_list, reply_object
+from lutumpy.adapters.sdk import error_body, reply_object
+from lutumpy.adapters.sdk_body import body_dict, history_list
 from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import OutputSpec

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lutumpy.adapters.openai.history import HistoryEncoder, arguments_object, data_url, text_and_calls
 from lutumpy.adapters.openai.responses.item_ids import fit_ids
 from lutumpy.adapters.openai.tools import offer_fields, tool_list
-from lutumpy.adapters.sdk import add_extra
+from lutumpy.adapters.sdk_body import add_extra
 from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn, ImagePart, Message, Part, ResultBlock, TextPart
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec

@@ -39,6 +39,8 @@ def loaded(statement: str) -> set[str]:
         "from lutumpy.adapters.anthropic import AnthropicMessages",
         "from lutumpy.adapters.openai import OpenAIChat; OpenAIChat('m')",
         "from lutumpy.testing import Call, Reply, ScriptedModel",
+        "from lutumpy.text_tools import TagToolParser, TextTools",
+        "from lutumpy.tool_doctor import check_tools",
         "import lutumpy.cli",
     ],
 )
@@ -49,5 +51,14 @@ def test_what_is_imported_loads_no_sdk_and_no_http_stack(statement: str) -> None
 def test_the_library_loads_nothing_of_its_conveniences() -> None:
     script = "import lutumpy, sys; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    conveniences = ("lutumpy.testing", "lutumpy.cli", "lutumpy.demo", "lutumpy.execution", "lutumpy.loops")
-    assert [name for name in done.stdout.split() if name.startswith((*conveniences, "lutumpy.text_tools"))] == []
+    conveniences = ("cli", "demo", "execution", "local", "loops", "page", "testing", "text_tools", "tool_doctor")
+    names = tuple(f"lutumpy.{name}" for name in conveniences)
+    assert [name for name in done.stdout.split() if name.startswith(names)] == []
+
+
+def test_nothing_makes_pydantic_build_a_model_before_a_tool_is_declared() -> None:
+    """The first model loads a third of pydantic, and `importlib.metadata` for its plugins; pluggy waits for the first hook."""
+    script = "import lutumpy, sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    late = {"importlib.metadata", "pluggy", "pydantic.fields", "pydantic.root_model", "pydantic.types", "docstring_parser"}
+    assert late & set(done.stdout.split()) == set()

@@ -14,10 +14,13 @@ from typing import Any
 from lutumpy.core.model import OutputSpec
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 
-__all__ = ["ANSWER", "guided_output"]
+__all__ = ["ANSWER", "MOST_CALLS", "guided_output"]
 
 ANSWER = "answer"
 """The property that every guided answer has."""
+
+MOST_CALLS = 16
+"""Calls in one guided answer: a small model may not find the end of a list, and go on until the output limit cuts it."""
 
 # Endpoints that make a grammar of the schema refuse patterns that they can't translate, and repetitions that are too many.
 _LEFT_OUT = frozenset({"pattern", "$schema", "$id"})
@@ -43,9 +46,8 @@ def guided_output(offering: ToolOffering, arguments_key: str = "args", value: Ou
         "type": "array",
         "items": calls[0] if len(calls) == 1 else {"anyOf": calls},
         "minItems": 1,
+        "maxItems": MOST_CALLS if offering.parallel else 1,
     }
-    if not offering.parallel:
-        several["maxItems"] = 1
     answer = several
     if offering.mode == "auto":
         other = {"type": "string"} if value is None else definitions.add("value", value.schema)

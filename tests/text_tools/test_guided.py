@@ -32,7 +32,7 @@ from lutumpy.testing import Reply, ScriptedModel
 from lutumpy.testing.script import Api
 from lutumpy.text_tools import ParsedText, TextTools
 from lutumpy.text_tools.guided_answer import GuidedAnswers
-from lutumpy.text_tools.guided_schema import guided_output
+from lutumpy.text_tools.guided_schema import MOST_CALLS, guided_output
 
 OSLO = '{"name": "weather", "args": {"city": "Oslo"}}'
 ROME = '{"name": "weather", "args": {"city": "Rome"}}'
@@ -75,6 +75,7 @@ WRITE = {"name": "write", "args": {"text": "x"}}
         ({"require": ToolRequirement.at_least_one()}, [[WRITE], [WEATHER, WRITE]], ["text", []]),
         ({"require": ToolRequirement.specific(Tools.weather)}, [[WEATHER], [WEATHER, WEATHER]], ["text", [WRITE], []]),
         ({"parallel": False}, [[WEATHER], "text"], [[WEATHER, WRITE]]),
+        ({}, [[WEATHER] * MOST_CALLS], [[WEATHER] * (MOST_CALLS + 1)]),  # a list that never ends would end as a cut answer
     ],
 )
 def test_the_schema_takes_what_the_turn_may_be_answered_with(

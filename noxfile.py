@@ -83,7 +83,7 @@ def lint(session: nox.Session) -> None:
 @nox.session(python=NEWEST)
 def types(session: nox.Session) -> None:
     """mypy and pyright on the package; what users write is accepted or refused; every public name has a type."""
-    _install(session, "types")
+    session.install("-e", f"{EDITABLE[:-1]},local]", *_group("types"))
     session.run("mypy", "lutumpy", "examples")
     session.run("pyright", "lutumpy", "examples")
     session.run("pyright", "--verifytypes", "lutumpy", "--ignoreexternal")

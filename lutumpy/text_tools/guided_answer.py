@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from lutumpy.core.json_values import clean_text
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.text_tools.guided_schema import ANSWER
 from lutumpy.text_tools.instruction import tool_list
 from lutumpy.text_tools.json_scanner import JsonScanner
-from lutumpy.text_tools.protocol import CallStreamFormatter, ParsedCall, ParsedText
+from lutumpy.text_tools.protocol import CallStreamFormatter, ParsedText
 from lutumpy.text_tools.tag_search import end_of
+from lutumpy.text_tools.text_machine import TextMachine
 from lutumpy.text_tools.written_calls import broken_detail, cut_calls, element_call, spoiled
 from lutumpy.tools.definition import ToolDef
 
@@ -74,50 +75,33 @@ class GuidedAnswers:
         return GuidedScanner(self._form())
 
 
-class GuidedScanner:
+class GuidedScanner(TextMachine):
     """A `StreamFormatter` for guided answers that knows the calls too.
 
     Args:
         form: How calls are to be written, for what the model is told of those that can't be read.
-
-    Attributes:
-        calls: The calls that are complete so far.
     """
 
     __slots__ = (
-        "_carry",
         "_fenced",
         "_form",
         "_held",
         "_json",
         "_key",
-        "_out",
         "_raw",
         "_shows_json",
-        "_state",
-        "_waiting",
-        "calls",
     )
 
     def __init__(self, form: str) -> None:
-        self.calls: list[ParsedCall] = []
+        super().__init__(self._begin)
         self._form = form
-        self._carry = ""
-        self._out: list[str] = []
         # What came before it is known whether this is a guided answer.
         self._held: list[str] = []
-        self._waiting = False
         self._fenced = False
         self._key = ""
         self._json: JsonScanner | None = None
         self._raw: list[str] = []
         self._shows_json = False
-        self._state: Callable[[str, int, bool], int] = self._begin
-
-    def feed(self, chunk: str) -> str:
-        """Take the next piece; gives what can be shown now."""
-        self._run(self._carry + chunk if self._carry else chunk, final=False)
-        return self._shown()
 
     def flush(self) -> str:
         """The answer has ended."""
@@ -129,18 +113,6 @@ class GuidedScanner:
         elif self._state in (self._begin, self._fence):
             self._out += self._held
         return self._shown()
-
-    def _shown(self) -> str:
-        shown = "".join(self._out)
-        self._out.clear()
-        return shown
-
-    def _run(self, text: str, *, final: bool) -> None:
-        pos = 0
-        self._waiting = False
-        while pos < len(text) and not self._waiting:
-            pos = self._state(text, pos, final)
-        self._carry = text[pos:]
 
     # --- before the value ---------------------------------------------------------------------------------------------
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lutumpy.text_tools.block import Block, BlockTags
-from lutumpy.text_tools.protocol import ParsedCall
 from lutumpy.text_tools.syntax import CallSyntax
 from lutumpy.text_tools.tag_search import TagSearch, check_distinct, end_of
+from lutumpy.text_tools.text_machine import TextMachine
 
 __all__ = ["ScanTags", "TextScanner"]
 
@@ -69,39 +69,28 @@ class _Fence:
     held: list[str | Block] | None = None
 
 
-class TextScanner:
+class TextScanner(TextMachine):
     """A `StreamFormatter` that knows the calls too.
 
     Args:
         tags: What to look for.
         begins_in: The end of the thinking that the text begins in, where a template has opened it already.
-
-    Attributes:
-        calls: The calls that are complete so far.
     """
 
     __slots__ = (
         "_before_run",
         "_block",
-        "_carry",
         "_fence",
         "_line_blank",
-        "_out",
         "_run_length",
         "_run_mark",
-        "_state",
         "_tags",
         "_think_end",
-        "_waiting",
-        "calls",
     )
 
     def __init__(self, tags: ScanTags, begins_in: str | None = None) -> None:
-        self.calls: list[ParsedCall] = []
+        super().__init__(self._text if begins_in is None else self._thinking)
         self._tags = tags
-        self._carry = ""
-        self._out: list[str] = []
-        self._waiting = False
         # Whether nothing but white space stands on this line so far: a fence may begin or end here.
         self._line_blank = True
         self._before_run = True
@@ -110,12 +99,6 @@ class TextScanner:
         self._fence: _Fence | None = None
         self._block: Block | None = None
         self._think_end = begins_in or ""
-        self._state: Callable[[str, int, bool], int] = self._text if begins_in is None else self._thinking
-
-    def feed(self, chunk: str) -> str:
-        """Take the next piece; gives what can be shown now."""
-        self._run(self._carry + chunk if self._carry else chunk, final=False)
-        return self._shown()
 
     def flush(self) -> str:
         """The text has ended: gives what was held back and is no part of a call."""
@@ -130,18 +113,6 @@ class TextScanner:
         if fence is not None and fence.held is not None:
             self._release(fence, as_calls=True)
         return self._shown()
-
-    def _shown(self) -> str:
-        shown = "".join(self._out)
-        self._out.clear()
-        return shown
-
-    def _run(self, text: str, *, final: bool) -> None:
-        pos = 0
-        self._waiting = False
-        while pos < len(text) and not self._waiting:
-            pos = self._state(text, pos, final)
-        self._carry = text[pos:]
 
     # --- text outside of code blocks ----------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 
 from lutumpy import __version__
+from lutumpy.cli.endings import quiet_code
 
 __all__ = ["main"]
 
@@ -24,9 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments[:1] == ["demo"]:
-        from lutumpy.cli import demo
-
-        return demo.main(arguments[1:])
+        return _demo(arguments[1:])
     if arguments == ["--version"]:
         print(f"lutumpy {__version__}")
         return 0
@@ -40,3 +39,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     from lutumpy.cli.app import run
 
     return run(arguments)
+
+
+def _demo(arguments: Sequence[str]) -> int:
+    try:
+        from lutumpy.cli import demo
+
+        code = demo.main(arguments)
+        sys.stdout.flush()
+    except (KeyboardInterrupt, BrokenPipeError) as error:
+        return quiet_code(error)
+    return code

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -18,17 +17,12 @@ except ImportError as _error:
 
 from lutumpy.cli.check import check
 from lutumpy.cli.convert import convert
+from lutumpy.cli.endings import quiet_code
 from lutumpy.cli.repair import repair
 from lutumpy.cli.show import show
 from lutumpy.cli.tools import tools
 
-__all__ = ["INTERRUPTED", "NOBODY_READS", "app", "run"]
-
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, as of a program that SIGINT ended."""
-
-NOBODY_READS = 141
-"""Exit code when the reader of a pipe has gone, as of a program that SIGPIPE ended."""
+__all__ = ["app", "run"]
 
 
 class _Commands(TyperGroup):
@@ -38,23 +32,9 @@ class _Commands(TyperGroup):
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
-        except KeyboardInterrupt:
-            _forget_output()
-            raise SystemExit(INTERRUPTED) from None
-        except BrokenPipeError:
-            _forget_output()
-            raise SystemExit(NOBODY_READS) from None
+        except (KeyboardInterrupt, BrokenPipeError) as error:
+            raise SystemExit(quiet_code(error)) from None
         return result
-
-
-def _forget_output() -> None:
-    """Let what is still in the buffer go nowhere, so that the interpreter has nothing to complain of when it ends."""
-    try:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
-    except (OSError, ValueError):
-        pass
 
 
 app: typer.Typer = typer.Typer(

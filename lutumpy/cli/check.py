@@ -72,6 +72,8 @@ def _conclude(output: Output, tally: Counter[str], code: int) -> None:
         output.record("summary", **{name: tally[name] for name in names}, exit_code=code)
         return
     if not tally["documents"]:
+        if not tally["unreadable"]:
+            output.print("0 documents checked: there is none in what was given")
         return
     parts = [f"{tally[name]} {word}" for name, (word, _) in CERTAINTIES.items() if tally[name]]
     found = ", ".join(parts) or "no problem"

@@ -12,7 +12,7 @@ import typer
 from lutumpy import TranscriptError
 from lutumpy.cli.conversion import CARRIED, body_of, converted_tools, transcript_of
 from lutumpy.cli.documents import Document
-from lutumpy.cli.findings import document_fields
+from lutumpy.cli.findings import counted, document_fields
 from lutumpy.cli.inputs import Unreadable, documents, report_unreadable
 from lutumpy.cli.options import ApiChoice, ApiOption, JsonOption, OutOption, api_of
 from lutumpy.cli.terminal import Output, styled
@@ -42,6 +42,7 @@ def convert(
     output = Output(as_json=as_json)
     target = api_of(to) or "openai_chat"
     code = 0
+    refused = False
     notes: Counter[str] = Counter()
     with destination(output, None if as_json else out) as writer:
         for entry in documents([file], output, api_of(api)):
@@ -53,6 +54,7 @@ def convert(
                 value, about = converted(entry, target)
             except TranscriptError as error:
                 code = max(code, 1)
+                refused = True
                 if as_json:
                     output.record("failed", **document_fields(entry), message=str(error))
                 else:
@@ -67,6 +69,8 @@ def convert(
             raise Discarded
     if not as_json:
         _say(output, file, notes)
+        if refused:
+            output.complain("`lutumpy repair FILE` may mend it.")
     raise typer.Exit(code)
 
 
@@ -103,4 +107,6 @@ def _say(output: Output, file: str, notes: Counter[str]) -> None:
         often = "" if count == 1 else f" (in {count} documents)"
         output.complain(styled((f"{file}: {note}{often}", "dim")))
     if len(notes) > _MOST_NOTES:
-        output.complain(styled((f"{file}: and {len(notes) - _MOST_NOTES} more notes; --json has them all", "dim")))
+        output.complain(
+            styled((f"{file}: and {counted(len(notes) - _MOST_NOTES, 'more note')}; --json has them all", "dim"))
+        )

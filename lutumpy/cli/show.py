@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
@@ -61,6 +62,9 @@ def show(
     """
     output = Output(as_json=as_json)
     shown = failed = 0
+    chosen: Document | None = None  # the one that becomes a page, written when no second one has come
+    if page is not None and page != "-" and any(file != "-" and _is_same_file(file, page) for file in files):
+        raise typer.BadParameter(f"--html would write the page over {page}, the file it is made of: name another one")
     paging = output.console.pager(styles=False) if pager and not as_json and page is None else nullcontext()
     with paging:
         for entry in documents(files, output, api_of(api)):
@@ -74,14 +78,23 @@ def show(
             if page is not None and shown > 1:
                 raise typer.BadParameter("--html makes a page of one document: choose it with --number")
             if page is not None:
-                _write_page(output, entry, page)
+                chosen = entry
             elif as_json:
                 _record(output, entry)
             else:
                 _print(output, entry, full=full)
+    if chosen is not None and page is not None:
+        _write_page(output, chosen, page)
     if not shown and not failed:
         output.complain(styled(("lutumpy: ", "bold red"), "there is no such document"))
     raise typer.Exit(2 if failed or not shown else 0)
+
+
+def _is_same_file(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except (OSError, ValueError):  # one of them isn't there, or can't be
+        return False
 
 
 def _write_page(output: Output, document: Document, path: str) -> None:

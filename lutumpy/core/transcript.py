@@ -398,13 +398,9 @@ class Transcript:
         Raises:
             TranscriptError: the last round alone doesn't fit; the message says what it takes.
             ValueError: neither limit is given, or one is below 1.
+            TypeError: a limit is no whole number, `count` gives none, or `summary` is no text and gives none.
         """
-        if max_tokens is None and max_rounds is None:
-            raise ValueError("a window takes max_tokens or max_rounds")
-        if (max_tokens is not None and max_tokens < 1) or (max_rounds is not None and max_rounds < 1):
-            raise ValueError(
-                f"a window of {max_tokens} tokens and {max_rounds} rounds holds nothing; limits begin at 1"
-            )
+        windows.check_limits(max_tokens, max_rounds)
         kept, said = windows.fitting(self._items, self._sent(), max_tokens, max_rounds, count, summary)
         return self._selected(kept, said)
 
@@ -421,9 +417,7 @@ class Transcript:
             TranscriptError: one is no round of this transcript.
         """
         chosen = windows.chosen_of(self._items, rounds)
-        if summary is not None and not isinstance(summary, str):
-            summary = summary(windows.dropped_items(self._items, chosen))
-        return self._selected(chosen, summary)
+        return self._selected(chosen, windows.summary_text(summary, self._items, chosen))
 
     def _selected(self, kept: Sequence[TranscriptRound], summary: str | None) -> Transcript:
         if sum([len(found.items) for found in kept]) == len(self._items) - windows.head_of(self._items):

@@ -27,6 +27,7 @@ __all__ = [
     "Count",
     "Summary",
     "TranscriptRound",
+    "check_limits",
     "chosen_of",
     "dropped_items",
     "estimated_tokens",
@@ -34,6 +35,7 @@ __all__ = [
     "head_of",
     "rounds_of",
     "selection",
+    "summary_text",
     "tokens_of",
 ]
 
@@ -161,6 +163,21 @@ def _file_units(part: FilePart) -> int:
 # --- choosing ----------------------------------------------------------------------------------------------------------
 
 
+def check_limits(max_tokens: int | None, max_rounds: int | None) -> None:
+    """Refuse limits under which nothing can be kept.
+
+    Raises:
+        ValueError: neither is given, or one is below 1; `TypeError` for what is no whole number.
+    """
+    if max_tokens is None and max_rounds is None:
+        raise ValueError("a window takes max_tokens or max_rounds")
+    for name, limit in (("max_tokens", max_tokens), ("max_rounds", max_rounds)):
+        if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool)):
+            raise TypeError(f"{name} is a whole number, not {limit!r}")
+    if (max_tokens is not None and max_tokens < 1) or (max_rounds is not None and max_rounds < 1):
+        raise ValueError(f"a window of {max_tokens} tokens and {max_rounds} rounds holds nothing; limits begin at 1")
+
+
 def fitting(
     items: Sequence[Item],
     sent: Collection[int],
@@ -185,7 +202,7 @@ def fitting(
     rounds = rounds_of(items)
     first = max(0, len(rounds) - max_rounds) if max_rounds is not None else 0
     if max_tokens is None:
-        return rounds[first:], _summary(summary, items, rounds[first:])
+        return rounds[first:], summary_text(summary, items, rounds[first:])
     costs = [tokens_of(item, count) for item in items]
     left = sum([costs[k] for k in sent])
     need = sum(costs)
@@ -195,7 +212,7 @@ def fitting(
         within = need - left if number else need
         if number >= first and number:
             # A summary is made only where there is room for one; the longer it is, the less it leaves.
-            said = _summary(summary, items, rounds[number:]) if within <= max_tokens else None
+            said = summary_text(summary, items, rounds[number:]) if within <= max_tokens else None
             if within + (_counted(said, count) if said else 0) <= max_tokens:
                 return rounds[number:], said
         if number < len(rounds) - 1:
@@ -209,10 +226,20 @@ def fitting(
     )
 
 
-def _summary(summary: Summary | None, items: Sequence[Item], kept: Sequence[TranscriptRound]) -> str | None:
+def summary_text(summary: Summary | None, items: Sequence[Item], kept: Sequence[TranscriptRound]) -> str | None:
+    """The summary of what is left out when only these rounds stay; `None` where nothing is.
+
+    Raises:
+        TypeError: `summary` is neither a text nor a function that gives one.
+    """
+    if summary is not None and not isinstance(summary, str) and not callable(summary):
+        raise TypeError(f"summary is a text or a function of the dropped items, not {summary!r}")
     if summary is None or not (dropped := dropped_items(items, kept)):
         return None
-    return summary if isinstance(summary, str) else summary(dropped)
+    said = summary if isinstance(summary, str) else summary(dropped)
+    if not isinstance(said, str):
+        raise TypeError(f"summary takes the dropped items and gives a text, not {said!r}")
+    return said
 
 
 def dropped_items(items: Sequence[Item], kept: Sequence[TranscriptRound]) -> list[Item]:

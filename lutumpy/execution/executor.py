@@ -183,6 +183,8 @@ class ToolExecutor:
 
 
 def _listed(calls: Iterable[BaseToolCall]) -> Sequence[BaseToolCall]:
+    if not isinstance(calls, Iterable):
+        raise TypeError(f"run takes calls, as round.calls or plan.pending, not {type(calls).__name__}; nothing was run")
     listed = list(calls)
     seen: set[str] = set()
     for call in listed:

@@ -18,6 +18,8 @@ from lutumpy.text_tools.tag_parser import TagToolParser
 
 __all__ = ["TextTools"]
 
+_PARSER = ("tags", "format_instruction", "parse", "stream_formatter")
+
 
 class TextTools:
     """Lets a model without native tool calling call tools, by text that it is told to write.
@@ -41,9 +43,14 @@ class TextTools:
 
     Raises:
         ValueError: `model` says neither "native" nor "tool" for `structured`.
+        TypeError: `parser` is no parser.
     """
 
     def __init__(self, model: Model, parser: ToolCallParser | None = None, *, guided: bool = False) -> None:
+        if parser is not None and not all(hasattr(parser, name) for name in _PARSER):
+            raise TypeError(
+                f"parser= takes an object with {', '.join(_PARSER)}, as TagToolParser.hermes(), not {parser!r}"
+            )
         self.model: Model = model
         self.parser: ToolCallParser = TagToolParser() if parser is None else parser
         self.guided: bool = guided

@@ -30,6 +30,7 @@ class TagToolParser:
 
     Raises:
         ValueError: the tags can't be told apart from JSON, or from each other.
+        TypeError: `tags` is no pair of texts.
     """
 
     def __init__(
@@ -40,7 +41,7 @@ class TagToolParser:
         thinking: Sequence[tuple[str, str]] = (("<think>", "</think>"),),
         starts_thinking: bool = False,
     ) -> None:
-        syntax = tags if isinstance(tags, CallSyntax) else CallSyntax(tags[0], (tags[1],))
+        syntax = tags if isinstance(tags, CallSyntax) else _pair(tags)
         if starts_thinking and not thinking:
             raise ValueError("starts_thinking=True needs to know the texts around thinking")
         self.syntax: CallSyntax = syntax
@@ -98,3 +99,10 @@ class TagToolParser:
 
     def __repr__(self) -> str:
         return f"TagToolParser({self.tags!r})"
+
+
+def _pair(tags: object) -> CallSyntax:
+    match tags:
+        case (str(start), str(end)):
+            return CallSyntax(start, (end,))
+    raise TypeError(f"tags= takes a start and an end tag, or a CallSyntax, not {tags!r}")

@@ -47,7 +47,7 @@ def load_toolset(name: str, *, directory: str | Path | None = None) -> type[Tool
         found = getattr(found, part)
         so_far = f"{so_far}{':' if so_far == module_name else '.'}{part}"
     if not _is_toolset(found):
-        what = f"the class {found.__name__}" if isinstance(found, type) else f"a {type(found).__name__}"
+        what = f"the class {found.__name__}" if isinstance(found, type) else f"an object of type {type(found).__name__}"
         raise ToolsetNotLoaded(f"{name} is {what}, not a Toolset class")
     toolset: type[Toolset[Any]] = found
     return toolset

@@ -192,3 +192,9 @@ def test_hostile_text_does_not_reach_the_terminal(run: Run, write: Write) -> Non
         text = (ended.out + ended.err).replace("\n", "")
         assert text.isprintable(), arguments
     assert run("check", "no\x1b[2Jfile").err.replace("\n", "").isprintable()
+
+
+def test_a_file_without_documents_is_not_passed_over_in_silence(run: Run, write: Write) -> None:
+    Path("a.jsonl").write_text("\n  \n")
+    ended = run("check", "a.jsonl")
+    assert (ended.code, ended.out) == (0, "0 documents checked: there is none in what was given\n")

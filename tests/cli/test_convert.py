@@ -66,6 +66,7 @@ def test_an_invalid_history_is_not_converted_and_nothing_is_written(run: Run, wr
     ended = run("convert", write("a.json", BROKEN), "--to", "openai_responses", "-o", "b.json")
     assert ended.code == 1
     assert "c2" in ended.err
+    assert "`lutumpy repair FILE` may mend it" in ended.err
     assert not Path("b.json").exists()
 
 

@@ -96,6 +96,36 @@ def test_ctrl_c_ends_it_quietly_and_leaves_the_file(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["out.jsonl"]
 
 
+@pytest.mark.parametrize(("raised", "code"), [(KeyboardInterrupt, 130), (BrokenPipeError, 141)])
+def test_the_demo_ends_as_quietly_as_the_commands_do(raised: type[BaseException], code: int) -> None:
+    """It goes its own way, since it needs no command line library."""
+    script = (
+        "import sys, lutumpy.cli.demo as demo\n"
+        "from lutumpy.cli import main\n"
+        "def stop(arguments):\n"
+        "    print('a line in the buffer')\n"
+        f"    raise {raised.__name__}\n"
+        "demo.main = stop\n"
+        "sys.exit(main(['demo']))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, env=ENVIRONMENT, timeout=120)
+    assert (done.returncode, done.stderr) == (code, b"")
+
+
+def test_the_demo_ends_quietly_when_nobody_reads_on() -> None:
+    process = subprocess.Popen(
+        [*COMMAND, "demo", "--provider", "all", "--stream"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**ENVIRONMENT, "PYTHONUNBUFFERED": "1"},
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.stdout.close()
+    _, err = process.communicate(timeout=120)
+    assert (process.returncode, err) == (141, b"")
+
+
 def _document(size: int) -> str:
     messages = [{"role": "user", "content": "x" * 2_000} for _ in range(size // 2_040)]
     return json.dumps({"model": "m", "messages": messages})

@@ -141,6 +141,21 @@ def test_a_page_is_of_one_document(run: Run, write: Write) -> None:
     assert run("show", file, "-n", "1", "--html", "none/a.html").code == 2
 
 
+def test_a_page_is_not_written_for_two_documents(run: Run, write: Write) -> None:
+    assert run("show", write("a.json", WHOLE), write("b.json", BROKEN), "--html", "two.html").code == 2
+    assert not Path("two.html").exists()
+
+
+def test_a_page_never_takes_the_place_of_what_it_shows(run: Run, write: Write) -> None:
+    file = write("a.json", BROKEN)
+    before = Path(file).read_text()
+    Path("link.json").symlink_to(file)
+    for out in (file, "./a.json", "link.json"):
+        ended = run("show", file, "--html", out)
+        assert (ended.code, "name another one" in ended.err) == (2, True)
+    assert Path(file).read_text() == before
+
+
 async def test_a_dump_has_a_page_too(run: Run, write: Write) -> None:
     assert run("show", write("a.json", await dump_with_decisions()), "--html", "a.html").code == 0
     assert "behind" in run("show", "a.json", "--html", "-").out

@@ -248,6 +248,8 @@ async def test_a_call_is_taken_once_and_nothing_else_is() -> None:
     one = call("look")
     with pytest.raises(ValueError, match=r"two calls have the id 'call_1'.*nothing was run"):
         await executor.run([one, one], dispatch)
+    with pytest.raises(TypeError, match=r"round.calls or plan.pending, not object; nothing was run"):
+        await executor.run(object(), dispatch)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="issues are answered by the commit"):
         await executor.run([one, "call"], dispatch)  # type: ignore[list-item]
     with pytest.raises(TypeError, match="takes a Dispatcher, not ToolExecutor"):

@@ -153,6 +153,24 @@ def test_count_has_to_give_a_number(given: Any) -> None:
         conversation().window(100, count=lambda text: given)
 
 
+@pytest.mark.parametrize("limits", [{"max_rounds": 1.5}, {"max_tokens": "9"}, {"max_rounds": True}])
+def test_a_limit_is_a_whole_number(limits: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match=r"max_\w+ is a whole number, not"):
+        conversation().window(**limits)
+
+
+@pytest.mark.parametrize("summary", [5, b"text", lambda dropped: None])
+def test_a_summary_is_a_text_or_gives_one(summary: Any) -> None:
+    long = conversation(5)
+    for take in (
+        lambda: long.window(max_rounds=1, summary=summary),
+        lambda: long.select(long.rounds()[1:], summary=summary),
+    ):
+        with pytest.raises(TypeError, match=r"summary (is|takes|gives).*text.*, not"):
+            take()
+    assert len(long.rounds()) == 5
+
+
 def test_both_limits_hold() -> None:
     transcript = conversation(5)
     assert len(transcript.window(10_000, max_rounds=2).rounds()) == 2

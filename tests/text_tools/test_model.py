@@ -558,3 +558,8 @@ def test_what_it_is_shows() -> None:
     )
     assert TextTools(inner).takes_forced_choice({})
     assert "now" in TagToolParser().format_instruction([now.definition])
+
+
+def test_what_is_no_parser_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"TagToolParser.hermes\(\), not 'hermes'"):
+        TextTools(ScriptedModel([]), "hermes")  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from text_toolkit import parsed
@@ -291,6 +292,12 @@ def test_several_ways_at_once() -> None:
 )
 def test_tags_that_cannot_be_told_apart_are_refused(tags: tuple[str, str]) -> None:
     with pytest.raises(ValueError, match=r"tag"):
+        TagToolParser(tags)
+
+
+@pytest.mark.parametrize("tags", [("a",), ("<a>", "<b>", "<c>"), "ab", 5, (1, 2)])
+def test_what_is_no_pair_of_tags_is_refused(tags: Any) -> None:
+    with pytest.raises(TypeError, match="takes a start and an end tag"):
         TagToolParser(tags)
 
 

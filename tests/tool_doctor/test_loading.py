@@ -70,7 +70,7 @@ def test_it_is_found_in_the_directory_and_its_warnings_are_left_to_the_report(fo
         ("some_package.nothing:Tools", r"no module 'some_package.nothing'"),
         ("some_tools:Tool", "has no 'Tool'; its toolsets are Tools"),
         ("some_tools:Outer.Tools", "some_tools:Outer has no 'Tools'"),
-        ("some_tools:NUMBER", "is a int, not a Toolset"),
+        ("some_tools:NUMBER", "is an object of type int, not a Toolset"),
         ("some_tools:Outer", "is the class Outer, not a Toolset"),
         ("some_tools:Toolset", "is the class Toolset, not a Toolset"),
         ("needs_more:Tools", "it needs 'not_there_at_all'"),

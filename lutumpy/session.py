@@ -297,6 +297,10 @@ class Session:
         return f"<Session of {len(self.transcript)} items, {self.usage.total_tokens} tokens>"
 
 
+# A model has one of these at least.
+_ANSWERS = ("respond", "respond_sync", "open_stream", "open_stream_sync")
+
+
 def _turn(
     session: Session,
     llm: Model,
@@ -308,6 +312,8 @@ def _turn(
     describe: Mapping[Selector[Any, Any, Any], str] | None,
     parallel: bool,
 ) -> TextTurn[Any] | ToolTurn[Any, Any]:
+    if not any(hasattr(llm, name) for name in _ANSWERS):
+        raise TypeError(f"a model is needed, as OpenAIChat({llm!r}), not {type(llm).__name__}; nothing was sent")
     if tools is None:
         if available is not None or require is not None or describe:
             raise TypeError("available=, require= and describe= need tools=")

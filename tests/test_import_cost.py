@@ -60,5 +60,12 @@ def test_nothing_makes_pydantic_build_a_model_before_a_tool_is_declared() -> Non
     """The first model loads a third of pydantic, and `importlib.metadata` for its plugins; pluggy waits for the first hook."""
     script = "import lutumpy, sys; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    late = {"importlib.metadata", "pluggy", "pydantic.fields", "pydantic.root_model", "pydantic.types", "docstring_parser"}
+    late = {
+        "importlib.metadata",
+        "pluggy",
+        "pydantic.fields",
+        "pydantic.root_model",
+        "pydantic.types",
+        "docstring_parser",
+    }
     assert late & set(done.stdout.split()) == set()

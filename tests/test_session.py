@@ -382,3 +382,9 @@ async def test_a_structured_turn_has_a_typed_value_or_says_why_not() -> None:
 
 def test_usage_adds_up() -> None:
     assert Usage(1, 2, 3, 4, 5, 6) + Usage(1, 1, 1, 1, 1, 1) == Usage(2, 3, 4, 5, 6, 7)
+
+
+@pytest.mark.parametrize("llm", ["gpt-4.1-mini", None, object()])
+def test_what_is_no_model_is_told_before_anything_is_sent(llm: Any) -> None:
+    with pytest.raises(TypeError, match="a model is needed"):
+        Session().text_turn(llm)

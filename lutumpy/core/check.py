@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from lutumpy.core.rules import Problem, anthropic, chat, responses
 from lutumpy.core.rules.encoding import encodable
+from lutumpy.core.rules.nesting import check_nesting
 from lutumpy.core.rules.paths import path_of
 
 __all__ = ["Api", "check_messages", "plain_json"]
@@ -16,6 +17,12 @@ Api: TypeAlias = Literal["openai_chat", "openai_responses", "anthropic_messages"
 """A wire: OpenAI's Chat Completions, OpenAI's Responses, Anthropic's Messages."""
 
 APIS: tuple[Api, ...] = get_args(Api)
+_FAMILIES: Mapping[str, tuple[str, str]] = {
+    "openai_chat": ("chat", chat.WHERE),
+    "openai_responses": ("responses", responses.WHERE),
+    "anthropic_messages": ("anthropic", anthropic.WHERE),
+}
+"""How the rules of an API begin, and the positions in its messages."""
 
 
 def check_messages(
@@ -31,7 +38,8 @@ def check_messages(
 ) -> list[Problem]:
     """Every rule that a transcript breaks, with the provider's own words, in the order in which it would meet them.
 
-    Nothing is sent and nothing changed, and no JSON makes it raise. The work is linear in the size of the messages.
+    Nothing is sent and nothing changed, and no JSON makes it raise. The work is linear in the size of the messages. What is
+    nested more than 300 levels deep is told (`nesting`), and no other rule looks into it.
 
     Args:
         api: The wire that the messages are for.
@@ -56,6 +64,10 @@ def check_messages(
     declared = plain_json(tools) if tools is not None else None
     if declared is not None and not isinstance(declared, list):
         declared = []
+    family, where = _FAMILIES[api]
+    deep, entries = check_nesting(family, entries, where)
+    deep_system, before = check_nesting(family, plain_json(system), "system.{}")
+    declared = check_nesting(family, declared, "tools[{}]")[1]
     found: list[Problem]
     if api == "openai_chat":
         found = chat.check_messages(entries, tools=declared, model=model, compatible=compatible)
@@ -64,8 +76,9 @@ def check_messages(
             entries, tools=declared, server_held_prefix=server_held_prefix, compatible=compatible
         )
     else:
-        found = anthropic.check_messages(entries, plain_json(system), tools=declared, model=model, thinking=thinking)
-    return [p if p.path else replace(p, path=path_of(p.position, entries)) for p in found]
+        found = anthropic.check_messages(entries, before, tools=declared, model=model, thinking=thinking)
+    placed = [p if p.path else replace(p, path=path_of(p.position, entries)) for p in found]
+    return [*deep, *[replace(p, path=("system", *p.path)) for p in deep_system], *placed]
 
 
 def plain_json(value: Any) -> Any:

@@ -150,6 +150,4 @@ def _index(step: str, most: int, path: str) -> int:
 
 def _copied(value: Any) -> Any:
     """A copy that shares no container, so that the patch stays what it is."""
-    if isinstance(value, dict):
-        return {key: _copied(inner) for key, inner in value.items()}
-    return [_copied(inner) for inner in value] if isinstance(value, list) else value
+    return json_values.copied(value)

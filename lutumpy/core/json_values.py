@@ -89,15 +89,47 @@ def clean(value: Any, depth: int = 0) -> Any:
 
 def equal(left: Any, right: Any) -> bool:
     """Whether two parsed JSON values are the same value: `1` is `1.0`, but `true` is not `1`."""
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
-    if isinstance(left, dict):
-        return (
-            isinstance(right, dict) and left.keys() == right.keys() and all(equal(v, right[k]) for k, v in left.items())
-        )
-    if isinstance(left, list):
-        return isinstance(right, list) and len(left) == len(right) and all(map(equal, left, right))
-    return bool(left == right)
+    stack = [(left, right)]
+    while stack:  # no recursion: a value may be nested deeper than the stack
+        one, other = stack.pop()
+        if isinstance(one, bool) or isinstance(other, bool):
+            same = one is other
+        elif isinstance(one, dict):
+            same = isinstance(other, dict) and one.keys() == other.keys()
+            if same:
+                stack += [(value, other[key]) for key, value in one.items()]
+        elif isinstance(one, list):
+            same = isinstance(other, list) and len(one) == len(other)
+            if same:
+                stack += zip(one, other, strict=True)
+        else:
+            same = not isinstance(other, (dict, list)) and bool(one == other)
+        if not same:
+            return False
+    return True
+
+
+def copied(value: Any, levels: int | None = None) -> Any:
+    """A copy of JSON containers, tuples as lists, however deep.
+
+    Args:
+        value: JSON values.
+        levels: How many levels are copied; what is nested deeper is shared. `None`: all.
+    """
+    root: list[Any] = [value]
+    stack: list[tuple[Any, Any, int]] = [(root, 0, 0)]
+    while stack:
+        holder, key, level = stack.pop()
+        inner = holder[key]
+        if levels is not None and level >= levels:
+            continue
+        if isinstance(inner, dict):
+            holder[key] = made = dict(inner)
+            stack += [(made, k, level + 1) for k, v in made.items() if isinstance(v, (dict, list, tuple))]
+        elif isinstance(inner, (list, tuple)):
+            holder[key] = entries = list(inner)
+            stack += [(entries, k, level + 1) for k, v in enumerate(entries) if isinstance(v, (dict, list, tuple))]
+    return root[0]
 
 
 def parse_arguments(text: str) -> Any:

@@ -55,14 +55,15 @@ def returned(call: BaseToolCall, output: object, attempts: int, latency: float) 
             ExecutionResult(made.metadata, made.content, made.status, None, made.output, None, "ok", attempts, latency),
             None,
         )
+    misfit = TypeError(f"the tool's answer doesn't fit: {made.output_error}")
     if runs_once(call):
         text = (
             "The tool ran to its end, but its answer can't be used: it has not the declared type. What it did stands, "
             "so do not repeat this call."
         )
-        return unusable(call, "maybe_executed", text, attempts, latency, None), made.output_error
+        return unusable(call, "maybe_executed", text, attempts, latency, misfit), made.output_error
     text = "The tool ran, but its answer can't be used: it has not the declared type."
-    return unusable(call, "failed", text, attempts, latency, None), made.output_error
+    return unusable(call, "failed", text, attempts, latency, misfit), made.output_error
 
 
 def raised(

@@ -13,6 +13,7 @@ from typing import Any
 from lutumpy.core.items import ToolMetadata, Usage
 from lutumpy.core.model import Model
 from lutumpy.core.transcript import FailureKey, failure_key
+from lutumpy.errors import HookError
 from lutumpy.execution import Dispatcher, ExecutionReport, ExecutionResult, ToolExecutor
 from lutumpy.execution.results import interrupted
 from lutumpy.hooks.tool_hooks import ToolHooks
@@ -187,9 +188,12 @@ class Loop:
             else:
                 planned = RoundPlanned(number, self.usage, decoded.calls, (), ())
             yield from self._tell(planned)
-        except BaseException:
+        except BaseException as error:
             # Nothing has run, so nothing is lost.
             plan.discard()
+            if isinstance(error, HookError):
+                said = str(error).replace("the round is still open", "the loop has discarded the round")
+                raise HookError(said) from error.__cause__
             raise
         results = yield from self._execute(plan, planned.pending)
         answers: list[ToolResult] = []

@@ -79,8 +79,10 @@ class TextScanner(TextMachine):
 
     __slots__ = (
         "_before_run",
+        "_behind_mark",
         "_block",
         "_fence",
+        "_in_span",
         "_line_blank",
         "_run_length",
         "_run_mark",
@@ -94,6 +96,9 @@ class TextScanner(TextMachine):
         # Whether nothing but white space stands on this line so far: a fence may begin or end here.
         self._line_blank = True
         self._before_run = True
+        # Whether a code span is open on this line, and whether what was written last is a backtick.
+        self._in_span = False
+        self._behind_mark = False
         self._run_mark = ""
         self._run_length = 0
         self._fence: _Fence | None = None
@@ -132,6 +137,9 @@ class TextScanner(TextMachine):
         if token in self._tags.thinking:
             self._think_end = self._tags.thinking[token]
             self._state = self._thinking
+            return self._emit(text, found.start(), found.end())
+        if self._in_span and self._behind_mark:
+            # Quoted in the middle of a sentence: how a call is written, and none (rule T3).
             return self._emit(text, found.start(), found.end())
         self._begin_block(token)
         return found.end()
@@ -373,6 +381,15 @@ class TextScanner(TextMachine):
     def _note_line(self, piece: str) -> None:
         newline = piece.rfind("\n")
         if newline >= 0:
+            self._in_span = self._behind_mark = False
             self._line_blank = newline + 1 == len(piece) or piece[newline + 1 :].isspace()
         elif self._line_blank:
             self._line_blank = piece.isspace()
+        if "`" in piece:
+            pos = newline + 1
+            if self._behind_mark and piece[pos : pos + 1] == "`":  # the piece before ended in the same run
+                pos = end_of(_RUNS["`"], piece, pos)
+            while found := _RUNS["`"].search(piece, pos):
+                self._in_span = not self._in_span
+                pos = found.end()
+        self._behind_mark = piece[-1:] == "`"

@@ -75,7 +75,11 @@ WRITE = {"name": "write", "args": {"text": "x"}}
         ({"require": ToolRequirement.at_least_one()}, [[WRITE], [WEATHER, WRITE]], ["text", []]),
         ({"require": ToolRequirement.specific(Tools.weather)}, [[WEATHER], [WEATHER, WEATHER]], ["text", [WRITE], []]),
         ({"parallel": False}, [[WEATHER], "text"], [[WEATHER, WRITE]]),
-        ({}, [[WEATHER] * MOST_CALLS], [[WEATHER] * (MOST_CALLS + 1)]),  # a list that never ends would end as a cut answer
+        (
+            {},
+            [[WEATHER] * MOST_CALLS],
+            [[WEATHER] * (MOST_CALLS + 1)],
+        ),  # a list that never ends would end as a cut answer
     ],
 )
 def test_the_schema_takes_what_the_turn_may_be_answered_with(

@@ -110,6 +110,16 @@ def test_t3_behind_thinking_and_code_calls_count_again() -> None:
     assert parsed(f"{before}{O}{A}{C}") == (before, [CALL_A])
 
 
+@pytest.mark.parametrize("text", [f"Write `{O}{A}{C}` to call.", f"So: ``{O}{A}{C}``", f"a `b` and `{O}{A}{C}`"])
+def test_t3_a_call_in_a_code_span_is_quoted(text: str) -> None:
+    assert TagToolParser().parse(text) == ParsedText(text)
+
+
+@pytest.mark.parametrize("before", ["Run `ls` first.", "`ls`", "It's a ` here.\n`\n", "a ` b "])
+def test_t3_behind_a_code_span_calls_count(before: str) -> None:
+    assert parsed(f"{before}{O}{A}{C}") == (before, [CALL_A])
+
+
 def test_t3_marks_in_a_sentence_open_no_code_block() -> None:
     assert parsed(f"Use ``` for code, ~~~ too.\nNow {O}{A}{C} so") == ("Use ``` for code, ~~~ too.\nNow  so", [CALL_A])
 

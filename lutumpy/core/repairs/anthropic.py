@@ -5,14 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from lutumpy.core.repairs.anthropic_ids import mend_ids, mend_repeats
+from lutumpy.core.repairs.anthropic_order import mend_thinking_first, mend_uses_last
 from lutumpy.core.repairs.anthropic_pairing import mend_order, mend_pairing, mend_roles
 from lutumpy.core.repairs.anthropic_turns import Conversation
 from lutumpy.core.repairs.editor import Editor, Path
-from lutumpy.core.repairs.mending import Stage, drop_entry, drop_key, each, message_index, replace_characters
+from lutumpy.core.repairs.entries import mend_entry, mend_role_name
+from lutumpy.core.repairs.mending import (
+    Stage,
+    drop_entry,
+    drop_key,
+    each,
+    message_index,
+    replace_characters,
+    write_nested,
+)
 from lutumpy.core.repairs.wording import NO_TEXT, UNNAMED, as_object, as_text
 from lutumpy.core.rules import Problem
-from lutumpy.core.rules.anthropic import CLOSED_BLOCKS, MAX_CACHE_CONTROLS, MAX_HISTORY_NAME, RESULT_TYPES
-from lutumpy.core.rules.anthropic_sequence import THINKING
+from lutumpy.core.rules.anthropic import CLOSED_BLOCKS, MAX_CACHE_CONTROLS, MAX_HISTORY_NAME, RESULT_TYPES, ROLES
+from lutumpy.core.rules.anthropic_sequence import ASSISTANT_ONLY, THINKING
 
 _MESSAGE_KEYS = frozenset({"role", "content"})
 
@@ -25,6 +35,8 @@ def _block_path(problem: Problem) -> Path:
 
 def _role(editor: Editor, problem: Problem) -> None:
     path = problem.path[:1]
+    if mend_role_name(editor, problem, ROLES):
+        return
     message = editor.get(path)
     content = message.get("content") if isinstance(message, dict) else None
     kinds = (
@@ -34,6 +46,8 @@ def _role(editor: Editor, problem: Problem) -> None:
         role, sign = "user", "results"
     elif "tool_use" in kinds and "tool_result" not in kinds:
         role, sign = "assistant", "calls"
+    elif kinds & set(ASSISTANT_ONLY) and "tool_result" not in kinds:
+        role, sign = "assistant", "the model's reasoning or calls"
     else:
         return
     editor.put((*path, "role"), role)
@@ -41,7 +55,9 @@ def _role(editor: Editor, problem: Problem) -> None:
 
 
 def _message(editor: Editor, problem: Problem) -> None:
-    if len(problem.path) > 1 or isinstance(editor.get(problem.path[:1]), dict):
+    if not isinstance(editor.get(problem.path[:1]), dict):
+        mend_entry(editor, problem, lambda entry: entry.get("role") in ROLES)
+    else:
         drop_key(editor, problem, _MESSAGE_KEYS, problem.path[:1])
 
 
@@ -327,6 +343,7 @@ def _rules(*names: str) -> frozenset[str]:
 
 
 STAGES: tuple[tuple[frozenset[str], Stage], ...] = (
+    _stage(nesting=write_nested),
     _stage(encoding=replace_characters),
     _stage(role=_role, messages=_message),
     _stage(content=_content),
@@ -344,6 +361,8 @@ STAGES: tuple[tuple[frozenset[str], Stage], ...] = (
     _stage(
         use_for_server_result=_server_block, mixed_turn_results_only=_server_block, server_result_missing=_server_block
     ),
+    (_rules("uses_last"), mend_uses_last),
+    (_rules("thinking_first"), mend_thinking_first),
     (_rules("thinking_last"), _thinking_last),
     _stage(thinking_disabled=_thinking_disabled),
     _stage(empty_user=_empty_user),

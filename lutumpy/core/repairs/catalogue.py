@@ -19,19 +19,32 @@ class TranscriptRule:
         what: What it asks.
         certainties: How sure a refusal is; more than one where that depends on the case or the host.
         repairs: What may mend a breach; empty where it takes a decision of the program's.
+        left: Which breaches get no repair, and why; empty where all that are refused for sure do.
     """
 
     what: str
     certainties: tuple[Certainty, ...]
     repairs: tuple[RepairKind, ...] = ()
+    left: str = ""
 
 
 RULES: Mapping[str, TranscriptRule] = {
+    "chat.nesting": TranscriptRule("A message is nested at most 300 levels deep", ("some",), ("set_content",)),
     "chat.encoding": TranscriptRule(
         "Text is whole characters and every value is one that JSON knows", ("refused", "some"), ("replace_characters",)
     ),
-    "chat.messages": TranscriptRule("The messages are a list of objects, and at least one", ("refused",)),
-    "chat.role": TranscriptRule("Each message has a role, one of six", ("refused",), ("set_role",)),
+    "chat.messages": TranscriptRule(
+        "The messages are a list of objects, and at least one",
+        ("refused",),
+        ("drop_empty", "move_message"),
+        "a text or a number among the messages doesn't say whose it is; a list without messages says nothing",
+    ),
+    "chat.role": TranscriptRule(
+        "Each message has a role, one of six",
+        ("refused",),
+        ("set_role",),
+        "neither the name nor the content shows the role",
+    ),
     "chat.role_for_model": TranscriptRule(
         "The first reasoning models take no system and no developer message", ("refused",), ("set_role",)
     ),
@@ -39,17 +52,23 @@ RULES: Mapping[str, TranscriptRule] = {
         "Every message has content; an assistant's may lack it beside calls or a refusal",
         ("refused", "some"),
         ("drop_empty", "set_content"),
+        "the only message, if it says nothing",
     ),
     "chat.parts": TranscriptRule(
         "Parts of content are of a type that the role takes; only a user shows images, sounds and files",
         ("refused", "some"),
         ("drop_empty", "set_content", "move_content"),
+        "parts of a type that nobody knows, or without what they should hold: the program has to show it another way",
     ),
-    "chat.audio_for_model": TranscriptRule("Sound is for models that hear", ("refused",)),
+    "chat.audio_for_model": TranscriptRule(
+        "Sound is for models that hear",
+        ("refused",),
+        left="another model hears it, or its words have to be written down",
+    ),
     "chat.tool_calls": TranscriptRule(
         "`tool_calls` is a list of 1 to 128 calls, each a function or custom",
         ("refused",),
-        ("drop_call", "drop_key", "set_field"),
+        ("drop_call", "drop_key", "set_field", "move_call"),
     ),
     "chat.call_id": TranscriptRule(
         "A call's id is a text of up to 40 characters, not empty", ("refused", "some"), ("replace_id",)
@@ -68,7 +87,7 @@ RULES: Mapping[str, TranscriptRule] = {
     "chat.results_after_calls": TranscriptRule(
         "Each call is answered in the messages right behind it, before any other",
         ("refused",),
-        ("close_call", "move_result"),
+        ("close_call", "move_result", "drop_duplicate"),
     ),
     "chat.result_without_calls": TranscriptRule(
         "A result stands behind a message with calls", ("refused",), ("move_result", "drop_result")
@@ -80,14 +99,26 @@ RULES: Mapping[str, TranscriptRule] = {
     "chat.duplicate_call_id": TranscriptRule("Calls of one message have ids of their own", ("some",), ("rename_id",)),
     "chat.reused_call_id": TranscriptRule("No later message uses the id again", ("discouraged",), ("rename_id",)),
     "chat.result_order": TranscriptRule("Results keep the order of their calls", ("discouraged",), ("move_result",)),
-    "chat.tool_declared": TranscriptRule("Tools that were called are still declared", ("discouraged",)),
+    "chat.tool_declared": TranscriptRule(
+        "Tools that were called are still declared",
+        ("discouraged",),
+        left="the request's `tools` are yours, and the messages don't show what was meant to be declared",
+    ),
+    "responses.nesting": TranscriptRule("A message is nested at most 300 levels deep", ("some",), ("set_content",)),
     "responses.encoding": TranscriptRule(
         "Text is whole characters and every value is one that JSON knows", ("refused", "some"), ("replace_characters",)
     ),
     "responses.input": TranscriptRule(
-        "The input is a text or a list of objects that say what they are", ("refused",), ("set_field", "drop_reference")
+        "The input is a text or a list of objects that say what they are",
+        ("refused",),
+        ("set_field", "drop_reference", "drop_empty", "move_message"),
+        "an entry whose keys don't show what it is",
     ),
-    "responses.item_type": TranscriptRule("Items are of a type that the API takes", ("refused", "some")),
+    "responses.item_type": TranscriptRule(
+        "Items are of a type that the API takes",
+        ("refused", "some"),
+        left="nothing shows what an item of an unknown type was to say",
+    ),
     "responses.item_keys": TranscriptRule(
         "Messages, calls, outputs and reasoning have no keys but their own", ("refused", "some"), ("drop_key",)
     ),
@@ -100,14 +131,30 @@ RULES: Mapping[str, TranscriptRule] = {
         "No item comes twice", ("refused", "some"), ("drop_duplicate", "drop_id", "drop_reasoning")
     ),
     "responses.role": TranscriptRule(
-        "A message's role is assistant, system, developer or user", ("refused",), ("set_role",)
+        "A message's role is assistant, system, developer or user",
+        ("refused",),
+        ("set_role",),
+        "neither the name nor the parts show the role",
     ),
-    "responses.content": TranscriptRule("Every message has content", ("refused",), ("drop_empty", "set_content")),
+    "responses.content": TranscriptRule(
+        "Every message has content", ("refused",), ("drop_empty", "set_content"), "the only message, if it says nothing"
+    ),
     "responses.parts": TranscriptRule(
-        "Parts are of a type that the role takes", ("refused", "some"), ("drop_empty", "set_content")
+        "Parts are of a type that the role takes",
+        ("refused", "some"),
+        ("drop_empty", "set_content"),
+        "parts of a type that nobody knows: the program has to show it another way",
     ),
-    "responses.file_data": TranscriptRule("Sound and film are no files", ("refused",)),
-    "responses.file_url": TranscriptRule("Sound and film are no files, by address either", ("refused",)),
+    "responses.file_data": TranscriptRule(
+        "Sound and film are no files",
+        ("refused",),
+        left="what it says has to be written down, or shown to a model that hears it",
+    ),
+    "responses.file_url": TranscriptRule(
+        "Sound and film are no files, by address either",
+        ("refused",),
+        left="what it says has to be written down, or shown to a model that hears it",
+    ),
     "responses.reasoning_summary": TranscriptRule(
         "Reasoning has a list of summaries, also an empty one", ("refused", "some"), ("set_field",)
     ),
@@ -122,7 +169,12 @@ RULES: Mapping[str, TranscriptRule] = {
     "responses.arguments_length": TranscriptRule(
         "The arguments are no longer than 1,048,576 characters", ("refused", "some"), ("wrap_arguments",)
     ),
-    "responses.truncated_call": TranscriptRule("A call that was cut off is dropped, not answered", ("discouraged",)),
+    "responses.truncated_call": TranscriptRule(
+        "A call that was cut off is dropped, not answered",
+        ("discouraged",),
+        ("drop_call", "drop_result"),
+        "a call that can be read may have run, and stays",
+    ),
     "responses.output": TranscriptRule(
         "An output is a text of up to 10,485,760 characters, or a list of parts", ("refused",), ("set_content",)
     ),
@@ -136,29 +188,50 @@ RULES: Mapping[str, TranscriptRule] = {
     "responses.duplicate_call_id": TranscriptRule(
         "Calls have ids of their own", ("some",), ("rename_id", "drop_duplicate")
     ),
-    "responses.interleaved_calls": TranscriptRule("Parallel calls stand side by side", ("some",)),
+    "responses.interleaved_calls": TranscriptRule("Parallel calls stand side by side", ("some",), ("move_result",)),
     "responses.dangling_reasoning": TranscriptRule(
         "Reasoning comes with the item that it led to, a message by its id", ("refused", "some"), ("drop_reasoning",)
     ),
     "responses.required_reasoning": TranscriptRule(
-        "An item sent by its id comes with its reasoning (known to a server only)", ("refused",)
+        "An item sent by its id comes with its reasoning (known to a server only)",
+        ("refused",),
+        left="only the server knows what it gave out",
     ),
-    "responses.tool_declared": TranscriptRule("Tools that were called are still declared", ("discouraged",)),
+    "responses.tool_declared": TranscriptRule(
+        "Tools that were called are still declared",
+        ("discouraged",),
+        left="the request's `tools` are yours, and the messages don't show what was meant to be declared",
+    ),
+    "anthropic.nesting": TranscriptRule("A message is nested at most 300 levels deep", ("some",), ("set_content",)),
     "anthropic.encoding": TranscriptRule(
         "Text is whole characters and every value is one that JSON knows", ("refused",), ("replace_characters",)
     ),
     "anthropic.messages": TranscriptRule(
-        "The messages are a list of objects with role and content, and at least one", ("refused",), ("drop_key",)
+        "The messages are a list of objects with role and content, and at least one",
+        ("refused",),
+        ("drop_key", "drop_empty", "move_message"),
+        "a text or a number among the messages doesn't say whose it is; a list without messages says nothing",
     ),
-    "anthropic.role": TranscriptRule("A role is user, assistant or system", ("refused",), ("set_role",)),
+    "anthropic.role": TranscriptRule(
+        "A role is user, assistant or system",
+        ("refused",),
+        ("set_role",),
+        "neither the name nor the blocks show the role",
+    ),
     "anthropic.system_for_model": TranscriptRule(
         "Models before the 4.6 generation take no system message", ("refused",), ("set_role",)
     ),
     "anthropic.content": TranscriptRule(
-        "Content is a text or a list of blocks", ("refused",), ("drop_empty", "set_content")
+        "Content is a text or a list of blocks",
+        ("refused",),
+        ("drop_empty", "set_content"),
+        "the only message, if it says nothing",
     ),
     "anthropic.block": TranscriptRule(
-        "Blocks are objects of a known type", ("refused",), ("drop_empty", "set_content")
+        "Blocks are objects of a known type",
+        ("refused",),
+        ("drop_empty", "set_content"),
+        "blocks of a type that nobody knows: the program has to show it another way",
     ),
     "anthropic.block_keys": TranscriptRule(
         "Text, calls, results and reasoning have no keys but their own", ("refused",), ("drop_key",)
@@ -184,7 +257,11 @@ RULES: Mapping[str, TranscriptRule] = {
     "anthropic.error_content": TranscriptRule(
         "A result that is an error holds text only", ("refused",), ("move_content",)
     ),
-    "anthropic.system": TranscriptRule("`system` is a text or a list of text blocks", ("refused",)),
+    "anthropic.system": TranscriptRule(
+        "`system` is a text or a list of text blocks",
+        ("refused",),
+        left="it isn't in the messages, which repairs are for",
+    ),
     "anthropic.cache_control": TranscriptRule(
         "At most four blocks are marked for the cache", ("refused",), ("drop_key",)
     ),
@@ -197,7 +274,9 @@ RULES: Mapping[str, TranscriptRule] = {
         ("refused",),
         ("set_role", "move_call", "move_result", "drop_result", "drop_reasoning"),
     ),
-    "anthropic.empty_user": TranscriptRule("A user message says something", ("refused",), ("drop_empty",)),
+    "anthropic.empty_user": TranscriptRule(
+        "A user message says something", ("refused",), ("drop_empty",), "the only message, if it says nothing"
+    ),
     "anthropic.unique_ids": TranscriptRule("Calls of one message have ids of their own", ("refused",), ("rename_id",)),
     "anthropic.reused_id": TranscriptRule("No later message uses the id again", ("discouraged",), ("rename_id",)),
     "anthropic.results_after_uses": TranscriptRule(
@@ -213,7 +292,12 @@ RULES: Mapping[str, TranscriptRule] = {
     "anthropic.result_order": TranscriptRule(
         "Results keep the order of their calls", ("discouraged",), ("move_result",)
     ),
-    "anthropic.uses_last": TranscriptRule("Nothing follows the calls of a message", ("some",)),
+    "anthropic.uses_last": TranscriptRule(
+        "Nothing follows the calls of a message",
+        ("some",),
+        ("move_content",),
+        "signed reasoning and the provider's own calls keep their places",
+    ),
     "anthropic.toolset_name": TranscriptRule(
         "A result names the toolset that its call named", ("some",), ("set_field",)
     ),
@@ -226,9 +310,16 @@ RULES: Mapping[str, TranscriptRule] = {
     "anthropic.server_result_missing": TranscriptRule(
         "The next answer brings the result of the provider's tool", ("some",), ("drop_call",)
     ),
-    "anthropic.server_tool_declared": TranscriptRule("The provider's tool that still runs is declared", ("some",)),
+    "anthropic.server_tool_declared": TranscriptRule(
+        "The provider's tool that still runs is declared",
+        ("some",),
+        left="the request's `tools` are yours, and the messages don't show what was meant to be declared",
+    ),
     "anthropic.thinking_first": TranscriptRule(
-        "With a thinking budget, the turn that results continue starts with its thinking", ("refused", "some")
+        "With a thinking budget, the turn that results continue starts with its thinking",
+        ("refused", "some"),
+        ("move_content",),
+        "reasoning that is gone can't be made up: it is signed; send the request without a budget",
     ),
     "anthropic.thinking_last": TranscriptRule(
         "Reasoning isn't the last of a message", ("refused",), ("drop_reasoning",)
@@ -237,16 +328,26 @@ RULES: Mapping[str, TranscriptRule] = {
         "Without thinking, the last message holds none", ("refused",), ("drop_reasoning",)
     ),
     "anthropic.thinking_modified": TranscriptRule(
-        "Signed reasoning goes back unchanged (known to a server only)", ("refused",)
+        "Signed reasoning goes back unchanged (known to a server only)",
+        ("refused",),
+        left="only the server knows what it gave out",
     ),
-    "anthropic.prefill": TranscriptRule("Newer models want the user's message last", ("refused",)),
+    "anthropic.prefill": TranscriptRule(
+        "Newer models want the user's message last", ("refused",), left="what the user says next is yours"
+    ),
     "anthropic.prefill_whitespace": TranscriptRule(
         "A message to be continued doesn't end in white space", ("some",), ("set_content",)
     ),
     "anthropic.tool_declared": TranscriptRule(
-        "Tools that were called are still declared; some hosts want any at all", ("discouraged", "some")
+        "Tools that were called are still declared; some hosts want any at all",
+        ("discouraged", "some"),
+        left="the request's `tools` are yours, and the messages don't show what was meant to be declared",
     ),
-    "anthropic.tool_reference": TranscriptRule("A tool that a result refers to is declared", ("some",)),
+    "anthropic.tool_reference": TranscriptRule(
+        "A tool that a result refers to is declared",
+        ("some",),
+        left="the request's `tools` are yours, and the messages don't show what was meant to be declared",
+    ),
 }
 """By id, in the order in which an API's shapes, ids and sequence are looked at."""
 
@@ -255,8 +356,8 @@ KINDS: Mapping[RepairKind, str] = {
     "drop_call": "A call that nobody can answer or read is left out.",
     "drop_result": "A result without a call, or a second one, is left out.",
     "move_result": "A result is moved to where the API wants it.",
-    "move_call": "A call in a message of another role goes into an assistant message behind it.",
-    "move_message": "A message is moved to where the API takes it.",
+    "move_call": "Calls that their message can't hold go into an assistant message behind it.",
+    "move_message": "A message is moved to where the API takes it, or out of a list inside the list.",
     "match_result": "A result without an id gets the one of the call in its place.",
     "rename_id": "An id that is used twice is changed, in the call and in its result alike.",
     "replace_id": "An id that the API refuses is shortened or replaced, in the call and in its result alike.",
@@ -268,10 +369,10 @@ KINDS: Mapping[RepairKind, str] = {
     "drop_duplicate": "What stands in the transcript twice is left out once.",
     "drop_reference": "A reference that names nothing is left out.",
     "drop_key": "A key that the API doesn't know is left out.",
-    "set_role": "A message gets the role that its content shows.",
+    "set_role": "A message gets the role that its content shows, or the API's name for its role.",
     "set_content": "Content is put in a form that the API takes.",
     "set_field": "A field is set to the value that the rest of the object shows.",
-    "move_content": "Content that can't stand in a result is moved behind the results.",
+    "move_content": "Content that can't stand where it is is moved: out of a result, before the calls, reasoning to the start.",
     "replace_characters": "Half characters and values that JSON doesn't know are replaced.",
 }
 """What each kind of repair does."""

@@ -7,28 +7,45 @@ from typing import Any
 from lutumpy.core.repairs.chat_pairing import mend_ids, mend_pairing, mend_repeats, mend_result_ids, mend_reused
 from lutumpy.core.repairs.contents import mend_content, mend_part
 from lutumpy.core.repairs.editor import Editor
-from lutumpy.core.repairs.mending import Stage, drop_entry, each, message_index, replace_characters
+from lutumpy.core.repairs.entries import mend_entry, mend_role_name
+from lutumpy.core.repairs.mending import Stage, drop_entry, each, message_index, replace_characters, write_nested
 from lutumpy.core.repairs.wording import Fresh, as_arguments, as_text, shortened
 from lutumpy.core.rules import Problem
-from lutumpy.core.rules.chat import PARTS
+from lutumpy.core.rules.chat import MAX_CALLS, PARTS, ROLES
 from lutumpy.core.rules.chat_tools import MAX_NAME
 from lutumpy.core.rules.openai_shapes import MAX_TEXT
 
+_USER_PARTS = frozenset(PARTS["user"]) - {"text"}
 _TEXT_KEYS = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
 
 
 def _role(editor: Editor, problem: Problem) -> None:
     message = editor.get(problem.path[:1])
-    if not isinstance(message, dict):
+    if not isinstance(message, dict) or mend_role_name(editor, problem, ROLES):
         return
     if isinstance(message.get("tool_call_id"), str) and not message.get("tool_calls"):
         role, sign = "tool", "a tool_call_id"
     elif isinstance(message.get("tool_calls"), list) and message["tool_calls"]:
         role, sign = "assistant", "tool_calls"
     else:
-        return
+        kinds = _part_kinds(message.get("content"))
+        if kinds & _USER_PARTS and kinds <= {"text", *_USER_PARTS}:
+            role, sign = "user", "images, sounds or files"
+        elif "refusal" in kinds and kinds <= {"text", "refusal"}:
+            role, sign = "assistant", "a refusal"
+        else:
+            return
     editor.put((problem.path[0], "role"), role)
     editor.done("set_role", problem, f"The role is missing or unknown; a message with {sign} is of the role {role!r}.")
+
+
+def _part_kinds(content: Any) -> set[str]:
+    parts = content if isinstance(content, list) else []
+    return {part["type"] for part in parts if isinstance(part, dict) and isinstance(part.get("type"), str)}
+
+
+def _entry(editor: Editor, problem: Problem) -> None:
+    mend_entry(editor, problem, lambda entry: entry.get("role") in ROLES)
 
 
 def _role_for_model(editor: Editor, problem: Problem) -> None:
@@ -101,6 +118,23 @@ def _calls(editor: Editor, problem: Problem) -> None:
         drop_entry(editor, path[:3], problem, "drop_call", "What stands among the calls is none; it is left out.")
         return
     _call(editor, problem, call)
+
+
+def _split(editor: Editor, problem: Problem) -> None:
+    """More calls than a message takes: the rest goes into messages of its own, and the results follow them in a later pass."""
+    path = problem.path
+    calls = editor.get(path) if len(path) == 2 else None
+    if not isinstance(calls, list) or len(calls) <= MAX_CALLS:
+        return
+    behind = int(path[0]) + 1
+    while isinstance(after := editor.get((behind,)), dict) and after.get("role") == "tool":
+        behind += 1
+    parts = [calls[start : start + MAX_CALLS] for start in range(0, len(calls), MAX_CALLS)]
+    editor.put(path, parts[0])
+    for part in parts[1:]:
+        editor.insert((behind,), {"role": "assistant", "content": None, "tool_calls": part})
+    reason = f"A message takes {MAX_CALLS} calls; those beyond go into an assistant message behind the results."
+    editor.done("move_call", problem, reason)
 
 
 def _call(editor: Editor, problem: Problem, call: dict[str, Any]) -> None:
@@ -187,8 +221,11 @@ def _names(editor: Editor, problems: list[Problem]) -> None:
 
 
 STAGES: tuple[tuple[frozenset[str], Stage], ...] = (
+    (frozenset({"chat.nesting"}), each({"chat.nesting": write_nested})),
     (frozenset({"chat.encoding"}), each({"chat.encoding": replace_characters})),
+    (frozenset({"chat.messages"}), each({"chat.messages": _entry})),
     (frozenset({"chat.role"}), each({"chat.role": _role})),
+    (frozenset({"chat.tool_calls"}), each({"chat.tool_calls": _split})),
     (frozenset({"chat.tool_calls"}), each({"chat.tool_calls": _calls})),
     (
         frozenset({"chat.arguments", "chat.arguments_json", "chat.arguments_length", "chat.role_for_model"}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from lutumpy.core import json_values
 from lutumpy.core.repairs.editor import Editor, Path
 from lutumpy.core.repairs.mending import by_id, drop_entry, expect_entry, message_index, nearest
 from lutumpy.core.repairs.wording import INTERRUPTED, Fresh
@@ -45,7 +46,7 @@ def _ids(editor: Editor) -> Iterator[str]:
 
 
 def _same(left: Any, right: Any) -> bool:
-    return type(left) is type(right) and left == right
+    return type(left) is type(right) and json_values.equal(left, right)
 
 
 # --------------------------------------------------------------------- ids
@@ -203,6 +204,7 @@ def mend_pairing(editor: Editor, problems: list[Problem]) -> None:
         else:
             loose[index] = problem
     candidates = by_id(editor, [(index,) for index in sorted(loose)], "tool_call_id")
+    opened = [problem for problem in opened if not _drop_twin(editor, problem)]
     windows = [_Window(editor, problem, loose) for problem in opened]
     for window in windows:
         window.answer(editor, candidates)
@@ -214,6 +216,17 @@ def mend_pairing(editor: Editor, problems: list[Problem]) -> None:
                 else "The call that this result answers isn't there; the result is left out."
             )
             drop_entry(editor, (index,), problem, "drop_result", reason)
+
+
+def _drop_twin(editor: Editor, problem: Problem) -> bool:
+    """A message with open calls that stands there again right behind: one of the two goes, the results are the other's."""
+    path = problem.path[:1]
+    message, after = editor.get(path), editor.get((int(path[0]) + 1,))
+    if not isinstance(message, dict) or not json_values.equal(message, after):
+        return False
+    editor.expect(path)
+    drop_entry(editor, path, problem, "drop_duplicate", "The very message stands right behind; it is left out once.")
+    return True
 
 
 class _Window:

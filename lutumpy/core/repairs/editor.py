@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
+from lutumpy.core import json_values
 from lutumpy.core.json_patch import apply_operations, pointer, tokens
 from lutumpy.core.repairs.repair import Operation, Repair, RepairKind
 from lutumpy.core.rules import Problem
 from lutumpy.core.rules.encoding import encodable
+from lutumpy.core.rules.nesting import MAX_NESTING, may_be_deep
+from lutumpy.core.rules.paths import moved_position
 
 __all__ = ["IDENTITY", "Editor", "Path", "copied"]
 
@@ -21,18 +24,15 @@ Path: TypeAlias = "tuple[str | int, ...]"
 IDENTITY = ("role", "type", "id", "call_id", "tool_call_id", "tool_use_id")
 """Keys by which a message, an item or a block is recognized."""
 
-_DEPTH = 200
+
+def copied(value: Any) -> Any:
+    """A copy of JSON containers, tuples as lists; what is nested deeper than messages are looked into is shared."""
+    return json_values.copied(value, MAX_NESTING + 1)
 
 
-def copied(value: Any, depth: int = 0) -> Any:
-    """A copy of JSON containers, tuples as lists; what is nested beyond any real message is shared."""
-    if depth > _DEPTH:
-        return value
-    if isinstance(value, dict):
-        return {key: copied(inner, depth + 1) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [copied(inner, depth + 1) for inner in value]
-    return value
+def _testable(value: Any) -> bool:
+    """Whether a patch can hold a value, for a `test`: it is JSON, and nested as `json` can follow."""
+    return encodable(value, half_characters=True) and not may_be_deep(value)
 
 
 class _Shifts:
@@ -67,6 +67,8 @@ class Editor:
         self.repairs: list[Repair] = []
         self._shifts: dict[Path, _Shifts] = {}
         self._operations: list[Operation] = []
+        self._recent: list[tuple[_Shifts, int, int]] = []  # moves of the repair that is being made
+        self._leaving: list[tuple[_Shifts, int]] = []  # what it removes or moves away
 
     def next_pass(self) -> None:
         """From now on paths are those of the messages as they are."""
@@ -113,7 +115,7 @@ class Editor:
     def expect(self, path: Path) -> None:
         """The edit is for this very value; what is no JSON can't be tested."""
         value = self.get(path)
-        if not encodable(value, half_characters=True):
+        if not _testable(value):
             return
         self._do({"op": "test", "path": pointer(self._now(path)), "value": copied(value)})
 
@@ -133,7 +135,7 @@ class Editor:
         self._do({"op": "replace" if there else "add", "path": pointer(self._now(path)), "value": value})
 
     def set_entry(self, path: Path, value: Any) -> None:
-        """Replace an entry of a list."""
+        """Replace an entry of a list, or a value of an object; what was there isn't tested."""
         self._do({"op": "replace", "path": pointer(self._now(path)), "value": value})
 
     def remove_key(self, path: Path) -> None:
@@ -151,7 +153,7 @@ class Editor:
         """Put a new entry before the one that stood at a path (its index may be the list's length)."""
         shifts = self._list(path)
         self._do({"op": "add", "path": pointer(self._now(path)), "value": value})
-        shifts.shift(int(path[-1]), 1)
+        self._shift(shifts, int(path[-1]), 1)
 
     def move(self, source: Path, path: Path) -> None:
         """Move an entry of a list before the one that stood at a path, in the same list or another."""
@@ -162,12 +164,17 @@ class Editor:
             target = (*target[:-1], int(target[-1]) - 1)
         self._do({"op": "move", "from": pointer(start), "path": pointer(target)})
         self._left(source)
-        shifts.shift(int(path[-1]), 1)
+        self._shift(shifts, int(path[-1]), 1)
 
     def _left(self, path: Path) -> None:
         shifts = self._list(path)
         shifts.gone.add(int(path[-1]))
-        shifts.shift(int(path[-1]) + 1, -1)
+        self._leaving.append((shifts, int(path[-1])))
+        self._shift(shifts, int(path[-1]) + 1, -1)
+
+    def _shift(self, shifts: _Shifts, index: int, by: int) -> None:
+        shifts.shift(index, by)
+        self._recent.append((shifts, index, by))
 
     def _list(self, path: Path) -> _Shifts:
         """The shifts of the list that a path leads into: made before its first change."""
@@ -183,7 +190,7 @@ class Editor:
         if known:
             for key in known:
                 self._do({"op": "test", "path": pointer((index, key)), "value": entry[key]})
-        elif entry is not None and encodable(entry, half_characters=True):
+        elif entry is not None and _testable(entry):
             self._do({"op": "test", "path": pointer((index,)), "value": copied(entry)})
 
     def _do(self, operation: Operation) -> None:
@@ -203,15 +210,43 @@ class Editor:
         tools: Iterable[str] | None = None,
     ) -> None:
         """The edits since the last repair are one repair."""
+        position = self._position(problem)
         operations, self._operations = self._operations, []
+        self._recent, self._leaving = [], []
         self.repairs.append(
             Repair(
                 kind,
                 problem.rule,
                 reason,
-                problem.position,
+                position,
                 problem.call_ids if call_ids is None else tuple(call_ids),
                 problem.tools if tools is None else tuple(tools),
                 operations,
             )
         )
+
+    def _position(self, problem: Problem) -> str:
+        """Where the problem is in the messages as they were before this repair, as the provider writes it."""
+        if not problem.path or not isinstance(problem.path[0], int):
+            return problem.position
+        before = self._before(problem.path)
+        if before is not None:
+            return moved_position(problem.position, problem.path, before)
+        # Its place went with a repair of this pass before: this one is about what stood beside it.
+        edit = next((operation for operation in self._operations if operation["op"] != "test"), None)
+        steps = tokens(str(edit.get("from", edit["path"])) if edit is not None else "")
+        return moved_position(problem.position, problem.path, tuple([int(s) if s.isdecimal() else s for s in steps]))
+
+    def _before(self, path: Path) -> Path | None:
+        """A path of the pass's start in the messages as this repair found them; `None` where nothing is left of it."""
+        found: list[str | int] = []
+        for length, step in enumerate(path):
+            shifts = self._shifts.get(path[:length])
+            if shifts is None or not isinstance(step, int):
+                found.append(step)
+                continue
+            if step in shifts.gone and (shifts, step) not in self._leaving:
+                return None
+            since = sum(by for other, index, by in self._recent if other is shifts and index <= step)
+            found.append(shifts.now(step) - since)
+        return tuple(found)

@@ -10,6 +10,7 @@ from lutumpy.core.repairs.editor import IDENTITY, Editor, Path
 from lutumpy.core.repairs.repair import RepairKind
 from lutumpy.core.rules import Problem
 from lutumpy.core.rules.encoding import encodable
+from lutumpy.core.rules.nesting import MAX_NESTING, json_text
 
 Mender: TypeAlias = "Callable[[Editor, Problem], None]"
 """Mends one problem, or leaves the editor as it is."""
@@ -61,6 +62,16 @@ def replace_characters(editor: Editor, problem: Problem) -> None:
         problem,
         "A text with half of a surrogate pair, or a value that JSON doesn't know, breaks every request that holds it; "
         "it is replaced by U+FFFD, or by its text.",
+    )
+
+
+def write_nested(editor: Editor, problem: Problem) -> None:
+    """What is nested deeper than readers follow, as its JSON text: nothing is lost, and it is one text."""
+    editor.set_entry(problem.path, json_text(editor.get(problem.path)))
+    editor.done(
+        "set_content",
+        problem,
+        f"More than {MAX_NESTING} levels are more than JSON readers follow; what is below them becomes its JSON text.",
     )
 
 

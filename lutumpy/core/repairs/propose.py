@@ -24,16 +24,19 @@ _FAMILY = {"openai_chat": "chat", "openai_responses": "responses"}
 
 ALSO = frozenset(
     {
+        "anthropic.nesting",
         "anthropic.prefill_whitespace",
         "anthropic.toolset_name",
         "chat.arguments_json",
         "chat.call_id",
         "chat.duplicate_call_id",
         "chat.encoding",
+        "chat.nesting",
         "responses.arguments_json",
         "responses.duplicate_call_id",
         "responses.duplicate_output",
         "responses.encoding",
+        "responses.nesting",
     }
 )
 """Rules whose breaches are mended although a refusal isn't sure: a mistake beyond doubt, and the repair loses nothing."""
@@ -69,7 +72,7 @@ def propose_repairs(
         thinking: The `type` of Anthropic's `thinking` parameter.
         compatible: The host is another than OpenAI: what OpenAI alone refuses is left as it is.
         thorough: Mend also what only some hosts refuse, and what works badly: ids of earlier turns used again, results in
-            another order than their calls.
+            another order than their calls, text behind calls, calls that were cut off.
 
     Returns:
         The repairs, in the order in which they are applied: each is made for the messages as they are after those before.

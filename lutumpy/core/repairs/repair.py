@@ -45,7 +45,8 @@ class Repair:
         kind: What it does.
         rule: Id of the rule that was broken.
         reason: What was wrong and what the edit does, in words.
-        position: Where the problem was found, as the provider writes it: repairs of one pass name the places of its start.
+        position: Where the problem is, as the provider writes it, in the messages as they are before this repair; empty for the
+            whole.
         call_ids: Ids of the calls that it is about, as they are before it.
         tools: Names of their tools, where known.
         patch: The edit: JSON Patch operations (RFC 6902) against the list of messages **as it is after the repairs before

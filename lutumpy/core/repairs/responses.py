@@ -7,14 +7,28 @@ from typing import Any
 from lutumpy.core.repairs.chat import mend_names, wrap_long, wrap_unreadable
 from lutumpy.core.repairs.contents import mend_content, mend_part
 from lutumpy.core.repairs.editor import Editor
-from lutumpy.core.repairs.mending import Stage, drop_entry, drop_key, each, replace_characters
+from lutumpy.core.repairs.entries import mend_entry, mend_role_name
+from lutumpy.core.repairs.mending import Stage, drop_entry, drop_key, each, replace_characters, write_nested
+from lutumpy.core.repairs.responses_calls import drop_truncated, mend_interleaved
 from lutumpy.core.repairs.responses_pairing import mend_ids, mend_items, mend_outputs, mend_reasoning, mend_repeats
 from lutumpy.core.repairs.wording import as_arguments, as_text, shortened
 from lutumpy.core.rules import Problem
-from lutumpy.core.rules.responses import ID_PREFIXES, ITEM_KEYS, MAX_HISTORY_NAME, MAX_OUTPUT, item_type
+from lutumpy.core.rules.responses import (
+    ID_PREFIXES,
+    ITEM_KEYS,
+    ITEM_TYPES,
+    MAX_HISTORY_NAME,
+    MAX_OUTPUT,
+    ROLES,
+    item_type,
+)
 
 _TEXT_KEYS = {"input_text": "text", "output_text": "text", "text": "text", "refusal": "refusal"}
 _NEEDS_ID = ("item_reference", "mcp_approval_request")
+
+
+def _is_item(entry: dict[str, Any]) -> bool:
+    return entry.get("role") in ROLES or entry.get("type") in ITEM_TYPES
 
 
 def _item(editor: Editor, problem: Problem) -> None:
@@ -22,15 +36,17 @@ def _item(editor: Editor, problem: Problem) -> None:
     path = problem.path[:1]
     item = editor.get(path)
     if not isinstance(item, dict):
+        mend_entry(editor, problem, _is_item)
         return
     if item_type(item) == "item_reference":
         drop_entry(editor, path, problem, "drop_reference", "The item refers to another one and doesn't say to which.")
         return
     if item.get("type") is not None:
         return
-    if isinstance(item.get("call_id"), str) and "output" in item:
+    named = isinstance(item.get("call_id"), str)
+    if "output" in item and (named or item.keys() <= ITEM_KEYS["function_call_output"]):
         kind = "function_call_output"
-    elif isinstance(item.get("call_id"), str) and "name" in item and "arguments" in item:
+    elif {"name", "arguments"} <= item.keys() and (named or item.keys() <= ITEM_KEYS["function_call"]):
         kind = "function_call"
     else:
         return
@@ -43,7 +59,7 @@ def _role(editor: Editor, problem: Problem) -> None:
     """A result as Chat Completions writes it, and messages whose parts tell the role."""
     path = problem.path[:1]
     item = editor.get(path)
-    if not isinstance(item, dict):
+    if not isinstance(item, dict) or mend_role_name(editor, problem, ROLES):
         return
     call_id = item.get("tool_call_id", item.get("call_id"))
     if item.get("role") == "tool" and isinstance(call_id, str):
@@ -167,9 +183,11 @@ def _stage(**menders: Any) -> tuple[frozenset[str], Stage]:
 
 
 STAGES: tuple[tuple[frozenset[str], Stage], ...] = (
+    _stage(nesting=write_nested),
     _stage(encoding=replace_characters),
     _stage(input=_item, role=_role),
     _stage(item_keys=_keys),
+    (frozenset({"responses.truncated_call"}), drop_truncated),
     _stage(
         arguments=_arguments,
         arguments_json=wrap_unreadable,
@@ -187,6 +205,7 @@ STAGES: tuple[tuple[frozenset[str], Stage], ...] = (
         frozenset({"responses.output_for_call", "responses.call_for_output", "responses.duplicate_output"}),
         mend_outputs,
     ),
+    (frozenset({"responses.interleaved_calls"}), mend_interleaved),
     (frozenset({"responses.dangling_reasoning"}), mend_reasoning),
 )
 """What is mended first, and so on: each pass mends one stage, and the next one sees the items as they are then."""

@@ -90,7 +90,7 @@ def _still_blamed(value: Any) -> bool:
 
 
 def _key(value: Any) -> tuple[str, str]:
-    return type(value).__name__, str(value)
+    return type(value).__name__, json_values.encode_text(value)
 
 
 def _replace(editor: Editor, problem: Problem, places: list[int], new: str) -> None:

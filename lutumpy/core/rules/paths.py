@@ -9,6 +9,8 @@ from typing import Any
 from .problem import is_array
 
 _TOKEN = re.compile(r"[^.\[\]]+")
+_NUMBER = re.compile(r"(?<=[.\[])\d+(?=[.\]]|\Z)")
+_FIRST = re.compile(r"\w+(?:\[\d+\]|\.\d+)")
 _ROOTS = ("messages", "input")
 
 
@@ -42,3 +44,29 @@ def path_of(position: str, messages: Any) -> tuple[str | int, ...]:
         else:
             break
     return tuple(found)
+
+
+def moved_position(position: str, path: tuple[str | int, ...], new: tuple[str | int, ...]) -> str:
+    """A position in a list, for what stands at another path now: its numbers, one by one, as far as the paths are alike.
+
+    Args:
+        position: As the provider writes it, of what stood at `path`.
+        path: Keys and indices from the list of messages.
+        new: The same, now; a shorter one, or one that leads elsewhere, gives a position of the message that it is in.
+    """
+    was = [step for step in path if isinstance(step, int)]
+    now = [step for step in new if isinstance(step, int)]
+    alike = [step for step in path if isinstance(step, str)] == [step for step in new if isinstance(step, str)]
+    if not alike:
+        first = _FIRST.match(position)
+        position = first[0] if first is not None else position
+    number = 0
+
+    def renumbered(match: re.Match[str]) -> str:
+        nonlocal number
+        if number >= min(len(was), len(now)) or int(match[0]) != was[number]:
+            return match[0]
+        number += 1
+        return str(now[number - 1])
+
+    return _NUMBER.sub(renumbered, position)

@@ -11,6 +11,13 @@ from composed import PNG, History, Json
 
 Mutation = Callable[[random.Random, History], str | None]
 MUTATIONS: dict[str, dict[str, Mutation]] = {"openai_chat": {}, "openai_responses": {}, "anthropic_messages": {}}
+THOROUGH: dict[str, set[str]] = {
+    "openai_chat": set(),
+    "openai_responses": {"calls_interleaved", "call_cut_off"},
+    "anthropic_messages": {"text_behind_calls", "message_behind_calls"},
+}
+"""What no provider is sure to refuse: mended by `thorough=True` alone."""
+
 LONG = "x" * 70
 
 
@@ -326,6 +333,160 @@ def chat_half_character(rng: random.Random, history: History) -> str | None:
 
 
 # --------------------------------------------------------------- responses
+
+
+@chat
+def chat_entry_null(rng: random.Random, history: History) -> str | None:
+    history.insert(rng.randrange(len(history) + 1), None)
+    return "chat.messages"
+
+
+@chat
+def chat_messages_in_a_list(rng: random.Random, history: History) -> str | None:
+    start = rng.randrange(len(history))
+    history[start:] = [history[start:]]
+    return "chat.messages"
+
+
+@chat
+def chat_role_in_capitals(rng: random.Random, history: History) -> str | None:
+    message = rng.choice(history)
+    message["role"] = message["role"].capitalize()
+    return "chat.role"
+
+
+@chat
+def chat_role_of_another_program(rng: random.Random, history: History) -> str | None:
+    history[rng.choice(_where(history, lambda m: m["role"] == "user"))]["role"] = "human"
+    return "chat.role"
+
+
+@chat
+def chat_role_of_an_image_missing(rng: random.Random, history: History) -> str | None:
+    image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}}
+    history.append({"content": [{"type": "text", "text": "?"}, image]})
+    return "chat.role"
+
+
+@chat
+def chat_too_many_calls(rng: random.Random, history: History) -> str | None:
+    if not _callers(history):
+        return None
+    index = rng.choice(_callers(history))
+    while index + 1 < len(history) and history[index + 1]["role"] == "tool":
+        del history[index + 1]
+    names = [f"many_{k}" for k in range(rng.choice([129, 257, 300]))]
+    function = {"name": "weather", "arguments": "{}"}
+    history[index]["tool_calls"] = [{"id": n, "type": "function", "function": dict(function)} for n in names]
+    history[index + 1 : index + 1] = [{"role": "tool", "tool_call_id": n, "content": n} for n in names]
+    return "chat.tool_calls"
+
+
+@chat
+def chat_calls_stored_twice(rng: random.Random, history: History) -> str | None:
+    if not _callers(history):
+        return None
+    index = rng.choice(_callers(history))
+    history[index:index] = [copy.deepcopy(history[index]) for _ in range(rng.randint(1, 3))]
+    return "chat.results_after_calls"
+
+
+def _nested(levels: int) -> Any:
+    value: Any = "x"
+    for number in range(levels):
+        value = [value] if number % 2 else {"a": value}
+    return value
+
+
+@chat
+def chat_nested_too_deeply(rng: random.Random, history: History) -> str | None:
+    history.append({"role": "user", "content": _nested(321)})
+    return "chat.nesting"
+
+
+@responses
+def responses_entry_null(rng: random.Random, history: History) -> str | None:
+    history.insert(rng.randrange(len(history) + 1), None)
+    return "responses.input"
+
+
+@responses
+def responses_items_in_a_list(rng: random.Random, history: History) -> str | None:
+    start = rng.randrange(len(history))
+    history[start:] = [history[start:]]
+    return "responses.input"
+
+
+@responses
+def responses_role_of_another_program(rng: random.Random, history: History) -> str | None:
+    history[rng.choice(_messages(history, "user"))]["role"] = "human"
+    return "responses.role"
+
+
+@responses
+def responses_nested_too_deeply(rng: random.Random, history: History) -> str | None:
+    history.append({"role": "user", "content": _nested(321)})
+    return "responses.nesting"
+
+
+@responses
+def responses_calls_interleaved(rng: random.Random, history: History) -> str | None:
+    found = [index for index in _functions(history) if index + 1 in _functions(history)]
+    if not found:
+        return None
+    history.insert(rng.choice(found) + 1, {"role": "assistant", "content": "And this."})
+    return "responses.interleaved_calls"
+
+
+@responses
+def responses_call_cut_off(rng: random.Random, history: History) -> str | None:
+    if not _functions(history):
+        return None
+    history[rng.choice(_functions(history))] |= {"status": "incomplete", "arguments": '{"city": "Os'}
+    return "responses.truncated_call"
+
+
+@anthropic
+def anthropic_entry_null(rng: random.Random, history: History) -> str | None:
+    history.insert(rng.randrange(len(history) + 1), None)
+    return "anthropic.messages"
+
+
+@anthropic
+def anthropic_messages_in_a_list(rng: random.Random, history: History) -> str | None:
+    start = rng.randrange(len(history))
+    history[start:] = [history[start:]]
+    return "anthropic.messages"
+
+
+@anthropic
+def anthropic_role_of_another_program(rng: random.Random, history: History) -> str | None:
+    history[rng.choice(_where(history, lambda m: m["role"] == "assistant"))]["role"] = "model"
+    return "anthropic.role"
+
+
+@anthropic
+def anthropic_nested_too_deeply(rng: random.Random, history: History) -> str | None:
+    return _in_block(rng, history, "tool_use", "input", {"a": _nested(320)}, "anthropic.nesting")
+
+
+@anthropic
+def anthropic_text_behind_calls(rng: random.Random, history: History) -> str | None:
+    found = _block(rng, history, "tool_use")
+    if found is None:
+        return None
+    found[0].insert(found[1] + 1, {"type": "text", "text": "That was it."})
+    return "anthropic.uses_last"
+
+
+@anthropic
+def anthropic_message_behind_calls(rng: random.Random, history: History) -> str | None:
+    found = _blocks(history, "tool_use")
+    if not found:
+        return None
+    content = rng.choice(["That was it.", [{"type": "text", "text": "That was it."}]])
+    history.insert(rng.choice(found)[0] + 1, {"role": "assistant", "content": content})
+    return "anthropic.uses_last"
 
 
 def _calls(history: History, kind: str = "_call") -> list[int]:

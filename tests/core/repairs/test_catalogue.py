@@ -34,8 +34,12 @@ def named_in_the_code() -> set[str]:
 
 
 def test_the_table_has_every_rule_of_the_code_and_no_other() -> None:
-    encoding = {f"{api}.encoding" for api in APIS}  # spelled with the name of the API
-    assert named_in_the_code() | encoding == set(RULES)
+    everywhere = {f"{api}.{rule}" for api in APIS for rule in ("encoding", "nesting")}  # spelled with the API's name
+    assert named_in_the_code() | everywhere == set(RULES)
+
+
+def test_of_each_rule_without_a_repair_the_table_says_why() -> None:
+    assert [rule for rule, about in RULES.items() if not about.repairs and not about.left] == []
 
 
 def test_what_is_mended_without_a_sure_refusal_is_mended_at_all() -> None:
@@ -48,7 +52,8 @@ def rows_of(api: str) -> list[str]:
     for rule, about in RULES.items():
         if rule.partition(".")[0] == api:
             certainty = ", ".join(CERTAINTY[word] for word in about.certainties)
-            repairs = ", ".join(f"`{kind}`" for kind in about.repairs) or "yours to decide"
+            repairs = ", ".join(f"`{kind}`" for kind in about.repairs) or "none"
+            repairs += f"; left: {about.left}" if about.left else ""
             found.append(f"| `{rule}` | {about.what} | {certainty} | {repairs} |")
     return found
 

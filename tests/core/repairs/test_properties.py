@@ -16,8 +16,10 @@ from mutations import MUTATIONS
 
 from lutumpy import Problem, TranscriptError, apply_repairs, check_messages, propose_repairs
 from lutumpy.core.check import Api
+from lutumpy.core.json_patch import apply_operations, tokens
 from lutumpy.core.repairs.catalogue import KINDS, RULES
-from lutumpy.core.repairs.repair import RepairKind
+from lutumpy.core.repairs.repair import Repair, RepairKind
+from lutumpy.core.rules.paths import path_of
 
 SURE = "refused"
 
@@ -37,7 +39,15 @@ NOT_MENDED = frozenset(
 )
 """Rules of which some breaches can't be mended without guessing. The rest of a repairable rule's breaches all are."""
 
-RECORDED = {api: recorded(api) for api in APIS}
+PLACED = frozenset(
+    "set_role set_content wrap_arguments rename_tool drop_key drop_empty drop_id drop_result drop_call "
+    "drop_duplicate drop_reference drop_reasoning replace_characters".split()
+)
+"""Kinds that change what their position names, and no other message."""
+
+RECORDED = {
+    api: [history for history in recorded(api) if isinstance(history, list)] for api in APIS
+}  # an input may be a text
 
 WORDS = st.sampled_from(
     "type role content tool_calls id call_id tool_call_id tool_use_id name function arguments user assistant tool system "
@@ -117,6 +127,38 @@ def test_after_the_repairs_nothing_is_sure_to_be_refused_but_what_takes_a_guess(
         json.dumps(repair.patch, allow_nan=False)
 
 
+def assert_placed(document: list[Any], repair: Repair) -> None:
+    """The position is there in the messages just before the repair, and the edit is in the same message."""
+    path = path_of(repair.position, document)
+    if not path or not isinstance(path[0], int):
+        assert repair.rule == "anthropic.cache_control"  # counted over the whole request
+        return
+    node: Any = document
+    for number, step in enumerate(path):
+        if number == len(path) - 1 and isinstance(step, str):
+            assert isinstance(node, dict)  # the last may name what is missing
+        else:
+            node = node[step]
+    if repair.kind in PLACED:
+        edits = [op for op in repair.patch if op["op"] in ("replace", "remove")]
+        assert not edits or path[0] in [int(tokens(op["path"])[0]) for op in edits]
+
+
+@pytest.mark.parametrize("api", APIS)
+@given(data=st.data(), seed=SEEDS, thorough=st.booleans())
+@settings(max_examples=120)
+def test_positions_are_those_of_the_messages_just_before_the_repair(
+    api: Api, data: st.DataObject, seed: int, thorough: bool
+) -> None:
+    history = composed(api, random.Random(seed), rounds=3)
+    for _ in range(data.draw(st.integers(1, 4))):
+        damage(data, history)
+    document = copy.deepcopy(history)
+    for repair in propose_repairs(api, history, thorough=thorough):
+        assert_placed(document, repair)
+        document = apply_operations(document, repair.patch)
+
+
 @pytest.mark.parametrize("api", APIS)
 @given(seed=SEEDS)
 @settings(max_examples=60)
@@ -188,6 +230,10 @@ def test_repairs_fit_their_own_transcript_alone(api: Api, data: st.DataObject, s
         for other in ([], [{"role": "nobody"}]):
             with pytest.raises(TranscriptError, match="nothing was changed"):
                 apply_repairs(other, [repair])
+
+
+def test_of_each_rule_that_may_stay_broken_the_table_says_why() -> None:
+    assert [rule for rule in NOT_MENDED if not RULES[rule].left] == []
 
 
 def test_every_kind_of_repair_mends_some_rule() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from lutumpy import Repair, TranscriptError, apply_repairs, check_messages, propose_repairs
+from lutumpy.core import json_values
 from lutumpy.core.check import Api
 from lutumpy.core.repairs.wording import INTERRUPTED
 
@@ -83,6 +84,14 @@ CHAT: list[tuple[list[str], list[Any], list[Any]]] = [
     (["wrap_arguments"], [USER, caller("a", arguments=""), tool("a")], [USER, caller("a"), tool("a")]),
     (["set_content"], [USER, caller("a"), tool("a", {"rain": 3})], [USER, caller("a"), tool("a", '{"rain":3}')]),
     (["drop_empty"], [USER, {"role": "assistant", "content": None}, MORE], [USER, MORE]),
+    # A turn that was stored twice is one turn: its results are not made up.
+    (["drop_duplicate"], [USER, caller("a"), caller("a"), tool("a")], [USER, caller("a"), tool("a")]),
+    (["drop_duplicate", "close_call"], [USER, caller("a"), caller("a")], [USER, caller("a"), tool("a", INTERRUPTED)]),
+    (["close_call"], [USER, caller("a"), caller("a", arguments='{"c":1}'), tool("a")],
+     [USER, caller("a"), tool("a", INTERRUPTED), caller("a", arguments='{"c":1}'), tool("a")]),
+    (["move_message", "drop_empty"], [[USER, caller("a"), tool("a")], None, MORE], [USER, caller("a"), tool("a"), MORE]),
+    (["set_role", "set_role"], [{"role": "Human", "content": "x"}, {"role": "ai", "content": "y"}],
+     [USER, {"role": "assistant", "content": "y"}]),
 ]  # fmt: skip
 
 
@@ -141,6 +150,7 @@ ANTHROPIC: list[tuple[list[str], list[Any], list[Any]]] = [
     (["set_role"], [{"role": "system", "content": "Be brief."}, USER],
      [{"role": "user", "content": "<system>\nBe brief.\n</system>"}, USER]),
     (["move_message"], [USER, {"role": "system", "content": "!"}, MORE], [USER, MORE, {"role": "system", "content": "!"}]),
+    (["set_role"], [USER, {"role": "model", "content": [TEXT]}, MORE], [USER, assistant(TEXT), MORE]),
     (["move_content"], [USER, assistant(use("a")), user(result("a", is_error=True, content=[TEXT, {"type": "image"}]))],
      [USER, assistant(use("a")), user(result("a", is_error=True, content=[TEXT]), {"type": "image"})]),
 ]  # fmt: skip
@@ -227,6 +237,134 @@ def test_what_works_badly_is_mended_only_when_asked_for() -> None:
         ["move_result"],
         [USER, assistant(use("a"), use("b")), user(result("a"), result("b"), TEXT)],
     )
+
+
+def test_more_calls_than_a_message_takes_are_split_before_they_are_looked_at_one_by_one() -> None:
+    many = caller(*[f"c{n}" for n in range(130)])
+    del many["tool_calls"][129]["type"]
+    kinds, fixed = mended("openai_chat", [USER, many, *[tool(f"c{n}") for n in range(130)]])
+    assert kinds == ["move_call", "set_field", "move_result", "move_result"]
+    assert [len(m["tool_calls"]) for m in fixed if "tool_calls" in m] == [128, 2]
+    assert fixed[-3:] == [caller("c128", "c129"), tool("c128"), tool("c129")]
+
+
+def test_text_behind_calls_goes_before_them_when_asked_for() -> None:
+    said = {"role": "assistant", "content": "And this."}
+    broken = [
+        USER,
+        assistant(TEXT, use("a"), {"type": "text", "text": "1"}, use("b")),
+        said,
+        user(result("a"), result("b")),
+    ]
+    assert propose_repairs("anthropic_messages", broken) == []
+    kinds, fixed = mended("anthropic_messages", broken, thorough=True)
+    assert kinds == ["move_content"]
+    texts = [TEXT, {"type": "text", "text": "1"}, {"type": "text", "text": "And this."}]
+    assert fixed == [USER, assistant(*texts, use("a"), use("b")), user(result("a"), result("b"))]
+    thinking = {"type": "thinking", "thinking": "", "signature": "S"}
+    signed = [USER, assistant(use("a"), thinking, TEXT), user(result("a"))]
+    assert propose_repairs("anthropic_messages", signed, thorough=True) == []
+
+
+def test_reasoning_behind_a_text_goes_first_where_the_request_wants_it_there() -> None:
+    thinking = {"type": "thinking", "thinking": "Hm.", "signature": "S"}
+    broken = [USER, assistant(TEXT, thinking, use("a")), user(result("a"))]
+    assert propose_repairs("anthropic_messages", broken) == []
+    kinds, fixed = mended("anthropic_messages", broken, thinking="enabled")
+    assert (kinds, fixed) == (["move_content"], [USER, assistant(thinking, TEXT, use("a")), user(result("a"))])
+    assert check_messages("anthropic_messages", fixed, thinking="enabled") == []
+
+
+def test_calls_that_were_cut_off_go_with_their_outputs_unless_they_can_be_read() -> None:
+    cut = call("a", status="incomplete", arguments='{"c')
+    broken = [USER, cut, output("a"), MORE]
+    assert mended("openai_responses", broken, thorough=True) == (["drop_call", "drop_result"], [USER, MORE])
+    assert propose_repairs("openai_responses", [USER, call("a", status="incomplete"), output("a")], thorough=True) == []
+    assert [r.kind for r in propose_repairs("openai_responses", [cut, output("a")], thorough=True)] == [
+        "wrap_arguments"
+    ]
+
+
+def test_parallel_calls_with_a_message_between_get_their_outputs_behind_each() -> None:
+    said = {"role": "assistant", "content": "And this."}
+    broken = [USER, call("a"), call("b"), said, call("c"), output("a"), output("b"), output("c"), MORE]
+    assert mended("openai_responses", broken, thorough=True) == (
+        ["move_result"],
+        [USER, call("a"), call("b"), output("a"), output("b"), said, call("c"), output("c"), MORE],
+    )
+
+
+def test_positions_are_those_before_the_repair_and_not_of_the_start() -> None:
+    repairs = propose_repairs("openai_chat", [{"role": "user", "content": "x"}, tool("y"), tool("z"), MORE])
+    assert [repair.position for repair in repairs] == ["messages[1]", "messages[1]"]
+    opened = [USER, assistant(use("a")), MORE, assistant(use("b"))]
+    assert [r.position for r in propose_repairs("anthropic_messages", opened)] == ["messages.1", "messages.4"]
+
+
+# ---------------------------------------------------------------- deep values
+
+
+def nested(levels: int, leaf: Any = 1) -> Any:
+    value = leaf
+    for number in range(levels):
+        value = [value] if number % 2 else {"a": value}
+    return value
+
+
+@pytest.mark.parametrize("levels", [299, 300, 1_000, 100_000])
+@pytest.mark.parametrize("api", ["openai_chat", "openai_responses", "anthropic_messages"])
+def test_no_nesting_makes_the_doctor_raise(api: Api, levels: int) -> None:
+    """A value that is nested too deeply is told, and becomes its JSON text; what is not, stays as it is."""
+    deep = nested(levels)
+    places: list[Any] = [
+        {"role": "user", "content": deep},
+        {"role": deep, "content": "x"},
+        {"role": "user", "content": "x", "more": deep},
+        {"role": "user", "content": [{"type": deep, "text": "x"}]},
+        {"type": "function_call", "call_id": "a", "name": "w", "arguments": deep},
+        {"type": "function_call_output", "call_id": deep, "output": deep},
+        caller("b", arguments=deep),
+        {"role": "tool", "tool_call_id": deep, "content": deep},
+        assistant(use("c", input=deep), {"type": deep}),
+        deep,
+    ]
+    huge = levels > 10_000
+    for thorough in (False,) if huge else (False, True):
+        for place in places[::4] if huge else places:
+            messages = [USER, place, MORE]
+            told = [p for p in check_messages(api, messages) if p.rule.endswith(".nesting")]
+            assert bool(told) == (levels > 300) or place is not deep
+            repairs = propose_repairs(api, messages, thorough=thorough)
+            fixed = apply_repairs(messages, repairs)
+            assert json_values.equal(deep, nested(levels))
+            json.dumps([repair.patch for repair in repairs])
+            assert propose_repairs(api, fixed, thorough=thorough) == []
+            assert [p for p in check_messages(api, fixed) if p.rule.endswith(".nesting")] == []
+
+
+def test_what_is_nested_too_deeply_is_kept_as_its_text() -> None:
+    value = nested(310, leaf='q"')
+    messages = [USER, assistant(use("a", input={"v": value})), user(result("a"))]
+    (repair,) = propose_repairs("anthropic_messages", messages)
+    (problem,) = check_messages("anthropic_messages", messages)
+    assert (problem.rule, problem.certainty, problem.path[:4]) == (
+        "anthropic.nesting",
+        "some",
+        (1, "content", 0, "input"),
+    )
+    assert (repair.kind, repair.position) == ("set_content", "messages.1")
+    node: Any = apply_repairs(messages, [repair])
+    original: Any = messages
+    for step in problem.path:
+        node, original = node[step], original[step]
+    assert json.loads(node) == original
+
+
+def test_a_value_that_holds_itself_is_told_and_cut() -> None:
+    circle: Json = {"role": "user", "content": "x"}
+    circle["more"] = [circle]
+    repairs = propose_repairs("anthropic_messages", [circle])
+    assert json.dumps(apply_repairs([circle], repairs)) == json.dumps([USER])
 
 
 def test_what_another_host_may_take_is_left_alone_there() -> None:

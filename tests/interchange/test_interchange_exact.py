@@ -15,7 +15,7 @@ from histories import ADAPTERS, BESIDE, HISTORIES, HISTORY, ROWS, SYSTEM, as_tex
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lutumpy import Session, Transcript, TranscriptError
+from lutumpy import Session, Transcript, TranscriptError, check_messages
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.core.items import AssistantTurn, CallBlock, Message, OpaqueBlock, ToolResults, Verbatim
@@ -618,3 +618,24 @@ def test_content_may_come_as_any_sequence_or_mapping() -> None:
     for content in ((part,), (entry for entry in [part]), deque([part])):
         history = [MappingProxyType({"role": "user", "content": content})]
         assert OpenAIChat.messages(Transcript.from_messages("openai_chat", history)) == plain
+
+
+@pytest.mark.parametrize(
+    "searched",
+    [
+        [{"type": "tool_search_call", "execution": "client", "arguments": {}}],
+        [
+            {"type": "tool_search_call", "call_id": "c1", "arguments": {}},
+            {"type": "tool_search_output", "call_id": "c1", "tools": []},
+        ],
+        [
+            {"type": "tool_search_call", "call_id": "c1", "execution": "client", "arguments": {}},
+            {"type": "tool_search_output", "call_id": "c1", "tools": []},
+        ],
+    ],
+    ids=["without an id", "the provider's", "the client's"],
+)
+def test_what_the_check_takes_of_searches_for_tools_is_read(searched: list[dict[str, Any]]) -> None:
+    items = [{"role": "user", "content": "x"}, *searched, {"role": "user", "content": "y"}]
+    assert check_messages("openai_responses", items) == []
+    assert OpenAIResponses.messages(Transcript.from_messages("openai_responses", items)) == items

@@ -474,3 +474,18 @@ def test_objects_of_the_sdks_are_mended_as_json() -> None:
     fixed = apply_repairs(messages, propose_repairs("anthropic_messages", messages))
     assert fixed == [USER, assistant({"type": "text", "text": "I look."}, use("b")), user(CLOSED), MORE]
     assert messages[1]["content"] is blocks
+
+
+def test_a_call_is_not_closed_twice_by_the_same_repair() -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    for behind in ([], [{"role": "user", "content": "And now?"}]):
+        history = [{"role": "user", "content": "Look."}, {"role": "assistant", "tool_calls": [call]}, *behind]
+        repairs = propose_repairs("openai_chat", history)
+        mended = apply_repairs(history, repairs)
+        with pytest.raises(TranscriptError, match=r"stands at .* already; nothing was changed"):
+            apply_repairs(mended, repairs)
+
+
+def test_what_is_no_repair_is_told() -> None:
+    with pytest.raises(TranscriptError, match="repair 1 is none: int"):
+        apply_repairs([{"role": "user", "content": "Look."}], [5])  # type: ignore[list-item]

@@ -176,7 +176,8 @@ class OutputReading:
     def _is_ours(self, item: dict[str, Any], kind: str) -> bool:
         """Whether the client should run it, and the provider has not."""
         if kind == "tool_search_call":
-            return item.get("execution") == "client"
+            # In a history nothing can answer one without an id, and the API asks for no answer.
+            return item.get("execution") == "client" and not (self._history and text(item.get("call_id")) is None)
         return item.get("call_id") not in self.outputs if isinstance(item.get("call_id"), str) else True
 
     def _other_call(self, item: dict[str, Any], kind: str) -> dict[str, Any] | None:

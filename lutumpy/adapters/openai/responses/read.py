@@ -156,7 +156,7 @@ class _OpenTurn:
 class _InputReading:
     """The items, taken one after another."""
 
-    __slots__ = ("_held", "_history", "_orphans", "_seen", "_turn")
+    __slots__ = ("_held", "_history", "_orphans", "_searches", "_seen", "_turn")
 
     def __init__(self, history: HistoryReading, held: bool) -> None:
         self._history = history
@@ -166,6 +166,8 @@ class _InputReading:
         self._orphans: list[tuple[Entry, CallBlock]] = []
         # The outputs so far: what they are, and of which call.
         self._seen: set[tuple[str, str]] = set()
+        # Searches for tools that are the provider's own, by id: their outputs are, too.
+        self._searches: set[str] = set()
 
     def take(self, entry: Entry) -> None:
         item = entry.value
@@ -182,10 +184,20 @@ class _InputReading:
                 self._history.refuse(entry.position, f"the role {role!r} is none of this API")
         elif kind in _SAID:
             self._message(entry, "developer", [])
-        elif kind in _OUTPUTS and item.get("execution") != "server":
+        elif kind in _OUTPUTS and item.get("execution") != "server" and not self._is_of_a_search(item, kind):
             self._output(entry, kind)
         else:
+            if (
+                kind == "tool_search_call"
+                and item.get("execution") != "client"
+                and isinstance(item.get("call_id"), str)
+            ):
+                self._searches.add(item["call_id"])
             self._made(entry, kind)
+
+    def _is_of_a_search(self, item: Mapping[str, Any], kind: str) -> bool:
+        call_id = item.get("call_id")
+        return kind == "tool_search_output" and isinstance(call_id, str) and call_id in self._searches
 
     def end(self) -> None:
         """There are no more items, or a turn is complete."""

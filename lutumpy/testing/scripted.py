@@ -122,8 +122,7 @@ class ScriptedModel:
         self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
     ) -> AssistantTurn:
         """The same without an event loop."""
-        body = self._checked(transcript, offering, options, stream=False)
-        answer = self._next(body)
+        answer = self._next(self._asked(transcript, offering, options, stream=False))
         if isinstance(answer, Reply):
             answer = render(answer, self.api, number=self.requested, model=self.model)
         elif isinstance(answer, list):
@@ -145,8 +144,7 @@ class ScriptedModel:
 
     def events(self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions) -> list[StreamEntry]:
         """The events of the next answer; a `Failure` among them breaks the stream there."""
-        body = self._checked(transcript, offering, options, stream=True)
-        answer = self._next(body)
+        answer = self._next(self._asked(transcript, offering, options, stream=True))
         if isinstance(answer, Reply):
             return [*render_stream(answer, self.api, number=self.requested, model=self.model)]
         if not isinstance(answer, list):
@@ -160,30 +158,29 @@ class ScriptedModel:
         """The error that the adapter raises for a failure."""
         return self._failed(failure.status, failure.message, failure.headers, kind=failure.kind)
 
-    def _checked(
+    def _asked(
         self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions, *, stream: bool
-    ) -> dict[str, Any]:
-        # What the adapter would send, but for the sending.
+    ) -> bytes:
+        """What the adapter would send, noted and checked."""
         data = self._adapter._body(transcript, offering, options, stream=stream)
         self.requested += 1
-        if not self._check and not callable(self._script[0] if self._script else None):
+        if not self._check:
             self._requests.append(data)
-            return {}
+            return data
         body = read_body(data)
         self._requests.append(body)
-        if self._check:
-            for problem in _CHECKS[self.api](body):
-                if problem.certainty == "refused":
-                    raise self._refused(problem)
-        return body
+        for problem in _CHECKS[self.api](body):
+            if problem.certainty == "refused":
+                raise self._refused(problem)
+        return data
 
-    def _next(self, body: Mapping[str, Any]) -> Reply | dict[str, Any] | bytes | str | list[StreamEntry]:
+    def _next(self, data: bytes) -> Reply | dict[str, Any] | bytes | str | list[StreamEntry]:
         if not self._script:
             raise AdapterError(
                 f"{self.api}: the script has no answer left for request {self.requested}", provider=self.api
             )
         entry = self._script.popleft()
-        answer = entry(self.api, body) if callable(entry) else entry
+        answer = entry(self.api, read_body(data)) if callable(entry) else entry
         if isinstance(answer, Failure):
             raise self.failed(answer)
         return answer

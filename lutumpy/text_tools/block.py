@@ -90,10 +90,10 @@ class Block:
     def __init__(self, tags: BlockTags, *, quoted: bool) -> None:
         self.raw: list[str] = [tags.syntax.start]
         self.calls: list[ParsedCall] = []
-        self.is_text = False
-        self.returned = ""
-        self.waiting = False
-        self.closed = False
+        self.is_text: bool = False
+        self.returned: str = ""
+        self.waiting: bool = False
+        self.closed: bool = False
         self._tags = tags
         self._quoted = quoted
         self._length = len(tags.syntax.start)

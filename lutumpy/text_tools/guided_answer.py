@@ -109,7 +109,7 @@ class GuidedScanner(TextMachine):
         if self._json is not None and not self._shows_json:
             self._end_calls(self._json)
         elif self._state == self._value and self._key == "calls":
-            self.calls += cut_calls("", _awaiting(), (), self._form)
+            self.calls.extend(cut_calls("", _awaiting(), (), self._form))
         elif self._state in (self._begin, self._fence):
             self._out += self._held
         return self._shown()
@@ -222,7 +222,7 @@ class GuidedScanner(TextMachine):
         if scanner.done:
             if not self._shows_json:
                 raw = "".join(self._raw)
-                self.calls += [element_call(raw, element, self._form) for element in scanner.elements]
+                self.calls.extend([element_call(raw, element, self._form) for element in scanner.elements])
             self._json = None
             self._state = self._behind
         elif scanner.broken is not None:
@@ -236,9 +236,9 @@ class GuidedScanner(TextMachine):
     def _end_calls(self, scanner: JsonScanner) -> None:
         raw = "".join(self._raw)
         if scanner.broken is None:
-            self.calls += cut_calls(raw, scanner, (), self._form)
+            self.calls.extend(cut_calls(raw, scanner, (), self._form))
         else:
-            self.calls += spoiled(raw, scanner, len(raw), broken_detail(raw, 0, scanner, self._form), self._form)
+            self.calls.extend(spoiled(raw, scanner, len(raw), broken_detail(raw, 0, scanner, self._form), self._form))
 
     # --- behind the value ---------------------------------------------------------------------------------------------
 

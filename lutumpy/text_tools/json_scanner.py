@@ -26,10 +26,10 @@ class Member:
     __slots__ = ("end", "key_end", "key_start", "start")
 
     def __init__(self, key_start: int, key_end: int, start: int) -> None:
-        self.key_start = key_start
-        self.key_end = key_end
-        self.start = start
-        self.end = -1
+        self.key_start: int = key_start
+        self.key_end: int = key_end
+        self.start: int = start
+        self.end: int = -1
 
 
 class Element:
@@ -38,9 +38,9 @@ class Element:
     __slots__ = ("end", "is_object", "members", "start")
 
     def __init__(self, start: int, *, is_object: bool) -> None:
-        self.start = start
-        self.end = -1
-        self.is_object = is_object
+        self.start: int = start
+        self.end: int = -1
+        self.is_object: bool = is_object
         self.members: list[Member] = []
 
 
@@ -81,11 +81,11 @@ class JsonScanner:
     )
 
     def __init__(self, offset: int = 0, *, calls: bool = True) -> None:
-        self.offset = offset
+        self.offset: int = offset
         self.elements: list[Element] = []
-        self.done = False
+        self.done: bool = False
         self.broken: str | None = None
-        self.string_start = -1
+        self.string_start: int = -1
         self._calls = calls
         # How many brackets are open inside of a call's object: 1, or 2 in an array of calls.
         self._call_depth = 1 if calls else -1

@@ -322,7 +322,7 @@ class TextScanner(TextMachine):
             if isinstance(piece, str):
                 self._out.append(piece)
             elif as_calls and not piece.is_text:
-                self.calls += piece.calls
+                self.calls.extend(piece.calls)
                 self._out.append(piece.returned)
             else:
                 self._out += piece.raw
@@ -359,7 +359,7 @@ class TextScanner(TextMachine):
         if block.is_text:
             self._out += block.raw
         else:
-            self.calls += block.calls
+            self.calls.extend(block.calls)
         if block.returned:
             self._emit(block.returned, 0, len(block.returned))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 __all__ = ["TagSearch", "check_distinct", "end_of"]
 
@@ -23,7 +23,7 @@ class TagSearch:
         self._first = frozenset([tag[0] for tag in self._tags])
         self._longest = max([len(tag) for tag in self._tags], default=1)
         patterns = [re.escape(tag) for tag in self._tags] + ([also] if also else [])
-        self.search = re.compile("|".join(patterns) or "(?!)").search
+        self.search: Callable[..., re.Match[str] | None] = re.compile("|".join(patterns) or "(?!)").search
 
     def at(self, text: str, pos: int) -> str | None:
         """The tag that stands at `pos`."""

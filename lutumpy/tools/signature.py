@@ -181,10 +181,10 @@ class _Scope:
     """Where the annotations of one function are resolved, and how its errors begin."""
 
     def __init__(self, function: Callable[..., Any], module: dict[str, Any], names: dict[str, Any]) -> None:
-        self.function = function
-        self.globals = module
-        self.names = names
-        self.module = str(getattr(function, "__module__", None) or __name__)
+        self.function: Callable[..., Any] = function
+        self.globals: dict[str, Any] = module
+        self.names: dict[str, Any] = names
+        self.module: str = str(getattr(function, "__module__", None) or __name__)
 
     def check(self, parameter: inspect.Parameter, index: int) -> None:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):

@@ -132,3 +132,17 @@ def test_an_unknown_api_is_refused() -> None:
     api: Any = "openai"
     with pytest.raises(ValueError, match="openai_chat, openai_responses, anthropic_messages"):
         ScriptedModel([], api=api)
+
+
+async def test_without_the_check_a_refused_request_is_answered_and_the_last_ones_are_kept() -> None:
+    def answer(api: str, body: Mapping[str, Any]) -> Reply:
+        return Reply(text=str(body["stream_colour"]))
+
+    llm = ScriptedModel([Reply(text="one"), answer, Reply(text="three")], check=False, keep=2)
+    session = asked()
+    for colour, said in ((1, "one"), (2, "2"), (3, "three")):
+        session.push_user("Again.")
+        assert (await session.text_turn(llm, extra={"stream_colour": colour}).collect()).text == said
+    assert llm.requested == 3
+    assert [body["stream_colour"] for body in llm.requests] == [2, 3]
+    assert llm.requests[-1]["messages"][-1] == {"role": "user", "content": "Again."}

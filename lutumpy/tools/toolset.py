@@ -16,6 +16,7 @@ from lutumpy.errors import (
     MalformedArgumentsError,
     UnknownToolError,
 )
+from lutumpy.tools.arguments import Refused, decode_arguments
 from lutumpy.tools.calls import BaseToolCall, ToolCall
 from lutumpy.tools.selectors import NestedSelectors, Selector
 from lutumpy.tools.tool import Nested, Tool
@@ -172,9 +173,7 @@ class Toolset(Generic[C]):
             MalformedArgumentsError: the arguments are no JSON object.
             InvalidArgumentsError: the arguments don't fit the tool's input.
         """
-        from lutumpy.tools.arguments import Refused, decode_arguments
-
-        selector = cls.selector(metadata.name)
+        selector = cls.__lutumpy_table__.by_name.get(metadata.name) or cls.selector(metadata.name)
         decoded = decode_arguments(selector.tool, metadata.arguments)
         if isinstance(decoded, Refused):
             error = MalformedArgumentsError if decoded.reason == "malformed_arguments" else InvalidArgumentsError

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, cast, overload
 from typing_extensions import TypeVar
 
 from lutumpy.core.items import AssistantTurn, Part, Usage
-from lutumpy.core.model import Model, StreamingModel, TurnOptions
+from lutumpy.core.model import Model, StreamingModel, TurnOptions, check_model
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import TranscriptError
@@ -297,10 +297,6 @@ class Session:
         return f"<Session of {len(self.transcript)} items, {self.usage.total_tokens} tokens>"
 
 
-# A model has one of these at least.
-_ANSWERS = ("respond", "respond_sync", "open_stream", "open_stream_sync")
-
-
 def _turn(
     session: Session,
     llm: Model,
@@ -312,8 +308,7 @@ def _turn(
     describe: Mapping[Selector[Any, Any, Any], str] | None,
     parallel: bool,
 ) -> TextTurn[Any] | ToolTurn[Any, Any]:
-    if not any(hasattr(llm, name) for name in _ANSWERS):
-        raise TypeError(f"a model is needed, as OpenAIChat({llm!r}), not {type(llm).__name__}; nothing was sent")
+    check_model(llm)
     if tools is None:
         if available is not None or require is not None or describe:
             raise TypeError("available=, require= and describe= need tools=")

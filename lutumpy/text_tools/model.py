@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from lutumpy.core.items import AssistantTurn
-from lutumpy.core.model import Model, StreamingModel, StructuredMode, TurnOptions, checked_structured
+from lutumpy.core.model import Model, StreamingModel, StructuredMode, TurnOptions, check_model, checked_structured
 from lutumpy.core.streaming import ChunkStream, ChunkStreamSync
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
@@ -47,6 +47,7 @@ class TextTools:
     """
 
     def __init__(self, model: Model, parser: ToolCallParser | None = None, *, guided: bool = False) -> None:
+        check_model(model)
         if parser is not None and not all(hasattr(parser, name) for name in _PARSER):
             raise TypeError(
                 f"parser= takes an object with {', '.join(_PARSER)}, as TagToolParser.hermes(), not {parser!r}"

@@ -563,3 +563,5 @@ def test_what_it_is_shows() -> None:
 def test_what_is_no_parser_is_refused() -> None:
     with pytest.raises(TypeError, match=r"TagToolParser.hermes\(\), not 'hermes'"):
         TextTools(ScriptedModel([]), "hermes")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="a model is needed"):
+        TextTools("gpt-4.1-mini")  # type: ignore[arg-type]

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, get_args
 
+from lutumpy.core.items import Api
 from lutumpy.core.rules import Problem, anthropic, chat, responses
 from lutumpy.core.rules.encoding import encodable
 from lutumpy.core.rules.nesting import check_nesting
 from lutumpy.core.rules.paths import path_of
 
 __all__ = ["Api", "check_messages", "plain_json"]
-
-Api: TypeAlias = Literal["openai_chat", "openai_responses", "anthropic_messages"]
-"""A wire: OpenAI's Chat Completions, OpenAI's Responses, Anthropic's Messages."""
 
 APIS: tuple[Api, ...] = get_args(Api)
 _FAMILIES: Mapping[str, tuple[str, str]] = {

@@ -14,6 +14,7 @@ from lutumpy.core import json_values
 from lutumpy.core.quick_init import quick_init
 
 __all__ = [
+    "Api",
     "AssistantTurn",
     "Block",
     "CallBlock",
@@ -36,6 +37,9 @@ __all__ = [
     "Usage",
     "Verbatim",
 ]
+
+Api = Literal["openai_chat", "openai_responses", "anthropic_messages"]
+"""A wire: OpenAI's Chat Completions, OpenAI's Responses, Anthropic's Messages."""
 
 Role = Literal["system", "developer", "user", "assistant"]
 FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "refusal", "paused", "unknown"]

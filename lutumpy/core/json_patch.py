@@ -72,12 +72,12 @@ def _apply(document: Any, operation: Mapping[str, Any]) -> Any:
             raise PatchError(f"the value at {path or 'the root'} is another than the patch was made for")
         return document
     if kind == "add":
-        return _add(document, path, _copied(operation["value"]))
+        return _add(document, path, json_values.copied(operation["value"]))
     if kind == "remove":
         _take(document, path)
         return document
     if kind == "replace":
-        return _replace(document, path, _copied(operation["value"]))
+        return _replace(document, path, json_values.copied(operation["value"]))
     if kind in ("move", "copy"):
         source = operation.get("from")
         if not isinstance(source, str):
@@ -86,7 +86,7 @@ def _apply(document: Any, operation: Mapping[str, Any]) -> Any:
             if path.startswith(f"{source}/"):
                 raise PatchError(f"{source} can't be moved into itself")
             return _add(document, path, _take(document, source))
-        return _add(document, path, _copied(resolve(document, source)))
+        return _add(document, path, json_values.copied(resolve(document, source)))
     raise PatchError(f"{kind!r} is no operation of JSON Patch")
 
 
@@ -146,8 +146,3 @@ def _index(step: str, most: int, path: str) -> int:
     if not (step.isascii() and step.isdigit()) or (step[0] == "0" and step != "0") or int(step[:10]) > most:
         raise PatchError(f"there is nothing at {path}")
     return int(step)
-
-
-def _copied(value: Any) -> Any:
-    """A copy that shares no container, so that the patch stays what it is."""
-    return json_values.copied(value)

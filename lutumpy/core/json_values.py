@@ -36,8 +36,6 @@ def _encoder() -> Callable[[Any], str]:
 
 
 _encode = _encoder()
-quote: Callable[[str], str] = json_encoder.encode_basestring
-"""A string as JSON text, its lone surrogates as they are."""
 
 
 def encode(value: Any) -> bytes:

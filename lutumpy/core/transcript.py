@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias, TypeVar, cast, get_args
+from typing import Any, TypeVar, cast, get_args
 
 from lutumpy.core import json_values, windows
 from lutumpy.core.encoding import ItemEncoder
 from lutumpy.core.items import (
+    Api,
     AssistantTurn,
     FilePart,
     ImagePart,
@@ -29,7 +30,6 @@ from lutumpy.errors import TranscriptError
 E = TypeVar("E", bound=ItemEncoder)
 
 FailureKey = tuple[str, str]
-Api: TypeAlias = Literal["openai_chat", "openai_responses", "anthropic_messages"]
 
 
 class Transcript:

@@ -22,7 +22,7 @@ from lutumpy.tools.calls import BaseToolCall
 from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.selectors import Selector
 
-__all__ = ["ToolExecutor"]
+__all__ = ["ToolExecutor", "refuse_running_loop"]
 
 
 class ToolExecutor:
@@ -140,12 +140,7 @@ class ToolExecutor:
         Raises:
             RuntimeError: It was called inside a running event loop; nothing was run.
         """
-        try:
-            anyio.lowlevel.current_token()
-        except RuntimeError:
-            pass
-        else:
-            raise RuntimeError("run_sync was called inside a running event loop: await run() there; nothing was run")
+        refuse_running_loop("run_sync was called inside a running event loop: await run() there; nothing was run")
         return anyio.run(partial(self.run, list(calls), dispatch, scope=scope, resume=resume, report=report))
 
     @property
@@ -180,6 +175,15 @@ class ToolExecutor:
 
     def __repr__(self) -> str:
         return f"<ToolExecutor, {len(self.unresolved)} unresolved calls>"
+
+
+def refuse_running_loop(message: str) -> None:
+    """Raises `RuntimeError` with this message inside a running event loop, of whichever library."""
+    try:
+        anyio.lowlevel.current_token()
+    except RuntimeError:
+        return
+    raise RuntimeError(message)
 
 
 def _listed(calls: Iterable[BaseToolCall]) -> Sequence[BaseToolCall]:

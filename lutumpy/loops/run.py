@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import closing
 from typing import Any, TypeAlias, Union
 
-import anyio.lowlevel
 from typing_extensions import TypeVar
 
 from lutumpy.core.model import Model
 from lutumpy.errors import HookError
 from lutumpy.execution import Dispatcher, ToolExecutor
+from lutumpy.execution.executor import refuse_running_loop
 from lutumpy.hooks.decisions import ToolDecision
 from lutumpy.hooks.implementations import is_async
 from lutumpy.hooks.tool_hooks import ToolHooks
@@ -154,7 +154,7 @@ def run_tools_sync(
         RuntimeError: it was called inside a running event loop; nothing was sent.
         HookError: a hook, or the policy, is async; nothing was sent.
     """
-    _refuse_running_loop()
+    refuse_running_loop(f"run_tools_sync was called inside a running event loop: await run_tools there; {UNSENT}")
     _refuse_async(hooks, on_progress=on_progress, on_event=on_event)
     with SyncEffects(on_event) as effects:
         loop = _loop(
@@ -255,14 +255,6 @@ def _positive(name: str, value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise ValueError(f"{name}={value!r} is no whole number from 1; {UNSENT}")
     return value
-
-
-def _refuse_running_loop() -> None:
-    try:
-        anyio.lowlevel.current_token()
-    except RuntimeError:
-        return
-    raise RuntimeError(f"run_tools_sync was called inside a running event loop: await run_tools there; {UNSENT}")
 
 
 def _refuse_async(hooks: Any, **callbacks: Any) -> None:

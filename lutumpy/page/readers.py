@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from lutumpy.core import json_values
 from lutumpy.core.items import (
+    Api,
     AssistantTurn,
     CallBlock,
     Item,
@@ -23,7 +24,6 @@ from lutumpy.page.timeline import Timeline
 
 __all__ = ["APIS", "Api", "read_messages", "read_transcript", "read_turn"]
 
-Api: TypeAlias = Literal["openai_chat", "openai_responses", "anthropic_messages"]
 
 _CHAT = frozenset(
     "role content tool_calls function_call tool_call_id refusal reasoning reasoning_content reasoning_details".split()

@@ -6,13 +6,14 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any
+
+from lutumpy.core.items import Api
 
 from . import render_anthropic, render_chat, render_responses
 
 __all__ = ["Api", "Call", "Failure", "Reply", "render", "render_failure", "render_stream"]
 
-Api = Literal["openai_chat", "openai_responses", "anthropic_messages"]
 
 _RENDERERS: Mapping[str, ModuleType] = {
     "openai_chat": render_chat,

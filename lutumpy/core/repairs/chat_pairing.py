@@ -7,7 +7,15 @@ from typing import Any
 
 from lutumpy.core import json_values
 from lutumpy.core.repairs.editor import Editor, Path
-from lutumpy.core.repairs.mending import by_id, drop_entry, expect_entry, message_index, nearest
+from lutumpy.core.repairs.mending import (
+    by_id,
+    drop_entry,
+    drop_left_over,
+    expect_entry,
+    message_index,
+    nearest,
+    told_apart,
+)
 from lutumpy.core.repairs.wording import INTERRUPTED, Fresh
 from lutumpy.core.rules import Problem
 from lutumpy.core.rules.chat import MAX_CALL_ID
@@ -193,29 +201,13 @@ def _sort(editor: Editor, problem: Problem, index: int) -> None:
 
 def mend_pairing(editor: Editor, problems: list[Problem]) -> None:
     """Results move right behind their calls, calls without one are closed, and what is left over goes."""
-    loose: dict[int, Problem] = {}
-    opened: list[Problem] = []
-    for problem in problems:
-        index = message_index(problem)
-        if index is None:
-            continue
-        if problem.rule == "chat.results_after_calls":
-            opened.append(problem)
-        else:
-            loose[index] = problem
+    opened, loose = told_apart(problems, "chat.results_after_calls")
     candidates = by_id(editor, [(index,) for index in sorted(loose)], "tool_call_id")
     opened = [problem for problem in opened if not _drop_twin(editor, problem)]
     windows = [_Window(editor, problem, loose) for problem in opened]
     for window in windows:
         window.answer(editor, candidates)
-    for index, problem in loose.items():
-        if not editor.gone((index,)):
-            reason = (
-                "The call has a result already; this second one is left out."
-                if problem.rule == "chat.duplicate_result"
-                else "The call that this result answers isn't there; the result is left out."
-            )
-            drop_entry(editor, (index,), problem, "drop_result", reason)
+    drop_left_over(editor, loose, "chat.duplicate_result", "a", "result")
 
 
 def _drop_twin(editor: Editor, problem: Problem) -> bool:

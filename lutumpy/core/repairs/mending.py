@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from lutumpy.core import json_values
@@ -92,6 +92,33 @@ def drop_key(editor: Editor, problem: Problem, known: frozenset[str], path: Path
 def message_index(problem: Problem) -> int | None:
     """The index of the message that a problem is in."""
     return problem.path[0] if problem.path and isinstance(problem.path[0], int) else None
+
+
+def told_apart(problems: Iterable[Problem], open_call: str) -> tuple[list[Problem], dict[int, Problem]]:
+    """The problems of calls that wait, by the rule's id; and those of results that stand loose, by the index of their message."""
+    opened: list[Problem] = []
+    loose: dict[int, Problem] = {}
+    for problem in problems:
+        index = message_index(problem)
+        if index is None:
+            continue
+        if problem.rule == open_call:
+            opened.append(problem)
+        else:
+            loose[index] = problem
+    return opened, loose
+
+
+def drop_left_over(editor: Editor, loose: Mapping[int, Problem], twice: str, article: str, word: str) -> None:
+    """Take out what no call has claimed: second results, by the id of their rule, and those of calls that aren't there."""
+    for index, problem in loose.items():
+        if not editor.gone((index,)):
+            reason = (
+                f"The call has {article} {word} already; this second one is left out."
+                if problem.rule == twice
+                else f"The call that this {word} answers isn't there; the {word} is left out."
+            )
+            drop_entry(editor, (index,), problem, "drop_result", reason)
 
 
 def by_id(editor: Editor, paths: Sequence[Path], key: str) -> dict[str, list[Path]]:

@@ -8,7 +8,15 @@ from typing import Any
 
 from lutumpy.core import json_values
 from lutumpy.core.repairs.editor import Editor, Path
-from lutumpy.core.repairs.mending import by_id, drop_entry, expect_entry, message_index, nearest
+from lutumpy.core.repairs.mending import (
+    by_id,
+    drop_entry,
+    drop_left_over,
+    expect_entry,
+    message_index,
+    nearest,
+    told_apart,
+)
 from lutumpy.core.repairs.wording import INTERRUPTED, Fresh
 from lutumpy.core.rules import Problem
 from lutumpy.core.rules.responses import MAX_CALL_ID
@@ -203,29 +211,13 @@ def _twin(left: Any, right: Any) -> bool:
 
 def mend_outputs(editor: Editor, problems: list[Problem]) -> None:
     """Outputs move behind their calls, calls without one are closed, and what is left over goes."""
-    loose: dict[int, Problem] = {}
-    opened: list[Problem] = []
-    for problem in problems:
-        index = message_index(problem)
-        if index is None:
-            continue
-        if problem.rule == "responses.output_for_call":
-            opened.append(problem)
-        else:
-            loose[index] = problem
+    opened, loose = told_apart(problems, "responses.output_for_call")
     slots = _slots(editor, [problem.path[0] for problem in opened])
     early = _before_any_call(editor) if opened else set()
     candidates = by_id(editor, [(at,) for at in sorted({*loose, *early})], "call_id")
     for problem in opened:
         _answer(editor, problem, slots[int(problem.path[0])], candidates, loose)
-    for index, problem in loose.items():
-        if not editor.gone((index,)):
-            reason = (
-                "The call has an output already; this second one is left out."
-                if problem.rule == "responses.duplicate_output"
-                else "The call that this output answers isn't there; the output is left out."
-            )
-            drop_entry(editor, (index,), problem, "drop_result", reason)
+    drop_left_over(editor, loose, "responses.duplicate_output", "an", "output")
 
 
 def _before_any_call(editor: Editor) -> set[int]:

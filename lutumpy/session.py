@@ -33,6 +33,10 @@ C = TypeVar("C", bound=BaseToolCall, default=BaseToolCall)
 V = TypeVar("V")
 W = TypeVar("W", default=None)
 
+_NO_USAGE = Usage()
+_PLAIN_OPTIONS = TurnOptions()
+_UNCOUNTED = 64
+
 MakeResult: TypeAlias = Callable[[AssistantTurn], TurnResult[W]]
 Content: TypeAlias = "str | Sequence[str | Part]"
 
@@ -43,11 +47,12 @@ class Session:
     Not safe for use by several threads or tasks at once: use `fork()` for branches.
     """
 
-    __slots__ = ("transcript", "usage")
+    __slots__ = ("_uncounted", "_usage", "transcript")
 
     def __init__(self, transcript: Transcript | None = None) -> None:
         self.transcript: Transcript = Transcript() if transcript is None else transcript
-        self.usage: Usage = Usage()
+        self._usage = _NO_USAGE
+        self._uncounted: list[Usage] = []
 
     def push_system(self, content: Content) -> None:
         """Add a system message."""
@@ -85,9 +90,28 @@ class Session:
         """The committed assistant turns, in order."""
         return self.transcript.turns()
 
+    @property
+    def usage(self) -> Usage:
+        """Tokens of every answer that was read against this session."""
+        self._add_up()
+        return self._usage
+
+    @usage.setter
+    def usage(self, usage: Usage) -> None:
+        self._uncounted.clear()
+        self._usage = usage
+
     def add_usage(self, usage: Usage) -> None:
         """Count what a request cost; answers that are read against this session are counted by themselves."""
-        self.usage = self.usage + usage
+        # Added up when somebody asks: most rounds are over before that.
+        self._uncounted.append(usage)
+        if len(self._uncounted) > _UNCOUNTED:
+            self._add_up()
+
+    def _add_up(self) -> None:
+        for usage in self._uncounted:
+            self._usage = self._usage + usage
+        self._uncounted.clear()
 
     def fork(self) -> Session:
         """An independent copy: the same history, the same usage so far."""
@@ -185,7 +209,10 @@ class Session:
         Raises:
             InvalidToolConstraints: the constraints can't hold; nothing was sent.
         """
-        options = TurnOptions(temperature, max_output_tokens, {} if extra is None else extra)
+        if temperature is None and max_output_tokens is None and extra is None:
+            options = _PLAIN_OPTIONS
+        else:
+            options = TurnOptions(temperature, max_output_tokens, {} if extra is None else extra)
         return _turn(self, llm, options, TurnResult, tools, available, require, describe, parallel)
 
     @overload

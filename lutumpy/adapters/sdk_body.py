@@ -16,8 +16,10 @@ def join_body(fields: Mapping[str, bytes]) -> bytes:
     """One JSON object from ready JSON values by name."""
     # One join: the conversation's bytes are copied once here, however long they are.
     pieces: list[bytes] = []
+    before = b"{"
     for name, value in fields.items():
-        pieces += (b"," if pieces else b"{", _name(name), value)
+        pieces += (before, _NAMES.get(name) or _name(name), value)
+        before = b","
     pieces.append(b"}")
     return b"".join(pieces) if fields else b"{}"
 
@@ -55,6 +57,10 @@ def history_list(data: bytes) -> list[dict[str, Any]]:
 
 
 def _name(name: str) -> bytes:
-    if name.isascii() and name.isidentifier():
-        return b'"%s":' % name.encode()
     return json_values.encode(name) + b":"
+
+
+_NAMES: dict[str, bytes] = {
+    name: _name(name)
+    for name in ("input", "max_tokens", "messages", "model", "stream", "system", "tool_choice", "tools")
+}

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from json import encoder as json_encoder
 from typing import Any, TypeAlias
 
+from pydantic_core import to_json
+
 JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | None"
 
 _DEPTH = 200
@@ -41,6 +43,12 @@ _encode = _encoder()
 def encode(value: Any) -> bytes:
     """`value` as compact UTF-8 JSON; total for anything that `json` can hold, see the module's note on replacements."""
     try:
+        data = to_json(value)
+        if b"NaN" not in data and b"Infinity" not in data:
+            return data
+    except (ValueError, TypeError, RecursionError):
+        pass  # a lone surrogate, a type of the user's, or deeper than it goes
+    try:
         return _encode(value).encode()
     except (ValueError, TypeError, RecursionError):
         return _encode(clean(value)).encode()
@@ -58,6 +66,8 @@ def decode(data: bytes | str) -> Any:
 
 def clean_text(text: str) -> str:
     """`text` with each lone surrogate replaced by U+FFFD; the same object when there is none."""
+    if text.isascii():
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:

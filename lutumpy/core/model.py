@@ -92,11 +92,11 @@ class StreamingModel(Model, Protocol):
         ...
 
 
-# A model has one of these at least.
-_ANSWERS = ("respond", "respond_sync", "open_stream", "open_stream_sync")
+# A model has `respond`, or one of these at least.
+_OTHER_ANSWERS = ("respond_sync", "open_stream", "open_stream_sync")
 
 
 def check_model(llm: Any) -> None:
     """Raises `TypeError` for what can't be a model: its name alone is what is given most often by mistake."""
-    if not any(hasattr(llm, name) for name in _ANSWERS):
+    if not hasattr(llm, "respond") and not any(hasattr(llm, name) for name in _OTHER_ANSWERS):
         raise TypeError(f"a model is needed, as OpenAIChat({llm!r}), not {type(llm).__name__}; nothing was sent")

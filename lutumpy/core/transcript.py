@@ -178,20 +178,20 @@ class Transcript:
         Raises:
             TranscriptError: the results don't match the calls, or an id was used before; nothing was added.
         """
-        calls = [call for call in turn.calls if call.answerable]
-        given = results.results if results is not None else ()
-        if [c.id for c in calls] != [r.call_id for r in given]:
+        ids = [call.id for call in turn.calls if call.position >= 0]
+        given = [result.call_id for result in results.results] if results is not None else []
+        if ids != given:
             raise TranscriptError(
-                f"the turn's calls {[c.id for c in calls]} and the results {[r.call_id for r in given]} don't match; "
-                "the transcript is unchanged"
+                f"the turn's calls {ids} and the results {given} don't match; the transcript is unchanged"
             )
-        ids = {c.id for c in calls}
-        if len(ids) != len(calls) or "" in ids or not ids.isdisjoint(self._ids):
+        used = self._ids
+        fresh = set(ids)
+        if len(fresh) != len(ids) or "" in fresh or not fresh.isdisjoint(used):
             raise TranscriptError("a call id is empty, repeated, or was used before; the transcript is unchanged")
         self._items.append(turn)
-        if calls:
+        if ids:
             self._items.append(cast("ToolResults", results))
-        self._ids |= ids
+            used |= fresh
         for key in failures:
             self._failures[key] = self._failures.get(key, 0) + 1
         self._revision += 1
@@ -224,10 +224,14 @@ class Transcript:
         Fresh ids are counted, and nine letters and digits long: every API takes those.
         """
         calls = turn.calls
-        seen = self._ids
-        if len({c.id for c in calls}) == len(calls) and not any(not c.id or c.id in seen for c in calls):
-            return turn
         taken: set[str] = set()
+        for call in calls:
+            if not call.id or call.id in self._ids or call.id in taken:
+                break
+            taken.add(call.id)
+        else:
+            return turn
+        taken = set()
         fresh: dict[int, str] = {}
         for index, call in enumerate(calls):
             wanted = self.fresh_id(call.id, taken)
@@ -306,15 +310,17 @@ class Transcript:
         What is there to stay is encoded once and kept; ephemerals and what follows them go into a copy.
         """
         items = self._items
-        stable = len(items) if self._tail_start is None else self._tail_start
+        count = len(items)
+        stable = count if self._tail_start is None else self._tail_start
         kept = self._encoders.get(key)
-        encoder, upto = (cast("E", kept[0]), kept[1]) if kept is not None else (make(), 0)
+        encoder: Any
+        encoder, upto = (make(), 0) if kept is None else kept
         if upto < stable:
             for index in range(upto, stable):
                 encoder.add(items[index])
             self._encoders[key] = (encoder, stable)
-        if stable == len(items):
-            return encoder
+        if stable == count:
+            return cast("E", encoder)
         tail = encoder.copy()
         for index in range(stable, len(items)):
             tail.add(items[index])

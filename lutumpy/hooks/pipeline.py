@@ -10,6 +10,7 @@ import inspect
 import logging
 from collections.abc import Callable, Generator, Iterable
 from copy import deepcopy
+from types import CoroutineType
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from lutumpy.core.items import ToolMetadata
@@ -64,7 +65,7 @@ class Chain(NamedTuple):
 
     Attributes:
         steps: All of them.
-        quick: The functions of the first ones, as far as these are plain and take the input.
+        quick: The functions of the first ones, as far as these take the input.
     """
 
     steps: tuple[Step, ...]
@@ -76,7 +77,7 @@ def chain_of(steps: Iterable[Step]) -> Chain:
     steps = tuple(steps)
     quick: list[Callable[..., Any]] = []
     for step in steps:
-        if step.is_async or step.takes != "input":
+        if step.takes != "input":
             break
         quick.append(step.function)
     return Chain(steps, tuple(quick))
@@ -85,16 +86,18 @@ def chain_of(steps: Iterable[Step]) -> Chain:
 NOT_MET: Any = object()
 
 
-def pass_through(call: BaseToolCall, chain: Chain) -> tuple[int, Any]:
+def pass_through(call: BaseToolCall, chain: Chain) -> Generator[Any, Any, tuple[int, Any]]:
     """How many hooks let the call pass as it is, and the decision of the one that didn't, for `decide` to go on with.
 
-    The common case, kept short: policies look at every call, and change few.
+    The common case, kept short: policies look at every call, and change few. Yields as `decide` does.
     """
     metadata, value = call.metadata, call.input
     index = 0
     try:
         for function in chain.quick:
             decision = function(metadata, value)
+            if type(decision) is CoroutineType:
+                decision = yield decision
             if type(decision) is not RunNormally or decision.input is not value:
                 return index, decision
             index += 1

@@ -90,7 +90,7 @@ class ToolHooks(Generic[TS]):
         self._toolset = toolset
         self._registry = Registry(f"{toolset.__name__}.hooks()", slots)
         self._groups = groups
-        self._chains: tuple[tuple[int, ...], dict[str, Chain]] | None = None
+        self._chains: tuple[int, dict[str, Chain]] | None = None
 
     def __getattr__(self, name: str) -> ToolHooks[Any]:
         groups = self.__dict__.get("_groups", {})
@@ -232,11 +232,18 @@ class ToolHooks(Generic[TS]):
 
     def _chains_now(self) -> dict[str, Chain]:
         """The hooks of this moment by tool name; tools without hooks are left out."""
-        versions = tuple([h._registry.version for h in self._all()])
-        if self._chains is None or self._chains[0] != versions:
+        version = self._version()
+        if self._chains is None or self._chains[0] != version:
             made = {s.name: self._steps_of(s.name) for s in self._toolset.selectors()}
-            self._chains = (versions, {name: chain_of(steps) for name, steps in made.items() if steps})
+            self._chains = (version, {name: chain_of(steps) for name, steps in made.items() if steps})
         return self._chains[1]
+
+    def _version(self) -> int:
+        """Grows with every change, of nested registries too."""
+        version = self._registry.version
+        for group in self._groups.values():
+            version += group._version()
+        return version
 
     def _steps_of(self, name: str) -> list[Step]:
         steps = [_step(i, "call") for i in self._hooks_for_all(_ANY_TOOL.name, name)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn, ResultBlock, ToolResults
@@ -13,6 +13,8 @@ from lutumpy.errors import CommitError, CommitProblem, ProblemKind, StaleRoundEr
 from lutumpy.rounds.target import Target, transcript_of
 from lutumpy.tools.calls import BaseToolCall, ToolCallIssue
 from lutumpy.tools.results import HandledTool, RejectedToolCall, ToolResult, completed, rejected, result_block
+
+_NOTHING: Mapping[str, ToolResult] = {}
 
 Entry: TypeAlias = "BaseToolCall | ToolCallIssue"
 Answer: TypeAlias = "ToolResult | HandledTool[Any, Any] | RejectedToolCall"
@@ -65,7 +67,7 @@ class OpenAnswer:
         """
         transcript = transcript_of(target)
         turn = self._turn_for(transcript, rebase)
-        answers = self._answers(results, decided or {})
+        answers = self._answers(results, decided or _NOTHING)
         self._append(transcript, turn, answers)
 
     def _turn_for(self, transcript: Transcript, rebase: bool) -> AssistantTurn:
@@ -86,9 +88,12 @@ class OpenAnswer:
 
     def _answers(self, results: Iterable[Answer], decided: Mapping[str, ToolResult]) -> list[ToolResult]:
         entries = self.entries
+        taken = list(results)
+        if not decided and _in_order(entries, taken):
+            return cast("list[ToolResult]", taken)
         given: dict[str, list[ToolResult]] = {}
         calls = {entry.metadata.id: entry for entry in entries}
-        for result in results:
+        for result in taken:
             metadata = _metadata(result)
             given.setdefault(metadata.id, []).append(_as_result(result, calls.get(metadata.id)))
         problems: list[CommitProblem] = []
@@ -123,9 +128,19 @@ class OpenAnswer:
         for block, answer in zip(turn.calls, answers, strict=True):
             if answer.status != "ok":
                 failures.append(failure_key(block.name, block.arguments))
-            if block.answerable:
+            if block.position >= 0:
                 blocks.append(result_block(answer, block.kind))
         transcript.append_turn(turn, ToolResults(tuple(blocks)), failures)
+
+
+def _in_order(entries: list[Entry], results: list[Answer]) -> bool:
+    """Whether there is exactly one result for each call, each made by that very call, in call order: nothing to look up."""
+    if len(entries) != len(results):
+        return False
+    for entry, result in zip(entries, results, strict=True):
+        if type(result) is not ToolResult or result.metadata is not entry.metadata or result.output_error is not None:
+            return False
+    return True
 
 
 def _metadata(result: Any) -> Any:

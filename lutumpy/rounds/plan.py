@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Generator, Iterable
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, Union
 
 from typing_extensions import TypeVar
@@ -110,29 +109,34 @@ class Open(Generic[C_co]):
                 stays open, its inputs as they were: of a round, as decoded.
             RoundClosedError: it was committed, discarded or handed over before.
         """
-        with self._plan(hooks, sync=False) as work:
-            return self._hand_over(await drive_async(work.run()))
-
-    def apply_hooks_sync(self, hooks: Decider) -> ToolRoundPlan[C_co]:
-        """As `apply_hooks`, without an event loop; an async hook is a `HookError` that names it."""
-        with self._plan(hooks, sync=True) as work:
-            return self._hand_over(drive_sync(work.run()))
-
-    @contextmanager
-    def _plan(self, hooks: Decider, *, sync: bool) -> Iterator[Planning]:
-        self._check_open()
-        # Two runs at once would give their hooks the same inputs, and one would take back what the other has decided.
-        if self._planning:
-            raise HookError(f"hooks are being applied to this {self._what} already; wait for them; it is still open")
-        self._planning = True
-        work = Planning(self, hooks, sync=sync)
+        work = self._planned(hooks, sync=False)
         try:
-            yield work
+            return self._hand_over(await drive_async(work.run()))
         except BaseException:
             work.restore()
             raise
         finally:
             self._planning = False
+
+    def apply_hooks_sync(self, hooks: Decider) -> ToolRoundPlan[C_co]:
+        """As `apply_hooks`, without an event loop; an async hook is a `HookError` that names it."""
+        work = self._planned(hooks, sync=True)
+        try:
+            return self._hand_over(drive_sync(work.run()))
+        except BaseException:
+            work.restore()
+            raise
+        finally:
+            self._planning = False
+
+    def _planned(self, hooks: Decider, *, sync: bool) -> Planning:
+        self._check_open()
+        # Two runs at once would give their hooks the same inputs, and one would take back what the other has decided.
+        if self._planning:
+            raise HookError(f"hooks are being applied to this {self._what} already; wait for them; it is still open")
+        work = Planning(self, hooks, sync=sync)
+        self._planning = True
+        return work
 
     def _hand_over(self, plan: ToolRoundPlan[C_co]) -> ToolRoundPlan[C_co]:
         # Another task may have closed it while an async hook was waiting; then the new plan must not be a second way.
@@ -210,10 +214,12 @@ class ToolRoundPlan(Open[C_co]):
         super().__init__(answer, issues)
         self._standing = standing
         pending: Any = tuple([s for s in standing if isinstance(s, BaseToolCall)])
-        decided = [s.decided for s in standing if isinstance(s, Decision)] if len(pending) < len(standing) else []
         self.pending = pending
-        self.handled = tuple([d for d in decided if isinstance(d, HandledTool)])
-        self.rejected = tuple([d for d in decided if isinstance(d, RejectedToolCall)])
+        self.handled = self.rejected = ()
+        if len(pending) + len(issues) < len(standing):
+            decided = [s.decided for s in standing if isinstance(s, Decision)]
+            self.handled = tuple([d for d in decided if isinstance(d, HandledTool)])
+            self.rejected = tuple([d for d in decided if isinstance(d, RejectedToolCall)])
 
     def standing(self) -> list[Standing]:
         """Every call in the order of the answer, as it stands: the call while it is pending, its decision, or its issue."""
@@ -229,6 +235,8 @@ class ToolRoundPlan(Open[C_co]):
         return [_as_data(entry, standing) for entry, standing in zip(self._answer.entries, self._standing, strict=True)]
 
     def _decided(self) -> dict[str, ToolResult] | None:
+        if not self.handled and not self.rejected:
+            return None
         return {s.result.metadata.id: s.result for s in self._standing if isinstance(s, Decision)}
 
     def __repr__(self) -> str:
@@ -265,25 +273,23 @@ class Planning:
             )
         loud = logger.isEnabledFor(logging.INFO)
         standing = self._source.standing()
-        # What each hook gets, before the first one runs.
-        work = [
-            (index, call, chain)
-            for index, call in enumerate(standing)
-            if isinstance(call, BaseToolCall) and (chain := alone or chains.get(call.metadata.name)) is not None
-        ]
         if self._sync:
-            for _, call, chain in work:
-                refuse_async(chain.steps, call.metadata)
-        for index, call, chain in work:
+            for call in standing:
+                if isinstance(call, BaseToolCall) and (chain := alone or chains.get(call.metadata.name)) is not None:
+                    refuse_async(chain.steps, call.metadata)
+        for index, call in enumerate(standing):
+            if not isinstance(call, BaseToolCall) or (chain := alone or chains.get(call.metadata.name)) is None:
+                continue
             self._begun.append((call, snapshot(call.input) if keep else None))
-            start, met = (0, NOT_MET) if loud else pass_through(call, chain)
+            start, met = (0, NOT_MET) if loud else (yield from pass_through(call, chain))
             if start < len(chain.steps):
                 standing[index] = yield from decide(call, chain.steps, source, loud=loud, start=start, met=met)
         return ToolRoundPlan(self._source._answer, self._source.issues, standing)
 
     def _check_toolset(self, hooks: ToolHooks[Any]) -> None:
+        toolset = hooks._toolset
         for entry in self._source._answer.entries:
-            if isinstance(entry, BaseToolCall) and entry.selector.toolset is not hooks._toolset:
+            if isinstance(entry, BaseToolCall) and entry.selector.toolset is not toolset:
                 raise HookError(
                     f"{hooks!r} is no registry of {entry.selector.toolset.__name__}; the round is still open"
                 )

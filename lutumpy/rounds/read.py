@@ -58,13 +58,19 @@ def read_answer(
     transcript = transcript_of(target)
     if begun is None:
         begun = mark(transcript)
-    begun = Mark(transcript.request_succeeded(turn, begun.length), begun.revision)
+    length = transcript.request_succeeded(turn, begun.length)
+    if length != begun.length:
+        begun = Mark(length, begun.revision)
     count_usage(target, turn.usage)
     if not turn.calls:
         return finished(result(turn), OpenAnswer(turn, [], transcript, begun), staged=staged)
     turn = transcript.fresh_ids(turn)
-    origin = Origin(transcript, begun.length, turn.calls)
-    opened = OpenAnswer(turn, decode_calls(offer, turn, origin, transcript, ready or {}, answer), transcript, begun)
+    origin = Origin(transcript, length, turn.calls)
+    if ready is None and answer is None and not turn.cut:
+        entries = [decode_call(offer, block, transcript, cut=block.incomplete, origin=origin) for block in turn.calls]
+    else:
+        entries = decode_calls(offer, turn, origin, transcript, ready or {}, answer)
+    opened = OpenAnswer(turn, entries, transcript, begun)
     if answer is not None and all(answer.takes(block) for block in turn.calls):
         return finished(*answer.close(opened), staged=staged)
     return NeedsTools(ToolRound(opened))

@@ -39,6 +39,7 @@ class CompiledTool:
     """
 
     __slots__ = (
+        "_direct",
         "_input_type",
         "_make_input",
         "_rooted",
@@ -86,6 +87,7 @@ class CompiledTool:
         self.wrapper: type[BaseModel] | None = None
         self.adapter: TypeAdapter[Any] = adapter
         self._rooted: bool = False
+        self._direct: bool = False
         self._input_type: type[BaseModel] | None = None
         self._make_input: Callable[[], type[BaseModel]] | None = None
         if isinstance(input_type, type):
@@ -122,6 +124,14 @@ class CompiledTool:
         else:
             self.decode = input_type.__pydantic_validator__.validate_json
         self._input_type = input_type
+        # The fields of the input are the parameters of the function, one for one.
+        self._direct = (
+            self.function is not None
+            and not self.positional_only
+            and not self._rooted
+            and input_type.model_config.get("extra") != "allow"
+            and all(field == keyword for field, keyword in self.keyword_names.items())
+        )
 
     def __repr__(self) -> str:
         return f"<CompiledTool {self.definition.name}>"
@@ -146,6 +156,8 @@ class CompiledTool:
         Raises:
             TypeError: The tool has no function, or `skipped` isn't made of its `Skip` parameters.
         """
+        if self._direct and not skipped and len(input.__dict__) == len(self.keyword_names):
+            return cast("Any", self.function)(**input.__dict__)
         if self.function is None:
             raise TypeError(f"tool {self.definition.name!r} was declared by its input class; it has no function to run")
         if strangers := skipped.keys() - self.skipped:

@@ -86,6 +86,8 @@ class RejectedToolCall:
 
 def completed(metadata: ToolMetadata, tool: CompiledTool, output: Any) -> ToolResult:
     """The result for a tool's output; an output that doesn't fit is kept, with the reason in `output_error`."""
+    if type(output) is str and tool.output_type is str:
+        return ToolResult(metadata, output, "ok", None, output)
     error = tool.check_type(output)
     if error is None:
         parts = content_parts(output)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pydantic_core import from_json
@@ -22,18 +23,25 @@ from lutumpy.core.items import (
     RefusalBlock,
     ResultBlock,
     TextBlock,
+    ToolResults,
 )
 from lutumpy.errors import TranscriptError
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["UNNAMED", "HistoryEncoder", "arguments_object", "data_url", "text_and_calls"]
+__all__ = ["UNNAMED", "HistoryEncoder", "arguments_object", "data_url", "fits_name", "text_and_calls"]
 
 UNNAMED = "unknown_tool"
 """What stands in a history for the name that a call came without: OpenAI refuses an empty one."""
 
 _ANY_ID = re.compile(r".+", re.DOTALL)
+
+
+@lru_cache(maxsize=1024)
+def fits_name(name: str) -> bool:
+    """Whether OpenAI takes a call of this name in a history."""
+    return len(name) <= MAX_NAME and NAME.fullmatch(name) is not None
 
 
 class HistoryEncoder:
@@ -57,10 +65,17 @@ class HistoryEncoder:
 
     def add(self, item: Item) -> None:
         """Encode the next item."""
-        before = len(self.fragments)
         verbatim = item.verbatim
         if verbatim is not None and verbatim.api != self.api:
             verbatim = None
+        if type(item) is ToolResults:
+            if verbatim is None:
+                self._results(item.results)
+            else:
+                self._as_read(verbatim.entries)
+            self._ends = "open"
+            return
+        before = len(self.fragments)
         if isinstance(item, Message):
             if verbatim is None:
                 self._message(item)
@@ -81,12 +96,6 @@ class HistoryEncoder:
                 self._project(item)
             if len(self.fragments) > before:
                 self._ends = "turn"
-        else:
-            if verbatim is None:
-                self._results(item.results)
-            else:
-                self._as_read(verbatim.entries)
-            self._ends = "open"
 
     def copy(self) -> Self:
         """An independent copy, for items that are not there to stay."""
@@ -117,7 +126,11 @@ class HistoryEncoder:
 
     def history(self) -> bytes:
         """The same, whatever it ends with."""
-        return b"[%b]" % b",".join(self.fragments)
+        fragments = self.fragments
+        if len(fragments) < 2:
+            return b"[%b]" % b"".join(fragments)
+        # The brackets go into the ends, so that what is between them is copied once.
+        return b",".join((b"[" + fragments[0], *fragments[1:-1], fragments[-1] + b"]"))
 
     def _as_read(self, entries: tuple[bytes, ...]) -> None:
         """Entries of this very wire go back as they came."""
@@ -146,8 +159,7 @@ class HistoryEncoder:
 
     def _unfit(self, turn: AssistantTurn) -> list[CallBlock]:
         """The calls of a turn of this wire whose names it refuses in a history, though it let the model write them."""
-        fits = self._names.fits
-        return [c for c in turn.calls if c.name and c.position >= 0 and not fits(c.name)]
+        return [c for c in turn.calls if not fits_name(c.name) and c.name and c.position >= 0]
 
 
 def text_and_calls(turn: AssistantTurn) -> list[str | CallBlock]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from lutumpy.core import json_values
 from lutumpy.core.items import Usage
 
-__all__ = ["count", "filled", "mapping", "model_text", "text", "token_usage"]
+__all__ = ["TokenNames", "count", "filled", "mapping", "model_text", "text", "token_names", "token_usage"]
+
+NO_USAGE = Usage()
 
 
 def text(value: Any) -> str | None:
@@ -43,18 +45,42 @@ def without_nulls(value: Mapping[str, Any]) -> dict[str, Any]:
     return {name: inner for name, inner in value.items() if inner is not None}
 
 
-def token_usage(usage: Any, given_as: str, made_as: str) -> Usage:
-    """The tokens of an answer. The wires count the same things, and call input and output by names of their own."""
-    counted = mapping(usage)
-    given = count(counted.get(f"{given_as}_tokens"))
-    made = count(counted.get(f"{made_as}_tokens"))
-    details = mapping(counted.get(f"{given_as}_tokens_details"))
-    return Usage(
-        given,
-        made,
-        count(counted.get("total_tokens")) or given + made,
-        # The second name is DeepSeek's, on Chat Completions.
-        count(details.get("cached_tokens")) or count(counted.get(f"{given_as}_cache_hit_tokens")),
-        count(details.get("cache_write_tokens")),
-        count(mapping(counted.get(f"{made_as}_tokens_details")).get("reasoning_tokens")),
+class TokenNames(NamedTuple):
+    """What a wire calls the tokens that went in and came out. Both wires count the same things."""
+
+    given: str
+    made: str
+    given_details: str
+    made_details: str
+    cache_hits: str
+
+
+def token_names(given: str, made: str) -> TokenNames:
+    """The names that begin with `given` and `made`."""
+    return TokenNames(
+        f"{given}_tokens",
+        f"{made}_tokens",
+        f"{given}_tokens_details",
+        f"{made}_tokens_details",
+        f"{given}_cache_hit_tokens",  # DeepSeek's, on Chat Completions
     )
+
+
+def token_usage(usage: Any, names: TokenNames) -> Usage:
+    """The tokens of an answer."""
+    if not isinstance(usage, dict):
+        return NO_USAGE
+    get = usage.get
+    given, made, total = get(names.given), get(names.made), get("total_tokens")
+    if not (type(given) is type(made) is type(total) is int and given > 0 and made > 0 and total > 0):
+        given, made = count(given), count(made)
+        total = count(total) or given + made
+    cached = written = reasoning = 0
+    if details := get(names.given_details):
+        details = mapping(details)
+        cached, written = count(details.get("cached_tokens")), count(details.get("cache_write_tokens"))
+    if not cached and (hits := get(names.cache_hits)):
+        cached = count(hits)
+    if details := get(names.made_details):
+        reasoning = count(mapping(details).get("reasoning_tokens"))
+    return Usage(given, made, total, cached, written, reasoning)

@@ -11,7 +11,7 @@ from typing import Any
 
 from lutumpy.adapters.openai.chat.encode import API
 from lutumpy.adapters.openai.history import UNNAMED
-from lutumpy.adapters.openai.values import filled, mapping, model_text, text, token_usage, without_nulls
+from lutumpy.adapters.openai.values import filled, mapping, model_text, text, token_names, token_usage, without_nulls
 from lutumpy.core import json_values
 from lutumpy.core.items import (
     AssistantTurn,
@@ -41,7 +41,8 @@ _CUT = frozenset({"length", "content_filter", "refusal"})
 _BROKEN = frozenset({"error", "insufficient_system_resource"})
 
 _ANSWER_ONLY = frozenset({"annotations", "parsed"})
-_LATER = frozenset({"audio", "content", "function_call", "refusal", "role", "tool_calls"})
+_RARE = frozenset({"audio", "function_call", "refusal"})
+_TOKENS = token_names("prompt", "completion")
 
 
 def decode_chat(reply: Mapping[str, Any], request_id: str | None = None) -> AssistantTurn:
@@ -53,12 +54,19 @@ def decode_chat(reply: Mapping[str, Any], request_id: str | None = None) -> Assi
     residue: dict[str, Any] = {}
     blocks: list[Block] = []
     calls: list[CallBlock] = []
-    later: dict[str, Any] = {}
-    for key, value in mapping(choice.get("message")).items():
-        if key in _LATER:
-            later[key] = value
-        elif value is None:
+    content: Any = None
+    entries: Any = None
+    rare: dict[str, Any] = {}
+    message = mapping(choice.get("message"))
+    for key, value in message.items():
+        if key == "tool_calls":
+            entries = value
+        elif key == "content":
+            content = value
+        elif value is None or key == "role":
             continue
+        elif key in _RARE:
+            rare[key] = value
         elif key not in _ANSWER_ONLY:
             kept[key] = value
         elif filled(value):
@@ -68,25 +76,24 @@ def decode_chat(reply: Mapping[str, Any], request_id: str | None = None) -> Assi
     if extras and (reasoning := _reasoning(kept)):
         blocks.append(ReasoningBlock(reasoning))
 
-    content = later.get("content")
     if content is not None and type(content) is not str:
         content = _parts(content, blocks) if isinstance(content, list) else model_text(content)
     if content and type(content) is str:
         blocks.append(TextBlock(content))
-    if "content" in later:
+    if "content" in message:
         kept["content"] = content
 
-    entries = later.get("tool_calls")
-    refusal = later.get("refusal")
-    if refusal is not None and refusal != "":
-        if isinstance(refusal, str):
+    refused = False
+    if rare:
+        refusal = rare.get("refusal")
+        if refusal and isinstance(refusal, str):
             kept["refusal"] = refusal
             blocks.append(RefusalBlock(refusal))
-        else:
+            refused = True
+        elif refusal is not None and refusal != "":
             residue["refusal"] = refusal
-            refusal = None
-    if later.get("audio") is not None:
-        _audio(later["audio"], kept, residue, blocks, content)
+        if "audio" in rare:
+            _audio(rare["audio"], kept, residue, blocks, content)
     if entries:
         sent = [
             entry
@@ -95,8 +102,8 @@ def decode_chat(reply: Mapping[str, Any], request_id: str | None = None) -> Assi
         ]
         if sent:
             kept["tool_calls"] = sent
-    if later.get("function_call"):
-        _legacy(later["function_call"], kept, calls, residue)
+    if rare and rare.get("function_call"):
+        _legacy(rare["function_call"], kept, calls, residue)
     blocks += calls
 
     if not calls and not content and "refusal" not in kept and "audio" not in kept:
@@ -104,21 +111,22 @@ def decode_chat(reply: Mapping[str, Any], request_id: str | None = None) -> Assi
         kept = {**kept, "content": ""} if extras else {}
 
     provider_finish = text(choice.get("finish_reason"))
-    finish, cut = chat_finish(provider_finish, refused=bool(refusal))
+    finish, cut = chat_finish(provider_finish, refused=refused)
     return AssistantTurn(
-        api=API,
-        blocks=tuple(blocks),
-        native=json_values.encode(kept) if kept else b"",
-        calls=tuple(calls),
-        calls_key="tool_calls",
-        finish_reason=finish,
-        provider_finish_reason=provider_finish,
-        usage=token_usage(reply.get("usage"), "prompt", "completion"),
-        model=text(reply.get("model")),
-        request_id=request_id,
-        response_id=text(reply.get("id")),
-        residue=json_values.encode(residue) if residue else b"",
-        cut=cut,
+        API,
+        tuple(blocks),
+        json_values.encode(kept) if kept else b"",
+        tuple(calls),
+        "tool_calls",
+        "id",
+        finish,
+        provider_finish,
+        token_usage(reply.get("usage"), _TOKENS),
+        text(reply.get("model")),
+        request_id,
+        text(reply.get("id")),
+        json_values.encode(residue) if residue else b"",
+        cut,
     )
 
 
@@ -198,7 +206,7 @@ def decode_call(entry: Any, calls: list[CallBlock], residue: dict[str, Any]) -> 
         and type(arguments := function.get("arguments")) is str
         and "parsed_arguments" not in function
     ):
-        calls.append(CallBlock(call_id, name, arguments, position=position))
+        calls.append(CallBlock(call_id, name, arguments, "function", False, False, position))
         return entry
 
     sent = without_nulls(entry)

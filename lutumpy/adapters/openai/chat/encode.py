@@ -124,7 +124,7 @@ class ChatEncoder(HistoryEncoder):
 
     def _replay(self, turn: AssistantTurn) -> None:
         unfit = self._unfit(turn)
-        legacy = any(call.kind == "function_call" and call.answerable for call in turn.calls)
+        legacy = [call for call in turn.calls if call.kind == "function_call" and call.answerable]
         if not (unfit or legacy or turn.reasoning_dropped):
             self.fragments.append(turn.native)
             return

@@ -13,7 +13,7 @@ from typing import Any
 from lutumpy.adapters.openai.history import UNNAMED
 from lutumpy.adapters.openai.responses.encode import API
 from lutumpy.adapters.openai.responses.item_ids import fit_ids, ids_fit
-from lutumpy.adapters.openai.values import filled, mapping, model_text, text, token_usage
+from lutumpy.adapters.openai.values import filled, mapping, model_text, text, token_names, token_usage
 from lutumpy.core import json_values
 from lutumpy.core.items import (
     AssistantTurn,
@@ -41,6 +41,7 @@ CLIENT_RUN = {
 }
 _INCOMPLETE: Mapping[Any, FinishReason] = {"max_output_tokens": "length", "content_filter": "content_filter"}
 _NULLABLE_AWAY = ("caller", "id", "namespace", "phase", "status")
+_TOKENS = token_names("input", "output")
 
 
 def decode_response(reply: Mapping[str, Any], request_id: str | None = None) -> AssistantTurn:
@@ -61,7 +62,7 @@ def decode_response(reply: Mapping[str, Any], request_id: str | None = None) -> 
         id_field="call_id",
         finish_reason=finish,
         provider_finish_reason=provider_finish,
-        usage=token_usage(reply.get("usage"), "input", "output"),
+        usage=token_usage(reply.get("usage"), _TOKENS),
         model=text(reply.get("model")),
         request_id=request_id,
         response_id=text(reply.get("id")),

@@ -37,6 +37,9 @@ class SdkModel:
 
     api: ClassVar[str]
     _path: ClassVar[str]
+    # Takes transcript, offer and options; gives the fields of a request, as ready JSON by name. `model` is among them
+    # only where a parameter of the user's sets it.
+    _fields: Callable[..., dict[str, bytes]]
 
     def __init__(
         self,
@@ -135,10 +138,6 @@ class SdkModel:
 
     def _answer(self, reply: SdkReply) -> AssistantTurn:
         return self._decode(reply_object(reply.content, self.api), reply.request_id)
-
-    def _fields(self, transcript: Transcript, offer: ToolOffering | None, **options: Any) -> dict[str, bytes]:
-        """The fields of a request, as ready JSON by name; `model` only where a parameter of the user's sets it."""
-        raise NotImplementedError
 
     @staticmethod
     def _with_output(output: OutputSpec, extra: Mapping[str, Any]) -> dict[str, Any]:

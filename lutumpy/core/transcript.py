@@ -321,7 +321,7 @@ class Transcript:
             self._encoders[key] = (encoder, stable)
         if stable == count:
             return cast("E", encoder)
-        tail = encoder.copy()
+        tail: E = encoder.copy()
         for index in range(stable, len(items)):
             tail.add(items[index])
         return tail

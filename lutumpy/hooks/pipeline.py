@@ -10,7 +10,6 @@ import inspect
 import logging
 from collections.abc import Callable, Generator, Iterable
 from copy import deepcopy
-from types import CoroutineType
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from lutumpy.core.items import ToolMetadata
@@ -84,26 +83,6 @@ def chain_of(steps: Iterable[Step]) -> Chain:
 
 
 NOT_MET: Any = object()
-
-
-def pass_through(call: BaseToolCall, chain: Chain) -> Generator[Any, Any, tuple[int, Any]]:
-    """How many hooks let the call pass as it is, and the decision of the one that didn't, for `decide` to go on with.
-
-    The common case, kept short: policies look at every call, and change few. Yields as `decide` does.
-    """
-    metadata, value = call.metadata, call.input
-    index = 0
-    try:
-        for function in chain.quick:
-            decision = function(metadata, value)
-            if type(decision) is CoroutineType:
-                decision = yield decision
-            if type(decision) is not RunNormally or decision.input is not value:
-                return index, decision
-            index += 1
-    except Exception as error:
-        raise failed(where(chain.steps[index], metadata), error, UNDECIDED) from error
-    return index, NOT_MET
 
 
 def decide(

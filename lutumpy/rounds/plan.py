@@ -5,16 +5,18 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Awaitable, Callable, Generator, Iterable
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, Union
 
 from typing_extensions import TypeVar
 
 from lutumpy.core.items import AssistantTurn, FinishReason, Usage
 from lutumpy.errors import HookError, RoundClosedError
-from lutumpy.hooks.decisions import ToolDecision
+from lutumpy.hooks.decisions import RunNormally, ToolDecision
 from lutumpy.hooks.implementations import is_async, label
 from lutumpy.hooks.pipeline import (
     NOT_MET,
+    UNDECIDED,
     Decision,
     Source,
     Step,
@@ -22,10 +24,11 @@ from lutumpy.hooks.pipeline import (
     decide,
     drive_async,
     drive_sync,
+    failed,
     logger,
-    pass_through,
     refuse_async,
     snapshot,
+    where,
 )
 from lutumpy.hooks.tool_hooks import ToolHooks
 from lutumpy.rounds.commit import Answer, Entry, OpenAnswer
@@ -277,13 +280,27 @@ class Planning:
             for call in standing:
                 if isinstance(call, BaseToolCall) and (chain := alone or chains.get(call.metadata.name)) is not None:
                     refuse_async(chain.steps, call.metadata)
+        begun = self._begun
         for index, call in enumerate(standing):
             if not isinstance(call, BaseToolCall) or (chain := alone or chains.get(call.metadata.name)) is None:
                 continue
-            self._begun.append((call, snapshot(call.input) if keep else None))
-            start, met = (0, NOT_MET) if loud else (yield from pass_through(call, chain))
-            if start < len(chain.steps):
-                standing[index] = yield from decide(call, chain.steps, source, loud=loud, start=start, met=met)
+            begun.append((call, snapshot(call.input) if keep else None))
+            # The common case, kept short: hooks look at every call, and change few.
+            metadata, value = call.metadata, call.input
+            passed, met = 0, NOT_MET
+            try:
+                for function in () if loud else chain.quick:
+                    decision = function(metadata, value)
+                    if type(decision) is CoroutineType:
+                        decision = yield decision
+                    if type(decision) is not RunNormally or decision.input is not value:
+                        met = decision
+                        break
+                    passed += 1
+            except Exception as error:
+                raise failed(where(chain.steps[passed], metadata), error, UNDECIDED) from error
+            if passed < len(chain.steps):
+                standing[index] = yield from decide(call, chain.steps, source, loud=loud, start=passed, met=met)
         return ToolRoundPlan(self._source._answer, self._source.issues, standing)
 
     def _check_toolset(self, hooks: ToolHooks[Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Generic, Literal
 
 from typing_extensions import TypeVar
@@ -73,7 +74,10 @@ class BaseToolCall:
 
     def complete(self, output: Any) -> ToolResult:
         """The result of running the tool. Never raises: an output that doesn't fit is reported by `commit`."""
-        return completed(self.metadata, self.selector.tool, output)
+        tool = self.selector.tool
+        if type(output) is str and tool.output_type is str:
+            return ToolResult(self.metadata, output, "ok", None, output)
+        return completed(self.metadata, tool, output)
 
     def fail(self, error: str | BaseException) -> ToolResult:
         """The result of a tool that failed: the text, or an exception's class and message, is shown to the model."""
@@ -98,7 +102,7 @@ class BaseToolCall:
             TypeError: the tool was declared by `tool_input`, or a `Skip` parameter without a default is missing.
         """
         result = self.selector.tool.invoke(self.input, skipped)
-        return await result if inspect.isawaitable(result) else result
+        return await result if type(result) is CoroutineType or inspect.isawaitable(result) else result
 
 
 class ToolCall(BaseToolCall, Generic[I, O]):

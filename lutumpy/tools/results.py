@@ -86,8 +86,6 @@ class RejectedToolCall:
 
 def completed(metadata: ToolMetadata, tool: CompiledTool, output: Any) -> ToolResult:
     """The result for a tool's output; an output that doesn't fit is kept, with the reason in `output_error`."""
-    if type(output) is str and tool.output_type is str:
-        return ToolResult(metadata, output, "ok", None, output)
     error = tool.check_type(output)
     if error is None:
         parts = content_parts(output)
@@ -125,13 +123,16 @@ def content_parts(output: Any) -> tuple[Part, ...] | None:
 def result_block(result: ToolResult, kind: str) -> ResultBlock:
     """The result as it goes into the transcript: never empty where the status is not `ok` (rule K6)."""
     content = result.content
+    metadata = result.metadata
+    if type(content) is str and content.isascii() and result.status == "ok":
+        return ResultBlock(metadata.id, metadata.name, content, "ok", kind)
     if isinstance(content, str):
         content = json_values.clean_text(content)
     else:
         content = tuple([TextPart(json_values.clean_text(p.text)) if isinstance(p, TextPart) else p for p in content])
     if result.status != "ok":
         content = _marked(content, result)
-    return ResultBlock(result.metadata.id, result.metadata.name, content, result.status, kind)
+    return ResultBlock(metadata.id, metadata.name, content, result.status, kind)
 
 
 def _marked(content: str | tuple[Part, ...], result: ToolResult) -> str | tuple[Part, ...]:

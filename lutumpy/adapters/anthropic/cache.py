@@ -57,6 +57,11 @@ class FreeBreakpoints:
     __slots__ = ("_first", "_free", "_own")
 
     def __init__(self, extra: Mapping[str, Any], sent: int) -> None:
+        if not extra:
+            self._own: frozenset[str] = frozenset()
+            self._free = MAX_BREAKPOINTS - sent
+            self._first = 0
+            return
         own: dict[Place, list[Any]] = {place: _breakpoints(extra.get(place)) for place in _ORDER}
         self._own = frozenset({place for place in ("system", "messages") if place in extra})
         self._free = MAX_BREAKPOINTS - sent - sum([len(found) for found in own.values()])

@@ -22,6 +22,7 @@ from lutumpy.core.items import (
     TextBlock,
     Usage,
 )
+from lutumpy.core.json_values import clean_text
 
 __all__ = [
     "API",
@@ -164,7 +165,8 @@ class ContentReader:
             request_id: The provider's id of the request, where known.
         """
         stop = reply.get("stop_reason")
-        stop = stop if isinstance(stop, str) else None
+        if not isinstance(stop, str):
+            stop = None
         finish = finish_of(stop)
         if finish == "refusal" and not any(type(block) is TextBlock for block in self.blocks):
             self.blocks.append(RefusalBlock(refusal_text(reply.get("stop_details"))))
@@ -174,22 +176,23 @@ class ContentReader:
         if self.dropped:
             residue["content"] = self.dropped
         model, response_id = reply.get("model"), reply.get("id")
+        called = tuple(self.calls)
         return AssistantTurn(
-            api=API,
-            blocks=tuple(self.blocks),
-            native=json_values.encode(self.native) if self.native else b"",
-            calls=tuple(self.calls),
-            calls_key=None,
-            id_field="id",
-            finish_reason=finish,
-            provider_finish_reason=stop,
-            usage=usage_of(reply.get("usage")),
-            model=model if isinstance(model, str) else None,
-            request_id=request_id,
-            response_id=response_id if isinstance(response_id, str) else None,
-            residue=json_values.encode(residue) if residue else b"",
-            cut=finish in CUT,
-            results_only=results_only,
+            API,
+            called if len(self.blocks) == len(called) else tuple(self.blocks),  # one tuple where there are only calls
+            json_values.encode(self.native) if self.native else b"",
+            called,
+            None,
+            "id",
+            finish,
+            stop,
+            usage_of(reply.get("usage")),
+            model if isinstance(model, str) else None,
+            request_id,
+            response_id if isinstance(response_id, str) else None,
+            json_values.encode(residue) if residue else b"",
+            finish in CUT,
+            results_only,
         )
 
     def _drop_cut_end(self, *, running: bool) -> None:
@@ -221,36 +224,29 @@ class ContentReader:
             if text or len(block) > 2:
                 self.dropped[str(self.position)] = block
             return
-        self.blocks.append(TextBlock(json_values.clean_text(text)))
+        self.blocks.append(TextBlock(clean_text(text)))
         self.native.append(self._sent_text(block) if len(block) > 2 else block)
 
     def _call(self, block: dict[str, Any]) -> None:
         call_id, name, given = block.get("id"), block.get("name"), block.get("input")
         sent = self._sent(block, own=True)
         if not isinstance(call_id, str):
-            sent["id"] = call_id = ""
+            call_id = ""
+            sent = {**sent, "id": call_id}
         if not isinstance(name, str):
-            sent["name"] = name = ""
+            name = ""
+            sent = {**sent, "name": name}
         if isinstance(given, dict):
-            arguments = json_values.encode_text(given)
-        elif type(given) is UnparsedInput:
-            arguments = str(given)
-            sent["input"] = {INVALID_INPUT: arguments}
+            arguments = json_values.encode(given).decode()
         elif given is None or (isinstance(given, str) and not given.strip()):
-            arguments, sent["input"] = "", {}
+            arguments = ""
+            sent = {**sent, "input": {}}
         else:
-            arguments = json_values.encode_text(given)
-            sent["input"] = {INVALID_INPUT: arguments}
+            arguments = str(given) if type(given) is UnparsedInput else json_values.encode_text(given)
+            sent = {**sent, "input": {INVALID_INPUT: arguments}}
         toolset = sent.get("toolset_name")
         kind = TOOLSET_KIND if isinstance(toolset, str) and toolset else "function"
-        call = CallBlock(
-            json_values.clean_text(call_id),
-            json_values.clean_text(name),
-            arguments,
-            kind=kind,
-            as_object=True,
-            position=len(self.native),
-        )
+        call = CallBlock(clean_text(call_id), clean_text(name), arguments, kind, True, False, len(self.native))
         self.blocks.append(call)
         self.native.append(sent)
         self.calls.append(call)
@@ -259,10 +255,12 @@ class ContentReader:
         text, signature = block.get("thinking"), block.get("signature")
         sent = self._sent(block, own=True)
         if not isinstance(text, str):
-            sent["thinking"] = text = ""
+            text = ""
+            sent = {**sent, "thinking": text}
         if not isinstance(signature, str):
-            sent["signature"] = signature = ""
-        self.blocks.append(ReasoningBlock(json_values.clean_text(text), signed=bool(signature)))
+            signature = ""
+            sent = {**sent, "signature": signature}
+        self.blocks.append(ReasoningBlock(clean_text(text), signed=bool(signature)))
         self.native.append(sent)
 
     def _redacted(self, block: dict[str, Any]) -> None:
@@ -281,14 +279,14 @@ class ContentReader:
             call_id = block.get("tool_use_id")
             if isinstance(call_id, str):
                 self.running.discard(call_id)
-        self.blocks.append(OpaqueBlock(json_values.clean_text(kind)))
+        self.blocks.append(OpaqueBlock(clean_text(kind)))
         sent = self._sent(block, own=False)
         given = sent.get("input", {})
         if kind in SERVER_CALLS and not isinstance(given, dict):
-            sent["input"] = {INVALID_INPUT: given if isinstance(given, str) else json_values.encode_text(given)}
+            sent = {**sent, "input": {INVALID_INPUT: given if isinstance(given, str) else json_values.encode_text(given)}}
         content = sent.get("content")
         if isinstance(content, dict) and content.get("abort_reason", 0) is None:
-            sent["content"] = {key: value for key, value in content.items() if key != "abort_reason"}
+            sent = {**sent, "content": {key: value for key, value in content.items() if key != "abort_reason"}}
         self.native.append(sent)
 
     def _sent_text(self, block: dict[str, Any]) -> dict[str, Any]:
@@ -296,18 +294,20 @@ class ContentReader:
         citations = sent.get("citations")
         if isinstance(citations, list) and any(isinstance(c, dict) and "file_id" in c for c in citations):
             # Answers name the file, requests have no such field: "file_id: Extra inputs are not permitted".
-            sent["citations"] = [_without_file(c) for c in citations]
+            sent = {**sent, "citations": [_without_file(c) for c in citations]}
             if any(isinstance(c, dict) and c.get("file_id") is not None for c in citations):
                 self.dropped[str(self.position)] = {"citations": citations}
         return sent
 
     def _sent(self, block: dict[str, Any], *, own: bool) -> dict[str, Any]:
-        """A copy of `block` without what a request refuses.
+        """`block` without what a request refuses: itself, not to be changed, or a copy.
 
         Args:
             own: The block's request form is known whole, and has no field that may be null. Of others only the nulls
                 that are known to be refused go, since null can mean something there (a failed compaction).
         """
+        if None not in block.values() and "parsed_output" not in block:
+            return block
         if own:
             sent = {key: value for key, value in block.items() if value is not None}
         else:
@@ -328,4 +328,4 @@ def _without_file(citation: Any) -> Any:
 def refusal_text(details: Any) -> str:
     """The explanation in the `stop_details` of a refusal; empty when there is none."""
     text = details.get("explanation") if isinstance(details, dict) else None
-    return json_values.clean_text(text) if isinstance(text, str) else ""
+    return clean_text(text) if isinstance(text, str) else ""

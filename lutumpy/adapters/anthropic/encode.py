@@ -336,8 +336,11 @@ class MessagesEncoder:
         for call in turn.calls:
             if not call.answerable:
                 continue
+            given = self._ids(call.id)
+            if given == call.id and 0 < len(call.name) <= _HISTORY_NAME_LIMIT and call.kind == "function":
+                continue
             changed: dict[str, str] = {}
-            if (given := self._ids(call.id)) != call.id:
+            if given != call.id:
                 changed["id"] = given
             if not 0 < len(call.name) <= _HISTORY_NAME_LIMIT:
                 changed["name"] = self._names(call.name)

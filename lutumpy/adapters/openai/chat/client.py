@@ -25,6 +25,7 @@ class OpenAIChat(OpenAIModel):
     """A model behind OpenAI's Chat Completions, or a host that speaks the same. See `OpenAIModel` for the arguments."""
 
     api: ClassVar[str] = API
+    _fields = staticmethod(chat_fields)
     _path: ClassVar[str] = "/chat/completions"
 
     @staticmethod
@@ -80,9 +81,6 @@ class OpenAIChat(OpenAIModel):
     def stream_decoder() -> StreamDecoder:
         """A decoder for the events of one streamed answer, for a client of your own: objects of the SDK, or dicts."""
         return ChatStreamDecoder()
-
-    def _fields(self, transcript: Transcript, offer: ToolOffering | None, **options: Any) -> dict[str, bytes]:
-        return chat_fields(transcript, offer, **options)
 
     @staticmethod
     def _with_output(output: OutputSpec, extra: Mapping[str, Any]) -> dict[str, Any]:

@@ -112,11 +112,12 @@ def decode_chat(reply: Mapping[str, Any], request_id: str | None = None) -> Assi
 
     provider_finish = text(choice.get("finish_reason"))
     finish, cut = chat_finish(provider_finish, refused=refused)
+    called = tuple(calls)
     return AssistantTurn(
         API,
-        tuple(blocks),
+        called if len(blocks) == len(called) else tuple(blocks),  # one tuple where there is nothing but calls
         json_values.encode(kept) if kept else b"",
-        tuple(calls),
+        called,
         "tool_calls",
         "id",
         finish,

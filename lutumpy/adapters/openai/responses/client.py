@@ -30,6 +30,7 @@ class OpenAIResponses(OpenAIModel):
     """
 
     api: ClassVar[str] = API
+    _fields = staticmethod(responses_fields)
     _path: ClassVar[str] = "/responses"
 
     @staticmethod
@@ -98,9 +99,6 @@ class OpenAIResponses(OpenAIModel):
     def stream_decoder() -> StreamDecoder:
         """A decoder for the events of one streamed answer, for a client of your own: objects of the SDK, or dicts."""
         return ResponsesStreamDecoder()
-
-    def _fields(self, transcript: Transcript, offer: ToolOffering | None, **options: Any) -> dict[str, bytes]:
-        return responses_fields(transcript, offer, **options)
 
     @staticmethod
     def _with_output(output: OutputSpec, extra: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from pydantic_core import ErrorDetails, from_json, to_json
 from lutumpy.errors import ToolError
 from lutumpy.tools.compiled import CompiledTool
 
-__all__ = ["Decoded", "Refused", "Repair", "decode_arguments"]
+__all__ = ["Decoded", "Refused", "Repair", "decode_arguments", "second_look"]
 
 _logger = logging.getLogger("lutumpy.decode")
 
@@ -61,19 +61,22 @@ class Refused:
 
 def decode_arguments(tool: CompiledTool, text: str) -> Decoded | Refused:
     """Read the argument text of a call of `tool`. Never raises for what stands in it."""
-    if text[:1] == "{":
-        try:
-            return Decoded(tool.decode(text), ())
-        except ValidationError as error:
-            return _second_look(tool, text, error)
-        except Exception as error:
-            return _check_failed(tool, error)
-    text = text.strip()
-    if text in ("", "null"):
-        text = "{}"
-    if text[0] != "{":
-        return _no_object(text)
-    return decode_arguments(tool, text)
+    try:
+        return Decoded(tool.decode(text), ())
+    except Exception as error:
+        return second_look(tool, text, error)
+
+
+def second_look(tool: CompiledTool, text: str, error: Exception) -> Decoded | Refused:
+    """What becomes of arguments that `tool.decode` has refused with `error`. Never raises for what stands in them."""
+    if text[:1] != "{":
+        text = text.strip()
+        if text in ("", "null"):
+            text = "{}"
+        return decode_arguments(tool, text) if text[0] == "{" else _no_object(text)
+    if isinstance(error, ValidationError):
+        return _repaired(tool, text, error)
+    return _check_failed(tool, error)
 
 
 def partial_arguments(text: str) -> Any:
@@ -108,7 +111,7 @@ def _check_failed(tool: CompiledTool, error: Exception) -> Refused:
     return Refused("invalid_arguments", "The arguments could not be checked: this tool's own check failed on them.")
 
 
-def _second_look(tool: CompiledTool, text: str, error: ValidationError) -> Decoded | Refused:
+def _repaired(tool: CompiledTool, text: str, error: ValidationError) -> Decoded | Refused:
     """Find out what is wrong with a text that begins like an object, and repair what may be repaired."""
     try:
         data: Any = from_json(text.encode())

@@ -34,8 +34,9 @@ class CompiledTool:
         positional_only: Parameters of `function` that can't be passed by name, in order.
         wrapped: Whether the schema holds the input under the property `input` (rule D6).
         wrapper: The model of that wrapped form, else `None`.
-        decode: Reads argument text (JSON) into the input, without repair. Raises `ValidationError`, and whatever
-            the user's validators raise. Takes the wrapped form only where the tool is wrapped.
+        decode: Reads argument text (JSON) into the input, without repair. Raises `ValidationError`, `TypeError` for
+            what is no object, and whatever the user's validators raise. Takes the wrapped form only where the tool
+            is wrapped.
     """
 
     __slots__ = (
@@ -122,7 +123,8 @@ class CompiledTool:
             self.wrapper = wrapper
             self.decode = lambda text: wrapper.model_validate_json(text).input  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
         else:
-            self.decode = input_type.__pydantic_validator__.validate_json
+            validate = input_type.__pydantic_validator__.validate_json
+            self.decode = validate if _takes_objects_only(input_type) else _of_objects(validate)
         self._input_type = input_type
         # The fields of the input are the parameters of the function, one for one.
         self._direct = (
@@ -215,6 +217,25 @@ class CompiledTool:
             return self.encode_output(value), None
         except Exception:
             return "", f"a {type(value).__name__} that can't be written as JSON"
+
+
+def _takes_objects_only(input_type: type[BaseModel]) -> bool:
+    """Whether the model's validator refuses every JSON value but objects by itself, and before any code of the user's."""
+    schema: Any = input_type.__pydantic_core_schema__
+    if schema["type"] == "definitions":
+        schema = schema["schema"]
+    return schema["type"] == "model" and schema["schema"]["type"] == "model-fields" and not schema.get("custom_init")
+
+
+def _of_objects(validate: Callable[[str], BaseModel]) -> Callable[[str], BaseModel]:
+    """`validate` for a model that might make something of other values, which arguments never are (rule C2)."""
+
+    def decode(text: str) -> BaseModel:
+        if not text.lstrip().startswith("{"):
+            raise TypeError("the arguments are no JSON object")
+        return validate(text)
+
+    return decode
 
 
 def _made_up(value: Any, accepted: Any) -> tuple[tuple[Any, ...], str, str] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, get_args, get_origin
 
 from typing_extensions import Never, Self, TypeVar
 
@@ -16,7 +16,7 @@ from lutumpy.errors import (
     MalformedArgumentsError,
     UnknownToolError,
 )
-from lutumpy.tools.arguments import Refused, decode_arguments
+from lutumpy.tools.arguments import Refused, second_look
 from lutumpy.tools.calls import BaseToolCall, ToolCall
 from lutumpy.tools.selectors import NestedSelectors, Selector
 from lutumpy.tools.tool import Nested, Tool
@@ -142,7 +142,7 @@ class Toolset(Generic[C]):
         """The tool of this name; raises `UnknownToolError`."""
         found = cls.__lutumpy_table__.by_name.get(name)
         if found is None:
-            raise UnknownToolError(name, cls.__name__, near_names(name, cls.__lutumpy_table__.by_name))
+            raise _unknown(cls, name)
         return found
 
     @classmethod
@@ -173,13 +173,19 @@ class Toolset(Generic[C]):
             MalformedArgumentsError: the arguments are no JSON object.
             InvalidArgumentsError: the arguments don't fit the tool's input.
         """
-        selector = cls.__lutumpy_table__.by_name.get(metadata.name) or cls.selector(metadata.name)
-        decoded = decode_arguments(selector.tool, metadata.arguments)
+        try:
+            selector = cls.__lutumpy_table__.by_name[metadata.name]
+        except KeyError:
+            raise _unknown(cls, metadata.name) from None
+        # Nothing stands between a good call and `validate_json`. The class builder has checked the union C.
+        try:
+            return ToolCall(metadata, selector.tool.decode(metadata.arguments), selector)  # type: ignore[return-value]  # pyright: ignore[reportReturnType]
+        except Exception as error:
+            decoded = second_look(selector.tool, metadata.arguments, error)
         if isinstance(decoded, Refused):
-            error = MalformedArgumentsError if decoded.reason == "malformed_arguments" else InvalidArgumentsError
-            raise error(metadata.name, metadata.id, decoded.detail)
-        # The class builder has checked the union C against the members.
-        return cast("C", ToolCall(metadata, decoded.input, selector, decoded.repairs))
+            refused = MalformedArgumentsError if decoded.reason == "malformed_arguments" else InvalidArgumentsError
+            raise refused(metadata.name, metadata.id, decoded.detail)
+        return ToolCall(metadata, decoded.input, selector, decoded.repairs)  # type: ignore[return-value]  # pyright: ignore[reportReturnType]
 
     @classmethod
     def offer(
@@ -222,6 +228,10 @@ def own(toolset: type[TS], selector: Selector[TS, Any, Any]) -> Selector[TS, Any
             f"{selector.toolset.__name__}.{selector.name} is a tool of another toolset than {toolset.__name__}"
         )
     return selector
+
+
+def _unknown(toolset: type[Toolset[Any]], name: str) -> UnknownToolError:
+    return UnknownToolError(name, toolset.__name__, near_names(name, toolset.__lutumpy_table__.by_name))
 
 
 def near_names(name: str, names: Iterable[str]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from lutumpy.rounds.commit import Entry, Mark, OpenAnswer
 from lutumpy.rounds.outcome import Finished, NeedsTools, StagedAnswer, TurnResult
 from lutumpy.rounds.round import ToolRound
 from lutumpy.rounds.target import Target, count_usage, transcript_of
-from lutumpy.tools.arguments import Refused, decode_arguments
+from lutumpy.tools.arguments import Refused, second_look
 from lutumpy.tools.calls import BaseToolCall, IssueReason, ToolCall, ToolCallIssue
 from lutumpy.tools.toolset import NoTools, near_names
 
@@ -151,7 +151,10 @@ def decode_call(
         return _issue(transcript, metadata, "truncated" if cut else "malformed_arguments", block.problem or "")
     if cut and (block.as_object or not block.arguments.strip()):
         return _issue(transcript, metadata, "truncated", _truncated(name))
-    decoded = decode_arguments(selector.tool, block.arguments)
+    try:
+        return ToolCall(metadata, selector.tool.decode(block.arguments), selector, (), origin)
+    except Exception as error:
+        decoded = second_look(selector.tool, block.arguments, error)
     if isinstance(decoded, Refused):
         if cut and decoded.reason == "malformed_arguments":
             return _issue(transcript, metadata, "truncated", _truncated(name))

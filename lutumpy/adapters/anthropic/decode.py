@@ -283,7 +283,10 @@ class ContentReader:
         sent = self._sent(block, own=False)
         given = sent.get("input", {})
         if kind in SERVER_CALLS and not isinstance(given, dict):
-            sent = {**sent, "input": {INVALID_INPUT: given if isinstance(given, str) else json_values.encode_text(given)}}
+            sent = {
+                **sent,
+                "input": {INVALID_INPUT: given if isinstance(given, str) else json_values.encode_text(given)},
+            }
         content = sent.get("content")
         if isinstance(content, dict) and content.get("abort_reason", 0) is None:
             sent = {**sent, "content": {key: value for key, value in content.items() if key != "abort_reason"}}

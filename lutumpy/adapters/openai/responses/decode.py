@@ -53,21 +53,22 @@ def decode_response(reply: Mapping[str, Any], request_id: str | None = None) -> 
         reading.take(item)
     reading.end()
     finish, provider_finish, cut = _finish(reply, reading)
+    called = tuple(reading.calls)
     return AssistantTurn(
-        api=API,
-        blocks=tuple(reading.blocks),
-        native=json_values.encode(reading.items) if reading.items else b"",
-        calls=tuple(reading.calls),
-        calls_key=None,
-        id_field="call_id",
-        finish_reason=finish,
-        provider_finish_reason=provider_finish,
-        usage=token_usage(reply.get("usage"), _TOKENS),
-        model=text(reply.get("model")),
-        request_id=request_id,
-        response_id=text(reply.get("id")),
-        residue=json_values.encode(reading.residue) if reading.residue else b"",
-        cut=cut,
+        API,
+        called if len(reading.blocks) == len(called) else tuple(reading.blocks),  # one tuple where there are only calls
+        json_values.encode(reading.items) if reading.items else b"",
+        called,
+        None,
+        "call_id",
+        finish,
+        provider_finish,
+        token_usage(reply.get("usage"), _TOKENS),
+        text(reply.get("model")),
+        request_id,
+        text(reply.get("id")),
+        json_values.encode(reading.residue) if reading.residue else b"",
+        cut,
     )
 
 
@@ -160,14 +161,14 @@ class OutputReading:
             arguments = model_text(arguments)
             sent = arguments if given or kind == "custom" else "{}"
             item = {**item, "call_id": call_id, "name": name or UNNAMED, key: sent}
-        if "parsed_arguments" in item or any(name in item and item[name] is None for name in _NULLABLE_AWAY):
+        if "parsed_arguments" in item or None in item.values():
             item = {
                 field: value
                 for field, value in item.items()
                 if field != "parsed_arguments" and not (value is None and field in _NULLABLE_AWAY)
             }
         incomplete = item.get("status") == "incomplete"
-        self._add(CallBlock(call_id, name or "", arguments, kind, incomplete=incomplete, position=len(self.items)))
+        self._add(CallBlock(call_id, name or "", arguments, kind, False, incomplete, len(self.items)))
         return item
 
     def _add(self, call: CallBlock) -> None:
@@ -215,8 +216,7 @@ class OutputReading:
             if filled(content):
                 self.residue.append(item)
             return None
-        nulls = any(name in item and item[name] is None for name in _NULLABLE_AWAY)
-        if changed or nulls or item.get("role") != "assistant":
+        if changed or None in item.values() or item.get("role") != "assistant":
             item = {name: value for name, value in item.items() if not (value is None and name in _NULLABLE_AWAY)}
             item["role"] = "assistant"
             if kept:

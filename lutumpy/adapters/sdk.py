@@ -272,16 +272,16 @@ def _stream_class(kind: type, name: str) -> Any:
 
 def _read(reply: Any) -> SdkReply:
     """The bytes of whatever `post` gave: a response, or the ready value that a replaced `post` returns."""
+    content = getattr(reply, "content", None)
+    if isinstance(content, bytes):
+        headers: Mapping[str, str] = getattr(reply, "headers", None) or {}
+        return SdkReply(content, headers.get("x-request-id") or headers.get("request-id"))
     if isinstance(reply, (bytes, bytearray)):
         return SdkReply(bytes(reply), None)
     if isinstance(reply, str):
         return SdkReply(json_values.clean_text(reply).encode(), None)
     if isinstance(reply, Mapping):
         return SdkReply(json_values.encode(reply if isinstance(reply, dict) else dict(reply)), None)
-    content = getattr(reply, "content", None)
-    if isinstance(content, bytes):
-        headers: Mapping[str, str] = getattr(reply, "headers", None) or {}
-        return SdkReply(content, headers.get("x-request-id") or headers.get("request-id"))
     dump = getattr(reply, "model_dump_json", None)
     if dump is None:
         raise TypeError(f"the client's post() gave a {type(reply).__name__}, which is no answer of a provider")

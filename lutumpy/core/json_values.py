@@ -17,6 +17,7 @@ from pydantic_core import to_json
 JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | None"
 
 _DEPTH = 200
+_NON_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
 def _encoder() -> Callable[[Any], str]:
@@ -43,9 +44,7 @@ _encode = _encoder()
 def encode(value: Any) -> bytes:
     """`value` as compact UTF-8 JSON; total for anything that `json` can hold, see the module's note on replacements."""
     try:
-        data = to_json(value)
-        if b"NaN" not in data and b"Infinity" not in data:
-            return data
+        return to_json(value, inf_nan_mode="strings")
     except (ValueError, TypeError, RecursionError):
         pass  # a lone surrogate, a type of the user's, or deeper than it goes
     try:
@@ -85,7 +84,7 @@ def clean(value: Any, depth: int = 0) -> Any:
     if isinstance(value, int):
         return int(value) if value.bit_length() < 10_000 else "integer too large to write"
     if isinstance(value, float):
-        return float(value) if math.isfinite(value) else str(value)
+        return float(value) if math.isfinite(value) else _NON_FINITE[str(value)]
     if depth > _DEPTH:
         return "nested too deeply"
     if isinstance(value, Mapping):

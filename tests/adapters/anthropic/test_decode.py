@@ -302,7 +302,7 @@ def test_lone_surrogates_and_numbers_that_json_lacks_can_be_replayed() -> None:
     assert turn.text == "\ufffd"
     assert turn.calls[0].name == "n\ufffd"
     assert json.loads(turn.calls[0].arguments) == native(turn)[1]["input"] == {"x": "\ufffd"}
-    assert json.loads(decode(tool_use(input={"x": float("nan")})).calls[0].arguments) == {"x": "nan"}
+    assert json.loads(decode(tool_use(input={"x": float("nan")})).calls[0].arguments) == {"x": "NaN"}
 
 
 # --- hostile -------------------------------------------------------------------------------------------------------

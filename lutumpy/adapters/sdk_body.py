@@ -3,39 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from pydantic_core import from_json
 
 from lutumpy.core import json_values
 
-__all__ = ["add_extra", "body_dict", "history_list", "join_body", "read_body"]
+__all__ = ["Fields", "add_extra", "body_dict", "history_list", "join_body", "read_body"]
+
+Fields: TypeAlias = "dict[str, bytes | list[bytes]]"
+"""The fields of a request by name: ready JSON, or the ready entries of a JSON array that isn't empty (the conversation)."""
 
 
-def join_body(fields: Mapping[str, bytes]) -> bytes:
-    """One JSON object from ready JSON values by name."""
-    # One join: the conversation's bytes are copied once here, however long they are.
+def join_body(fields: Fields) -> bytes:
+    """One JSON object from its fields."""
+    if not fields:
+        return b"{}"
+    # One join with commas between fields and entries alike, so that the conversation is copied once, however long it is.
     pieces: list[bytes] = []
-    before = b"{"
     for name, value in fields.items():
-        pieces += (before, _NAMES.get(name) or _name(name), value)
-        before = b","
-    pieces.append(b"}")
-    return b"".join(pieces) if fields else b"{}"
+        key = _NAMES.get(name) or _name(name)
+        if isinstance(value, bytes):
+            pieces.append(key + value)
+        else:
+            first = len(pieces)
+            pieces += value
+            pieces[first] = b"%b[%b" % (key, pieces[first])
+            pieces[-1] += b"]"
+    pieces[0] = b"{" + pieces[0]
+    pieces[-1] += b"}"
+    return b",".join(pieces)
 
 
-def add_extra(fields: dict[str, bytes], extra: Mapping[str, Any]) -> None:
+def add_extra(fields: Fields, extra: Mapping[str, Any]) -> None:
     """Put provider parameters into a request's fields: they win, but `tools` (the provider's own) stand beside those offered."""
     for name, value in extra.items():
         encoded = json_values.encode(value)
-        if name == "tools" and name in fields and isinstance(value, (list, tuple)):
+        offered = fields.get(name) if name == "tools" else None
+        if isinstance(offered, bytes) and isinstance(value, (list, tuple)):
             if value:
-                fields[name] = b"%b,%b" % (fields[name][:-1], encoded[1:])
+                fields[name] = b"%b,%b" % (offered[:-1], encoded[1:])
         else:
             fields[name] = encoded
 
 
-def body_dict(fields: Mapping[str, bytes]) -> dict[str, Any]:
+def body_dict(fields: Fields) -> dict[str, Any]:
     """A request's fields as a fresh dict: the very JSON that the client would send, read back."""
     return read_body(join_body(fields))
 

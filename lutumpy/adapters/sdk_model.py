@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from lutumpy.adapters.sdk import SdkReply, SdkTransport, reply_object
-from lutumpy.adapters.sdk_body import join_body
+from lutumpy.adapters.sdk_body import Fields, join_body
 from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import OutputSpec, StructuredMode, TurnOptions, checked_structured
@@ -39,7 +39,7 @@ class SdkModel:
     _path: ClassVar[str]
     # Takes transcript, offer and options; gives the fields of a request, as ready JSON by name. `model` is among them
     # only where a parameter of the user's sets it.
-    _fields: Callable[..., dict[str, bytes]]
+    _fields: Callable[..., Fields]
 
     def __init__(
         self,
@@ -118,6 +118,11 @@ class SdkModel:
     def _body(
         self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions, *, stream: bool = False
     ) -> bytes:
+        return join_body(self._request(transcript, offering, options, stream=stream))
+
+    def _request(
+        self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions, *, stream: bool = False
+    ) -> Fields:
         temperature, limit = options.temperature, options.max_output_tokens
         extra = {**self._extra, **options.extra} if self._extra else options.extra
         if options.output is not None:
@@ -134,7 +139,7 @@ class SdkModel:
         )
         if "model" not in fields:
             fields["model"] = json_values.encode(self.model)
-        return join_body(fields)
+        return fields
 
     def _answer(self, reply: SdkReply) -> AssistantTurn:
         return self._decode(reply_object(reply.content, self.api), reply.request_id)

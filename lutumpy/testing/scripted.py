@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.adapters.sdk import adapter_error
-from lutumpy.adapters.sdk_body import read_body
+from lutumpy.adapters.sdk_body import Fields, body_dict
 from lutumpy.adapters.sdk_model import SdkModel
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import StructuredMode, TurnOptions, checked_structured
@@ -81,7 +81,8 @@ class ScriptedModel:
         # The user's `extra` may set another model than this one, so the adapter puts it in.
         self._adapter: SdkModel = _ADAPTERS[api](model)
         self._check = check
-        self._requests: deque[dict[str, Any] | bytes] = deque(maxlen=keep)
+        # Put together when somebody looks at them, and not checked requests only then.
+        self._requests: deque[_Request] = deque(maxlen=keep)
         self._script: deque[ScriptEntry] = deque(script)
 
     def takes_forced_choice(self, extra: Mapping[str, Any]) -> bool:
@@ -91,11 +92,7 @@ class ScriptedModel:
     @property
     def requests(self) -> list[dict[str, Any]]:
         """The bodies of the requests so far, refused ones too; the last `keep` of them."""
-        kept = self._requests
-        for index, body in enumerate(kept):
-            if isinstance(body, bytes):
-                kept[index] = read_body(body)
-        return [body for body in kept if isinstance(body, dict)]
+        return [request.body for request in self._requests]
 
     @property
     def remaining(self) -> int:
@@ -160,27 +157,24 @@ class ScriptedModel:
 
     def _asked(
         self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions, *, stream: bool
-    ) -> bytes:
+    ) -> _Request:
         """What the adapter would send, noted and checked."""
-        data = self._adapter._body(transcript, offering, options, stream=stream)
+        request = _Request(self._adapter._request(transcript, offering, options, stream=stream))
         self.requested += 1
-        if not self._check:
-            self._requests.append(data)
-            return data
-        body = read_body(data)
-        self._requests.append(body)
-        for problem in _CHECKS[self.api](body):
-            if problem.certainty == "refused":
-                raise self._refused(problem)
-        return data
+        self._requests.append(request)
+        if self._check:
+            for problem in _CHECKS[self.api](request.body):
+                if problem.certainty == "refused":
+                    raise self._refused(problem)
+        return request
 
-    def _next(self, data: bytes) -> Reply | dict[str, Any] | bytes | str | list[StreamEntry]:
+    def _next(self, request: _Request) -> Reply | dict[str, Any] | bytes | str | list[StreamEntry]:
         if not self._script:
             raise AdapterError(
                 f"{self.api}: the script has no answer left for request {self.requested}", provider=self.api
             )
         entry = self._script.popleft()
-        answer = entry(self.api, read_body(data)) if callable(entry) else entry
+        answer = entry(self.api, body_dict(request.fields)) if callable(entry) else entry
         if isinstance(answer, Failure):
             raise self.failed(answer)
         return answer
@@ -199,6 +193,23 @@ class ScriptedModel:
 
     def __repr__(self) -> str:
         return f"<ScriptedModel {self.api}: {self.requested} requests, {self.remaining} answers left>"
+
+
+class _Request:
+    """What would have been sent."""
+
+    __slots__ = ("_body", "fields")
+
+    def __init__(self, fields: Fields) -> None:
+        self.fields = fields
+        self._body: dict[str, Any] | None = None
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The very JSON of it, read back once."""
+        if self._body is None:
+            self._body = body_dict(self.fields)
+        return self._body
 
 
 class ScriptedStatusError(Exception):

@@ -11,7 +11,7 @@ from lutumpy.adapters.anthropic.offer import check_forced, tool_list
 from lutumpy.adapters.anthropic.request import encoder_of, request_fields
 from lutumpy.adapters.anthropic.stream import MessagesStreamDecoder
 from lutumpy.adapters.sdk import error_body, reply_object
-from lutumpy.adapters.sdk_body import body_dict, history_list
+from lutumpy.adapters.sdk_body import Fields, body_dict, history_list
 from lutumpy.adapters.sdk_model import SdkModel
 from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn
@@ -193,7 +193,7 @@ class AnthropicMessages(SdkModel):
             raise error
         return decode_message(message, request_id)
 
-    def _fields(self, transcript: Transcript, offer: ToolOffering | None, **options: Any) -> dict[str, bytes]:
+    def _fields(self, transcript: Transcript, offer: ToolOffering | None, **options: Any) -> Fields:
         return request_fields(transcript, offer, cache=self._cache, **options)
 
     @staticmethod

@@ -170,8 +170,8 @@ class MessagesEncoder:
         """
         return self._container
 
-    def messages(self, prefill: bool, at: int | None = None) -> bytes:
-        """The `messages` of a request.
+    def messages(self, prefill: bool, at: int | None = None) -> list[bytes]:
+        """The `messages` of a request, one by one.
 
         Args:
             prefill: The model takes the assistant's as the last message.
@@ -180,7 +180,7 @@ class MessagesEncoder:
         Raises:
             TranscriptError: there is nothing to answer (rule K5).
         """
-        messages = self._messages
+        messages = self._messages.copy()
         if self._last in ("turn", "assistant"):
             if not prefill:
                 raise TranscriptError(
@@ -188,19 +188,16 @@ class MessagesEncoder:
                     "and the model isn't known to take the beginning of an answer; push a user message first"
                 )
             if self._last == "turn":
-                messages = [*messages[:-1], *_as_prefill(messages[-1])]
+                messages[-1:] = _as_prefill(messages[-1])
         elif self._held:
-            messages = [*messages, _message("system", self._text_content(self._held))]
+            messages.append(_message("system", self._text_content(self._held)))
         if not messages:
             raise TranscriptError(
                 "there is nothing to answer: a request of the Messages API needs a user message beside the system's"
             )
         if at is not None:
-            messages = messages.copy()
             messages[at] = mark(messages[at], b"}]}")
-        # Brackets go on the outer messages: put around the whole, each would copy the conversation once more.
-        first, last = b"[" + messages[0], messages[-1] + b"]"
-        return b",".join([first, *messages[1:-1], last]) if len(messages) > 1 else first + b"]"
+        return messages
 
     def history(self) -> bytes:
         """The JSON array of everything encoded so far, whatever it ends with."""

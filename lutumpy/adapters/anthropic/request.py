@@ -9,7 +9,7 @@ from lutumpy.adapters.anthropic.cache import Cache, FreeBreakpoints, mark, mark_
 from lutumpy.adapters.anthropic.decode import API
 from lutumpy.adapters.anthropic.encode import MessagesEncoder
 from lutumpy.adapters.anthropic.offer import check_forced, tool_choice, tools
-from lutumpy.adapters.sdk_body import add_extra
+from lutumpy.adapters.sdk_body import Fields, add_extra
 from lutumpy.core import json_values
 from lutumpy.core.rules import anthropic_models
 from lutumpy.core.tool_specs import ToolOffering
@@ -31,7 +31,7 @@ def request_fields(
     stream: bool = False,
     cache: Cache | None = None,
     extra: Mapping[str, Any],
-) -> dict[str, bytes]:
+) -> Fields:
     """The fields of a request's body as JSON bytes, without `model`; `messages` last, since it grows.
 
     Args:
@@ -44,7 +44,9 @@ def request_fields(
         InvalidToolConstraints: the API, or this model, is known to refuse the offer.
         DeclarationError: a tool asks for strict, and its schema has no strict form.
     """
-    fields = {"max_tokens": json_values.encode(DEFAULT_MAX_TOKENS if max_output_tokens is None else max_output_tokens)}
+    fields: Fields = {
+        "max_tokens": json_values.encode(DEFAULT_MAX_TOKENS if max_output_tokens is None else max_output_tokens)
+    }
     if temperature is not None:
         fields["temperature"] = json_values.encode(temperature)
     if stream:
@@ -65,8 +67,8 @@ def request_fields(
     if free is not None and free.at("tools"):
         if (marked := mark_last_tool(extra.get("tools"))) is not None:
             extra = {**extra, "tools": marked}
-        elif "tools" in fields:
-            fields["tools"] = mark(fields["tools"], b"}]")
+        elif isinstance(offered := fields.get("tools"), bytes):
+            fields["tools"] = mark(offered, b"}]")
     if system := encoder.system(at_system):
         fields["system"] = system
     if container := encoder.container():

@@ -109,8 +109,8 @@ class HistoryEncoder:
         twin._ends = self._ends
         return twin
 
-    def joined(self) -> bytes:
-        """The JSON array of everything encoded so far.
+    def entries(self) -> list[bytes]:
+        """Everything encoded so far, for a request: what goes into one JSON array.
 
         Raises:
             TranscriptError: there is nothing that the model could answer.
@@ -122,15 +122,11 @@ class HistoryEncoder:
         if self._ends == "nothing":
             what = "holds instructions only" if self.fragments or self.instructions else "is empty"
             raise TranscriptError(f"the transcript {what}, so there is nothing to answer; push a user message first")
-        return self.history()
+        return self.fragments.copy()
 
     def history(self) -> bytes:
-        """The same, whatever it ends with."""
-        fragments = self.fragments
-        if len(fragments) < 2:
-            return b"[%b]" % b"".join(fragments)
-        # The brackets go into the ends, so that what is between them is copied once.
-        return b",".join((b"[" + fragments[0], *fragments[1:-1], fragments[-1] + b"]"))
+        """The JSON array of everything encoded so far, whatever it ends with."""
+        return b"[%b]" % b",".join(self.fragments)
 
     def _as_read(self, entries: tuple[bytes, ...]) -> None:
         """Entries of this very wire go back as they came."""

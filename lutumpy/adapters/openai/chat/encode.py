@@ -7,7 +7,7 @@ from typing import Any
 
 from lutumpy.adapters.openai.history import HistoryEncoder, arguments_object, data_url, text_and_calls
 from lutumpy.adapters.openai.tools import offer_fields, tool_list
-from lutumpy.adapters.sdk_body import add_extra
+from lutumpy.adapters.sdk_body import Fields, add_extra
 from lutumpy.core import json_values
 from lutumpy.core.items import (
     AssistantTurn,
@@ -44,9 +44,9 @@ def chat_fields(
     strict: bool | None = None,
     stream: bool = False,
     extra: Mapping[str, Any] | None = None,
-) -> dict[str, bytes]:
+) -> Fields:
     """The fields of a request but for `model`, as ready JSON by name."""
-    fields = {"messages": transcript.encoded(API, ChatEncoder).joined()}
+    fields: Fields = {"messages": transcript.encoded(API, ChatEncoder).entries()}
     tools = offer_fields(offer, API, _tool, strict, _forced)
     if tools:
         if model is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lutumpy.adapters.openai.history import HistoryEncoder, arguments_object, data_url, text_and_calls
 from lutumpy.adapters.openai.responses.item_ids import fit_ids
 from lutumpy.adapters.openai.tools import offer_fields, tool_list
-from lutumpy.adapters.sdk_body import add_extra
+from lutumpy.adapters.sdk_body import Fields, add_extra
 from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn, ImagePart, Message, Part, ResultBlock, TextPart
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
@@ -38,10 +38,10 @@ def responses_fields(
     strict: bool | None = None,
     stream: bool = False,
     extra: Mapping[str, Any] | None = None,
-) -> dict[str, bytes]:
+) -> Fields:
     """The fields of a request but for `model`, as ready JSON by name."""
     encoder = transcript.encoded(API, ResponsesEncoder)
-    fields = {"input": encoder.joined()}
+    fields: Fields = {"input": encoder.entries()}
     if encoder.instructions:
         fields["instructions"] = encoder.instructions
     fields.update(offer_fields(offer, API, _tool, strict, _forced))

@@ -93,7 +93,8 @@ class Session:
     @property
     def usage(self) -> Usage:
         """Tokens of every answer that was read against this session."""
-        self._add_up()
+        self._usage = sum(self._uncounted, self._usage)
+        self._uncounted.clear()
         return self._usage
 
     @usage.setter
@@ -106,12 +107,7 @@ class Session:
         # Added up when somebody asks: most rounds are over before that.
         self._uncounted.append(usage)
         if len(self._uncounted) > _UNCOUNTED:
-            self._add_up()
-
-    def _add_up(self) -> None:
-        for usage in self._uncounted:
-            self._usage = self._usage + usage
-        self._uncounted.clear()
+            self._usage = self.usage
 
     def fork(self) -> Session:
         """An independent copy: the same history, the same usage so far."""

@@ -12,8 +12,6 @@ from collections.abc import Callable, Mapping
 from json import encoder as json_encoder
 from typing import Any, TypeAlias
 
-from pydantic_core import to_json
-
 JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | None"
 
 _DEPTH = 200
@@ -43,10 +41,6 @@ _encode = _encoder()
 
 def encode(value: Any) -> bytes:
     """`value` as compact UTF-8 JSON; total for anything that `json` can hold, see the module's note on replacements."""
-    try:
-        return to_json(value, inf_nan_mode="strings")
-    except (ValueError, TypeError, RecursionError):
-        pass  # a lone surrogate, a type of the user's, or deeper than it goes
     try:
         return _encode(value).encode()
     except (ValueError, TypeError, RecursionError):

@@ -141,7 +141,7 @@ class ToolExecutor:
             RuntimeError: It was called inside a running event loop; nothing was run.
         """
         refuse_running_loop("run_sync was called inside a running event loop: await run() there; nothing was run")
-        return anyio.run(partial(self.run, list(calls), dispatch, scope=scope, resume=resume, report=report))
+        return anyio.run(partial(self.run, calls, dispatch, scope=scope, resume=resume, report=report))
 
     @property
     def unresolved(self) -> tuple[UnresolvedCall, ...]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from lutumpy.core.items import Api
 
@@ -14,6 +15,7 @@ from . import render_anthropic, render_chat, render_responses
 
 __all__ = ["Api", "Call", "Failure", "Reply", "render", "render_failure", "render_stream"]
 
+E = TypeVar("E")
 
 _RENDERERS: Mapping[str, ModuleType] = {
     "openai_chat": render_chat,
@@ -80,6 +82,8 @@ class Reply:
     model: str | None = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.calls, Call) or any(not isinstance(call, Call) for call in self.calls):
+            raise TypeError(f"calls= takes a list of Call(name, arguments), not {self.calls!r}")
         if self.finish is not None and self.finish not in FINISHES:
             raise ValueError(f"finish={self.finish!r} is none of {', '.join(FINISHES)}")
 
@@ -119,6 +123,13 @@ class Failure:
     message: str
     kind: str = ""
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def entries(script: Iterable[E]) -> deque[E]:
+    """The entries of a script; `TypeError` for one entry where a list of them is wanted."""
+    if isinstance(script, (Reply, Failure, Mapping, str, bytes)) or not isinstance(script, Iterable):
+        raise TypeError(f"a script is a list of answers, as [Reply(text='Hello.')], not {script!r}")
+    return deque(script)
 
 
 def render(reply: Reply, api: Api, *, number: int, model: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from lutumpy.core.streaming import StreamDecoder
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import AdapterError
-from lutumpy.testing.script import Api, Failure, Reply, render, render_failure, render_stream
+from lutumpy.testing.script import Api, Failure, Reply, entries, render, render_failure, render_stream
 
 __all__ = ["ScriptEntry", "ScriptedModel"]
 
@@ -83,7 +83,7 @@ class ScriptedModel:
         self._check = check
         # Put together when somebody looks at them, and not checked requests only then.
         self._requests: deque[_Request] = deque(maxlen=keep)
-        self._script: deque[ScriptEntry] = deque(script)
+        self._script: deque[ScriptEntry] = entries(script)
 
     def takes_forced_choice(self, extra: Mapping[str, Any]) -> bool:
         """Whether the adapter of its API would require a tool call of this model."""

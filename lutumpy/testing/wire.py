@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from lutumpy.core.rules import Problem
-from lutumpy.testing.script import Api, Failure, Reply, render_failure
+from lutumpy.testing.script import Api, Failure, Reply, entries, render_failure
 
 try:
     import uvicorn
@@ -90,7 +90,7 @@ class WireServer:
     def __init__(self, script: Iterable[Entry] | None = (), *, host: str = "127.0.0.1", port: int = 0) -> None:
         self._host = host
         self._port = port
-        self._script: deque[Entry] = deque(() if script is None else script)
+        self._script: deque[Entry] = entries(() if script is None else script)
         self._endless = script is None
         self._lock = threading.Lock()
         self._requests: list[WireRequest] = []

@@ -8,12 +8,12 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from lutumpy import Toolset
+from lutumpy import LutumpyError, Toolset
 
 __all__ = ["ToolsetNotLoaded", "load_toolset"]
 
 
-class ToolsetNotLoaded(Exception):
+class ToolsetNotLoaded(LutumpyError):
     """There is no such toolset, or its module can't be imported; the message says which. The cause is what it raised."""
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from lutumpy import ToolDef, Toolset
+from lutumpy import LutumpyError, ToolDef, Toolset
 from lutumpy.core import json_values
 from lutumpy.tool_doctor.differences import Difference, canonical, differences
 
@@ -24,7 +24,7 @@ VERSION = 1
 _FORMAT = "lutumpy.lock"
 
 
-class LockError(Exception):
+class LockError(LutumpyError):
     """A lock file can't be used; the message says why. Nothing was written."""
 
 

@@ -236,6 +236,11 @@ def test_bad_options_are_refused(error: type[Exception], options: dict[str, Any]
         ToolExecutor(**options)
 
 
+def test_a_sync_run_says_what_it_takes_as_well() -> None:
+    with pytest.raises(TypeError, match=r"round.calls or plan.pending, not object; nothing was run"):
+        ToolExecutor().run_sync(object(), dispatcher())  # type: ignore[arg-type]
+
+
 async def test_a_call_is_taken_once_and_nothing_else_is() -> None:
     ran: list[int] = []
 

@@ -13,7 +13,7 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import TypeAdapter
 
-from lutumpy.testing import Call, Reply, render, render_stream
+from lutumpy.testing import Call, Failure, Reply, ScriptedModel, render, render_stream, serve
 from lutumpy.testing.script import Api
 
 APIS: tuple[Api, ...] = ("openai_chat", "openai_responses", "anthropic_messages")
@@ -91,6 +91,19 @@ def test_sequence_numbers_have_no_gap_and_text_survives_the_cutting() -> None:
 def test_a_reply_knows_only_our_words_for_its_end() -> None:
     with pytest.raises(ValueError, match="end_turn"):
         Reply(finish="end_turn")
+
+
+@pytest.mark.parametrize("calls", [Call("clock"), "clock", ["clock"], [Call("clock"), {"name": "clock"}]])
+def test_a_reply_takes_a_list_of_calls_and_says_so(calls: Any) -> None:
+    with pytest.raises(TypeError, match=r"calls= takes a list of Call\(name, arguments\), not .*clock"):
+        Reply(calls=calls)
+
+
+@pytest.mark.parametrize("script", [REPLY, Failure(500, "Oops."), "Hello.", b"Hello.", {"choices": []}, print])
+@pytest.mark.parametrize("play", [ScriptedModel, serve])
+def test_a_script_is_a_list_and_one_answer_is_none(play: Any, script: Any) -> None:
+    with pytest.raises(TypeError, match="a script is a list of answers"):
+        play(script)
 
 
 def test_a_script_needs_no_server_and_no_sdk() -> None:

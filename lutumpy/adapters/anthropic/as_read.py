@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from lutumpy.adapters import json_bytes
 from lutumpy.adapters.anthropic.decode import REASONING
 from lutumpy.adapters.anthropic.parts import text_blocks
 from lutumpy.core import json_values
@@ -36,7 +37,7 @@ def as_blocks(entry: bytes) -> bytes:
     if "content" not in message:
         return entry
     content = message.pop("content")
-    return json_values.encode({**message, "content": text_blocks([content]) if isinstance(content, str) else content})
+    return json_bytes.encode({**message, "content": text_blocks([content]) if isinstance(content, str) else content})
 
 
 def entries_without_reasoning(entries: Iterable[bytes]) -> list[bytes]:
@@ -48,7 +49,7 @@ def entries_without_reasoning(entries: Iterable[bytes]) -> list[bytes]:
         if isinstance(content, list):
             message["content"] = [block for block in content if kind_of(block) not in REASONING]
         if message.get("content") or not content:
-            kept.append(json_values.encode(message))
+            kept.append(json_bytes.encode(message))
     return kept
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from lutumpy.adapters import json_bytes
 from lutumpy.adapters.anthropic.decode import (
     API,
     CUT,
@@ -260,7 +261,7 @@ class MessagesStreamDecoder:
             if block.half:
                 deltas.append(self._delta(block, "\ufffd"))
             if block.call >= 0 and not block.told and block.start.get("input"):
-                deltas.append(self._delta(block, json_values.encode_text(block.start["input"])))
+                deltas.append(self._delta(block, json_bytes.encode_text(block.start["input"])))
         self._settle(deltas)
 
     def _settle(self, deltas: list[Delta]) -> None:

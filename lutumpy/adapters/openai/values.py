@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from lutumpy.core import json_values
+from lutumpy.adapters import json_bytes
 from lutumpy.core.items import Usage
 
 __all__ = ["TokenNames", "count", "filled", "mapping", "model_text", "text", "token_names", "token_usage"]
@@ -37,7 +37,7 @@ def model_text(value: Any) -> str:
     """What a model wrote where text belongs: the text itself, JSON for anything else, nothing for `null`."""
     if isinstance(value, str):
         return value
-    return "" if value is None else json_values.encode_text(value)
+    return "" if value is None else json_bytes.encode_text(value)
 
 
 def without_nulls(value: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lutumpy.adapters import json_bytes
 from lutumpy.adapters.openai.chat.encode import API
 from lutumpy.adapters.openai.history import UNNAMED
 from lutumpy.adapters.openai.values import filled, mapping, model_text, text, token_names, token_usage, without_nulls
-from lutumpy.core import json_values
 from lutumpy.core.items import (
     AssistantTurn,
     Block,
@@ -116,7 +116,7 @@ def decode_chat(reply: Mapping[str, Any], request_id: str | None = None) -> Assi
     return AssistantTurn(
         API,
         called if len(blocks) == len(called) else tuple(blocks),  # one tuple where there is nothing but calls
-        json_values.encode(kept) if kept else b"",
+        json_bytes.encode(kept) if kept else b"",
         called,
         "tool_calls",
         "id",
@@ -126,7 +126,7 @@ def decode_chat(reply: Mapping[str, Any], request_id: str | None = None) -> Assi
         text(reply.get("model")),
         request_id,
         text(reply.get("id")),
-        json_values.encode(residue) if residue else b"",
+        json_bytes.encode(residue) if residue else b"",
         cut,
     )
 

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from lutumpy.adapters import json_bytes
 from lutumpy.adapters.openai.history import UNNAMED
 from lutumpy.adapters.openai.responses.encode import API
 from lutumpy.adapters.openai.responses.item_ids import fit_ids, ids_fit
 from lutumpy.adapters.openai.values import filled, mapping, model_text, text, token_names, token_usage
-from lutumpy.core import json_values
 from lutumpy.core.items import (
     AssistantTurn,
     Block,
@@ -57,7 +57,7 @@ def decode_response(reply: Mapping[str, Any], request_id: str | None = None) -> 
     return AssistantTurn(
         API,
         called if len(reading.blocks) == len(called) else tuple(reading.blocks),  # one tuple where there are only calls
-        json_values.encode(reading.items) if reading.items else b"",
+        json_bytes.encode(reading.items) if reading.items else b"",
         called,
         None,
         "call_id",
@@ -67,7 +67,7 @@ def decode_response(reply: Mapping[str, Any], request_id: str | None = None) -> 
         text(reply.get("model")),
         request_id,
         text(reply.get("id")),
-        json_values.encode(reading.residue) if reading.residue else b"",
+        json_bytes.encode(reading.residue) if reading.residue else b"",
         cut,
     )
 

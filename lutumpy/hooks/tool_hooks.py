@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import logging
 from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol
 
@@ -23,7 +22,7 @@ from lutumpy.hooks.pipeline import (
     drive_async,
     drive_sync,
     failed,
-    logger,
+    is_logged,
     refuse_async,
     snapshot,
 )
@@ -208,7 +207,7 @@ class ToolHooks(Generic[TS]):
         """
         chain, kept = self._chain_of(call), snapshot(call.input)
         try:
-            end: Any = await drive_async(decide(call, chain.steps, "hook", loud=logger.isEnabledFor(logging.INFO)))
+            end: Any = await drive_async(decide(call, chain.steps, "hook", loud=is_logged()))
         except BaseException:
             call.input = kept
             raise
@@ -219,7 +218,7 @@ class ToolHooks(Generic[TS]):
         chain, kept = self._chain_of(call), snapshot(call.input)
         refuse_async(chain.steps, call.metadata)
         try:
-            end: Any = drive_sync(decide(call, chain.steps, "hook", loud=logger.isEnabledFor(logging.INFO)))
+            end: Any = drive_sync(decide(call, chain.steps, "hook", loud=is_logged()))
         except BaseException:
             call.input = kept
             raise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import warnings
 from collections.abc import Awaitable, Callable, Generator, Iterable
 from types import CoroutineType
@@ -25,7 +24,7 @@ from lutumpy.hooks.pipeline import (
     drive_async,
     drive_sync,
     failed,
-    logger,
+    is_logged,
     refuse_async,
     snapshot,
     where,
@@ -274,7 +273,7 @@ class Planning:
             raise HookError(
                 f"apply_hooks takes a registry or a callable, not {type(hooks).__name__}; the round is still open"
             )
-        loud = logger.isEnabledFor(logging.INFO)
+        loud = is_logged()
         standing = self._source.standing()
         if self._sync:
             for call in standing:

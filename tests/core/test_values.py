@@ -66,10 +66,10 @@ def test_values_compare_and_hash_by_the_same_fields_as_the_standard_ones() -> No
         assert kind(1) != kind(1, c="x")
         assert hash(kind(1)) == hash(kind(1, [9], "x"))
         assert hash(kind(1, d=2)) != hash(kind(1))
-        nan = float("nan")
-        assert kind(1, d=nan) == kind(1, d=nan)
         with pytest.raises(TypeError, match="unhashable"):
             hash(kind(1, d=[]))
+    nan = float("nan")
+    assert ours(1, d=nan) == ours(1, d=nan)  # as tuples compare, and the standard ones up to Python 3.12
     assert ours(1) != theirs(1)
     assert (ours(1) == 1) is False
 

@@ -26,6 +26,7 @@ T = TypeVar("T")
 
 Source = Literal["hook", "policy"]
 ARGUMENT_BYTES = 500
+DEBUG, INFO = 10, 20  # the numbers of `logging`, which is slow to import
 
 
 class Step(NamedTuple):
@@ -247,18 +248,11 @@ def logger() -> Logger:
     return getLogger("lutumpy.tool_hook")
 
 
-def is_logged(level: Literal["INFO", "DEBUG"] = "INFO") -> bool:
-    """Whether what hooks decide is logged: at `INFO` the decisions, at `DEBUG` the arguments too."""
-    import logging
-
-    return logger().isEnabledFor(logging.INFO if level == "INFO" else logging.DEBUG)
-
-
 def _log(step: Step, metadata: ToolMetadata, word: str) -> None:
     logger().info(
         "%s of %s: %s by %s", metadata.id, metadata.name, word, step.label,
         extra={"tool": metadata.name, "call_id": metadata.id, "decision": word, "hook": step.label},
     )  # fmt: skip
-    if is_logged("DEBUG"):
+    if logger().isEnabledFor(DEBUG):
         cut = preview(metadata.arguments, ARGUMENT_BYTES, mark="")
         logger().debug("%s of %s: arguments %s", metadata.id, metadata.name, cut)

@@ -13,6 +13,7 @@ from lutumpy.errors import HookError, HookRegistrationError
 from lutumpy.hooks.decisions import ToolDecision
 from lutumpy.hooks.implementations import Implementation, SlotSpec
 from lutumpy.hooks.pipeline import (
+    INFO,
     Chain,
     Decision,
     Step,
@@ -22,7 +23,7 @@ from lutumpy.hooks.pipeline import (
     drive_async,
     drive_sync,
     failed,
-    is_logged,
+    logger,
     refuse_async,
     snapshot,
 )
@@ -207,7 +208,7 @@ class ToolHooks(Generic[TS]):
         """
         chain, kept = self._chain_of(call), snapshot(call.input)
         try:
-            end: Any = await drive_async(decide(call, chain.steps, "hook", loud=is_logged()))
+            end: Any = await drive_async(decide(call, chain.steps, "hook", loud=logger().isEnabledFor(INFO)))
         except BaseException:
             call.input = kept
             raise
@@ -218,7 +219,7 @@ class ToolHooks(Generic[TS]):
         chain, kept = self._chain_of(call), snapshot(call.input)
         refuse_async(chain.steps, call.metadata)
         try:
-            end: Any = drive_sync(decide(call, chain.steps, "hook", loud=is_logged()))
+            end: Any = drive_sync(decide(call, chain.steps, "hook", loud=logger().isEnabledFor(INFO)))
         except BaseException:
             call.input = kept
             raise

@@ -14,6 +14,7 @@ from lutumpy.errors import HookError, RoundClosedError
 from lutumpy.hooks.decisions import RunNormally, ToolDecision
 from lutumpy.hooks.implementations import is_async, label
 from lutumpy.hooks.pipeline import (
+    INFO,
     NOT_MET,
     UNDECIDED,
     Decision,
@@ -24,7 +25,7 @@ from lutumpy.hooks.pipeline import (
     drive_async,
     drive_sync,
     failed,
-    is_logged,
+    logger,
     refuse_async,
     snapshot,
     where,
@@ -273,7 +274,7 @@ class Planning:
             raise HookError(
                 f"apply_hooks takes a registry or a callable, not {type(hooks).__name__}; the round is still open"
             )
-        loud = is_logged()
+        loud = logger().isEnabledFor(INFO)
         standing = self._source.standing()
         if self._sync:
             for call in standing:

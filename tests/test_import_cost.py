@@ -56,6 +56,19 @@ def test_the_library_loads_nothing_of_its_conveniences() -> None:
     assert [name for name in done.stdout.split() if name.startswith(names)] == []
 
 
+def test_beside_pydantic_the_library_loads_json_alone() -> None:
+    """Not `logging`, `hashlib`, `asyncio`, `importlib.metadata`, nor anything that isn't there already."""
+    script = """
+import sys
+from pydantic import BaseModel, TypeAdapter
+before = set(sys.modules)
+import lutumpy
+print(*[name for name in sys.modules if name not in before and name.partition(".")[0] != "lutumpy"])
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) == {"_json", "json", "json.decoder", "json.encoder", "json.scanner"}
+
+
 def test_nothing_makes_pydantic_build_a_model_before_a_tool_is_declared() -> None:
     """The first model loads a third of pydantic, and `importlib.metadata` for its plugins; pluggy waits for the first hook."""
     script = "import lutumpy, sys; print(*sys.modules)"

@@ -7,11 +7,11 @@ carries that API's own entries besides, as `verbatim`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from lutumpy.core import json_values
-from lutumpy.core.quick_init import quick_init
+from lutumpy.core.values import dataclass
 
 __all__ = [
     "Api",
@@ -112,7 +112,6 @@ class FilePart:
 Part: TypeAlias = "TextPart | ImagePart | FilePart"
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Tokens that a request cost, as the provider counted them; numbers it does not give are 0.
@@ -144,7 +143,6 @@ class Usage:
         )
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class TextBlock:
     """Text that the model wrote for the user."""
@@ -167,7 +165,6 @@ class RefusalBlock:
     text: str
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class CallBlock:
     """A tool call that the client has to answer.
@@ -246,7 +243,6 @@ class Message:
         return _as_text(self.parts)
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class AssistantTurn:
     """One answer of a model.
@@ -337,7 +333,6 @@ class AssistantTurn:
         )
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class ResultBlock:
     """The answer to one call, as it is sent.
@@ -362,7 +357,6 @@ class ResultBlock:
         return self.content if isinstance(self.content, str) else _as_text(self.content)
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class ToolResults:
     """The answers to all calls of the turn before, in call order."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 from lutumpy.core.items import AssistantTurn
-from lutumpy.core.quick_init import quick_init
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
+from lutumpy.core.values import dataclass
 
 if TYPE_CHECKING:
     from lutumpy.core.streaming import ChunkStream, ChunkStreamSync
@@ -39,7 +39,6 @@ class OutputSpec:
     schema: Mapping[str, Any]
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class TurnOptions:
     """Options of one request.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -84,11 +83,11 @@ class _Digests:
     __slots__ = ("_chain",)
 
     def __init__(self) -> None:
-        self._chain = [hashlib.sha256(b"lutumpy conversation").digest()]
+        self._chain = [_sha256(b"lutumpy conversation")]
 
     def add(self, item: Item) -> None:
         if not (isinstance(item, Message) and item.ephemeral):
-            self._chain.append(hashlib.sha256(self._chain[-1] + _content(item)).digest())
+            self._chain.append(_sha256(self._chain[-1] + _content(item)))
 
     def copy(self) -> _Digests:
         twin = _Digests()
@@ -115,5 +114,11 @@ def _content(item: Item) -> bytes:
 def _part(part: Part) -> list[str | None]:
     if isinstance(part, TextPart):
         return ["text", part.text]
-    data = None if part.data is None else hashlib.sha256(part.data).hexdigest()
+    data = None if part.data is None else _sha256(part.data).hex()
     return [type(part).__name__, part.media_type, part.url, data]
+
+
+def _sha256(data: bytes) -> bytes:
+    import hashlib  # rare, and slow to import
+
+    return hashlib.sha256(data).digest()

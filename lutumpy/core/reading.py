@@ -11,7 +11,7 @@ import binascii
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from lutumpy.core import json_values
@@ -31,6 +31,7 @@ from lutumpy.core.items import (
 )
 from lutumpy.core.rules.problem import Problem
 from lutumpy.core.transcript import FailureKey, Transcript, failure_key
+from lutumpy.core.values import dataclass
 from lutumpy.errors import TranscriptError
 
 __all__ = [

@@ -7,10 +7,10 @@ so a stream ends in what `collect()` gives for the same answer (rule S1). Beside
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from lutumpy.core.items import AssistantTurn, CallBlock
+from lutumpy.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, TypeGuard
 
 from lutumpy.core.subschemas import LISTS, subschemas
+from lutumpy.core.values import dataclass
 from lutumpy.errors import DeclarationError
 
 __all__ = [

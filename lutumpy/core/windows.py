@@ -7,7 +7,7 @@ with their results, messages pushed in between. Cut anywhere else, a history cou
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from lutumpy.core.items import (
@@ -21,6 +21,7 @@ from lutumpy.core.items import (
     Part,
     TextPart,
 )
+from lutumpy.core.values import dataclass
 from lutumpy.errors import TranscriptError
 
 __all__ = [

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, Union
 
 from typing_extensions import TypeVar
+
+from lutumpy.core.values import dataclass
 
 I = TypeVar("I", default=Any)
 O = TypeVar("O", default=Any)
@@ -13,8 +14,7 @@ I_co = TypeVar("I_co", covariant=True, default=Any)
 O_co = TypeVar("O_co", covariant=True, default=Any)
 
 
-# Not frozen like its siblings: every hook makes one for every call it lets pass, and freezing doubles what that costs.
-@dataclass(slots=True, unsafe_hash=True)
+@dataclass(frozen=True, slots=True)
 class RunNormally(Generic[I_co]):
     """The call goes on, with this input: to the next hook, and at the end to the code that executes it."""
 

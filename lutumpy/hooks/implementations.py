@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar, overload
 
+from lutumpy.core.values import dataclass
 from lutumpy.tools.toolset import near_names
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -7,10 +7,10 @@ and the calls are made here. The generator yields what may be awaited; the drive
 from __future__ import annotations
 
 import inspect
-import logging
 from collections.abc import Callable, Generator, Iterable
 from copy import deepcopy
-from typing import Any, Literal, NamedTuple, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from lutumpy.core.items import ToolMetadata
 from lutumpy.core.preview import preview
@@ -19,12 +19,14 @@ from lutumpy.hooks.decisions import Complete, Reject, RunNormally
 from lutumpy.tools.calls import BaseToolCall
 from lutumpy.tools.results import HandledTool, RejectedToolCall, ToolResult, completed
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from logging import Logger
 
-logger: logging.Logger = logging.getLogger("lutumpy.tool_hook")
+T = TypeVar("T")
 
 Source = Literal["hook", "policy"]
 ARGUMENT_BYTES = 500
+DEBUG, INFO = 10, 20  # the numbers of `logging`, which is slow to import
 
 
 class Step(NamedTuple):
@@ -238,11 +240,19 @@ def _kind(value: Any) -> str:
     return type(value).__name__
 
 
+@cache
+def logger() -> Logger:
+    """The logger of what hooks decide; fetched when the first hook runs, since `logging` is slow to import."""
+    from logging import getLogger
+
+    return getLogger("lutumpy.tool_hook")
+
+
 def _log(step: Step, metadata: ToolMetadata, word: str) -> None:
-    logger.info(
+    logger().info(
         "%s of %s: %s by %s", metadata.id, metadata.name, word, step.label,
         extra={"tool": metadata.name, "call_id": metadata.id, "decision": word, "hook": step.label},
     )  # fmt: skip
-    if logger.isEnabledFor(logging.DEBUG):
+    if logger().isEnabledFor(DEBUG):
         cut = preview(metadata.arguments, ARGUMENT_BYTES, mark="")
-        logger.debug("%s of %s: arguments %s", metadata.id, metadata.name, cut)
+        logger().debug("%s of %s: arguments %s", metadata.id, metadata.name, cut)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import logging
 from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol
 
@@ -14,6 +13,7 @@ from lutumpy.errors import HookError, HookRegistrationError
 from lutumpy.hooks.decisions import ToolDecision
 from lutumpy.hooks.implementations import Implementation, SlotSpec
 from lutumpy.hooks.pipeline import (
+    INFO,
     Chain,
     Decision,
     Step,
@@ -208,7 +208,7 @@ class ToolHooks(Generic[TS]):
         """
         chain, kept = self._chain_of(call), snapshot(call.input)
         try:
-            end: Any = await drive_async(decide(call, chain.steps, "hook", loud=logger.isEnabledFor(logging.INFO)))
+            end: Any = await drive_async(decide(call, chain.steps, "hook", loud=logger().isEnabledFor(INFO)))
         except BaseException:
             call.input = kept
             raise
@@ -219,7 +219,7 @@ class ToolHooks(Generic[TS]):
         chain, kept = self._chain_of(call), snapshot(call.input)
         refuse_async(chain.steps, call.metadata)
         try:
-            end: Any = drive_sync(decide(call, chain.steps, "hook", loud=logger.isEnabledFor(logging.INFO)))
+            end: Any = drive_sync(decide(call, chain.steps, "hook", loud=logger().isEnabledFor(INFO)))
         except BaseException:
             call.input = kept
             raise

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, Union
 
 from typing_extensions import TypeVar
 
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.streaming import ReasoningDelta, RefusalDelta, Started, TextDelta
+from lutumpy.core.values import dataclass
 from lutumpy.tools.calls import BaseToolCall, ToolCallIssue
 
 C = TypeVar("C", bound=BaseToolCall, default=BaseToolCall)

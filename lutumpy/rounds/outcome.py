@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Generic
 
 from typing_extensions import TypeVar
 
 from lutumpy.core.items import AssistantTurn, FinishReason, Usage
-from lutumpy.core.quick_init import quick_init
+from lutumpy.core.values import dataclass
 from lutumpy.errors import RoundClosedError, StaleRoundError
 from lutumpy.rounds.commit import OpenAnswer
 from lutumpy.rounds.round import ToolRound
@@ -20,7 +20,6 @@ V_co = TypeVar("V_co", default=None, covariant=True)
 C_co = TypeVar("C_co", bound=BaseToolCall, default=BaseToolCall, covariant=True)
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class TurnResult(Generic[V_co]):
     """A finished answer.
@@ -125,7 +124,6 @@ class Finished(Generic[V_co]):
         return self._staged
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class NeedsTools(Generic[C_co]):
     """The model called tools. Nothing is in the session until the round is committed.

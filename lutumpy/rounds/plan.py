@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import warnings
 from collections.abc import Awaitable, Callable, Generator, Iterable
 from types import CoroutineType
@@ -15,6 +14,7 @@ from lutumpy.errors import HookError, RoundClosedError
 from lutumpy.hooks.decisions import RunNormally, ToolDecision
 from lutumpy.hooks.implementations import is_async, label
 from lutumpy.hooks.pipeline import (
+    INFO,
     NOT_MET,
     UNDECIDED,
     Decision,
@@ -274,7 +274,7 @@ class Planning:
             raise HookError(
                 f"apply_hooks takes a registry or a callable, not {type(hooks).__name__}; the round is still open"
             )
-        loud = logger.isEnabledFor(logging.INFO)
+        loud = logger().isEnabledFor(INFO)
         standing = self._source.standing()
         if self._sync:
             for call in standing:

@@ -6,20 +6,17 @@ repairs that the rules allow, validates once more, and otherwise writes down wha
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeGuard
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, from_json, to_json
 
+from lutumpy.core.values import dataclass
 from lutumpy.errors import ToolError
 from lutumpy.tools.compiled import CompiledTool
 
 __all__ = ["Decoded", "Refused", "Repair", "decode_arguments", "second_look"]
-
-_logger = logging.getLogger("lutumpy.decode")
 
 Path = tuple[str | int, ...]
 
@@ -107,7 +104,11 @@ def _check_failed(tool: CompiledTool, error: Exception) -> Refused:
     """A validator of the user's raised something that is no validation error."""
     if isinstance(error, ToolError):  # raised to be read by the model
         return Refused("invalid_arguments", _clean(_cut(str(error), _MESSAGE_LENGTH)) or f"The input {_OWN_CHECK}.")
-    _logger.warning("a validator of the tool %s raised", tool.definition.name, exc_info=error)
+    import logging  # rare, and slow to import
+
+    logging.getLogger("lutumpy.decode").warning(
+        "a validator of the tool %s raised", tool.definition.name, exc_info=error
+    )
     return Refused("invalid_arguments", "The arguments could not be checked: this tool's own check failed on them.")
 
 

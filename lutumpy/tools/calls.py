@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Generic, Literal
 
 from typing_extensions import TypeVar
 
 from lutumpy.core.items import REJECTION_PREFIX, ToolMetadata
+from lutumpy.core.values import dataclass
 from lutumpy.tools.results import HandledTool, ToolResult, completed, failed, rejected
 
 if TYPE_CHECKING:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, get_args
 
+from lutumpy.core.values import dataclass
 from lutumpy.errors import DeclarationError
 
 __all__ = ["Effect", "ToolDef", "ToolOptions"]

@@ -12,9 +12,10 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
+
+from lutumpy.core.values import dataclass
 
 if TYPE_CHECKING:
     from docstring_parser.common import Docstring
@@ -58,11 +59,12 @@ _TEXT_TITLES = (
 )
 
 _TITLE_WORDS = "|".join((*_PARAM_TITLES, "Parameter", "Argument", "Arg", "Param", *_RESULT_TITLES))
-_SECTION_LINE = re.compile(rf"(?i)^[ \t]*(?P<title>(?:{_TITLE_WORDS}))[ \t]*:?[ \t]*$")
-_FIELD_LINE = re.compile(r"^[ \t]*(?P<title>[:@](?:param|parameter|arg|argument|key|keyword|type)[ \t]+[^\n]*)$")
-_NUMPY_MARK = re.compile(r"(?m)^[ \t]*(?:[-=~]{2,}[ \t]*$|\.\. )")
-_SPHINX_MARK = re.compile(r"(?m)^[ \t]*[:@]")
-_UNDERLINE = re.compile(r"^[ \t]*[-=~]{3,}[ \t]*$")
+_compiled = functools.cache(re.compile)  # when the first docstring is read: slow to make
+_SECTION_LINE = rf"(?i)^[ \t]*(?P<title>(?:{_TITLE_WORDS}))[ \t]*:?[ \t]*$"
+_FIELD_LINE = r"^[ \t]*(?P<title>[:@](?:param|parameter|arg|argument|key|keyword|type)[ \t]+[^\n]*)$"
+_NUMPY_MARK = r"(?m)^[ \t]*(?:[-=~]{2,}[ \t]*$|\.\. )"
+_SPHINX_MARK = r"(?m)^[ \t]*[:@]"
+_UNDERLINE = r"^[ \t]*[-=~]{3,}[ \t]*$"
 _SPHINX_KINDS = frozenset(
     {
         *("param", "parameter", "arg", "argument", "attribute", "key", "keyword", "ivar", "var", "cvar", "type"),
@@ -114,9 +116,9 @@ def _readings(text: str) -> tuple[list[_Reading], list[str]]:
 
     # A text without the marks of a style holds nothing for its parser, and the description is what Google's finds.
     styles = ["google"]
-    if _NUMPY_MARK.search(text):
+    if _compiled(_NUMPY_MARK).search(text):
         styles.append("numpy")
-    if _SPHINX_MARK.search(text):
+    if _compiled(_SPHINX_MARK).search(text):
         styles.append("sphinx")
     readings: list[_Reading] = []
     failures: list[str] = []
@@ -124,7 +126,7 @@ def _readings(text: str) -> tuple[list[_Reading], list[str]]:
         try:
             parsed = _parsers()[style](text)
         except ParseError as error:
-            if style != "sphinx" or _FIELD_LINE.search(text):
+            if style != "sphinx" or _compiled(_FIELD_LINE).search(text):
                 failures.append(f"has a section that can't be read: {_short(str(error))}")
             continue
         readings.append(_reading(style, parsed))
@@ -158,7 +160,7 @@ def _reading(style: str, parsed: Docstring) -> _Reading:
             continue
         for name in str(arg_name).split(","):
             name = name.strip().replace("\\", "").lstrip("*")
-            if name and not _UNDERLINE.match(name):
+            if name and not _compiled(_UNDERLINE).match(name):
                 entries.append((name, (meta.description or "").strip()))
     short, long = parsed.short_description or "", parsed.long_description or ""
     gap = "\n\n" if parsed.blank_after_short_description else "\n"
@@ -172,7 +174,7 @@ def _left_over(text: str, best: _Reading) -> Iterator[str]:
         parts += [description for _, description in best.entries]
     for part in parts:
         for line in part.splitlines():
-            if found := _SECTION_LINE.match(line) or _FIELD_LINE.match(line):
+            if found := _compiled(_SECTION_LINE).match(line) or _compiled(_FIELD_LINE).match(line):
                 yield f"has a section that can't be read: {_short(found['title'])!r}"
     if best.style != "google" or not best.sections:
         return

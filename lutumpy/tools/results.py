@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Generic
 
 from typing_extensions import TypeVar
@@ -18,7 +18,7 @@ from lutumpy.core.items import (
     TextPart,
     ToolMetadata,
 )
-from lutumpy.core.quick_init import quick_init
+from lutumpy.core.values import dataclass
 
 if TYPE_CHECKING:
     from lutumpy.tools.calls import BaseToolCall
@@ -30,7 +30,6 @@ O = TypeVar("O", default=Any)
 _PARTS = (TextPart, ImagePart, FilePart)
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class ToolResult:
     """The result of one call, ready to be committed.

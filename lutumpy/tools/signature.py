@@ -9,12 +9,13 @@ import re
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import CodeType, FrameType, NoneType, SimpleNamespace
 from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, create_model
 
+from lutumpy.core.values import dataclass
 from lutumpy.errors import DeclarationError
 from lutumpy.tools.docstrings import Docs, read_docstring
 from lutumpy.tools.schema import MADE_HERE, reason_of
@@ -243,7 +244,7 @@ def _keyword_names(hints: Iterable[str]) -> dict[str, str]:
     return names
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ModelMaker:
     """Makes the pydantic model of a function's arguments, now or when it is first needed."""
 

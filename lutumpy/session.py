@@ -33,8 +33,7 @@ C = TypeVar("C", bound=BaseToolCall, default=BaseToolCall)
 V = TypeVar("V")
 W = TypeVar("W", default=None)
 
-_NO_USAGE = Usage()
-_PLAIN_OPTIONS = TurnOptions()
+_PLAIN = TurnOptions()
 _UNCOUNTED = 64
 
 MakeResult: TypeAlias = Callable[[AssistantTurn], TurnResult[W]]
@@ -51,7 +50,7 @@ class Session:
 
     def __init__(self, transcript: Transcript | None = None) -> None:
         self.transcript: Transcript = Transcript() if transcript is None else transcript
-        self._usage = _NO_USAGE
+        self._usage = Usage()
         self._uncounted: list[Usage] = []
 
     def push_system(self, content: Content) -> None:
@@ -205,10 +204,8 @@ class Session:
         Raises:
             InvalidToolConstraints: the constraints can't hold; nothing was sent.
         """
-        if temperature is None and max_output_tokens is None and extra is None:
-            options = _PLAIN_OPTIONS
-        else:
-            options = TurnOptions(temperature, max_output_tokens, {} if extra is None else extra)
+        plain = temperature is None and max_output_tokens is None and extra is None
+        options = _PLAIN if plain else TurnOptions(temperature, max_output_tokens, {} if extra is None else extra)
         return _turn(self, llm, options, TurnResult, tools, available, require, describe, parallel)
 
     @overload
@@ -336,6 +333,8 @@ def _turn(
         if available is not None or require is not None or describe:
             raise TypeError("available=, require= and describe= need tools=")
         return TextTurn(session, llm, options, result)
+    if not hasattr(tools, "__view__"):
+        raise TypeError(f"tools= takes a Toolset class, not {tools!r:.100}; nothing was sent")
     offer = make_offer(tools.__view__().toolset, available, require, describe, parallel)
     return ToolTurn(session, llm, offer, options, result)
 
@@ -395,14 +394,14 @@ class ToolTurn(Generic[C, W]):
         source = _streaming(self._llm).open_stream(self._session.transcript, self._offering, self._options)
         from lutumpy.rounds.stream import TurnStream
 
-        return TurnStream(source, self._reader, _end)
+        return TurnStream(source, self._reader, lambda reader, request_id: reader.end(request_id))
 
     def stream_sync(self) -> TurnStreamSync[C, NeedsTools[C] | Finished[W]]:
         """As `stream`, with `with` and `for`, through a sync client."""
         source = _streaming(self._llm).open_stream_sync(self._session.transcript, self._offering, self._options)
         from lutumpy.rounds.stream import TurnStreamSync
 
-        return TurnStreamSync(source, self._reader, _end)
+        return TurnStreamSync(source, self._reader, lambda reader, request_id: reader.end(request_id))
 
     def _reader(self, decoder: StreamDecoder) -> Reader[C, W]:
         from lutumpy.rounds.reader import Reader
@@ -468,14 +467,14 @@ class TextTurn(Generic[W]):
         source = _streaming(self._llm).open_stream(self._session.transcript, self._offering, self._options)
         from lutumpy.rounds.stream import TurnStream
 
-        return TurnStream(source, self._reader, _end_text)
+        return TurnStream(source, self._reader, lambda reader, request_id: reader.end_text(request_id))
 
     def stream_sync(self) -> TurnStreamSync[BaseToolCall, TurnResult[W]]:
         """As `stream`, with `with` and `for`, through a sync client."""
         source = _streaming(self._llm).open_stream_sync(self._session.transcript, self._offering, self._options)
         from lutumpy.rounds.stream import TurnStreamSync
 
-        return TurnStreamSync(source, self._reader, _end_text)
+        return TurnStreamSync(source, self._reader, lambda reader, request_id: reader.end_text(request_id))
 
     def _reader(self, decoder: StreamDecoder) -> Reader[Any, W]:
         from lutumpy.rounds.reader import Reader
@@ -499,11 +498,3 @@ def _streaming(llm: Model) -> StreamingModel:
     if not hasattr(llm, "open_stream"):
         raise TypeError(f"{type(llm).__name__} can't stream: it has no open_stream()")
     return cast("StreamingModel", llm)
-
-
-def _end(reader: Reader[Any, Any], request_id: str | None) -> Any:
-    return reader.end(request_id)
-
-
-def _end_text(reader: Reader[Any, Any], request_id: str | None) -> Any:
-    return reader.end_text(request_id)

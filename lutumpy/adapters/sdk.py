@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from pydantic_core import from_json
 
-from lutumpy.adapters import json_bytes
+from lutumpy.adapters.json_bytes import encode, encode_text
 from lutumpy.adapters.sdk_stream import SdkStream, SdkStreamSync
 from lutumpy.core import json_values
 from lutumpy.core.streaming import ChunkStream, ChunkStreamSync, StreamDecoder
@@ -282,7 +282,7 @@ def _read(reply: Any) -> SdkReply:
     if isinstance(reply, str):
         return SdkReply(json_values.clean_text(reply).encode(), None)
     if isinstance(reply, Mapping):
-        return SdkReply(json_bytes.encode(reply if isinstance(reply, dict) else dict(reply)), None)
+        return SdkReply(encode(reply if isinstance(reply, dict) else dict(reply)), None)
     dump = getattr(reply, "model_dump_json", None)
     if dump is None:
         raise TypeError(f"the client's post() gave a {type(reply).__name__}, which is no answer of a provider")
@@ -324,7 +324,7 @@ def error_body(reply: Mapping[str, Any], provider: str, request_id: str | None =
     if not error and reply.get("object") != "error" and reply.get("type") != "error":
         return None
     found = error if isinstance(error, Mapping) else {"message": error} if isinstance(error, str) else reply
-    message = found.get("message") or found.get("detail") or json_bytes.encode_text(dict(found))
+    message = found.get("message") or found.get("detail") or encode_text(dict(found))
     code = found.get("code") if found.get("code") is not None else found.get("type")
     status = code if isinstance(code, int) and 400 <= code < 600 else None
     kinds = {str(found.get("code")), str(found.get("type"))}

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from pydantic_core import from_json
 
-from lutumpy.adapters import json_bytes
+from lutumpy.adapters.json_bytes import encode
 from lutumpy.core import json_values
 
 __all__ = ["Fields", "add_extra", "body_dict", "history_list", "join_body", "read_body"]
@@ -39,7 +39,7 @@ def join_body(fields: Fields) -> bytes:
 def add_extra(fields: Fields, extra: Mapping[str, Any]) -> None:
     """Put provider parameters into a request's fields: they win, but `tools` (the provider's own) stand beside those offered."""
     for name, value in extra.items():
-        encoded = json_bytes.encode(value)
+        encoded = encode(value)
         offered = fields.get(name) if name == "tools" else None
         if isinstance(offered, bytes) and isinstance(value, (list, tuple)):
             if value:
@@ -70,7 +70,7 @@ def history_list(data: bytes) -> list[dict[str, Any]]:
 
 
 def _name(name: str) -> bytes:
-    return json_bytes.encode(name) + b":"
+    return encode(name) + b":"
 
 
 _NAMES: dict[str, bytes] = {

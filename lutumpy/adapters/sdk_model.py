@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from lutumpy.adapters import json_bytes
+from lutumpy.adapters.json_bytes import encode
 from lutumpy.adapters.sdk import SdkReply, SdkTransport, reply_object
 from lutumpy.adapters.sdk_body import Fields, join_body
 from lutumpy.core.items import AssistantTurn
@@ -138,7 +138,7 @@ class SdkModel:
             extra=extra,
         )
         if "model" not in fields:
-            fields["model"] = json_bytes.encode(self.model)
+            fields["model"] = encode(self.model)
         return fields
 
     def _answer(self, reply: SdkReply) -> AssistantTurn:

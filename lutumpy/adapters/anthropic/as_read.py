@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from lutumpy.adapters import json_bytes
 from lutumpy.adapters.anthropic.decode import REASONING
 from lutumpy.adapters.anthropic.parts import text_blocks
+from lutumpy.adapters.json_bytes import encode
 from lutumpy.core import json_values
 
 __all__ = [
@@ -37,7 +37,7 @@ def as_blocks(entry: bytes) -> bytes:
     if "content" not in message:
         return entry
     content = message.pop("content")
-    return json_bytes.encode({**message, "content": text_blocks([content]) if isinstance(content, str) else content})
+    return encode({**message, "content": text_blocks([content]) if isinstance(content, str) else content})
 
 
 def entries_without_reasoning(entries: Iterable[bytes]) -> list[bytes]:
@@ -49,7 +49,7 @@ def entries_without_reasoning(entries: Iterable[bytes]) -> list[bytes]:
         if isinstance(content, list):
             message["content"] = [block for block in content if kind_of(block) not in REASONING]
         if message.get("content") or not content:
-            kept.append(json_bytes.encode(message))
+            kept.append(encode(message))
     return kept
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from lutumpy.adapters import json_bytes
+from lutumpy.adapters.json_bytes import encode
 from lutumpy.core import json_values
 
 __all__ = [
@@ -27,7 +27,7 @@ Place: TypeAlias = Literal["tools", "system", "messages"]
 MAX_BREAKPOINTS = 4  # "A maximum of 4 blocks with cache_control may be provided. Found 5."
 
 _BREAKPOINT = {"type": "ephemeral"}
-_MARK = b',"cache_control":' + json_bytes.encode(_BREAKPOINT)
+_MARK = b',"cache_control":' + encode(_BREAKPOINT)
 _USER = b'{"role":"user",'
 _ASSISTANT = b'{"role":"assistant",'
 

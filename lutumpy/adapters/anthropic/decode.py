@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lutumpy.adapters import json_bytes
+from lutumpy.adapters.json_bytes import encode, encode_text
 from lutumpy.core.items import (
     AssistantTurn,
     Block,
@@ -180,7 +180,7 @@ class ContentReader:
         return AssistantTurn(
             API,
             called if len(self.blocks) == len(called) else tuple(self.blocks),  # one tuple where there are only calls
-            json_bytes.encode(self.native) if self.native else b"",
+            encode(self.native) if self.native else b"",
             called,
             None,
             "id",
@@ -190,7 +190,7 @@ class ContentReader:
             model if isinstance(model, str) else None,
             request_id,
             response_id if isinstance(response_id, str) else None,
-            json_bytes.encode(residue) if residue else b"",
+            encode(residue) if residue else b"",
             finish in CUT,
             results_only,
         )
@@ -237,12 +237,12 @@ class ContentReader:
             name = ""
             sent = {**sent, "name": name}
         if isinstance(given, dict):
-            arguments = json_bytes.encode(given).decode()
+            arguments = encode(given).decode()
         elif given is None or (isinstance(given, str) and not given.strip()):
             arguments = ""
             sent = {**sent, "input": {}}
         else:
-            arguments = str(given) if type(given) is UnparsedInput else json_bytes.encode_text(given)
+            arguments = str(given) if type(given) is UnparsedInput else encode_text(given)
             sent = {**sent, "input": {INVALID_INPUT: arguments}}
         toolset = sent.get("toolset_name")
         kind = TOOLSET_KIND if isinstance(toolset, str) and toolset else "function"
@@ -285,7 +285,7 @@ class ContentReader:
         if kind in SERVER_CALLS and not isinstance(given, dict):
             sent = {
                 **sent,
-                "input": {INVALID_INPUT: given if isinstance(given, str) else json_bytes.encode_text(given)},
+                "input": {INVALID_INPUT: given if isinstance(given, str) else encode_text(given)},
             }
         content = sent.get("content")
         if isinstance(content, dict) and content.get("abort_reason", 0) is None:

@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from lutumpy.adapters import json_bytes
 from lutumpy.adapters.anthropic.as_read import (
     as_blocks,
     content_of,
@@ -22,6 +21,7 @@ from lutumpy.adapters.anthropic.as_read import (
 from lutumpy.adapters.anthropic.cache import count_breakpoints, mark, takes_breakpoint
 from lutumpy.adapters.anthropic.decode import API, INVALID_INPUT, REASONING, SERVER_CALLS, TOOLSET_KIND
 from lutumpy.adapters.anthropic.parts import part_blocks, text_blocks
+from lutumpy.adapters.json_bytes import encode
 from lutumpy.core import json_values
 from lutumpy.core.encoding import Renamer
 from lutumpy.core.items import (
@@ -139,8 +139,8 @@ class MessagesEncoder:
         if not self._system and not self._as_blocks:
             return self._system_read
         if at is None and not self._system_read:
-            return json_bytes.encode(self._text_content(self._system)) if self._system else b""
-        blocks = [json_bytes.encode(block) for block in system_blocks(self._system_read) + text_blocks(self._system)]
+            return encode(self._text_content(self._system)) if self._system else b""
+        blocks = [encode(block) for block in system_blocks(self._system_read) + text_blocks(self._system)]
         if at is not None:
             blocks[at] = mark(blocks[at], b"}")
         return b"[" + b",".join(blocks) + b"]" if blocks else self._system_read
@@ -294,7 +294,7 @@ class MessagesEncoder:
             content = self._own_content(turn)
         else:
             blocks = self._projected(turn)
-            content = json_bytes.encode(blocks) if blocks else b""
+            content = encode(blocks) if blocks else b""
         if not content:
             self._container = container
             return
@@ -357,7 +357,7 @@ class MessagesEncoder:
             blocks[position].update(changed)
         if turn.reasoning_dropped:
             blocks = [block for block in blocks if block.get("type") not in REASONING]
-        return json_bytes.encode(blocks) if blocks else b""
+        return encode(blocks) if blocks else b""
 
     def _projected(self, turn: AssistantTurn) -> list[dict[str, Any]]:
         """What another API's answer says, as blocks of this one (rule R2)."""
@@ -419,7 +419,7 @@ _ASSISTANT = b'{"role":"assistant","content":'
 
 
 def _message(role: str, content: str | list[dict[str, Any]]) -> bytes:
-    return json_bytes.encode({"role": role, "content": content})
+    return encode({"role": role, "content": content})
 
 
 def _as_prefill(message: bytes) -> list[bytes]:
@@ -440,7 +440,7 @@ def _as_prefill(message: bytes) -> list[bytes]:
             if isinstance(text, str) and text.strip():
                 kept.append({**last, "text": text.rstrip()})
                 break
-    return [json_bytes.encode({**said, "content": kept})] if kept else []
+    return [encode({**said, "content": kept})] if kept else []
 
 
 def _input(call: CallBlock) -> dict[str, Any]:
@@ -460,4 +460,4 @@ def _container(turn: AssistantTurn, blocks: list[dict[str, Any]]) -> bytes:
         return b""
     container = json_values.decode(turn.residue).get("container")
     found = container.get("id") if isinstance(container, dict) else container
-    return json_bytes.encode(found) if isinstance(found, str) and found else b""
+    return encode(found) if isinstance(found, str) and found else b""

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from lutumpy.adapters import json_bytes
 from lutumpy.adapters.anthropic.decode import API
+from lutumpy.adapters.json_bytes import encode
 from lutumpy.core import json_values
 from lutumpy.core.rules import anthropic_models
 from lutumpy.core.strict import ANTHROPIC_STRICT, strict_counts, strict_schema
@@ -80,7 +80,7 @@ def _tool(spec: ToolSpec, strict: bool) -> bytes:
                 data = b""  # no strict form: asked only to have it where possible
             else:
                 data = _render(spec, schema, strict=True)
-                spec.rendered[_COUNTS] = json_bytes.encode(strict_counts(schema))
+                spec.rendered[_COUNTS] = encode(strict_counts(schema))
             spec.rendered[_STRICT] = data
         if data:
             return data
@@ -98,7 +98,7 @@ def _render(spec: ToolSpec, schema: Mapping[str, Any], *, strict: bool) -> bytes
     tool = _plain(spec, schema)
     if strict:
         tool["strict"] = True
-    return json_bytes.encode(tool)
+    return encode(tool)
 
 
 def _is_strict(spec: ToolSpec, rendered: bytes) -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lutumpy.adapters import json_bytes
 from lutumpy.adapters.anthropic.cache import Cache, FreeBreakpoints, mark, mark_last_tool
 from lutumpy.adapters.anthropic.decode import API
 from lutumpy.adapters.anthropic.encode import MessagesEncoder
 from lutumpy.adapters.anthropic.offer import check_forced, tool_choice, tools
+from lutumpy.adapters.json_bytes import encode
 from lutumpy.adapters.sdk_body import Fields, add_extra
 from lutumpy.core.rules import anthropic_models
 from lutumpy.core.tool_specs import ToolOffering
@@ -44,18 +44,16 @@ def request_fields(
         InvalidToolConstraints: the API, or this model, is known to refuse the offer.
         DeclarationError: a tool asks for strict, and its schema has no strict form.
     """
-    fields: Fields = {
-        "max_tokens": json_bytes.encode(DEFAULT_MAX_TOKENS if max_output_tokens is None else max_output_tokens)
-    }
+    fields: Fields = {"max_tokens": encode(DEFAULT_MAX_TOKENS if max_output_tokens is None else max_output_tokens)}
     if temperature is not None:
-        fields["temperature"] = json_bytes.encode(temperature)
+        fields["temperature"] = encode(temperature)
     if stream:
         fields["stream"] = b"true"
     if offering is not None and offering.specs:
         fields["tools"] = tools(offering, bool(strict))
         if "tool_choice" not in extra and (choice := tool_choice(offering)) is not None:
             check_forced(offering, model, extra)
-            fields["tool_choice"] = json_bytes.encode(choice)
+            fields["tool_choice"] = encode(choice)
     encoder = encoder_of(transcript, model, cache is not None)
     free = FreeBreakpoints(extra, encoder.breakpoints) if cache is not None else None
     at_message = at_system = None

@@ -12,7 +12,6 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from lutumpy.adapters import json_bytes
 from lutumpy.adapters.anthropic.decode import (
     API,
     CUT,
@@ -22,6 +21,7 @@ from lutumpy.adapters.anthropic.decode import (
     finish_of,
     refusal_text,
 )
+from lutumpy.adapters.json_bytes import encode_text
 from lutumpy.adapters.sdk import error_body
 from lutumpy.adapters.sdk_stream import event_object
 from lutumpy.core import json_values
@@ -261,7 +261,7 @@ class MessagesStreamDecoder:
             if block.half:
                 deltas.append(self._delta(block, "\ufffd"))
             if block.call >= 0 and not block.told and block.start.get("input"):
-                deltas.append(self._delta(block, json_bytes.encode_text(block.start["input"])))
+                deltas.append(self._delta(block, encode_text(block.start["input"])))
         self._settle(deltas)
 
     def _settle(self, deltas: list[Delta]) -> None:

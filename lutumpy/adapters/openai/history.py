@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pydantic_core import from_json
 
-from lutumpy.adapters import json_bytes
+from lutumpy.adapters.json_bytes import encode_text
 from lutumpy.adapters.openai.tools import MAX_NAME, NAME
 from lutumpy.core import json_values
 from lutumpy.core.encoding import Renamer
@@ -181,7 +181,7 @@ def arguments_object(call: CallBlock) -> str:
     """The arguments of another wire's call as the text of a JSON object, whatever the model wrote (rule R3)."""
     text = call.arguments
     if call.kind not in ("function", "function_call"):
-        return json_bytes.encode_text({"input": text})
+        return encode_text({"input": text})
     if not text or text.isspace():
         return "{}"
     try:
@@ -190,7 +190,7 @@ def arguments_object(call: CallBlock) -> str:
         value = text
     if isinstance(value, dict):
         return json_values.clean_text(text)
-    return "{}" if value is None else json_bytes.encode_text({"INVALID_JSON": text})
+    return "{}" if value is None else encode_text({"INVALID_JSON": text})
 
 
 def data_url(part: ImagePart | FilePart) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from lutumpy.adapters import json_bytes
+from lutumpy.adapters.json_bytes import encode
 from lutumpy.core.rules import openai_schema
 from lutumpy.core.strict import OPENAI_STRICT, strict_schema
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
@@ -55,7 +55,7 @@ def offer_fields(
         name = offer.forced
         if name is None or all(spec.name != name for spec in offer.specs):
             raise InvalidToolConstraints(f"the required tool {name!r} is not among the tools offered")
-        fields["tool_choice"] = json_bytes.encode(forced(name))
+        fields["tool_choice"] = encode(forced(name))
     if not offer.parallel:
         fields["parallel_tool_calls"] = b"false"
     return fields
@@ -67,7 +67,7 @@ def _render(offer: ToolOffering, key: str, shape: ToolShape, strict: bool) -> by
     for spec in offer.specs:
         made = spec.rendered.get(key)
         if made is None:
-            made = spec.rendered[key] = json_bytes.encode(_tool(spec, shape, strict))
+            made = spec.rendered[key] = encode(_tool(spec, shape, strict))
         rendered.append(made)
     return b"[" + b",".join(rendered) + b"]"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from lutumpy.adapters import json_bytes
+from lutumpy.adapters.json_bytes import encode_text
 from lutumpy.core.items import Usage
 
 __all__ = ["TokenNames", "count", "filled", "mapping", "model_text", "text", "token_names", "token_usage"]
@@ -37,7 +37,7 @@ def model_text(value: Any) -> str:
     """What a model wrote where text belongs: the text itself, JSON for anything else, nothing for `null`."""
     if isinstance(value, str):
         return value
-    return "" if value is None else json_bytes.encode_text(value)
+    return "" if value is None else encode_text(value)
 
 
 def without_nulls(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -71,10 +71,8 @@ def token_usage(usage: Any, names: TokenNames) -> Usage:
     if not isinstance(usage, dict):
         return NO_USAGE
     get = usage.get
-    given, made, total = get(names.given), get(names.made), get("total_tokens")
-    if not (type(given) is type(made) is type(total) is int and given > 0 and made > 0 and total > 0):
-        given, made = count(given), count(made)
-        total = count(total) or given + made
+    given, made = count(get(names.given)), count(get(names.made))
+    total = count(get("total_tokens")) or given + made
     cached = written = reasoning = 0
     if details := get(names.given_details):
         details = mapping(details)

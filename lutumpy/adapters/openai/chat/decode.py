@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lutumpy.adapters import json_bytes
+from lutumpy.adapters.json_bytes import encode
 from lutumpy.adapters.openai.chat.encode import API
 from lutumpy.adapters.openai.history import UNNAMED
 from lutumpy.adapters.openai.values import filled, mapping, model_text, text, token_names, token_usage, without_nulls
@@ -116,7 +116,7 @@ def decode_chat(reply: Mapping[str, Any], request_id: str | None = None) -> Assi
     return AssistantTurn(
         API,
         called if len(blocks) == len(called) else tuple(blocks),  # one tuple where there is nothing but calls
-        json_bytes.encode(kept) if kept else b"",
+        encode(kept) if kept else b"",
         called,
         "tool_calls",
         "id",
@@ -126,7 +126,7 @@ def decode_chat(reply: Mapping[str, Any], request_id: str | None = None) -> Assi
         text(reply.get("model")),
         request_id,
         text(reply.get("id")),
-        json_bytes.encode(residue) if residue else b"",
+        encode(residue) if residue else b"",
         cut,
     )
 

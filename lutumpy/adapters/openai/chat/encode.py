@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lutumpy.adapters import json_bytes
+from lutumpy.adapters.json_bytes import encode
 from lutumpy.adapters.openai.history import HistoryEncoder, arguments_object, data_url, text_and_calls
 from lutumpy.adapters.openai.tools import offer_fields, tool_list
 from lutumpy.adapters.sdk_body import Fields, add_extra
@@ -54,9 +54,9 @@ def chat_fields(
             _check_model(model, extra or {})
         fields.update(tools)
     if temperature is not None:
-        fields["temperature"] = json_bytes.encode(temperature)
+        fields["temperature"] = encode(temperature)
     if max_output_tokens is not None:
-        fields["max_completion_tokens"] = json_bytes.encode(max_output_tokens)
+        fields["max_completion_tokens"] = encode(max_output_tokens)
     if stream:
         fields["stream"] = b"true"
         fields["stream_options"] = b'{"include_usage":true}'
@@ -112,13 +112,13 @@ class ChatEncoder(HistoryEncoder):
             self._put({"role": message.role, "content": content})
 
     def _put(self, message: dict[str, Any]) -> None:
-        self.fragments.append(json_bytes.encode(message))
+        self.fragments.append(encode(message))
 
     def _without_reasoning(self, entries: tuple[bytes, ...]) -> tuple[bytes, ...]:
         messages = [json_values.decode(entry) for entry in entries]
         return tuple(
             [
-                json_bytes.encode({key: value for key, value in message.items() if key not in _REASONING_KEYS})
+                encode({key: value for key, value in message.items() if key not in _REASONING_KEYS})
                 for message in messages
             ]
         )

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from lutumpy.adapters import json_bytes
+from lutumpy.adapters.json_bytes import encode
 from lutumpy.adapters.openai.history import UNNAMED
 from lutumpy.adapters.openai.responses.encode import API
 from lutumpy.adapters.openai.responses.item_ids import fit_ids, ids_fit
@@ -57,7 +57,7 @@ def decode_response(reply: Mapping[str, Any], request_id: str | None = None) -> 
     return AssistantTurn(
         API,
         called if len(reading.blocks) == len(called) else tuple(reading.blocks),  # one tuple where there are only calls
-        json_bytes.encode(reading.items) if reading.items else b"",
+        encode(reading.items) if reading.items else b"",
         called,
         None,
         "call_id",
@@ -67,7 +67,7 @@ def decode_response(reply: Mapping[str, Any], request_id: str | None = None) -> 
         text(reply.get("model")),
         request_id,
         text(reply.get("id")),
-        json_bytes.encode(reading.residue) if reading.residue else b"",
+        encode(reading.residue) if reading.residue else b"",
         cut,
     )
 

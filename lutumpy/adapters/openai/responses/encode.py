@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lutumpy.adapters import json_bytes
+from lutumpy.adapters.json_bytes import encode
 from lutumpy.adapters.openai.history import HistoryEncoder, arguments_object, data_url, text_and_calls
 from lutumpy.adapters.openai.responses.item_ids import fit_ids
 from lutumpy.adapters.openai.tools import offer_fields, tool_list
@@ -47,9 +47,9 @@ def responses_fields(
         fields["instructions"] = encoder.instructions
     fields.update(offer_fields(offer, API, _tool, strict, _forced))
     if temperature is not None:
-        fields["temperature"] = json_bytes.encode(temperature)
+        fields["temperature"] = encode(temperature)
     if max_output_tokens is not None:
-        fields["max_output_tokens"] = json_bytes.encode(max_output_tokens)
+        fields["max_output_tokens"] = encode(max_output_tokens)
     if stream:
         fields["stream"] = b"true"
     if extra:
@@ -95,7 +95,7 @@ class ResponsesEncoder(HistoryEncoder):
         return twin
 
     def _put(self, item: dict[str, Any]) -> None:
-        self.fragments.append(json_bytes.encode(item))
+        self.fragments.append(encode(item))
 
     def _put_text(self, role: str, text: str) -> None:
         # llama.cpp's server takes an assistant's message only with its type said; the API takes it with and without.
@@ -123,7 +123,7 @@ class ResponsesEncoder(HistoryEncoder):
 
     def _without_reasoning(self, entries: tuple[bytes, ...]) -> tuple[bytes, ...]:
         kept = _without_reasoning([json_values.decode(entry) for entry in entries])
-        return tuple([json_bytes.encode(item) for item in kept])
+        return tuple([encode(item) for item in kept])
 
     def _replay(self, turn: AssistantTurn) -> None:
         native = turn.native
@@ -145,7 +145,7 @@ class ResponsesEncoder(HistoryEncoder):
         if turn.reasoning_dropped:
             items = _without_reasoning(items)
         items = fit_ids(items, self._item_ids)
-        self.fragments.extend([json_bytes.encode(item) for item in items])
+        self.fragments.extend([encode(item) for item in items])
 
     def _project(self, turn: AssistantTurn) -> None:
         self._callers = {}

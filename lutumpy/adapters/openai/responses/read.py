@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from lutumpy.adapters import json_bytes
+from lutumpy.adapters.json_bytes import encode, encode_text
 from lutumpy.adapters.openai.responses.decode import OutputReading
 from lutumpy.adapters.openai.responses.encode import API
 from lutumpy.adapters.openai.values import mapping, text
@@ -142,7 +142,7 @@ class _OpenTurn:
         turn = AssistantTurn(
             api=API,
             blocks=tuple(blocks),
-            native=json_bytes.encode(reading.items) if reading.items else b"",
+            native=encode(reading.items) if reading.items else b"",
             calls=tuple(calls),
             id_field="call_id",
             finish_reason="tool_calls" if calls else "refusal" if reading.refused else "stop",
@@ -255,9 +255,7 @@ class _InputReading:
         """The turn that the server holds: all that is known of it is which calls it made."""
         calls = tuple([call for _, call in orphans])
         native = [{"type": _CALL_TYPES.get(call.kind, call.kind), "call_id": call.id} for call in calls]
-        turn = AssistantTurn(
-            API, calls, json_bytes.encode(native), calls, id_field="call_id", finish_reason="tool_calls"
-        )
+        turn = AssistantTurn(API, calls, encode(native), calls, id_field="call_id", finish_reason="tool_calls")
         results = [_result(entry.value, call) for entry, call in orphans]
         self._history.turn(turn, [], results, [entry for entry, _ in orphans])
 
@@ -290,7 +288,7 @@ def _result(item: dict[str, Any], call: CallBlock) -> ResultBlock:
     elif item.get("type") == "shell_call_output":
         content, failed = _shell(given)
     elif item.get("type") == "tool_search_output":
-        content = json_bytes.encode_text(item.get("tools"))
+        content = encode_text(item.get("tools"))
     else:
         content = tuple(_list_parts(given)) if isinstance(given, list) else _said(given)
     return ResultBlock(call.id, call.name, content, status_of(content, failed), call.kind)
@@ -309,7 +307,7 @@ def _shell(output: Any) -> tuple[str, bool]:
 
 
 def _said(value: Any) -> str:
-    return "" if value is None else json_bytes.encode_text(value)
+    return "" if value is None else encode_text(value)
 
 
 def _parts(content: Any) -> list[Part]:

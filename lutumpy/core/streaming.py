@@ -6,11 +6,12 @@ so a stream ends in what `collect()` gives for the same answer (rule S1). Beside
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from lutumpy.core.items import AssistantTurn, CallBlock
+from lutumpy.core.quick_init import quick_init
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,7 @@ class Started:
     response_id: str | None = None
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class TextDelta:
     """A piece of the answer's text; together they are `TurnResult.text`."""
@@ -33,6 +35,7 @@ class TextDelta:
     text: str
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class ReasoningDelta:
     """A piece of the readable reasoning."""
@@ -47,6 +50,7 @@ class RefusalDelta:
     text: str
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class CallDelta:
     """A piece of a call's arguments; the first one of a call may be empty.
@@ -101,6 +105,25 @@ class StreamDecoder(Protocol):
 
     def partial(self) -> AssistantTurn | None:
         """What has arrived so far, marked as cut; `None` when nothing has. Never raises."""
+        ...
+
+
+class PieceDecoder(StreamDecoder, Protocol):
+    """A decoder with short ways for the events that most of a long call is made of."""
+
+    def piece(self, chunk: Any) -> tuple[int, str] | None:
+        """Take the next event, if it is nothing but a piece of the arguments of a call that began before.
+
+        Never raises. What is taken counts as fed.
+
+        Returns:
+            The index of the call, and the piece: what `feed` would have told as one `CallDelta`. `None` for every other
+            event: then nothing was taken, and the event is for `feed`.
+        """
+        ...
+
+    def gather(self, chunks: Iterable[Any]) -> None:
+        """Take all of `chunks`, as `feed` does one after the other, and tell nothing. Raises as `feed` does."""
         ...
 
 

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeAlias, Union
 from typing_extensions import TypeVar
 
 from lutumpy.core.items import AssistantTurn
+from lutumpy.core.quick_init import quick_init
 from lutumpy.core.streaming import ReasoningDelta, RefusalDelta, Started, TextDelta
 from lutumpy.tools.calls import BaseToolCall, ToolCallIssue
 
@@ -15,6 +16,7 @@ C = TypeVar("C", bound=BaseToolCall, default=BaseToolCall)
 C_co = TypeVar("C_co", bound=BaseToolCall, default=BaseToolCall, covariant=True)
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class ToolCallDelta:
     """A piece of the arguments of a call.
@@ -30,6 +32,7 @@ class ToolCallDelta:
     arguments: str
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class InvalidToolCallDelta:
     """The same of a call that will be an issue whatever follows: its tool is unknown, or not offered."""

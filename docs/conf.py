@@ -78,6 +78,7 @@ nitpick_ignore_regex = [
 ]
 
 _STYLE = DocstringStyle()
+_RULE = re.compile(r"\b(rules? [ACDEHKRST]\d+[a-z]?)\b")
 _NAMED = re.compile(r"^(?:class (\w+)|(\w+)(?:: TypeAlias)? = )", re.MULTILINE)
 _NAMES_OF_OURS = {
     name
@@ -105,7 +106,7 @@ def _docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines:
         text = f":py:obj:`{match[1]} <{home}>`" if home and home != name else f"``{match[1]}``"
         return text + "\\ " if match[2] else text  # so that a plural may follow
 
-    lines[:] = [_CODE.sub(shown, line) for line in lines]
+    lines[:] = [_RULE.sub(r":doc:`\1 </rules>`", _CODE.sub(shown, line)) for line in lines]
     if what in ("attribute", "data", "property"):
         return  # the style would take what stands before a colon for a type
     lines[:] = GoogleDocstring(lines, _STYLE, app, what, name, obj, options).lines()

@@ -191,12 +191,35 @@ def test_every_page_is_in_the_site_once() -> None:
     for page in [*docs.rglob("*.md"), *docs.rglob("*.rst")]:
         for block in blocks(page):
             if block.language == "{toctree}":
-                for entry in [line for line in block.body.splitlines() if line and not line.startswith(":")]:
+                lines = [line for line in block.body.splitlines() if line and not line.startswith(":")]
+                for entry in [re.sub(r".+<(.+)>", r"\1", line) for line in lines]:
                     files = sorted(page.parent.glob(f"{entry}.md")) + sorted(page.parent.glob(f"{entry}.rst"))
                     assert files, f"{name_of(page)} lists {entry}, which is no page"
                     found += [name_of(file) for file in files]
     pages = [name_of(page) for page in [*docs.rglob("*.md"), *docs.rglob("*.rst")] if page != docs / "index.md"]
     assert sorted(found) == sorted(pages)
+
+
+RULE = re.compile(r"(?<![\w.])([ACDEHKRST]\d{1,2}[a-z]?)(?!\w)")
+
+
+def test_every_rule_that_is_named_is_written_down() -> None:
+    written = re.findall(r"^- \*\*(\w+)\*\*", (ROOT / "docs" / "rules.md").read_text(), re.MULTILINE)
+    named = {
+        rule
+        for file in (ROOT / "lutumpy").rglob("*.py")
+        for text in re.findall(r"rules? (.{0,30})", file.read_text())
+        for rule in RULE.findall(text)
+    }
+    named |= {
+        rule
+        for file in (ROOT / "tests").rglob("test_*.py")
+        for text in re.findall(r"def test_\w+", file.read_text())
+        for rule in re.findall(r"_([A-Z]\d{1,2}[a-z]?)(?=_|$)", text)
+    }
+    assert len(named) > 50
+    assert sorted(named - set(written)) == []
+    assert len(written) == len(set(written))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,8 +61,10 @@ PUBLIC_MODULES = [
     "lutumpy.tool_doctor",
 ]
 PUBLIC: dict[str, set[str]] = {name: {*importlib.import_module(name).__all__} for name in PUBLIC_MODULES}
-PUBLIC["lutumpy.session"] = {"TextTurn", "ToolTurn"}  # what `text_turn` gives
-PUBLIC["lutumpy.adapters.openai.model"] = {"OpenAIModel"}  # the arguments of both adapters
+# Besides: what `text_turn` gives, the arguments of both OpenAI adapters, and the values that public ones hold.
+PUBLIC["lutumpy.session"] = {"TextTurn", "ToolTurn"}
+PUBLIC["lutumpy.adapters.openai.model"] = {"OpenAIModel"}
+PUBLIC["lutumpy.core.items"] = {"CallBlock", "ResultBlock"}
 
 # Values that the library makes: how they are made is nobody's business.
 MADE_BY_THE_LIBRARY = {
@@ -77,21 +80,23 @@ nitpick_ignore_regex = [
     (r"py:class", r"(Async)?(OpenAI|Anthropic)"),  # the SDKs' clients, imported for type checkers only
 ]
 
-_STYLE = DocstringStyle()
+_STYLE = DocstringStyle(napoleon_attr_annotations=False)
 _RULE = re.compile(r"\b(rules? [ACDEHKRST]\d+[a-z]?)\b")
 _NAMED = re.compile(r"^(?:class (\w+)|(\w+)(?:: TypeAlias)? = )", re.MULTILINE)
-_NAMES_OF_OURS = {
+_NAMES_OF_OURS = Counter(
     name
     for file in Path(lutumpy.__file__).parent.rglob("*.py")
     for found in _NAMED.findall(file.read_text())
     for name in found
-}
+)
 _CODE = re.compile(r"(?<![`:\w])`([^`\n]+)`(?!`)(?=(\w?))")
 
 
 def _home(name: str, reader: str) -> str | None:
     """Where a public name is documented, for a text that stands in the module `reader`: its own package comes first."""
     homes = [home for home, names in PUBLIC.items() if name in names]
+    if _NAMES_OF_OURS[name] > 1:  # another thing of that name may be meant
+        homes = [home for home in homes if reader.startswith(f"{home}.") and home != "lutumpy"]
     homes.sort(key=lambda home: (not f"{reader}.".startswith(f"{home}."), -len(home)))
     return f"{homes[0]}.{name}" if homes else None
 
@@ -130,6 +135,11 @@ def _attribute_types(cls: type) -> dict[str, str]:
     return types
 
 
+def _skipped(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
+    """The fields of a `NamedTuple` stand under `Attributes:`, as those of other values."""
+    return True if type(obj).__name__ == "_tuplegetter" else None
+
+
 def _signature(
     app: Sphinx, what: str, name: str, obj: Any, options: Any, signature: str | None, returned: str | None
 ) -> tuple[str | None, str | None]:
@@ -166,4 +176,5 @@ def _exists(name: str) -> bool:
 def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-docstring", _docstring)
     app.connect("autodoc-process-signature", _signature)
+    app.connect("autodoc-skip-member", _skipped)
     app.connect("missing-reference", _at_least_there)

@@ -180,9 +180,27 @@ def test_the_reference_has_every_public_name_once() -> None:
     # What else is there has no public name: the values that public methods give.
     assert sorted(set(listed) - public) == [
         "lutumpy.adapters.openai.model.OpenAIModel",
+        "lutumpy.core.items.CallBlock",
+        "lutumpy.core.items.ResultBlock",
         "lutumpy.session.TextTurn",
         "lutumpy.session.ToolTurn",
+        "lutumpy.tools.arguments.Repair",
     ]
+
+
+def test_the_reference_misses_no_member_for_want_of_a_docstring() -> None:
+    silent = [
+        f"{cls.__module__}.{cls.__qualname__}.{name}"
+        for module in public_modules()
+        for public in importlib.import_module(module).__all__
+        if inspect.isclass(cls := getattr(importlib.import_module(module), public))
+        for base in cls.__mro__
+        if base.__module__.startswith("lutumpy")
+        for name, value in vars(base).items()
+        if not name.startswith("_") and (callable(value) or isinstance(value, (property, staticmethod, classmethod)))
+        if not inspect.getdoc(getattr(cls, name))
+    ]
+    assert silent == []
 
 
 def test_every_page_is_in_the_site_once() -> None:

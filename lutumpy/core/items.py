@@ -49,7 +49,13 @@ REJECTION_PREFIX = "Tool call rejected: "
 
 
 class ToolMetadata(NamedTuple):
-    """Which call this is: the provider's call id, the tool's name, and the arguments as the model wrote them."""
+    """Which call this is.
+
+    Attributes:
+        id: The provider's call id.
+        name: The tool's name.
+        arguments: The text of the arguments as the model wrote them.
+    """
 
     id: str
     name: str
@@ -233,6 +239,12 @@ class Message:
     """Something pushed by the application. Ephemeral ones leave the transcript after the next successful request.
 
     One that was read from a history may have no parts: then only its own API understands it, by `verbatim`.
+
+    Attributes:
+        role: Who speaks.
+        parts: Texts, images, files, in order.
+        ephemeral: Whether it is for the next request only.
+        verbatim: The entries of the history that it was read from, else `None`.
     """
 
     role: Role
@@ -365,7 +377,12 @@ class ResultBlock:
 @quick_init
 @dataclass(frozen=True, slots=True)
 class ToolResults:
-    """The answers to all calls of the turn before, in call order."""
+    """The answers to all calls of the turn before, in call order.
+
+    Attributes:
+        results: One for each call.
+        verbatim: The entries of the history that they were read from, else `None`.
+    """
 
     results: tuple[ResultBlock, ...]
     verbatim: Verbatim | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sphinx.ext.napoleon import Config as DocstringStyle
 from sphinx.ext.napoleon import GoogleDocstring
 from sphinx.pycode import ModuleAnalyzer
+from sphinx.util.logging import getLogger
 
 import lutumpy
 
@@ -80,6 +82,7 @@ nitpick_ignore_regex = [
     (r"py:class", r"(Async)?(OpenAI|Anthropic)"),  # the SDKs' clients, imported for type checkers only
 ]
 
+_logger = getLogger(__name__)
 _STYLE = DocstringStyle(napoleon_attr_annotations=False)
 _RULE = re.compile(r"\b(rules? [ACDEHKRST]\d+[a-z]?)\b")
 _NAMED = re.compile(r"^(?:class (\w+)|(\w+)(?:: TypeAlias)? = )", re.MULTILINE)
@@ -111,10 +114,12 @@ def _docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines:
         text = f":py:obj:`{match[1]} <{home}>`" if home and home != name else f"``{match[1]}``"
         return text + "\\ " if match[2] else text  # so that a plural may follow
 
+    if what == "data":
+        lines[:] = _data_docs(name, obj)
     lines[:] = [_RULE.sub(r":doc:`\1 </rules>`", _CODE.sub(shown, line)) for line in lines]
-    if what in ("attribute", "data", "property"):
-        return  # the style would take what stands before a colon for a type
-    lines[:] = GoogleDocstring(lines, _STYLE, app, what, name, obj, options).lines()
+    # Of a property the style would take what stands before a colon for its type.
+    kind = "method" if what in ("attribute", "data", "property") else what
+    lines[:] = GoogleDocstring(lines, _STYLE, app, kind, name, obj, options).lines()
     if inspect.isclass(obj):
         types = _attribute_types(obj)
         for k in reversed(range(len(lines))):
@@ -123,14 +128,28 @@ def _docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines:
                 lines.insert(k + 1, f"   :type: {types[attribute]}")
 
 
+def _data_docs(name: str, value: Any) -> list[str]:
+    """The text under an alias or a constant, in the module that defines it: its type has one of its own, about types."""
+    leaf = name.rpartition(".")[2]
+    for module in [module for key, module in sys.modules.items() if key.startswith("lutumpy")]:
+        if vars(module).get(leaf) is value:
+            docs = ModuleAnalyzer.for_module(module.__name__).find_attr_docs().get(("", leaf))
+            if docs:
+                return list(docs)
+    _logger.warning("%s has no text under it", name, type="docstring")
+    return []
+
+
 def _attribute_types(cls: type) -> dict[str, str]:
-    """The types of attributes as the source says them, those of `self.x: T = x` among them."""
+    """The types of attributes as the source says them: in the class, as `self.x: T = x`, or of the parameter of that name."""
     types: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         if base.__module__.startswith("lutumpy"):
             source = ModuleAnalyzer.for_module(base.__module__)
             source.analyze()
             annotations = source.annotations
+            made = vars(base).get("__init__")
+            types |= {parameter: str(text) for parameter, text in getattr(made, "__annotations__", {}).items()}
             types |= {attribute: text for (owner, attribute), text in annotations.items() if owner == base.__name__}
     return types
 

@@ -43,7 +43,10 @@ Api = Literal["openai_chat", "openai_responses", "anthropic_messages"]
 
 Role = Literal["system", "developer", "user", "assistant"]
 FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "refusal", "paused", "unknown"]
+"""Why a model stopped, in this library's words (rule C9a)."""
+
 ResultStatus = Literal["ok", "error", "rejected"]
+"""What became of a call: the tool ran, it failed, or it was not run."""
 
 REJECTION_PREFIX = "Tool call rejected: "
 
@@ -116,6 +119,7 @@ class FilePart:
 
 
 Part: TypeAlias = "TextPart | ImagePart | FilePart"
+"""What a message, or the content of a result, consists of."""
 
 
 @quick_init

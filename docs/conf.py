@@ -91,6 +91,7 @@ _NAMES_OF_OURS = Counter(
     for file in Path(lutumpy.__file__).parent.rglob("*.py")
     for found in _NAMED.findall(file.read_text())
     for name in found
+    if name
 )
 _CODE = re.compile(r"(?<![`:\w])`([^`\n]+)`(?!`)(?=(\w?))")
 
@@ -106,8 +107,7 @@ def _home(name: str, reader: str) -> str | None:
 
 def _docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Docstrings are plain text with sections and `code`: make of them what Sphinx reads."""
-    module = name.rpartition(".")[0] if what in ("class", "exception", "function") else name
-    module = getattr(obj, "__module__", None) or module
+    module = getattr(obj, "__module__", None) or name
 
     def shown(match: re.Match[str]) -> str:
         home = _home(match[1].removesuffix("()"), module)

@@ -50,10 +50,10 @@ nox.options.sessions = [
     "types",
     f"tests-{NEWEST}",
     "oldest",  # with the oldest Python, too
-    "docs",
     "package",
     "local",
     "browser",
+    "docs",
     *(["acceptance"] if ACCEPTANCE.is_dir() else []),
 ]
 

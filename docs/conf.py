@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sphinx.addnodes import pending_xref
 from sphinx.ext.napoleon import Config as DocstringStyle
 from sphinx.ext.napoleon import GoogleDocstring
 from sphinx.pycode import ModuleAnalyzer
@@ -19,7 +20,6 @@ import lutumpy
 
 if TYPE_CHECKING:
     from docutils import nodes
-    from sphinx.addnodes import pending_xref
     from sphinx.application import Sphinx
     from sphinx.environment import BuildEnvironment
 
@@ -168,6 +168,14 @@ def _signature(
     return signature and re.sub(r" ?= ?<[^<>]*>", " = ...", signature), returned
 
 
+def _folders(app: Sphinx, doctree: nodes.document) -> None:
+    """A link to a folder of the repository is for those who read the page there; in the site it is its text."""
+    for node in list(doctree.findall(pending_xref)):
+        page = Path(app.env.doc2path(app.env.docname))
+        if node.get("reftype") == "myst" and (page.parent / str(node["reftarget"])).is_dir():
+            node.replace_self(node.children)
+
+
 def _at_least_there(
     app: Sphinx, env: BuildEnvironment, node: pending_xref, contnode: nodes.TextElement
 ) -> nodes.reference | nodes.TextElement | None:
@@ -196,4 +204,5 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-docstring", _docstring)
     app.connect("autodoc-process-signature", _signature)
     app.connect("autodoc-skip-member", _skipped)
+    app.connect("doctree-read", _folders)
     app.connect("missing-reference", _at_least_there)

@@ -79,6 +79,7 @@ MADE_BY_THE_LIBRARY = {
 nitpick_ignore_regex = [
     (r"py:(class|obj)", r"([\w.]+\.)?([A-Z]\d?|TS)(_co)?"),  # type variables
     (r"py:obj", r"typing\.~\w+"),  # the same, as typing shows them
+    (r"py:class", r"Self|TypeIs"),  # of typing_extensions, where Python is older
     (r"py:class", r"(Async)?(OpenAI|Anthropic)"),  # the SDKs' clients, imported for type checkers only
 ]
 

@@ -53,6 +53,7 @@ nox.options.sessions = [
     "package",
     "local",
     "browser",
+    "docs",
     *(["acceptance"] if ACCEPTANCE.is_dir() else []),
 ]
 
@@ -99,9 +100,14 @@ def examples(session: nox.Session) -> None:
 
 @nox.session(python=NEWEST)
 def docs(session: nox.Session) -> None:
-    """Every code block of the README and of docs/ runs, and every link between the pages leads somewhere."""
-    _install(session, "test")
-    session.run("python", "-m", "pytest", "-q", "tests/test_docs.py")
+    """The site is built, warnings being errors; every link in it leads somewhere, and every code block runs."""
+    _install(session, "docs")
+    site = Path(session.create_tmp()).resolve() / "site"
+    shutil.rmtree(site, ignore_errors=True)
+    session.run("sphinx-build", "-n", "-W", "--keep-going", "-q", "-b", "html", "docs", str(site))
+    session.log(f"the site: {site / 'index.html'}")
+    files = ("tests/test_docs.py", "tests/test_site.py")
+    session.run("python", "-m", "pytest", "-q", *files, env={"LUTUMPY_SITE": str(site)})
 
 
 @nox.session(python=NEWEST)

@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from lutumpy.tools.tool_input import ToolInput
 
 __version__ = "0.1.0"
+"""The version of this library."""
 
 __all__ = [
     "AdapterError",

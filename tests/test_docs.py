@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import asyncio
 import contextlib
+import importlib
 import inspect
 import io
 import re
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
@@ -20,7 +22,7 @@ import lutumpy
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-FENCE = re.compile(r"^```(?P<language>\w*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^```(?P<language>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 class Block(NamedTuple):
@@ -117,7 +119,133 @@ def test_ci_runs_the_very_command_of_the_readme() -> None:
 
 def test_the_example_of_the_readme_is_short() -> None:
     (example,) = [block.body for block in blocks(ROOT / "README.md") if block.language == "python"]
-    assert len(example.splitlines()) <= 40
+    assert len(example.splitlines()) <= 25
+
+
+def test_the_readme_names_tests_that_there_are() -> None:
+    """Each point of what makes the library different has a test behind it: a file, and where it is named, a function of it."""
+    text = (ROOT / "README.md").read_text()
+    points = re.findall(r"^- .+?(?=^- |\Z)", sections(text)["What makes it different"], re.MULTILINE | re.DOTALL)
+    assert len(points) > 5
+    for point in points:
+        shown_by = re.findall(r"\[([^\]]+)\]\((tests/[^)]+\.py)\)", point)
+        assert shown_by, point
+        for label, file in shown_by:
+            code = (ROOT / file).read_text()
+            if label.startswith("`"):
+                assert re.search(rf"^(async )?def {label.strip('`')}\(", code, re.MULTILINE), f"{file} has no {label}"
+
+
+def sections(text: str) -> dict[str, str]:
+    """The text under each heading of the second level."""
+    parts = re.split(r"^## (.+)\n", text, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def test_every_check_is_described() -> None:
+    tree = ast.parse((ROOT / "noxfile.py").read_text())
+    checks = {
+        function.name
+        for function in tree.body
+        if isinstance(function, ast.FunctionDef)
+        and any("nox.session" in ast.unparse(decorator) for decorator in function.decorator_list)
+    }
+    rows = re.findall(r"^\| `([a-z]+)", (ROOT / "docs" / "CONTRIBUTING.md").read_text(), re.MULTILINE)
+    assert sorted(rows) == sorted(checks)
+
+
+# Folders of the layers, and the command line, which has a page: what they hold is public where the root exports it.
+NOT_FOR_USERS = {"core", "tools", "hooks", "rounds", "cli"}
+
+
+def public_modules() -> list[str]:
+    """The root, the adapters, and the opt-in packages."""
+    package = ROOT / "lutumpy"
+    folders = [file.parent for file in [*package.glob("*/__init__.py"), *package.glob("adapters/*/__init__.py")]]
+    names = [
+        folder.relative_to(ROOT).as_posix().replace("/", ".") for folder in folders if folder.name not in NOT_FOR_USERS
+    ]
+    return ["lutumpy", *sorted(name for name in names if hasattr(importlib.import_module(name), "__all__"))]
+
+
+def test_the_reference_has_every_public_name_once() -> None:
+    listed = [
+        name
+        for page in sorted((ROOT / "docs" / "reference").glob("*.rst"))
+        for name in re.findall(r"^\.\. auto\w+:: (\S+)$", page.read_text(), re.MULTILINE)
+    ]
+    public = {f"{module}.{name}" for module in public_modules() for name in importlib.import_module(module).__all__}
+    assert sorted(name for name in listed if listed.count(name) > 1) == []
+    assert sorted(public - set(listed)) == []
+    # What else is there has no public name: the values that public methods give.
+    assert sorted(set(listed) - public) == [
+        "lutumpy.adapters.openai.model.OpenAIModel",
+        "lutumpy.core.items.CallBlock",
+        "lutumpy.core.items.ResultBlock",
+        "lutumpy.session.TextTurn",
+        "lutumpy.session.ToolTurn",
+        "lutumpy.tools.arguments.Repair",
+    ]
+
+
+def test_the_reference_misses_no_member_for_want_of_a_docstring() -> None:
+    silent = [
+        f"{cls.__module__}.{cls.__qualname__}.{name}"
+        for module in public_modules()
+        for public in importlib.import_module(module).__all__
+        if inspect.isclass(cls := getattr(importlib.import_module(module), public))
+        for base in cls.__mro__
+        if base.__module__.startswith("lutumpy")
+        for name, value in vars(base).items()
+        if not name.startswith("_") and (callable(value) or isinstance(value, (property, staticmethod, classmethod)))
+        if not inspect.getdoc(getattr(cls, name))
+    ]
+    assert silent == []
+
+
+def test_every_page_is_in_the_site_once() -> None:
+    docs = ROOT / "docs"
+    found: list[str] = []
+    for page in [*docs.rglob("*.md"), *docs.rglob("*.rst")]:
+        for block in blocks(page):
+            if block.language == "{toctree}":
+                lines = [line for line in block.body.splitlines() if line and not line.startswith(":")]
+                for entry in [re.sub(r".+<(.+)>", r"\1", line) for line in lines]:
+                    files = sorted(page.parent.glob(f"{entry}.md")) + sorted(page.parent.glob(f"{entry}.rst"))
+                    assert files, f"{name_of(page)} lists {entry}, which is no page"
+                    found += [name_of(file) for file in files]
+    pages = [name_of(page) for page in [*docs.rglob("*.md"), *docs.rglob("*.rst")] if page != docs / "index.md"]
+    assert sorted(found) == sorted(pages)
+
+
+RULE = re.compile(r"(?<![\w.])([ACDEHKRST]\d{1,2}[a-z]?)(?!\w)")
+
+
+def test_every_rule_that_is_named_is_written_down() -> None:
+    written = re.findall(r"^- \*\*(\w+)\*\*", (ROOT / "docs" / "rules.md").read_text(), re.MULTILINE)
+    named = {
+        rule
+        for file in (ROOT / "lutumpy").rglob("*.py")
+        for text in re.findall(r"rules? (.{0,30})", file.read_text())
+        for rule in RULE.findall(text)
+    }
+    named |= {
+        rule
+        for file in (ROOT / "tests").rglob("test_*.py")
+        for text in re.findall(r"def test_\w+", file.read_text())
+        for rule in re.findall(r"_([A-Z]\d{1,2}[a-z]?)(?=_|$)", text)
+    }
+    assert len(named) > 50
+    assert sorted(named - set(written)) == []
+    assert len(written) == len(set(written))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_a_page_has_one_title_and_no_level_left_out(page: Path) -> None:
+    levels = [len(marks) for marks in re.findall(r"^(#+) ", FENCE.sub("", page.read_text()), re.MULTILINE)]
+    assert levels[:1] == [1]
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
 
 
 def test_the_changelog_knows_the_version() -> None:
@@ -125,7 +253,7 @@ def test_the_changelog_knows_the_version() -> None:
 
 
 def test_decisions_are_numbered_and_listed() -> None:
-    pages = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+    pages = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
     assert [page.name[:4] for page in pages] == [f"{k:04}" for k in range(1, len(pages) + 1)]
     listed = (ROOT / "docs" / "architecture.md").read_text()
     assert [page.name for page in pages if page.name not in listed] == []

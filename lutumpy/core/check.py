@@ -15,6 +15,7 @@ from lutumpy.core.rules.paths import path_of
 __all__ = ["Api", "check_messages", "plain_json"]
 
 APIS: tuple[Api, ...] = get_args(Api)
+"""The wires that there are rules for: all of them."""
 _FAMILIES: Mapping[str, tuple[str, str]] = {
     "openai_chat": ("chat", chat.WHERE),
     "openai_responses": ("responses", responses.WHERE),

@@ -43,13 +43,22 @@ Api = Literal["openai_chat", "openai_responses", "anthropic_messages"]
 
 Role = Literal["system", "developer", "user", "assistant"]
 FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "refusal", "paused", "unknown"]
+"""Why a model stopped, in this library's words (rule C9a)."""
+
 ResultStatus = Literal["ok", "error", "rejected"]
+"""What became of a call: the tool ran, it failed, or it was not run."""
 
 REJECTION_PREFIX = "Tool call rejected: "
 
 
 class ToolMetadata(NamedTuple):
-    """Which call this is: the provider's call id, the tool's name, and the arguments as the model wrote them."""
+    """Which call this is.
+
+    Attributes:
+        id: The provider's call id.
+        name: The tool's name.
+        arguments: The text of the arguments as the model wrote them.
+    """
 
     id: str
     name: str
@@ -110,6 +119,7 @@ class FilePart:
 
 
 Part: TypeAlias = "TextPart | ImagePart | FilePart"
+"""What a message, or the content of a result, consists of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +240,12 @@ class Message:
     """Something pushed by the application. Ephemeral ones leave the transcript after the next successful request.
 
     One that was read from a history may have no parts: then only its own API understands it, by `verbatim`.
+
+    Attributes:
+        role: Who speaks.
+        parts: Texts, images, files, in order.
+        ephemeral: Whether it is for the next request only.
+        verbatim: The entries of the history that it was read from, else `None`.
     """
 
     role: Role
@@ -359,7 +375,12 @@ class ResultBlock:
 
 @dataclass(frozen=True, slots=True)
 class ToolResults:
-    """The answers to all calls of the turn before, in call order."""
+    """The answers to all calls of the turn before, in call order.
+
+    Attributes:
+        results: One for each call.
+        verbatim: The entries of the history that they were read from, else `None`.
+    """
 
     results: tuple[ResultBlock, ...]
     verbatim: Verbatim | None = None

@@ -36,3 +36,4 @@ class Reject:
 
 
 ToolDecision: TypeAlias = Union[RunNormally[I], Complete[O], Reject]
+"""What a hook says of a call: pass it on, answer it, or reject it."""

@@ -113,3 +113,4 @@ class LoopStopped:
 LoopEvent: TypeAlias = Union[
     RequestStarted, RoundDecoded[C], RoundPlanned[C], RoundExecuted, RoundCommitted, LoopStopped
 ]
+"""What `on_progress` is told, step by step."""

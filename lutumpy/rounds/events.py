@@ -71,5 +71,6 @@ StreamEvent: TypeAlias = Union[
     ToolCallIssueFound,
     Completed,
 ]
+"""What a stream says, in the order in which it arrives."""
 
 Event: TypeAlias = StreamEvent[Any]

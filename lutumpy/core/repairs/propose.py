@@ -75,7 +75,7 @@ def propose_repairs(
             another order than their calls, text behind calls, calls that were cut off.
 
     Returns:
-        The repairs, in the order in which they are applied: each is made for the messages as they are after those before.
+        The repairs in the order in which they are applied; each is made for the messages as they are after those before.
 
     Raises:
         ValueError: `api` is none of the three.

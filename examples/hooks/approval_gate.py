@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import replace
 
 from pydantic import BaseModel
 
@@ -21,9 +20,7 @@ from lutumpy import (
     AdapterError,
     BaseToolCall,
     Finished,
-    InvalidArgumentsError,
     Model,
-    NeedsTools,
     Reject,
     RunNormally,
     Session,
@@ -74,6 +71,17 @@ def ask(words: str) -> str:
         return ""
 
 
+def edited(call: BaseToolCall, changes: str) -> BaseModel:
+    """The input with some arguments changed, read as if the model had written it so; raises `ValueError`."""
+    changed = json.loads(changes)
+    if not isinstance(changed, dict):
+        raise ValueError("that is no JSON object")
+    arguments = json.dumps({**call.arguments, **changed})
+    written = ToolMetadata(call.metadata.id, call.metadata.name, arguments)
+    input: BaseModel = Bookkeeping.parse(written).input
+    return input
+
+
 def gate(call: BaseToolCall) -> ToolDecision:
     """Ask about every call whose tool does more than read, until the answer is one."""
     if call.selector.definition.options.effect == "read":
@@ -88,9 +96,8 @@ def gate(call: BaseToolCall) -> ToolDecision:
                 return Reject(f"a person said no: {why}" if why else "a person said no")
             case "e" | "edit":
                 try:
-                    changed = {**call.arguments, **json.loads(ask("  what to change, as JSON: "))}
-                    return RunNormally(Bookkeeping.parse(replace(call.metadata, arguments=json.dumps(changed))).input)
-                except (InvalidArgumentsError, ValueError, TypeError) as error:
+                    return RunNormally(edited(call, ask("  what to change, as JSON: ")))
+                except ValueError as error:
                     print(f"  that can't be run: {error}")
 
 

@@ -17,15 +17,11 @@ import asyncio
 import shutil
 import sys
 import time
-from collections.abc import Callable
-from functools import partial
 
 from anthropic import AsyncAnthropic
 
 from lutumpy import (
     AdapterError,
-    BaseToolCall,
-    Finished,
     InvalidToolCallDelta,
     NeedsTools,
     RefusalDelta,
@@ -38,7 +34,6 @@ from lutumpy import (
     ToolError,
     ToolResult,
     Toolset,
-    TurnStream,
     tool,
     tool_fn,
 )
@@ -75,16 +70,18 @@ class Screen:
         self._in_text = True
         print(piece, end="", flush=True)
 
-    def grow(self, words: Callable[[], str]) -> None:
-        """Draw the growing line, unless that was done just now."""
-        if self._terminal and time.monotonic() - self._drawn < PACE:
-            return
+    def due(self) -> bool:
+        """Whether the growing line may be drawn again."""
+        return not self._terminal or time.monotonic() - self._drawn >= PACE
+
+    def grow(self, words: str) -> None:
+        """Draw the growing line."""
         self.end_text()
-        before, self._growing, self._drawn = self._growing, words(), time.monotonic()
         if self._terminal:
-            print(f"\r\x1b[2K{self._growing[: shutil.get_terminal_size().columns - 1]}", end="", flush=True)
-        elif self._growing != before:
-            print(self._growing, flush=True)
+            print(f"\r\x1b[2K{words[: shutil.get_terminal_size().columns - 1]}", end="", flush=True)
+        elif words != self._growing:
+            print(words, flush=True)
+        self._growing, self._drawn = words, time.monotonic()
 
     def line(self, words: str) -> None:
         """A finished line; on a terminal it takes the place of the one that grew."""
@@ -98,10 +95,6 @@ class Screen:
         self._in_text = False
 
 
-def so_far(stream: TurnStream[BaseToolCall, NeedsTools | Finished], id: str, name: str) -> str:
-    return f"  {name} {stream.partial_input(id)} ..."
-
-
 async def talk(llm: StreamingModel, session: Session, screen: Screen) -> None:
     """Stream answers until one calls no tool."""
     for _ in range(MAX_ROUNDS):
@@ -112,8 +105,8 @@ async def talk(llm: StreamingModel, session: Session, screen: Screen) -> None:
                     match event:
                         case TextDelta(text=text) | RefusalDelta(text=text):
                             screen.text(text)
-                        case ToolCallDelta(id=id, name=name) | InvalidToolCallDelta(id=id, name=name):
-                            screen.grow(partial(so_far, stream, id, name))
+                        case ToolCallDelta(id=id, name=name) | InvalidToolCallDelta(id=id, name=name) if screen.due():
+                            screen.grow(f"  {name} {stream.partial_input(id)} ...")
                         case ToolCallReady(call=call) if Cities.population.matches(call):
                             screen.line(f"  {call.metadata.name} {call.arguments} runs")
                             running[call.metadata.id] = asyncio.create_task(call.call())

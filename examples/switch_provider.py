@@ -16,6 +16,9 @@ import argparse
 import asyncio
 from collections.abc import Mapping
 
+from anthropic import AsyncAnthropic
+from openai import AsyncOpenAI
+
 from lutumpy import AdapterError, Finished, Model, NeedsTools, Session, ToolError, Toolset, tool, tool_fn
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
@@ -90,22 +93,23 @@ async def main() -> None:
     parser.add_argument("--model", default="gpt-4.1-mini", help="which one of OpenAI (%(default)s)")
     parser.add_argument("--claude", default="claude-haiku-4-5", help="which one of Anthropic (%(default)s)")
     options = parser.parse_args()
-    models: dict[str, Model]
+    session = Session()
+    session.push_user("How long is the way from Oslo over Bergen and Stavanger back to Oslo?")
     if options.live:
-        models = {
-            "responses": OpenAIResponses(options.model),
-            "messages": AnthropicMessages(options.claude),
-            "chat": OpenAIChat(options.model),
-        }
+        async with AsyncOpenAI() as openai, AsyncAnthropic() as anthropic:
+            models: dict[str, Model] = {
+                "responses": OpenAIResponses(options.model, client=openai),
+                "messages": AnthropicMessages(options.claude, client=anthropic),
+                "chat": OpenAIChat(options.model, client=openai),
+            }
+            print(await talk(models, session))
     else:
         models = {
             "responses": ScriptedModel(SCRIPTS["responses"], api="openai_responses"),
             "messages": ScriptedModel(SCRIPTS["messages"], api="anthropic_messages"),
             "chat": ScriptedModel(SCRIPTS["chat"], api="openai_chat"),
         }
-    session = Session()
-    session.push_user("How long is the way from Oslo over Bergen and Stavanger back to Oslo?")
-    print(await talk(models, session))
+        print(await talk(models, session))
     print("the turns came from:", *[turn.api for turn in session.turns()])
 
 

@@ -139,11 +139,12 @@ def answers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         names = runpy.run_path(str(EXAMPLES / case.script), run_name="example")
     if case.script != "switch_provider.py":
         return list(names[case.script_name])
-    # One script for each model there; a server answers in the order of the requests. The SDKs try again by themselves.
+    # One script for each model there; a server answers in the order of the requests. The SDK tries twice more by itself.
     first, second = names["SCRIPTS"]["responses"]
     failure, last = names["SCRIPTS"]["messages"]
     (between,) = names["SCRIPTS"]["chat"]
-    return [first, replace(failure, headers={"x-should-retry": "false"}), between, second, last]
+    failures = [replace(failure, headers={"retry-after-ms": "1"})] * 3
+    return [first, *failures, between, second, last]
 
 
 @pytest.mark.parametrize(("case", "answers"), [(case, case) for case in CASES], indirect=["answers"], ids=str)
@@ -160,7 +161,7 @@ def test_live_is_the_same_through_the_sdk_with_the_model_and_address_that_were_a
 
 def test_the_tests_of_the_sqlite_agent_pass() -> None:
     """They are those of an application: run on their own, without anything of this suite."""
-    command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", str(EXAMPLES / "sqlite_agent")]
+    command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", str(EXAMPLES / "sqlite_agent")]
     status, out, _ = run(command)
     assert status == 0, out
     written = (EXAMPLES / "sqlite_agent" / "test_sqlite_agent.py").read_text().count("\ndef test_")
@@ -221,8 +222,9 @@ def test_an_example_imports_public_names_and_no_other_example(path: Path) -> Non
 
 def test_the_index_names_every_example_once() -> None:
     page = (ROOT / "docs" / "examples.md").read_text()
-    linked = re.findall(r"\]\(\.\./examples/([\w/.]+)\)", page)
-    named = ["sqlite_agent/__main__.py" if script == "sqlite_agent" else script for script in linked]
+    rows = re.findall(r"^\| \[([\w/.]+)\]\(\.\./examples/([\w/.]+)\) \| \S.*\|$", page, re.MULTILINE)
+    assert [name for name, linked in rows if name != linked] == []
+    named = ["sqlite_agent/__main__.py" if name == "sqlite_agent" else name for name, _ in rows]
     assert sorted(named) == SCRIPTS
 
 

@@ -42,9 +42,7 @@ class Database:
         self._max_steps = max_steps
         self._allowed = BETWEEN_STATEMENTS
         self._seen: list[tuple[int, str | None, str | None]] = []
-        # A statement out of SQLite's cache would not be authorized again.
-        self._connection = sqlite3.connect(uri, uri=True, isolation_level=None, cached_statements=0)
-        self._connection.set_authorizer(self._authorize)
+        self._connection = sqlite3.connect(uri, uri=True, isolation_level=None)
 
     def __enter__(self) -> Database:
         return self
@@ -84,7 +82,8 @@ class Database:
                 rows = self._connection.execute(sql).rowcount
                 if not any(action in WRITING for action, *_ in self._seen):
                     raise StatementError("this is neither INSERT, UPDATE nor DELETE")
-            self._connection.execute("ROLLBACK" if dry_run else "COMMIT")
+            with self._statement(BETWEEN_STATEMENTS):
+                self._connection.execute("ROLLBACK" if dry_run else "COMMIT")
         except BaseException:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
@@ -95,6 +94,8 @@ class Database:
     def _statement(self, allowed: frozenset[int]) -> Iterator[None]:
         """SQLite holds what runs inside to these actions, and to the limit of steps."""
         self._allowed, self._seen = allowed, []
+        # Set anew each time: that ends what is prepared, and a statement that Python keeps is authorized again.
+        self._connection.set_authorizer(self._authorize)
         steps = iter(range(0, self._max_steps, 1000))
         self._connection.set_progress_handler(lambda: next(steps, None) is None, 1000)
         try:

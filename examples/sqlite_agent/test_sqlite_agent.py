@@ -90,6 +90,7 @@ def test_a_private_column_is_not_read_however_the_query_is_written(readable: Dat
     queries = [
         "SELECT phone FROM customers",
         "SELECT * FROM customers",
+        "SELECT PHONE AS name FROM CUSTOMERS",
         "SELECT name FROM customers WHERE phone LIKE '555%'",
         "WITH c AS (SELECT * FROM customers) SELECT count(*) FROM c GROUP BY phone",
     ]

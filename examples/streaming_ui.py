@@ -67,7 +67,9 @@ class Screen:
         self._drawn = 0.0
 
     def text(self, piece: str) -> None:
-        self._in_text = True
+        if self._terminal and self._growing:
+            print("\r\x1b[2K", end="")
+        self._growing, self._in_text = "", True
         print(piece, end="", flush=True)
 
     def due(self) -> bool:
@@ -121,12 +123,16 @@ async def talk(llm: StreamingModel, session: Session, screen: Screen) -> None:
                     screen.line(f"({outcome.result.finish_reason})")
                 return
             results: list[ToolResult] = []
-            for called in outcome.round.calls:
-                try:
-                    results.append(called.complete(await running[called.metadata.id]))
-                except ToolError as error:
-                    results.append(called.fail(str(error)))
-                screen.line(f"  {called.metadata.name} -> {results[-1].content}")
+            try:
+                for called in outcome.round.calls:
+                    try:
+                        results.append(called.complete(await running[called.metadata.id]))
+                    except ToolError as error:
+                        results.append(called.fail(str(error)))
+                    screen.line(f"  {called.metadata.name} -> {results[-1].content}")
+            except BaseException:  # Ctrl-C: an answer whose results are missing is dropped
+                outcome.round.discard()
+                raise
             outcome.round.commit(session, results)
         finally:
             for task in running.values():

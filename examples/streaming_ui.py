@@ -7,7 +7,7 @@ closes the connection, so that the provider stops writing, and leaves the sessio
 Run:    python examples/streaming_ui.py            a scripted model, no key
         python examples/streaming_ui.py --live     Anthropic, with ANTHROPIC_API_KEY; --model NAME for another model,
                                                    and a question of your own
-Prints: the text, the arguments of each call as far as they are there, when it runs, its result, and the answer.
+Prints: the text, the arguments of each call as far as they are there, when it runs, its result, and how the answer ended.
 """
 
 from __future__ import annotations
@@ -118,9 +118,7 @@ async def talk(llm: StreamingModel, session: Session, screen: Screen) -> None:
                             pass
             outcome = stream.outcome
             if not isinstance(outcome, NeedsTools):
-                screen.end_text()
-                if outcome.result.finish_reason != "stop":
-                    screen.line(f"({outcome.result.finish_reason})")
+                screen.line(f"({outcome.result.finish_reason})")
                 return
             results: list[ToolResult] = []
             try:

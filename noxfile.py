@@ -93,7 +93,7 @@ def types(session: nox.Session) -> None:
 
 @nox.session(python=NEWEST)
 def examples(session: nox.Session) -> None:
-    """Every example runs."""
+    """Every example runs, offline and with `--live` against the test server, and so do the tests of the SQLite agent."""
     _install(session, "test")
     session.run("python", "-m", "pytest", "-q", "tests/test_examples.py", "tests/test_demo.py")
 

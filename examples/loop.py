@@ -1,18 +1,22 @@
-"""The whole loop in one call, async and sync: `run_tools` with a policy, progress, and limits.
+"""The whole loop in one call, async or sync: `run_tools` with a policy, progress, and limits.
 
 A travel desk looks trains up and books one. The policy keeps it below a price, and the executor runs what is left, several
-calls at once. Runs without a key: the answers come from a test server on this machine. For a real model leave `base_url` and
-`api_key` out, name the model, and set OPENAI_API_KEY.
+calls at once.
+
+Run:    python examples/loop.py            a scripted model, no key; --sync without an event loop
+        python examples/loop.py --live     OpenAI, with OPENAI_API_KEY; --model NAME for another model,
+                                           OPENAI_BASE_URL for any compatible host
+Prints: what was rejected, what was run, the answer, and why the loop stopped.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
-
-from openai import AsyncOpenAI, OpenAI
 
 from lutumpy import (
     BaseToolCall,
+    Model,
     Reject,
     RunNormally,
     Session,
@@ -27,9 +31,10 @@ from lutumpy import (
 from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.execution import Dispatcher, ToolExecutor
 from lutumpy.loops import LoopEvent, LoopResult, RoundExecuted, RoundPlanned, run_tools, run_tools_sync
-from lutumpy.testing import Call, Reply, serve
+from lutumpy.testing import Call, Reply, ScriptedModel
 
 Fares = dict[str, float]
+FARES: Fares = {"night train to Rome": 79.0, "slow train to Rome": 39.0}
 
 
 @tool_fn(effect="read")
@@ -83,7 +88,32 @@ def show(event: LoopEvent) -> None:
             print(f"  round {event.round}: {result.metadata.name} {result.status}: {result.content}")
 
 
-FARES = {"night train to Rome": 79.0, "slow train to Rome": 39.0}
+def asked() -> Session:
+    session = Session()
+    session.push_system("You book trains.")
+    session.push_user("A train to Rome, please, or to Naples if that is cheaper.")
+    return session
+
+
+async def travel(llm: Model) -> LoopResult:
+    return await run_tools(
+        asked(),
+        llm,
+        tools=Trains,
+        dispatch=dispatcher(FARES),
+        hooks=affordable,
+        executor=ToolExecutor(max_concurrency=4, deduplicate=True),
+        max_rounds=8,
+        token_budget=20_000,
+        on_progress=show,
+    )
+
+
+def travel_sync(llm: Model) -> LoopResult:
+    return run_tools_sync(
+        asked(), llm, tools=Trains, dispatch=dispatcher(FARES), hooks=affordable, max_rounds=8, on_progress=show
+    )
+
 
 SCRIPT = [
     Reply(calls=[Call("find_trains", {"city": "Rome"}), Call("find_trains", {"city": "Naples"})]),
@@ -93,39 +123,18 @@ SCRIPT = [
 ]
 
 
-def asked() -> Session:
-    session = Session()
-    session.push_system("You book trains.")
-    session.push_user("A train to Rome, please, or to Naples if that is cheaper.")
-    return session
-
-
-async def travel() -> LoopResult:
-    async with serve(SCRIPT) as server, AsyncOpenAI(base_url=server.openai_base_url, api_key="no-key-needed") as client:
-        return await run_tools(
-            asked(),
-            OpenAIChat("any-model", client=client),
-            tools=Trains,
-            dispatch=dispatcher(FARES),
-            hooks=affordable,
-            executor=ToolExecutor(max_concurrency=4, deduplicate=True),
-            max_rounds=8,
-            token_budget=20_000,
-            on_progress=show,
-        )
-
-
-def travel_sync() -> LoopResult:
-    with serve(SCRIPT) as server, OpenAI(base_url=server.openai_base_url, api_key="no-key-needed") as client:
-        return run_tools_sync(
-            asked(), OpenAIChat("any-model", client=client), tools=Trains, dispatch=dispatcher(FARES), hooks=affordable
-        )
+def model(options: argparse.Namespace) -> Model:
+    return OpenAIChat(options.model) if options.live else ScriptedModel(SCRIPT)
 
 
 def main() -> None:
-    done = asyncio.run(travel())
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--live", action="store_true", help="ask a real model")
+    parser.add_argument("--model", default="gpt-4.1-mini", help="which one (%(default)s)")
+    parser.add_argument("--sync", action="store_true", help="without an event loop")
+    options = parser.parse_args()
+    done = travel_sync(model(options)) if options.sync else asyncio.run(travel(model(options)))
     print(f"{done.text} ({done.stopped_by} after {done.rounds} rounds)")
-    print(travel_sync() == done)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What `lutumpy demo` runs: a small help desk, a loop over it, and a report of each round.
 
-The tools and the loop are what a user of the library writes; `examples/quickstart.py` is the same without the report.
+The tools and the loop are what a user of the library writes; `examples/quickstart_chat.py` is the same without the report.
 """
 
 from __future__ import annotations

@@ -1,67 +1,345 @@
-"""Every example runs as it stands, without a key, and says what it promises."""
+"""Every example runs as it stands, without a key, and prints what it promises; `--live` prints the same from a test server."""
 
 from __future__ import annotations
 
 import ast
+import importlib
+import json
 import os
+import pty
+import re
+import runpy
+import signal
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
+from lutumpy.testing import Failure, Reply, WireServer, serve
 
-OUTPUT = {
-    "quickstart.py": "I ordered four cups for 22.00; they come by post.\nnumber=1 total=22.0\n",
-    "own_client_sync.py": "A toolset is a class of tools.\n",
-    "streaming.py": (
-        "Let me see.\n  a so far: {}\n  a so far: {'city': 'Oslo'}\n  a runs\n  b so far: {}\n"
-        "  b so far: {'city': 'Bergen'}\n  b so far: {'city': 'Bergen'}\n  b runs\nOslo is larger.\n"
-    ),
-    "loop.py": (
-        '  round 1: find_trains ok: {"night train to Rome":79.0,"slow train to Rome":39.0}\n'
-        "  round 1: find_trains ok: {}\n"
-        "  round 2: book rejected: more than 50 needs a signature\n"
-        "  round 3: book ok: seat 12 in slow train to Rome\n"
-        "You have seat 12 in the slow train to Rome. (answer after 3 rounds)\n"
-        "True\n"
-    ),
-    "execution.py": (
-        "  call_1 count: ok after 1 attempt\n  call_2 count: ok after 2 attempts\n  call_3 count: failed after 1 attempt\n"
-        "  call_4 order: ok after 1 attempt\n  call_5 count: rejected after 0 attempts\n"
-        "2 counts ran at once; 2 of Dune, 7 of Emma\nI ordered two of Dune; of Emma there are enough.\n"
-    ),
-    "text_only_model.py": (
-        "  says  '<think>[TOOL_CALL] is the way.</think>'\n"
-        "  wrong malformed_arguments\n"
-        '  calls departures {"station": "Oslo"}\n'
-        "  says  ''\n"
-        "  says  'Take the 14:02.'\n"
-        "Take the 14:02.\n"
-        "It was told: Tool call rejected: The tool call is not valid JSON: expected a name in double quotes\n"
-    ),
-    "own_client_anthropic.py": "7 / 2 is 3.5, and 1 / 0 has no value.\n",
-}
+ROOT = Path(__file__).parent.parent
+EXAMPLES = ROOT / "examples"
+OUTPUTS = ROOT / "tests" / "fixtures" / "examples"
 
 
-def test_every_example_is_tested() -> None:
-    assert {path.name for path in EXAMPLES.glob("*.py")} == OUTPUT.keys()
+@dataclass(frozen=True)
+class Case:
+    """One way to run an example.
+
+    Attributes:
+        script: Below `examples/`; a package has its `__main__.py`.
+        arguments: On its command line.
+        given: What a person types.
+        script_name: Where its scripted answers are.
+    """
+
+    script: str
+    arguments: tuple[str, ...] = ()
+    given: str = ""
+    script_name: str = "SCRIPT"
+
+    def __str__(self) -> str:
+        return " ".join([self.script, *self.arguments])
+
+    @property
+    def command(self) -> list[str]:
+        if self.script.endswith("/__main__.py"):
+            return ["-m", f"examples.{Path(self.script).parent.name}", *self.arguments]
+        return [str(EXAMPLES / self.script), *self.arguments]
+
+    @property
+    def file(self) -> Path:
+        """Where its output is written down, to the letter."""
+        name = self.script.removesuffix("/__main__.py").removesuffix(".py").replace("/", "_")
+        return OUTPUTS / f"{'_'.join([name, *[argument.strip('-') for argument in self.arguments]])}.txt"
+
+    @property
+    def output(self) -> str:
+        return self.file.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", OUTPUT)
-def test_an_example_runs(name: str) -> None:
+CASES = [
+    Case("quickstart_chat.py"),
+    Case("quickstart_responses.py"),
+    Case("quickstart_messages.py"),
+    Case("own_client_sync.py"),
+    Case("own_client_async.py"),
+    Case("parallel_calls.py"),
+    Case("loop.py"),
+    Case("loop.py", ("--sync",)),
+    Case("nested_toolsets.py"),
+    Case("progressive_disclosure.py"),
+    Case("planner.py"),
+    Case("streaming_ui.py"),
+    Case("extraction.py"),
+    Case("switch_provider.py"),
+    Case("text_only_model.py"),
+    Case("hooks/approval_gate.py", given='y\ne\n{"amount": 90}\nn\ntoo much, ask my boss\n'),
+    Case("hooks/audit_log.py"),
+    Case("hooks/budget.py"),
+    Case("hooks/cache.py"),
+    Case("hooks/read_only.py"),
+    Case("hooks/redaction.py"),
+    Case("sqlite_agent/__main__.py"),
+    Case("sqlite_agent/__main__.py", ("--writable",), given="y\n", script_name="WRITING_SCRIPT"),
+]
+SQLITE_AGENT = {"__init__.py", "__main__.py", "agent.py", "database.py", "hooks.py", "sample.py", "tools.py"}
+"""The modules of the SQLite agent, which `__main__.py` runs; its tests are run below."""
+
+
+def environment(**more: str) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8", **more}
+
+
+def run(command: list[str], given: str = "", **more: str) -> tuple[int, str, str]:
     done = subprocess.run(
-        [sys.executable, "-W", "error", str(EXAMPLES / name)],
+        [sys.executable, "-W", "error", *command],
+        input=given,
         capture_output=True,
-        text=True,
-        timeout=60,
+        encoding="utf-8",
+        timeout=120,
         check=False,
-        env={**os.environ, "PYTHONPATH": str(EXAMPLES.parent)},
+        cwd=ROOT,
+        env=environment(**more),
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, OUTPUT[name], "")
+    return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("name", OUTPUT)
-def test_an_example_says_what_it_is_for(name: str) -> None:
-    assert ast.get_docstring(ast.parse((EXAMPLES / name).read_text()))
+def live(server: WireServer) -> dict[str, str]:
+    """The environment of a program that has keys, and whose providers are the test server."""
+    return {
+        "OPENAI_API_KEY": "any",
+        "ANTHROPIC_API_KEY": "any",
+        "OPENAI_BASE_URL": server.openai_base_url,
+        "ANTHROPIC_BASE_URL": server.anthropic_base_url,
+    }
+
+
+# --- they run ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_an_example_prints_what_it_promises(case: Case) -> None:
+    assert run(case.command, case.given) == (0, case.output, "")
+
+
+@pytest.fixture
+def answers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The answers that an example has written down, for a server to play them."""
+    case: Case = request.param
+    if case.script.endswith("/__main__.py"):
+        monkeypatch.syspath_prepend(str(ROOT))
+        names = vars(importlib.import_module(f"examples.{Path(case.script).parent.name}.__main__"))
+    else:
+        names = runpy.run_path(str(EXAMPLES / case.script), run_name="example")
+    if case.script != "switch_provider.py":
+        return list(names[case.script_name])
+    # One script for each model there; a server answers in the order of the requests. The SDK tries twice more by itself.
+    first, second = names["SCRIPTS"]["responses"]
+    failure, last = names["SCRIPTS"]["messages"]
+    (between,) = names["SCRIPTS"]["chat"]
+    failures = [replace(failure, headers={"retry-after-ms": "1"})] * 3
+    return [first, *failures, between, second, last]
+
+
+@pytest.mark.parametrize(("case", "answers"), [(case, case) for case in CASES], indirect=["answers"], ids=str)
+def test_live_is_the_same_through_the_sdk_with_the_model_and_address_that_were_asked_for(
+    case: Case, answers: list[Any]
+) -> None:
+    models = ["--claude", "a-model"] if case.script == "switch_provider.py" else []
+    with serve(answers) as server:
+        done = run([*case.command, "--live", "--model", "a-model", *models], case.given, **live(server))
+        assert done == (0, case.output, "")
+        assert server.remaining == 0
+        assert {request.body["model"] for request in server.requests} == {"a-model"}
+
+
+def test_the_tests_of_the_sqlite_agent_pass() -> None:
+    """They are those of an application: run on their own, without anything of this suite."""
+    command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", str(EXAMPLES / "sqlite_agent")]
+    status, out, _ = run(command)
+    assert status == 0, out
+    written = (EXAMPLES / "sqlite_agent" / "test_sqlite_agent.py").read_text().count("\ndef test_")
+    (passed,) = re.findall(r"(\d+) passed", out)
+    assert int(passed) >= written
+
+
+# --- they are complete -------------------------------------------------------------------------------------------------
+
+SCRIPTS = sorted({case.script for case in CASES})
+
+
+def test_every_example_is_run() -> None:
+    found = {path.relative_to(EXAMPLES).as_posix() for path in EXAMPLES.rglob("*.py")}
+    package = {f"sqlite_agent/{name}" for name in SQLITE_AGENT} | {"sqlite_agent/test_sqlite_agent.py"}
+    assert found == {*SCRIPTS, *package}
+    assert {path.name for path in OUTPUTS.iterdir()} == {case.file.name for case in CASES}
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_an_example_says_what_it_shows_how_to_run_it_and_what_it_prints(script: str) -> None:
+    said = ast.get_docstring(ast.parse((EXAMPLES / script).read_text())) or ""
+    command = "-m examples.sqlite_agent" if script.startswith("sqlite_agent/") else f"examples/{script}"
+    assert re.match(r"[A-Z].*[.:;]", said)
+    assert f"\n\nRun:    python {command} " in said
+    assert f"\n        python {command} --live " in said
+    assert "--model NAME" in said
+    assert "\nPrints: " in said
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_an_example_is_short(script: str) -> None:
+    lines = [line for line in (EXAMPLES / script).read_text().splitlines() if line.strip()]
+    assert 40 <= len(lines) <= 150
+
+
+PUBLIC = "adapters.anthropic adapters.openai execution local loops testing text_tools".split()
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.rglob("*.py")), ids=lambda path: path.relative_to(EXAMPLES).as_posix())
+def test_an_example_imports_public_names_and_no_other_example(path: Path) -> None:
+    others = {other.stem for other in EXAMPLES.rglob("*.py")} | {"examples"}
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            assert not any(alias.name.split(".")[0] in {*others, "lutumpy"} for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            if node.level:
+                assert path.parent.name == "sqlite_agent"
+                continue
+            assert node.module is not None
+            if node.module.split(".")[0] == "lutumpy":
+                assert node.module in {"lutumpy", *[f"lutumpy.{name}" for name in PUBLIC]}
+                public = importlib.import_module(node.module).__all__
+                assert [alias.name for alias in node.names if alias.name not in public] == []
+            else:
+                assert node.module.split(".")[0] not in others
+
+
+def test_the_index_names_every_example_once() -> None:
+    page = (ROOT / "docs" / "examples.md").read_text()
+    rows = re.findall(r"^\| \[([\w/.]+)\]\(\.\./examples/([\w/.]+)\) \| \S.*\|$", page, re.MULTILINE)
+    assert [name for name, linked in rows if name != linked] == []
+    named = ["sqlite_agent/__main__.py" if name == "sqlite_agent" else name for name, _ in rows]
+    assert sorted(named) == SCRIPTS
+
+
+# --- what a person sees ------------------------------------------------------------------------------------------------
+
+
+def test_without_a_key_live_says_which_one_it_needs() -> None:
+    status, out, err = run([str(EXAMPLES / "hooks" / "approval_gate.py"), "--live"])
+    assert (status, out) == (1, "")
+    assert "OPENAI_API_KEY" in err
+    assert "Traceback" not in err
+
+
+@pytest.fixture
+def gate() -> Iterator[subprocess.Popen[str]]:
+    """The approval gate, waiting for its first answer."""
+    command = [sys.executable, "-W", "error", str(EXAMPLES / "hooks" / "approval_gate.py")]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, stderr=pipe, encoding="utf-8", env=environment(PYTHONUNBUFFERED="1")
+    ) as process:
+        assert process.stdout is not None
+        seen = ""
+        while not seen.endswith("[e]dit? "):
+            piece = process.stdout.read(1)
+            assert piece, seen
+            seen += piece
+        yield process
+        process.kill()
+
+
+def test_the_approval_gate_stops_on_ctrl_c_and_has_paid_nothing(gate: subprocess.Popen[str]) -> None:
+    gate.send_signal(signal.SIGINT)
+    out, err = gate.communicate(timeout=60)
+    assert (gate.returncode, err) == (1, "\nStopped; what was asked for last was not run.\n")
+    assert "paid" not in out
+
+
+def test_the_approval_gate_rejects_at_the_end_of_its_input(gate: subprocess.Popen[str]) -> None:
+    out, err = gate.communicate("", timeout=60)
+    assert (gate.returncode, err) == (0, "")
+    assert out.count("a person said no") == 3
+    assert "ran: paid" not in out
+
+
+def test_the_approval_gate_takes_no_edit_that_does_not_fit() -> None:
+    typed = 'e\n{"amount": "many"}\ne\n[90]\ne\n{"amount"\nn\n\n'
+    status, out, err = run([str(EXAMPLES / "hooks" / "approval_gate.py")], typed)
+    assert (status, err) == (0, "")
+    assert re.findall("that can't be run: (.*?)(?:  \\[y\\]|\n)", out) == [
+        "call 'call_000000000000000200000000' of tool 'pay': amount: Input should be a valid number, "
+        'unable to parse string as a number (got "many")',
+        "that is no JSON object",
+        "Expecting ':' delimiter: line 1 column 10 (char 9)",
+    ]
+
+
+def test_the_streaming_ui_redraws_a_line_on_a_terminal() -> None:
+    terminal, screen = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-W", "error", str(EXAMPLES / "streaming_ui.py")], stdout=screen, env=environment()
+    ) as process:
+        os.close(screen)
+        shown = b""
+        while True:
+            try:
+                piece = os.read(terminal, 4096)
+            except OSError:  # Linux says so when the other end is closed
+                break
+            if not piece:
+                break
+            shown += piece
+    os.close(terminal)
+    assert process.returncode == 0
+    text = shown.decode()
+    assert "\r\x1b[2K  population {} ..." in text
+    assert "\r\x1b[2K  population {'city': 'Oslo'} runs\r\n" in text
+    # What stays on the screen is what a file would have, without the lines that grew.
+    stays = [re.sub(r".*\r\x1b\[2K", "", line) for line in text.split("\r\n")]
+    (case,) = [case for case in CASES if case.script == "streaming_ui.py"]
+    assert stays == [line for line in case.output.split("\n") if not line.endswith(" ...")]
+
+
+def test_the_streaming_ui_stops_on_ctrl_c() -> None:
+    asked, go_on = threading.Event(), threading.Event()
+
+    def slow(api: str, body: Mapping[str, Any]) -> Reply | Failure:
+        asked.set()
+        go_on.wait(60)
+        return Failure(500, "too late", headers={"x-should-retry": "false"})
+
+    command = [sys.executable, "-W", "error", str(EXAMPLES / "streaming_ui.py"), "--live"]
+    pipe = subprocess.PIPE
+    with (
+        serve([slow]) as server,
+        subprocess.Popen(
+            command, stdout=pipe, stderr=pipe, encoding="utf-8", env=environment(**live(server))
+        ) as process,
+    ):
+        try:
+            assert asked.wait(60)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+        finally:
+            go_on.set()
+            process.kill()
+    assert (process.returncode, out, err) == (1, "", "\nStopped; nothing of the unfinished answer was kept.\n")
+
+
+def test_the_audit_log_is_data() -> None:
+    (case,) = [case for case in CASES if case.script == "hooks/audit_log.py"]
+    entries = [json.loads(line) for line in case.output.splitlines() if line.startswith("{")]
+    assert [(entry["call_id"], entry["decision"]) for entry in entries] == [
+        ("call_1", "edited"),
+        ("call_2", "rejected"),
+        ("call_3", "handled"),
+        ("call_4", "issue"),
+    ]

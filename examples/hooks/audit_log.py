@@ -1,7 +1,14 @@
-"""An audit log: every decision of a plan as data, and the decisions of single hooks as log records while they fall."""
+"""An audit log: every decision of a plan as data, and the decisions of single hooks as log records while they fall.
+
+Run:    python examples/hooks/audit_log.py            a scripted model, no key
+        python examples/hooks/audit_log.py --live     OpenAI, with OPENAI_API_KEY; --model NAME for another model,
+                                                      OPENAI_BASE_URL for any compatible host
+Prints: the log records, the answer, and a line of JSON for each decision.
+"""
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import logging
@@ -12,6 +19,7 @@ from typing import Any
 from lutumpy import (
     Complete,
     Finished,
+    Model,
     NeedsTools,
     Reject,
     RunNormally,
@@ -24,12 +32,16 @@ from lutumpy import (
     tool,
     tool_input,
 )
+from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.testing import Call, Reply, ScriptedModel
+
+MAX_ROUNDS = 8
+FILES = {"README.md": "A program that does one thing."}
 
 
 @tool_input(name="read_file", effect="read")
 class ReadFile(ToolInput[str]):
-    """Read a file."""
+    """Read a file of the project."""
 
     path: str
 
@@ -51,6 +63,26 @@ class Paths:
         return RunNormally(ReadFile(path=path))
 
 
+async def talk(llm: Model, question: str, audit: list[dict[str, Any]]) -> str:
+    """Ask until there is an answer; every decision goes into `audit`, in the order of the calls."""
+    hooks = Files.hooks().with_hooks(Paths())
+    session = Session()
+    session.push_user(question)
+    for _ in range(MAX_ROUNDS):
+        match await session.text_turn(llm, tools=Files).collect():
+            case Finished(result=result):
+                return result.refusal or result.text
+            case NeedsTools(round=round):
+                plan = await round.apply_hooks(hooks)
+                audit += plan.decisions()  # JSON values: write them wherever audits go
+                results = []
+                for call in plan.pending:
+                    text = FILES.get(call.input.path)
+                    results.append(call.fail("there is no such file") if text is None else call.complete(text))
+                plan.commit(session, results)
+    return f"No answer after {MAX_ROUNDS} rounds."
+
+
 SCRIPT = [
     Reply(
         calls=[
@@ -64,25 +96,20 @@ SCRIPT = [
 ]
 
 
-async def main() -> list[dict[str, Any]]:
-    """Returns the audit log."""
-    llm = ScriptedModel(SCRIPT)
-    hooks = Files.hooks().with_hooks(Paths())
+async def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--live", action="store_true", help="ask a real model")
+    parser.add_argument("--model", default="gpt-4.1-mini", help="which one (%(default)s)")
+    options = parser.parse_args()
+    llm: Model = OpenAIChat(options.model) if options.live else ScriptedModel(SCRIPT)
+    # At DEBUG the arguments are logged too, cut to 500 bytes.
+    logging.basicConfig(format="%(name)s: %(message)s", stream=sys.stdout)
+    logging.getLogger("lutumpy.tool_hook").setLevel(logging.INFO)
     audit: list[dict[str, Any]] = []
-    session = Session()
-    session.push_user("Which version is this?")
-    while True:
-        match await session.text_turn(llm, tools=Files).collect():
-            case NeedsTools(round=round):
-                plan = await round.apply_hooks(hooks)
-                audit += plan.decisions()  # JSON values: write them wherever audits go
-                plan.commit(session, [call.complete(f"text of {call.input.path}") for call in plan.pending])
-            case Finished():
-                return audit
+    print(await talk(llm, "Which version is this? Read README.md and VERSION.", audit))
+    for entry in audit:
+        print(json.dumps(entry))
 
 
 if __name__ == "__main__":
-    # At DEBUG the arguments are logged too, cut to 500 bytes.
-    logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s", stream=sys.stdout)
-    for entry in asyncio.run(main()):
-        print(json.dumps(entry))
+    asyncio.run(main())

@@ -1,7 +1,14 @@
-"""A budget for each tool: it rejects calls beyond it, tells the model what is left, and withdraws tools that are used up."""
+"""A budget for each tool: it rejects calls beyond it, tells the model what is left, and withdraws tools that are used up.
+
+Run:    python examples/hooks/budget.py            a scripted model, no key
+        python examples/hooks/budget.py --live     OpenAI, with OPENAI_API_KEY; --model NAME for another model,
+                                                   OPENAI_BASE_URL for any compatible host
+Prints: the tools of each request with their descriptions, what was run, what was rejected, and the answer.
+"""
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 from collections import Counter
 from collections.abc import Mapping
@@ -9,6 +16,7 @@ from collections.abc import Mapping
 from lutumpy import (
     BaseToolCall,
     Finished,
+    Model,
     NeedsTools,
     Reject,
     RunNormally,
@@ -22,7 +30,10 @@ from lutumpy import (
     tool,
     tool_fn,
 )
+from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.testing import Call, Reply, ScriptedModel
+
+MAX_ROUNDS = 8
 
 
 @tool_fn(effect="read")
@@ -77,6 +88,30 @@ class Budget:
         }
 
 
+async def talk(llm: Model, question: str, budget: Budget) -> str:
+    hooks = Research.hooks().with_hooks(budget)
+    session = Session()
+    session.push_user(question)
+    for _ in range(MAX_ROUNDS):
+        available, describe = budget.available(), budget.descriptions()
+        for spec in Research.offer(available=available, describe=describe).specs:
+            print(f"on offer: {spec.name}: {spec.description}")
+        match await session.text_turn(llm, tools=Research, available=available, describe=describe).collect():
+            case Finished(result=result):
+                return result.refusal or result.text
+            case NeedsTools(round=round):
+                plan = await round.apply_hooks(hooks)
+                results = [call.complete(await call.call()) for call in plan.pending]
+                for ran in results:
+                    print(f"  ran {ran.metadata.name} {ran.metadata.arguments}")
+                for rejected in plan.rejected:
+                    print(f"  rejected {rejected.metadata.arguments}: {rejected.reason}")
+                for issue in plan.issues:
+                    print(f"  {issue.reason}: {issue.detail}")
+                plan.commit(session, results)
+    return f"No answer after {MAX_ROUNDS} rounds."
+
+
 SCRIPT = [
     Reply(calls=[Call("search", {"query": "otters"})]),
     Reply(calls=[Call("search", {"query": "sea otters"}), Call("search", {"query": "river otters"})]),
@@ -86,30 +121,12 @@ SCRIPT = [
 
 
 async def main() -> None:
-    llm = ScriptedModel(SCRIPT)
-    budget = Budget({Research.search: 2})
-    hooks = Research.hooks().with_hooks(budget)
-    session = Session()
-    session.push_user("What do otters do?")
-    while True:
-        turn = session.text_turn(llm, tools=Research, available=budget.available(), describe=budget.descriptions())
-        outcome = await turn.collect()
-        offered = {t["function"]["name"]: t["function"]["description"] for t in llm.requests[-1].get("tools", [])}
-        print(f"offered: {offered}")
-        match outcome:
-            case NeedsTools(round=round):
-                plan = await round.apply_hooks(hooks)
-                results = [call.complete(await call.call()) for call in plan.pending]
-                for result in results:
-                    print(f"  ran {result.metadata.name} {result.metadata.arguments}")
-                for rejected in plan.rejected:
-                    print(f"  rejected {rejected.metadata.arguments}: {rejected.reason}")
-                for issue in plan.issues:
-                    print(f"  {issue.reason}: {issue.detail}")
-                plan.commit(session, results)
-            case Finished(result=result):
-                print(result.text)
-                return
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--live", action="store_true", help="ask a real model")
+    parser.add_argument("--model", default="gpt-4.1-mini", help="which one (%(default)s)")
+    options = parser.parse_args()
+    llm: Model = OpenAIChat(options.model) if options.live else ScriptedModel(SCRIPT)
+    print(await talk(llm, "What do otters do? Look it up.", Budget({Research.search: 2})))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,14 @@
-"""A cache in front of tools that only read: the second call with the same arguments is answered without running anything."""
+"""A cache hook in front of tools that only read: the second call with the same arguments is answered without running anything.
+
+Run:    python examples/hooks/cache.py            a scripted model, no key
+        python examples/hooks/cache.py --live     OpenAI, with OPENAI_API_KEY; --model NAME for another model,
+                                                  OPENAI_BASE_URL for any compatible host
+Prints: how many calls of each round were run and how many the cache answered, and the answer.
+"""
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 from typing import Any
 
@@ -9,22 +16,30 @@ from lutumpy import (
     BaseToolCall,
     Complete,
     Finished,
+    Model,
     NeedsTools,
     RunNormally,
     Session,
     ToolDecision,
+    ToolError,
     Toolset,
     tool,
     tool_fn,
 )
+from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.testing import Call, Reply, ScriptedModel
+
+MAX_ROUNDS = 8
+RATES = {"USD": 1.08, "JPY": 169.5}
 
 
 @tool_fn(effect="read")
 async def exchange_rate(currency: str) -> float:
     """How much of a currency one euro buys."""
     print(f"  looking {currency} up")
-    return {"USD": 1.08, "JPY": 169.5}[currency]
+    if currency not in RATES:
+        raise ToolError(f"no rate of {currency} is known; there are: {', '.join(RATES)}")
+    return RATES[currency]
 
 
 @tool_fn
@@ -62,33 +77,45 @@ class Cache:
             self._known[self._key(call)] = output
 
 
-SCRIPT = [
-    Reply(calls=[Call("exchange_rate", {"currency": "USD"}), Call("exchange_rate", {"currency": "JPY"})]),
-    Reply(calls=[Call("exchange_rate", '{ "currency": "USD" }'), Call("order", {"currency": "USD", "amount": 100})]),
-    Reply(calls=[Call("order", {"currency": "USD", "amount": 100})]),
-    Reply(text="Done."),
-]
-
-
-async def main() -> None:
-    llm = ScriptedModel(SCRIPT)
+async def talk(llm: Model, question: str) -> str:
     cache = Cache()
     session = Session()
-    session.push_user("Order 100 dollars, twice, if the rate is good.")
-    while True:
+    session.push_user(question)
+    for _ in range(MAX_ROUNDS):
         match await session.text_turn(llm, tools=Bank).collect():
+            case Finished(result=result):
+                return result.refusal or result.text
             case NeedsTools(round=round):
                 plan = await round.apply_hooks(cache)
                 print(f"{len(plan.pending)} to run, {len(plan.handled)} from the cache")
                 results = []
                 for call in plan.pending:
-                    output = await call.call()
-                    cache.remember(call, output)
-                    results.append(call.complete(output))
+                    try:
+                        output = await call.call()
+                    except ToolError as error:
+                        results.append(call.fail(str(error)))
+                    else:
+                        cache.remember(call, output)
+                        results.append(call.complete(output))
                 plan.commit(session, results)
-            case Finished(result=result):
-                print(result.text)
-                return
+    return f"No answer after {MAX_ROUNDS} rounds."
+
+
+SCRIPT = [
+    Reply(calls=[Call("exchange_rate", {"currency": "USD"}), Call("exchange_rate", {"currency": "JPY"})]),
+    Reply(calls=[Call("exchange_rate", '{ "currency": "USD" }'), Call("order", {"currency": "USD", "amount": 100})]),
+    Reply(calls=[Call("order", {"currency": "USD", "amount": 100})]),
+    Reply(text="I ordered 100 dollars twice."),
+]
+
+
+async def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--live", action="store_true", help="ask a real model")
+    parser.add_argument("--model", default="gpt-4.1-mini", help="which one (%(default)s)")
+    options = parser.parse_args()
+    llm: Model = OpenAIChat(options.model) if options.live else ScriptedModel(SCRIPT)
+    print(await talk(llm, "Order 100 dollars, twice, and look the rate up again before each order."))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,20 @@
-"""A read-only mode: one policy for every tool there is and every tool to come, by what the declaration says of its effect."""
+"""A read-only mode: one policy for every tool there is and every tool to come, by what the declaration says of its effect.
+
+Run:    python examples/hooks/read_only.py            a scripted model, no key
+        python examples/hooks/read_only.py --live     OpenAI, with OPENAI_API_KEY; --model NAME for another model,
+                                                      OPENAI_BASE_URL for any compatible host
+Prints: what was rejected and why, what was run, and the answer.
+"""
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 
 from lutumpy import (
     BaseToolCall,
     Finished,
+    Model,
     NeedsTools,
     Reject,
     RunNormally,
@@ -17,7 +25,10 @@ from lutumpy import (
     tool,
     tool_fn,
 )
+from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.testing import Call, Reply, ScriptedModel
+
+MAX_ROUNDS = 8
 
 
 @tool_fn(effect="read")
@@ -55,6 +66,24 @@ def read_only(call: BaseToolCall) -> ToolDecision:
     return Reject("the workspace is read-only now; describe the change instead of making it")
 
 
+async def talk(llm: Model, question: str) -> str:
+    session = Session()
+    session.push_user(question)
+    for _ in range(MAX_ROUNDS):
+        match await session.text_turn(llm, tools=Workspace).collect():
+            case Finished(result=result):
+                return result.refusal or result.text
+            case NeedsTools(round=round):
+                plan = await round.apply_hooks(read_only)
+                for rejected in plan.rejected:
+                    print(f"{rejected.metadata.name}: rejected by the {rejected.source}: {rejected.reason}")
+                results = [call.complete(await call.call()) for call in plan.pending]
+                for ran in results:
+                    print(f"{ran.metadata.name}: {ran.content}")
+                plan.commit(session, results)
+    return f"No answer after {MAX_ROUNDS} rounds."
+
+
 SCRIPT = [
     Reply(
         calls=[
@@ -68,22 +97,12 @@ SCRIPT = [
 
 
 async def main() -> None:
-    llm = ScriptedModel(SCRIPT)
-    session = Session()
-    session.push_user("Clean up my notes.")
-    while True:
-        match await session.text_turn(llm, tools=Workspace).collect():
-            case NeedsTools(round=round):
-                plan = await round.apply_hooks(read_only)
-                for rejected in plan.rejected:
-                    print(f"{rejected.metadata.name}: rejected by the {rejected.source}: {rejected.reason}")
-                results = [call.complete(await call.call()) for call in plan.pending]
-                for result in results:
-                    print(f"{result.metadata.name}: {result.content}")
-                plan.commit(session, results)
-            case Finished(result=result):
-                print(result.text)
-                return
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--live", action="store_true", help="ask a real model")
+    parser.add_argument("--model", default="gpt-4.1-mini", help="which one (%(default)s)")
+    options = parser.parse_args()
+    llm: Model = OpenAIChat(options.model) if options.live else ScriptedModel(SCRIPT)
+    print(await talk(llm, "Read notes.md, empty it, and commit that."))
 
 
 if __name__ == "__main__":

@@ -1,13 +1,21 @@
-"""Redaction: what tools give is cleaned before it is committed, so that neither the model nor the transcript has it."""
+"""Redaction: what tools give is cleaned before it is committed, so that neither the model nor the transcript has it.
+
+Run:    python examples/hooks/redaction.py            a scripted model, no key
+        python examples/hooks/redaction.py --live     OpenAI, with OPENAI_API_KEY; --model NAME for another model,
+                                                      OPENAI_BASE_URL for any compatible host
+Prints: each result as the model reads it, and the answer.
+"""
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import re
 from dataclasses import replace
 
 from lutumpy import (
     Finished,
+    Model,
     NeedsTools,
     Session,
     TextPart,
@@ -18,13 +26,20 @@ from lutumpy import (
     tool,
     tool_fn,
 )
+from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.testing import Call, Reply, ScriptedModel
+
+MAX_ROUNDS = 8
 
 
 @tool_fn(effect="read")
 async def read_config(name: str) -> str:
-    """Read a configuration file."""
-    if name == "missing":
+    """Read a configuration file.
+
+    Args:
+        name: `main` or `backup`.
+    """
+    if name != "main":
         raise LookupError("no such file for the key sk-live-9876543210")
     return "endpoint = https://api.example\nkey = sk-live-0123456789\nowner = ann@example.com"
 
@@ -51,19 +66,14 @@ class Redact:
         return replace(result, content=tuple(parts))
 
 
-SCRIPT = [
-    Reply(calls=[Call("read_config", {"name": "main"}), Call("read_config", {"name": "missing"})]),
-    Reply(text="The endpoint is https://api.example."),
-]
-
-
-async def main() -> None:
-    llm = ScriptedModel(SCRIPT)
+async def talk(llm: Model, question: str) -> str:
     hooks = Config.hooks().with_hooks(Redact())
     session = Session()
-    session.push_user("Which endpoint do we use?")
-    while True:
+    session.push_user(question)
+    for _ in range(MAX_ROUNDS):
         match await session.text_turn(llm, tools=Config).collect():
+            case Finished(result=result):
+                return result.refusal or result.text
             case NeedsTools(round=round):
                 results = []
                 for call in round.calls:
@@ -71,13 +81,26 @@ async def main() -> None:
                         results.append(call.complete(await call.call()))
                     except LookupError as error:
                         results.append(call.fail(error))
-                round.commit(session, await hooks.review(results))
-            case Finished(result=result):
-                for message in llm.requests[-1]["messages"]:
-                    if message["role"] == "tool":
-                        print(message["content"])
-                print(result.text)
-                return
+                reviewed = await hooks.review(results)
+                for told in reviewed:
+                    print(told.content)
+                round.commit(session, reviewed)
+    return f"No answer after {MAX_ROUNDS} rounds."
+
+
+SCRIPT = [
+    Reply(calls=[Call("read_config", {"name": "main"}), Call("read_config", {"name": "backup"})]),
+    Reply(text="The endpoint is https://api.example."),
+]
+
+
+async def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--live", action="store_true", help="ask a real model")
+    parser.add_argument("--model", default="gpt-4.1-mini", help="which one (%(default)s)")
+    options = parser.parse_args()
+    llm: Model = OpenAIChat(options.model) if options.live else ScriptedModel(SCRIPT)
+    print(await talk(llm, "Which endpoint do we use, and which one is in the backup?"))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -38,12 +38,15 @@ W = TypeVar("W", default=None)
 class _Arriving:
     """What is known of a call so far."""
 
-    __slots__ = ("given", "name", "pieces")
+    __slots__ = ("given", "id", "kind", "name", "pieces")
 
     def __init__(self) -> None:
         self.given = ""
         self.name = ""
         self.pieces: list[str] = []
+        # What the last piece was told as; no kind when that has to be worked out again.
+        self.kind: type[ToolCallDelta | InvalidToolCallDelta] | None = None
+        self.id = ""
 
 
 class Reader(Generic[C, W]):
@@ -68,6 +71,7 @@ class Reader(Generic[C, W]):
         "_ids",
         "_offer",
         "_origin",
+        "_piece",
         "_ready",
         "_result",
         "_taken",
@@ -86,6 +90,7 @@ class Reader(Generic[C, W]):
         self._answer = answer
         self._offer = offer
         self._decoder = decoder
+        self._piece: Callable[[Any], tuple[int, str] | None] = getattr(decoder, "piece", _no_piece)
         self._target = target
         self._result = result
         self._transcript = transcript_of(target)
@@ -106,7 +111,14 @@ class Reader(Generic[C, W]):
             AdapterError: the answer failed; `.partial` is what had arrived. Nothing is committed.
             RoundClosedError: the reader was finished before.
         """
-        self._check_open()
+        taken = self._piece(chunk)
+        if taken is not None:
+            index, piece = taken
+            call = self._arriving.get(index)
+            if call is None or call.kind is None:
+                return [self._call_delta(CallDelta(index, "", "", piece))]
+            call.pieces.append(piece)
+            return [call.kind(call.id, call.name, piece)]
         events: list[Event] = []
         for delta in self._decoder.feed(chunk):
             kind = type(delta)
@@ -119,6 +131,22 @@ class Reader(Generic[C, W]):
             else:
                 events.append(delta)  # type: ignore[arg-type]  # the others are events as they are
         return events
+
+    def collect(self, chunks: Iterable[Any]) -> NeedsTools[C] | Finished[W]:
+        """Feed all of `chunks`, the rest of the stream, tell nothing, and finish. Raises as `feed` and `finish` do."""
+        self.gather(chunks)
+        return self.finish()
+
+    def gather(self, chunks: Iterable[Any]) -> None:
+        """Take all of `chunks`, and tell nothing. Raises as `feed` does."""
+        self._check_open()
+        gather = getattr(self._decoder, "gather", None)
+        if gather is not None:
+            gather(chunks)
+            return
+        feed = self._decoder.feed
+        for chunk in chunks:
+            feed(chunk)
 
     def finish(self) -> NeedsTools[C] | Finished[W]:
         """The outcome, when the stream has ended: what `read` gives for the same answer.
@@ -155,6 +183,7 @@ class Reader(Generic[C, W]):
         self._check_open()
         turn = self._decoder.finish(request_id)
         self._finished = True
+        self._piece = _closed
         return turn
 
     def partial(self) -> AssistantTurn | None:
@@ -180,8 +209,9 @@ class Reader(Generic[C, W]):
         if delta.arguments:
             call.pieces.append(delta.arguments)
         known = not call.name or call.name in self._offer.offered or self._is_answer(call.name)
-        kind = ToolCallDelta if known else InvalidToolCallDelta
-        return kind(self._id(delta.index), call.name, delta.arguments)
+        call.kind = ToolCallDelta if known else InvalidToolCallDelta
+        call.id = self._id(delta.index)
+        return call.kind(call.id, call.name, delta.arguments)
 
     def _is_answer(self, name: str) -> bool:
         return self._answer is not None and name == self._answer.spec.name
@@ -216,10 +246,22 @@ class Reader(Generic[C, W]):
         if call_id and call_id != call.given:
             call.given = call_id
             # What was worked out before the id came, for this call and those after it, no longer holds.
-            self._taken.difference_update(self._ids[index:])
+            for later in range(index, len(self._ids)):
+                self._taken.discard(self._ids[later])
+                if (told := self._arriving.get(later)) is not None:
+                    told.kind = None
             del self._ids[index:]
         return call
 
     def _check_open(self) -> None:
         if self._finished:
-            raise RoundClosedError("the reader was finished before")
+            _closed(None)
+
+
+def _no_piece(chunk: Any) -> None:
+    """The short way of a decoder that has none."""
+    return None
+
+
+def _closed(chunk: Any) -> None:
+    raise RoundClosedError("the reader was finished before")

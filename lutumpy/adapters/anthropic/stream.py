@@ -6,7 +6,7 @@ A block is read by the decoder of whole answers as soon as it is closed, so the 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -58,6 +58,7 @@ _BEGINNINGS: Mapping[str, dict[str, Any]] = {
     "thinking_delta": {"type": "thinking", "thinking": "", "signature": ""},
 }
 
+_NO_INDEX = object()
 _HIGH_SURROGATES = ("\ud800", "\udbff")
 
 
@@ -104,6 +105,61 @@ class MessagesStreamDecoder:
         elif kind == "error":
             self._fail(event)
         return deltas
+
+    def piece(self, chunk: Any) -> tuple[int, str] | None:
+        """Take an event that is only a piece of a call's arguments; see `PieceDecoder`."""
+        try:
+            if type(chunk) is dict:
+                if chunk["type"] != "content_block_delta":
+                    return None
+                delta = chunk["delta"]
+                if delta["type"] != "input_json_delta":
+                    return None
+                index, piece = chunk["index"], delta["partial_json"]
+            else:
+                if chunk.type != "content_block_delta":
+                    return None
+                delta = chunk.delta
+                if delta.type != "input_json_delta":
+                    return None
+                index, piece = chunk.index, delta.partial_json
+            block = self._open[index]
+        except (AttributeError, KeyError, TypeError):
+            return None
+        if block.call < 0 or block.half or type(index) is not int or type(piece) is not str or not piece.isascii():
+            return None  # beyond ASCII, a piece may end in half a character
+        if not piece:
+            return None
+        block.json.append(piece)
+        return block.call, piece
+
+    def gather(self, chunks: Iterable[Any]) -> None:
+        """Take all of `chunks`, and tell nothing. Raises as `feed` does."""
+        index: object = _NO_INDEX
+        take: Callable[[str], None] = [].append
+        for chunk in chunks:
+            # As in `piece`, for the call that the event before was about; its index is the same object as long as it is small.
+            try:
+                if type(chunk) is dict:
+                    if chunk["type"] == "content_block_delta" and chunk["index"] is index:
+                        delta = chunk["delta"]
+                        if delta["type"] == "input_json_delta" and type(piece := delta["partial_json"]) is str and piece:
+                            take(piece)
+                            continue
+                elif chunk.type == "content_block_delta" and chunk.index is index:
+                    delta = chunk.delta
+                    if delta.type == "input_json_delta" and type(piece := delta.partial_json) is str and piece:
+                        take(piece)
+                        continue
+            except (AttributeError, KeyError, TypeError):
+                pass
+            if self.piece(chunk) is not None:
+                continue
+            self.feed(chunk)
+            index = _NO_INDEX
+            block = self._blocks[-1] if self._blocks else None
+            if block is not None and block.call >= 0 and block.index is not None and not block.closed:
+                index, take = block.index, block.json.append
 
     def finish(self, request_id: str | None = None) -> AssistantTurn:
         """The whole answer: what `AnthropicMessages.response` gives for the same one unstreamed.
@@ -260,7 +316,7 @@ class MessagesStreamDecoder:
                 del self._open[block.index]
             if block.half:
                 deltas.append(self._delta(block, "\ufffd"))
-            if block.call >= 0 and not block.told and block.start.get("input"):
+            if block.call >= 0 and not block.json and block.start.get("input"):
                 deltas.append(self._delta(block, json_bytes.encode_text(block.start["input"])))
         self._settle(deltas)
 
@@ -294,13 +350,12 @@ class _Block:
         index: Its index on the wire, where it has one.
         call: Which call for the client it is; -1 for none.
         closed: Nothing more is taken.
-        told: Whether a piece of its input arrived.
+        json: The pieces of its input.
         half: The first half of a character that was cut in two.
     """
 
     __slots__ = (
         "_citations",
-        "_json",
         "_pieces",
         "_values",
         "call",
@@ -308,10 +363,10 @@ class _Block:
         "half",
         "id",
         "index",
+        "json",
         "kind",
         "name",
         "start",
-        "told",
     )
 
     def __init__(self, start: Mapping[str, Any], index: int | None) -> None:
@@ -321,10 +376,10 @@ class _Block:
         self.name = _text(start.get("name"))
         self.index = index
         self.call = -1
-        self.closed = self.told = False
+        self.closed = False
         self.half = ""
         self._pieces: dict[str, list[str]] = {}
-        self._json: list[str] = []
+        self.json: list[str] = []
         self._citations: list[Any] = []
         self._values: dict[str, Any] = {}
 
@@ -350,8 +405,7 @@ class _Block:
     def _add_input(self, piece: Any) -> str:
         if not isinstance(piece, str) or not piece or self.kind in ("text", "thinking", "redacted_thinking"):
             return ""
-        self._json.append(piece)
-        self.told = True
+        self.json.append(piece)
         return piece if self.call >= 0 else ""
 
     def _add_fields(self, delta: Mapping[str, Any]) -> None:
@@ -383,8 +437,8 @@ class _Block:
         value = {**self.start, **self._values}
         for key, pieces in self._pieces.items():
             value[key] = "".join(pieces)
-        if self._json:
-            text = "".join(self._json)
+        if self.json:
+            text = "".join(self.json)
             if not text.isspace():
                 value["input"] = _input(text)
         if self._citations:

@@ -59,6 +59,10 @@ class Gathered:
         """The pieces of a joined field so far."""
         return self._pieces.get(name, ())
 
+    def gathering(self, name: str) -> list[str] | None:
+        """The list that the pieces of a joined field go to, once there is one; it stays the same."""
+        return self._pieces.get(name)
+
     def get(self, name: str) -> Any:
         """The last value of a field that isn't joined."""
         return self._fields.get(name)

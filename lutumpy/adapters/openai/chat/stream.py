@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -90,6 +90,26 @@ class ChatStreamDecoder:
             error.partial = self.partial()
             raise error
         return out
+
+    def piece(self, chunk: Any) -> tuple[int, str] | None:
+        """Take an event that is only a piece of a call's arguments; see `PieceDecoder`."""
+        if self._response_id is None or self._model is None:
+            return None
+        try:
+            found = _piece_of_dict(chunk) if type(chunk) is dict else _piece_of_object(chunk)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            return None
+        if found is None or (call := self._calls.take(*found)) is None:
+            return None
+        self._ended = False
+        return call, found[1]
+
+    def gather(self, chunks: Iterable[Any]) -> None:
+        """Take all of `chunks`, and tell nothing. Raises as `feed` does."""
+        piece, feed = self.piece, self.feed
+        for chunk in chunks:
+            if piece(chunk) is None:
+                feed(chunk)
 
     def finish(self, request_id: str | None = None) -> AssistantTurn:
         """The whole answer, when the stream has ended.
@@ -255,6 +275,55 @@ class ChatStreamDecoder:
             out.append(CallDelta(index, call.id, call.name, call.arguments))
             if not cut:
                 out.append(CallDone(index, call))
+
+
+def _piece_of_dict(event: dict[str, Any]) -> tuple[Any, Any] | None:
+    """The index and the arguments of a chunk that carries nothing else; raises for many that carry something else."""
+    (choice,) = event["choices"]
+    (key,) = delta = choice["delta"]
+    if (
+        key != "tool_calls"
+        or choice.get("finish_reason")
+        or choice.get("index")
+        or choice.get("usage")
+        or event.get("usage")
+        or "error" in event
+        or "type" in event
+        or event.get("object") == "error"
+    ):
+        return None
+    (call,) = delta["tool_calls"]
+    (key,) = function = call["function"]
+    return (call["index"], function["arguments"]) if len(call) == 2 else None
+
+
+def _piece_of_object(event: Any) -> tuple[Any, Any] | None:
+    """The same of an object of the SDK, where a field that did not arrive is `None`, and a foreign one is an extra."""
+    (choice,) = event.choices
+    delta = choice.delta
+    if (
+        len(delta.__pydantic_fields_set__) != 1
+        or delta.__pydantic_extra__
+        or choice.finish_reason
+        or choice.index
+        or choice.__pydantic_extra__
+        or event.usage
+        or event.object == "error"
+    ):
+        return None
+    extra = event.__pydantic_extra__
+    if extra and ("error" in extra or "type" in extra):
+        return None
+    (call,) = delta.tool_calls
+    function = call.function
+    if (
+        len(call.__pydantic_fields_set__) != 2
+        or call.__pydantic_extra__
+        or len(function.__pydantic_fields_set__) != 1
+        or function.__pydantic_extra__
+    ):
+        return None
+    return call.index, function.arguments
 
 
 def _same_detail(last: Gathered, detail: Mapping[str, Any]) -> bool:

@@ -28,7 +28,7 @@ _BODIES = ("function", "custom")
 class _Call:
     """One call as far as it has arrived."""
 
-    __slots__ = ("bodies", "done", "fields", "id", "index", "name")
+    __slots__ = ("bodies", "done", "fields", "id", "index", "name", "pieces")
 
     def __init__(self, index: int) -> None:
         self.index = index
@@ -37,6 +37,8 @@ class _Call:
         self.fields = Gathered(_PLAIN)
         self.bodies: dict[str, Gathered] = {}
         self.done = False
+        # Those of the function's arguments, once there are any.
+        self.pieces: list[str] | None = None
 
     def closed(self) -> bool:
         """Whether the arguments so far are a JSON object, so that nothing but white space can follow."""
@@ -106,6 +108,20 @@ class StreamedCalls:
         self._gather(call, piece)
         out.append(CallDelta(call.index, call.id or "", call.name or "", arguments))
 
+    def take(self, index: Any, arguments: Any) -> int | None:
+        """Take a piece of the arguments of a function that began before, with nothing but its index; `None` if it isn't one.
+
+        Gives which call it is.
+        """
+        if type(index) is not int or type(arguments) is not str:
+            return None
+        call = self._by_index.get(index)
+        if call is None or (pieces := call.pieces) is None:
+            return None
+        self._current = call
+        pieces.append(arguments)
+        return call.index
+
     def finish(self, cut: bool, out: list[Delta]) -> None:
         """The model has stopped: every call is complete, but for the last one of an answer that was cut (rule C2a)."""
         for call in self._calls[:-1] if cut else self._calls:
@@ -170,6 +186,8 @@ class StreamedCalls:
                     if field in _ARGUMENTS and inner is not None and not isinstance(inner, str):
                         inner = model_text(inner)
                     body.put(field, inner)
+                if key == "function":
+                    call.pieces = body.gathering("arguments")
             else:
                 call.fields.put(key, value)
 

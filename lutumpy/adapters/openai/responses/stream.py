@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,9 +23,10 @@ __all__ = ["ResponsesStreamDecoder"]
 
 _BEGINNING = frozenset({"response.created", "response.in_progress", "response.queued"})
 _END = frozenset({"response.completed", "response.incomplete", "response.cancelled", "response.failed"})
+_FUNCTION_PIECE = "response.function_call_arguments.delta"
 # The kind of item that a piece is of, and for a text its kind of part and the name of the part's number.
 _ARGUMENTS = {
-    "response.function_call_arguments.delta": "function_call",
+    _FUNCTION_PIECE: "function_call",
     "response.custom_tool_call_input.delta": "custom_tool_call",
 }
 _TEXTS = {
@@ -86,6 +87,32 @@ class ResponsesStreamDecoder:
         elif kind == "error" or event.get("error"):
             self._fail(event)
         return out
+
+    def piece(self, chunk: Any) -> tuple[int, str] | None:
+        """Take an event that is only a piece of a function's arguments; see `PieceDecoder`."""
+        try:
+            if type(chunk) is dict:
+                if chunk["type"] != _FUNCTION_PIECE:
+                    return None
+                piece, entry = chunk["delta"], self._items.open_functions[chunk["item_id"]]
+            else:
+                if chunk.type != _FUNCTION_PIECE:
+                    return None
+                piece, entry = chunk.delta, self._items.open_functions[chunk.item_id]
+        except (AttributeError, KeyError, TypeError):
+            return None
+        if entry.call is None or type(piece) is not str:
+            return None
+        entry.arguments.append(piece)
+        entry.told += len(piece)
+        return entry.call, piece
+
+    def gather(self, chunks: Iterable[Any]) -> None:
+        """Take all of `chunks`, and tell nothing. Raises as `feed` does."""
+        piece, feed = self.piece, self.feed
+        for chunk in chunks:
+            if piece(chunk) is None:
+                feed(chunk)
 
     def finish(self, request_id: str | None = None) -> AssistantTurn:
         """The whole answer, when the stream has ended.

@@ -86,11 +86,13 @@ class StreamedItems:
     itself counts only when the answer has no output of it: until that is known, the calls after it have no number.
     """
 
-    __slots__ = ("_by_id", "_by_index", "_calls", "_ordered", "counted", "items", "outputs")
+    __slots__ = ("_by_id", "_by_index", "_calls", "_ordered", "counted", "items", "open_functions", "outputs")
 
     def __init__(self) -> None:
         self.items: list[StreamedItem] = []
         self.outputs: set[str] = set()
+        self.open_functions: dict[str, StreamedItem] = {}
+        """The function calls whose arguments may still arrive, by the item's id."""
         self._by_index: dict[int, StreamedItem] = {}
         self._by_id: dict[str, StreamedItem] = {}
         self.counted: int = 0
@@ -107,6 +109,10 @@ class StreamedItems:
             self._by_index[index] = entry
         if (item_id := text(item.get("id"))) is not None:
             self._by_id[item_id] = entry
+            if entry.kind == "function_call":
+                self.open_functions[item_id] = entry
+            else:
+                self.open_functions.pop(item_id, None)
         self.items.append(entry)
         self._note_output(item)
         return entry
@@ -116,6 +122,9 @@ class StreamedItems:
         entry = self._find(event, item.get("id"))
         if entry is None or entry.done:
             entry = self.begin(event, item)
+        begun_as = text(entry.item.get("id"))
+        if begun_as is not None and self.open_functions.get(begun_as) is entry:
+            del self.open_functions[begun_as]
         entry.item = item
         entry.done = True
         self._note_output(item)

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from pydantic_core import from_json
 
 from lutumpy.adapters import json_bytes
+from lutumpy.adapters.sdk_events import EventError
 from lutumpy.adapters.sdk_stream import SdkStream, SdkStreamSync
 from lutumpy.core import json_values
 from lutumpy.core.streaming import ChunkStream, ChunkStreamSync, StreamDecoder
@@ -206,7 +207,7 @@ class SdkTransport:
 
     def _told(self, error: Exception, reading: bool) -> AdapterError | None:
         """What was raised while a stream was opened or read; `None` for a bug, or something of the caller's."""
-        if _is_sdk_error(error):
+        if isinstance(error, EventError) or _is_sdk_error(error):
             return adapter_error(error, self._provider)
         if reading and isinstance(error, (ValueError, RecursionError)):  # from the SDK's own parsing of an event
             return AdapterError(

@@ -1,19 +1,24 @@
 """An open event stream of an SDK client: its events as plain objects, its errors told, its connection closed at once.
 
-The SDK's own stream class splits the bytes into events; asked for plain objects it builds no models of them.
+The events are read from the bytes of the SDK's response, many at a time. Where that isn't known to be the same (a client of
+another kind, an observer), the SDK's own stream class gives them; asked for plain objects it builds no models of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from lutumpy.adapters.sdk_events import EventSplitter, event_splitter
 from lutumpy.core.streaming import StreamDecoder
 from lutumpy.errors import AdapterError
 
 __all__ = ["SdkStream", "SdkStreamSync", "event_object"]
 
 # Given the exception, and whether it came while events were read; `None` is for a bug, or something of the caller's.
+_DRAIN_SECONDS = 0.1
+_NONE: Any = object()
 Told = Callable[[Exception, bool], "AdapterError | None"]
 
 
@@ -26,7 +31,7 @@ class SdkStream:
         told: Gives an exception in this library's words.
     """
 
-    __slots__ = ("_entered", "_open", "_source", "_stream", "_told", "decoder", "request_id")
+    __slots__ = ("_entered", "_open", "_source", "_splitter", "_stream", "_told", "decoder", "request_id")
 
     def __init__(self, open_response: Callable[[], Awaitable[Any]], decoder: StreamDecoder, told: Told) -> None:
         self.decoder: StreamDecoder = decoder
@@ -36,6 +41,7 @@ class SdkStream:
         self._entered = False
         self._stream: Any = None
         self._source: Any = None
+        self._splitter: EventSplitter | None = None
 
     async def __aenter__(self) -> AsyncIterator[Any]:
         """Send the request; the events can be read as they come.
@@ -51,8 +57,12 @@ class SdkStream:
         try:
             self._stream = await self._open()
             self.request_id = _request_id(self._stream)
-            # The SDK's `__aiter__` is a generator around `__anext__`, one more that would wait for its collector.
-            self._source = self._stream if hasattr(self._stream, "__anext__") else aiter(self._stream)
+            self._splitter = event_splitter(self._stream)
+            if self._splitter is not None:
+                self._source = self._stream.response.aiter_bytes()
+            else:
+                # The SDK's `__aiter__` is a generator around `__anext__`, one more that would wait for its collector.
+                self._source = self._stream if hasattr(self._stream, "__anext__") else aiter(self._stream)
         except Exception as error:
             await self.__aexit__()
             _raise(error, self, reading=False)
@@ -61,45 +71,85 @@ class SdkStream:
 
     async def __aexit__(self, *exc: object) -> None:
         """Close the response: whatever the provider has not sent yet is cancelled."""
-        stream = self._stream
+        stream, source = self._stream, self._source
         self._stream = self._source = None
+        if self._splitter is not None and source is not None:
+            await source.aclose()
         close = getattr(stream, "close", None) or getattr(stream, "aclose", None)
         if close is not None:
             closing = close()
             if closing is not None:
                 await closing
 
-    async def _next(self) -> Any:
-        if self._source is None:
+    @property
+    def is_open(self) -> bool:
+        """Whether there may be more events."""
+        return self._source is not None
+
+    async def batch(self) -> Iterable[Any]:
+        """The events that come next; `StopAsyncIteration` at the end, and when the stream is closed."""
+        splitter, source = self._splitter, self._source
+        if source is None:
             raise StopAsyncIteration
         try:
-            return await anext(self._source)
+            if splitter is None:
+                return (await anext(source),)
+            if splitter.error is not None:
+                raise splitter.error
+            if splitter.ended:
+                await self._drain(source)
+                raise StopAsyncIteration
+            return splitter.feed(await anext(source))
         except StopAsyncIteration:
             raise
         except Exception as error:
             _raise(error, self, reading=True)
             raise
 
+    async def _drain(self, source: Any) -> None:
+        """Read what stands behind the last event, for a moment: only then can the connection be used again."""
+        self._source = None
+
+        async def read() -> None:
+            async for _ in source:
+                pass
+
+        try:
+            await asyncio.wait_for(read(), _DRAIN_SECONDS)
+        except Exception:
+            return  # the answer is whole; the response is closed on leaving
+        finally:
+            await source.aclose()
+
 
 class _Events:
     """The events of an open stream; nothing when it is closed."""
 
-    __slots__ = ("_owner",)
+    __slots__ = ("_owner", "_waiting")
 
     def __init__(self, owner: SdkStream) -> None:
         self._owner = owner
+        self._waiting: Iterator[Any] = iter(())
 
     def __aiter__(self) -> AsyncIterator[Any]:
         return self
 
-    def __anext__(self) -> Awaitable[Any]:
-        return self._owner._next()
+    async def __anext__(self) -> Any:
+        while self._owner.is_open:
+            if (event := next(self._waiting, _NONE)) is not _NONE:
+                return event
+            self._waiting = iter(await self._owner.batch())
+        raise StopAsyncIteration
+
+    async def batch(self) -> Iterable[Any]:
+        """See `BatchedChunks`."""
+        return await self._owner.batch()
 
 
 class SdkStreamSync:
     """A `ChunkStreamSync` of a sync client. See `SdkStream` for the arguments."""
 
-    __slots__ = ("_entered", "_open", "_source", "_stream", "_told", "decoder", "request_id")
+    __slots__ = ("_entered", "_open", "_source", "_splitter", "_stream", "_told", "decoder", "request_id")
 
     def __init__(self, open_response: Callable[[], Any], decoder: StreamDecoder, told: Told) -> None:
         self.decoder: StreamDecoder = decoder
@@ -109,6 +159,7 @@ class SdkStreamSync:
         self._entered = False
         self._stream: Any = None
         self._source: Any = None
+        self._splitter: EventSplitter | None = None
 
     def __enter__(self) -> Iterator[Any]:
         """Send the request; the events can be read as they come. Raises as `SdkStream` does, without an event loop."""
@@ -118,7 +169,11 @@ class SdkStreamSync:
         try:
             self._stream = self._open()
             self.request_id = _request_id(self._stream)
-            self._source = self._stream if hasattr(self._stream, "__next__") else iter(self._stream)
+            self._splitter = event_splitter(self._stream)
+            if self._splitter is not None:
+                self._source = self._stream.response.iter_bytes()
+            else:
+                self._source = self._stream if hasattr(self._stream, "__next__") else iter(self._stream)
         except Exception as error:
             self.__exit__()
             _raise(error, self, reading=False)
@@ -132,11 +187,24 @@ class SdkStreamSync:
         if (close := getattr(stream, "close", None)) is not None:
             close()
 
-    def _next(self) -> Any:
-        if self._source is None:
+    @property
+    def is_open(self) -> bool:
+        """Whether there may be more events."""
+        return self._source is not None
+
+    def batch(self) -> Iterable[Any]:
+        """The events that come next; `StopIteration` at the end, and when the stream is closed."""
+        splitter, source = self._splitter, self._source
+        if source is None:
             raise StopIteration
         try:
-            return next(self._source)
+            if splitter is None:
+                return (next(source),)
+            if splitter.error is not None:
+                raise splitter.error
+            if splitter.ended:
+                raise StopIteration
+            return splitter.feed(next(source))
         except StopIteration:
             raise
         except Exception as error:
@@ -145,16 +213,25 @@ class SdkStreamSync:
 
 
 class _EventsSync:
-    __slots__ = ("_owner",)
+    __slots__ = ("_owner", "_waiting")
 
     def __init__(self, owner: SdkStreamSync) -> None:
         self._owner = owner
+        self._waiting: Iterator[Any] = iter(())
 
     def __iter__(self) -> Iterator[Any]:
         return self
 
     def __next__(self) -> Any:
-        return self._owner._next()
+        while self._owner.is_open:
+            if (event := next(self._waiting, _NONE)) is not _NONE:
+                return event
+            self._waiting = iter(self._owner.batch())
+        raise StopIteration
+
+    def batch(self) -> Iterable[Any]:
+        """See `BatchedChunksSync`."""
+        return self._owner.batch()
 
 
 def event_object(chunk: Any) -> dict[str, Any]:

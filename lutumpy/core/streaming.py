@@ -123,6 +123,22 @@ class PieceDecoder(StreamDecoder, Protocol):
         ...
 
 
+class BatchedChunks(Protocol):
+    """What the iterator of a `ChunkStream` may have beside, where the network gives many events at a time."""
+
+    async def batch(self) -> Iterable[Any]:
+        """The events that come next, to be taken before the next call; raises `StopAsyncIteration` at the end."""
+        ...
+
+
+class BatchedChunksSync(Protocol):
+    """The same without an event loop."""
+
+    def batch(self) -> Iterable[Any]:
+        """The events that come next, to be taken before the next call; raises `StopIteration` at the end."""
+        ...
+
+
 class ChunkStream(Protocol):
     """An open stream of a request: entered once, iterated once; leaving it early cancels the request."""
 

@@ -260,7 +260,6 @@ class Reader(Generic[C, W]):
 
 def _no_piece(chunk: Any) -> None:
     """The short way of a decoder that has none."""
-    return None
 
 
 def _closed(chunk: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Any, Generic
 
 from typing_extensions import Self, TypeVar
@@ -27,13 +27,15 @@ MakeReader = Callable[[StreamDecoder], Reader[Any, Any]]
 class _Running(Generic[C, R]):
     """What both streams share."""
 
-    __slots__ = ("_events", "_finish", "_make_reader", "_outcome", "_reader")
+    __slots__ = ("_events", "_finish", "_make_reader", "_outcome", "_reader", "_waiting")
 
     def __init__(self, make_reader: MakeReader, finish: Finish) -> None:
         self._make_reader = make_reader
         self._finish = finish
         self._reader: Reader[Any, Any] | None = None
         self._events: deque[Event] = deque()
+        # What the source gave together, and was not fed yet.
+        self._waiting: Iterator[Any] = iter(())
         self._outcome: Any = _UNSET
 
     @property
@@ -96,12 +98,43 @@ class TurnStream(_Running[C, R]):
         while not self._events:
             if self._outcome is not _UNSET or self._chunks is None or self._reader is None:
                 raise StopAsyncIteration
+            chunk = next(self._waiting, _UNSET)
+            if chunk is not _UNSET:
+                self._events.extend(self._reader.feed(chunk))
+                continue
             try:
-                chunk = await self._chunks.__anext__()
+                self._waiting = iter(await self._batch())
             except StopAsyncIteration:
                 return self._end(self._source.request_id)
-            self._events.extend(self._reader.feed(chunk))
         return self._events.popleft()
+
+    async def collect(self) -> R:
+        """Read the rest of the stream, with no event told, and give the `outcome`. Raises as reading the events does.
+
+        Raises:
+            RoundClosedError: the stream is not open.
+        """
+        if self._outcome is _UNSET:
+            if self._chunks is None or self._reader is None:
+                raise RoundClosedError("the stream is read inside its `with` block")
+            self._events.clear()
+            while True:
+                self._reader.gather(self._waiting)
+                try:
+                    self._waiting = iter(await self._batch())
+                except StopAsyncIteration:
+                    break
+            self._end(self._source.request_id)
+        return self.outcome
+
+    async def _batch(self) -> Iterable[Any]:
+        """The next events of the source."""
+        batch = getattr(self._chunks, "batch", None)
+        if batch is not None:
+            events: Iterable[Any] = await batch()
+            return events
+        assert self._chunks is not None
+        return (await self._chunks.__anext__(),)
 
 
 class TurnStreamSync(_Running[C, R]):
@@ -130,9 +163,40 @@ class TurnStreamSync(_Running[C, R]):
         while not self._events:
             if self._outcome is not _UNSET or self._chunks is None or self._reader is None:
                 raise StopIteration
+            chunk = next(self._waiting, _UNSET)
+            if chunk is not _UNSET:
+                self._events.extend(self._reader.feed(chunk))
+                continue
             try:
-                chunk = next(self._chunks)
+                self._waiting = iter(self._batch())
             except StopIteration:
                 return self._end(self._source.request_id)
-            self._events.extend(self._reader.feed(chunk))
         return self._events.popleft()
+
+    def collect(self) -> R:
+        """Read the rest of the stream, with no event told, and give the `outcome`. Raises as reading the events does.
+
+        Raises:
+            RoundClosedError: the stream is not open.
+        """
+        if self._outcome is _UNSET:
+            if self._chunks is None or self._reader is None:
+                raise RoundClosedError("the stream is read inside its `with` block")
+            self._events.clear()
+            while True:
+                self._reader.gather(self._waiting)
+                try:
+                    self._waiting = iter(self._batch())
+                except StopIteration:
+                    break
+            self._end(self._source.request_id)
+        return self.outcome
+
+    def _batch(self) -> Iterable[Any]:
+        """The next events of the source."""
+        batch = getattr(self._chunks, "batch", None)
+        if batch is not None:
+            events: Iterable[Any] = batch()
+            return events
+        assert self._chunks is not None
+        return (next(self._chunks),)

@@ -136,14 +136,18 @@ class MessagesStreamDecoder:
     def gather(self, chunks: Iterable[Any]) -> None:
         """Take all of `chunks`, and tell nothing. Raises as `feed` does."""
         index: object = _NO_INDEX
-        take: Callable[[str], None] = [].append
+        take: Callable[[str], object] = str
         for chunk in chunks:
             # As in `piece`, for the call that the event before was about; its index is the same object as long as it is small.
             try:
                 if type(chunk) is dict:
                     if chunk["type"] == "content_block_delta" and chunk["index"] is index:
                         delta = chunk["delta"]
-                        if delta["type"] == "input_json_delta" and type(piece := delta["partial_json"]) is str and piece:
+                        if (
+                            delta["type"] == "input_json_delta"
+                            and type(piece := delta["partial_json"]) is str
+                            and piece
+                        ):
                             take(piece)
                             continue
                 elif chunk.type == "content_block_delta" and chunk.index is index:

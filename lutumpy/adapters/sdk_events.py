@@ -1,0 +1,178 @@
+"""The events in the bytes of an open response, split and parsed many at a time.
+
+The SDKs' own stream classes take each line and each event through several generators, which is most of what reading a long
+stream costs. What is an event, the end, or an error is as they have it: `openai._streaming`, `anthropic._streaming`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic_core import from_json
+
+__all__ = ["EventError", "EventSplitter", "event_splitter"]
+
+
+class EventError(Exception):
+    """An event that says that the answer failed, with what the SDKs' errors have.
+
+    Attributes:
+        body: What the event holds.
+        response: The response that it came with.
+    """
+
+    def __init__(self, message: str, body: Any, response: Any) -> None:
+        super().__init__(message)
+        self.body: Any = body
+        self.response: Any = response
+
+
+class EventSplitter:
+    """Takes the bytes of one response as they come, cut anywhere, and gives its events. The work is linear in the bytes.
+
+    Args:
+        response: The response, for errors.
+        named: Events are told by their name, as the Messages API does; else by their data.
+
+    Attributes:
+        ended: Whether the event came that is said to be the last.
+        error: What the events end in: the provider's error, or what is wrong with an event. Nothing is taken after it.
+    """
+
+    __slots__ = ("_after_return", "_held", "_named", "_response", "_usual", "ended", "error")
+
+    def __init__(self, response: Any, *, named: bool) -> None:
+        self._response = response
+        self._named = named
+        # What has come of an event that isn't complete.
+        self._held: list[bytes] = []
+        self._after_return = False
+        # The first line of most events.
+        self._usual = b""
+        self.ended: bool = False
+        self.error: Exception | None = None
+
+    def feed(self, data: bytes) -> Iterator[Any]:
+        """The events that are complete with `data`; each is parsed when it is taken, so that they need no memory together."""
+        if b"\r" in data or self._after_return:
+            data = self._with_newlines(data)
+        held = self._held
+        if b"\n\n" not in data and not (data[:1] == b"\n" and held and held[-1][-1:] == b"\n"):
+            if data:
+                held.append(data)
+            return iter(())
+        if held:
+            data = b"".join([*held, data])
+            held.clear()
+        last = data.rindex(b"\n\n")
+        if last + 2 < len(data):
+            held.append(data[last + 2 :])
+        return self._events(data, last)
+
+    def _events(self, data: bytes, last: int) -> Iterator[Any]:
+        at = 0
+        read = self._named_data if self._named else self._data
+        try:
+            while at <= last:
+                end = data.index(b"\n\n", at)
+                found = read(data[at:end])
+                at = end + 2
+                if found:
+                    event = _parse(found)
+                    if not self._named and type(event) is dict and event.get("error"):
+                        raise self._error_in(event["error"])
+                    yield event
+                elif self.ended:
+                    return
+        except (ValueError, RecursionError, EventError) as error:
+            self.error = error
+
+    def _with_newlines(self, data: bytes) -> bytes:
+        """`data` with every end of a line as `\\n`; the two bytes of one may come apart."""
+        if self._after_return and data[:1] == b"\n":
+            data = data[1:]
+            self._after_return = False
+        if data:
+            self._after_return = data[-1:] == b"\r"
+        return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+
+    def _named_data(self, block: bytes) -> bytes:
+        """The data of an event that is told by its name; empty when it is none to read."""
+        head, between, data = block.partition(b"\ndata: ")
+        if between and head == self._usual and b"\n" not in data:
+            return data
+        name, data = _fields(block)
+        if name == b"error":
+            raise self._error(data)
+        if not name or name == b"ping":
+            return b""
+        if head == b"event: " + name:
+            self._usual = head
+        return data
+
+    def _data(self, block: bytes) -> bytes:
+        """The data of an event that is told by it; empty when there is none, and at the end."""
+        if block[:7] == b"data: {" and b"\n" not in block:
+            return block[6:]
+        data = _fields(block)[1]
+        if data[:6] == b"[DONE]":
+            self.ended = True
+            return b""
+        return data
+
+    def _error_in(self, error: Any) -> EventError:
+        message = error.get("message") if isinstance(error, Mapping) else None
+        told = message if isinstance(message, str) and message else "An error occurred during streaming"
+        return EventError(told, error, self._response)
+
+    def _error(self, data: bytes) -> EventError:
+        try:
+            body = _parse(data)
+        except (ValueError, RecursionError):
+            text = data.decode("utf-8", "replace")
+            return EventError(text or "the stream ended in an error", text, self._response)
+        return EventError(str(body), body, self._response)
+
+
+def event_splitter(stream: Any) -> EventSplitter | None:
+    """A splitter for the bytes of an SDK's open stream; `None` when only the stream itself knows how to read them."""
+    kind = type(stream)
+    sdk = kind.__module__.partition(".")[0]
+    module = sys.modules.get(f"{sdk}._streaming")
+    if sdk not in ("anthropic", "openai") or kind not in (
+        getattr(module, "AsyncStream", 0),
+        getattr(module, "Stream", 0),
+    ):
+        return None
+    # Another decoder is that of a host with another format; an observer wants to be told of the events.
+    if (
+        type(getattr(stream, "_decoder", None)).__name__ != "SSEDecoder"
+        or getattr(stream, "_observer", None) is not None
+    ):
+        return None
+    return EventSplitter(stream.response, named=sdk == "anthropic")
+
+
+def _fields(block: bytes) -> tuple[bytes, bytes]:
+    """Name and data of an event of any shape, by the rules of the format."""
+    name, data = b"", []
+    for line in block.split(b"\n"):
+        field, _, value = line.partition(b":")
+        if value[:1] == b" ":
+            value = value[1:]
+        if field == b"event":
+            name = value
+        elif field == b"data":
+            data.append(value)
+    return name, b"\n".join(data)
+
+
+def _parse(data: bytes) -> Any:
+    try:
+        return from_json(data)
+    except ValueError:
+        # Slower, and takes what the first one refuses though models write it: lone surrogates, deep nesting.
+        return json.loads(data.decode())

@@ -13,6 +13,9 @@ from typing import Any
 
 from pydantic_core import from_json
 
+_NEWLINE = ord("\n")
+_LONG_ANSWERS = b"event: content_block_delta\ndata: "
+
 __all__ = ["EventError", "EventSplitter", "event_splitter"]
 
 
@@ -42,7 +45,7 @@ class EventSplitter:
         error: What the events end in: the provider's error, or what is wrong with an event. Nothing is taken after it.
     """
 
-    __slots__ = ("_after_return", "_held", "_named", "_response", "_usual", "ended", "error")
+    __slots__ = ("_after_return", "_data_at", "_held", "_named", "_response", "_usual", "ended", "error")
 
     def __init__(self, response: Any, *, named: bool) -> None:
         self._response = response
@@ -50,8 +53,9 @@ class EventSplitter:
         # What has come of an event that isn't complete.
         self._held: list[bytes] = []
         self._after_return = False
-        # The first line of most events.
-        self._usual = b""
+        # What most events of a long answer begin with, and where their data begin.
+        self._usual = _LONG_ANSWERS if named else b"data: {"
+        self._data_at = len(_LONG_ANSWERS) if named else len(b"data: ")
         self.ended: bool = False
         self.error: Exception | None = None
 
@@ -73,16 +77,23 @@ class EventSplitter:
         return self._events(data, last)
 
     def _events(self, data: bytes, last: int) -> Iterator[Any]:
+        named = self._named
         at = 0
-        read = self._named_data if self._named else self._data
         try:
             while at <= last:
-                end = data.index(b"\n\n", at)
-                found = read(data[at:end])
+                found = b""
+                if data.startswith(self._usual, at):
+                    begin = at + self._data_at
+                    end = data.index(b"\n", begin)
+                    if data[end + 1] == _NEWLINE:
+                        found = data[begin:end]
+                if not found:
+                    end = data.index(b"\n\n", at)
+                    found = self._data_of(data[at:end])
                 at = end + 2
                 if found:
                     event = _parse(found)
-                    if not self._named and type(event) is dict and event.get("error"):
+                    if not named and type(event) is dict and event.get("error"):
                         raise self._error_in(event["error"])
                     yield event
                 elif self.ended:
@@ -99,27 +110,17 @@ class EventSplitter:
             self._after_return = data[-1:] == b"\r"
         return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
-    def _named_data(self, block: bytes) -> bytes:
-        """The data of an event that is told by its name; empty when it is none to read."""
-        head, between, data = block.partition(b"\ndata: ")
-        if between and head == self._usual and b"\n" not in data:
-            return data
+    def _data_of(self, block: bytes) -> bytes:
+        """The data of an event of any shape; empty when it is none to read, and at the end."""
         name, data = _fields(block)
+        if not self._named:
+            if data[:6] != b"[DONE]":
+                return data
+            self.ended = True
+            return b""
         if name == b"error":
             raise self._error(data)
         if not name or name == b"ping":
-            return b""
-        if head == b"event: " + name:
-            self._usual = head
-        return data
-
-    def _data(self, block: bytes) -> bytes:
-        """The data of an event that is told by it; empty when there is none, and at the end."""
-        if block[:7] == b"data: {" and b"\n" not in block:
-            return block[6:]
-        data = _fields(block)[1]
-        if data[:6] == b"[DONE]":
-            self.ended = True
             return b""
         return data
 
@@ -172,7 +173,7 @@ def _fields(block: bytes) -> tuple[bytes, bytes]:
 
 def _parse(data: bytes) -> Any:
     try:
-        return from_json(data)
+        return from_json(data, cache_strings="keys")
     except ValueError:
         # Slower, and takes what the first one refuses though models write it: lone surrogates, deep nesting.
         return json.loads(data.decode())

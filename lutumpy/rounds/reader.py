@@ -68,6 +68,7 @@ class Reader(Generic[C, W]):
         "_decoder",
         "_done",
         "_finished",
+        "_gathered",
         "_ids",
         "_offer",
         "_origin",
@@ -103,6 +104,8 @@ class Reader(Generic[C, W]):
         self._ids: list[str] = []
         self._taken: set[str] = set()
         self._finished = False
+        # Whether pieces came of which only the decoder knows.
+        self._gathered = False
 
     def feed(self, chunk: Any) -> list[StreamEvent[C]]:
         """Take the next event of the stream (an object of the SDK, or a dict), and say what arrived with it.
@@ -140,6 +143,7 @@ class Reader(Generic[C, W]):
     def gather(self, chunks: Iterable[Any]) -> None:
         """Take all of `chunks`, and tell nothing. Raises as `feed` does."""
         self._check_open()
+        self._gathered = True
         gather = getattr(self._decoder, "gather", None)
         if gather is not None:
             gather(chunks)
@@ -196,6 +200,10 @@ class Reader(Generic[C, W]):
         Raises:
             KeyError: no call with this id has begun.
         """
+        if self._gathered:
+            turn = self.partial()
+            calls = self._transcript.fresh_ids(turn).calls if turn is not None else ()
+            return partial_arguments({call.id: call.arguments for call in calls}[call_id])
         for index in self._arriving:
             if self._id(index) == call_id:
                 break

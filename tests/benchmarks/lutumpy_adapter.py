@@ -6,6 +6,7 @@ The harness is not part of this project; it loads this file by its path. See `do
 from __future__ import annotations
 
 import asyncio
+from functools import cache
 from typing import Any
 
 from adapters import _sdk
@@ -27,7 +28,7 @@ from lutumpy import (
     tool_fn,
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
-from lutumpy.adapters.openai import OpenAIChat
+from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.testing import ScriptedModel
 
 ADAPTER_OF: dict[str, Any] = {"openai": OpenAIChat, "anthropic": AnthropicMessages}
@@ -119,9 +120,13 @@ class Lutumpy(Adapter):
     modes = ("double", "wire-openai", "wire-anthropic")
     has_hook = True
     stream_paths = {
-        "openai sdk events": "offer.reader over ready SDK objects, every event made and read",
-        "anthropic sdk events": "the same for Anthropic",
-        "openai dicts": "the same from dicts",
+        "sdk events, told": "offer.reader over ready Anthropic SDK objects, every event made and read",
+        "sdk events, collected": "the same, reader.collect: nobody looks at the events",
+        "sse bytes, told": "a streamed turn of AnthropicMessages, the SDK's client over a transport in memory, every event read",
+        "sse bytes, collected": "the same, stream.collect()",
+        "chat sdk events, told": "as sdk events, for Chat Completions",
+        "chat dicts, told": "the same from dicts",
+        "responses sdk events, told": "as sdk events, for Responses",
     }
     notes = {
         "W3": "Toolset.parse: finds the tool, validates, and makes the typed call",
@@ -155,26 +160,59 @@ class Lutumpy(Adapter):
         return LutumpyRuntime(functions, hook, mode)
 
     def prepare_stream(self, path: str, work: StreamWork) -> Any:
-        tools = make_toolset(make_functions(1))
+        tools = stream_tools()
         session = lutumpy.Session()
         session.push_user("go")
-        if path == "anthropic sdk events":
-            return tools, AnthropicMessages, session, _sdk.anthropic_event_objects(work)
-        if path == "openai sdk events":
+        if path.startswith("sse bytes"):
+            body = provider.sse(provider.anthropic_events(work), named=True)
+            client = _sdk.anthropic_wire(_sdk.Wire([body], "text/event-stream"))
+            return session.text_turn(AnthropicMessages(MODEL_NAME, client), tools=tools)
+        if path.startswith("chat dicts"):
+            return tools, OpenAIChat, session, list(provider.chat_chunks(work))
+        if path.startswith("chat"):
             return tools, OpenAIChat, session, _sdk.chat_chunk_objects(work)
-        return tools, OpenAIChat, session, list(provider.chat_chunks(work))
+        if path.startswith("responses"):
+            return tools, OpenAIResponses, session, _sdk.responses_event_objects(work)
+        return tools, AnthropicMessages, session, _sdk.anthropic_event_objects(work)
 
     async def run_stream(self, path: str, prepared: Any) -> Any:
+        if path.startswith("sse bytes"):
+            return await self.run_turn(prepared, told=path.endswith("told"))
         tools, adapter, session, events = prepared
         reader = tools.offer().reader(adapter.stream_decoder(), session)
+        if path.endswith("collected"):
+            return input_of(reader.collect(events))
         ready = None
         for event in events:
             for told in reader.feed(event):
                 if isinstance(told, ToolCallReady):
                     ready = told.call
-        reader.finish().round.discard()
         assert ready is not None
+        assert ready.input is input_of(reader.finish())
         return ready.input
+
+    async def run_turn(self, turn: Any, *, told: bool) -> Any:
+        async with turn.stream() as stream:
+            if not told:
+                return input_of(await stream.collect())
+            ready = None
+            async for event in stream:
+                if isinstance(event, ToolCallReady):
+                    ready = event.call
+        assert ready is not None
+        assert ready.input is input_of(stream.outcome)
+        return ready.input
+
+
+@cache
+def stream_tools() -> type[Toolset[Any]]:
+    """One toolset for all streams, as a program has it; what is made at first use is made while the harness warms up."""
+    return make_toolset(make_functions(1))
+
+
+def input_of(outcome: Any) -> Any:
+    outcome.round.discard()
+    return outcome.round.calls[0].input
 
 
 ADAPTERS = [Lutumpy()]

@@ -481,6 +481,10 @@ def _event(chunk: Any) -> Mapping[str, Any]:
             text, index = getattr(delta, field, None), getattr(chunk, "index", None)
             if isinstance(text, str) and isinstance(index, int):
                 return {"type": kind, "index": index, "delta": {"type": what, field: text}}
+    elif kind == "content_block_stop" and isinstance(index := getattr(chunk, "index", None), int):
+        return {"type": kind, "index": index}
+    elif kind == "message_stop":
+        return {"type": kind}
     return event_object(chunk) if isinstance(kind, str) and kind in _EVENTS else {}
 
 

@@ -121,9 +121,14 @@ def test_one_provider_knows_nothing_of_another(name: str) -> None:
     provider = name.split(".")[2]
     for found in imports(name):
         if found.module.startswith("lutumpy.adapters."):
-            assert found.module.split(".")[2] in {provider, "sdk", "sdk_body", "sdk_events", "sdk_model", "sdk_stream"}, (
-                f"{name} imports {found.module}"
-            )
+            assert found.module.split(".")[2] in {
+                provider,
+                "sdk",
+                "sdk_body",
+                "sdk_events",
+                "sdk_model",
+                "sdk_stream",
+            }, f"{name} imports {found.module}"
 
 
 def test_only_hooks_know_pluggy() -> None:

@@ -22,6 +22,7 @@ from lutumpy import (
     RoundClosedError,
     Session,
     StreamDecoder,
+    ToolCallDelta,
     ToolCallReady,
     ToolInput,
     Toolset,
@@ -292,6 +293,17 @@ def test_the_arguments_so_far_are_known_of_what_was_only_gathered(api: Api) -> N
     assert set(reader.partial_input("call_a")["text"]) == {"x"}
     with pytest.raises(KeyError):
         reader.partial_input("call_b")
+
+
+@every_api
+def test_what_is_told_after_gathering_has_its_call(api: Api) -> None:
+    events = stream(api, Reply(calls=[Call("write", {"text": "x" * 40}, id="call_a")]))
+    middle = next(k for k, event in enumerate(events) if "xxxxxxxx" in str(event))
+    reader = reader_of(ADAPTERS[api].stream_decoder())
+    reader.gather(events[:middle])
+    (told,) = reader.feed(events[middle])
+    assert isinstance(told, ToolCallDelta)
+    assert (told.id, told.name) == ("call_a", "write")
 
 
 VALIDATED: list[str] = []

@@ -144,6 +144,8 @@ class Reader(Generic[C, W]):
         """Take all of `chunks`, and tell nothing. Raises as `feed` does."""
         self._check_open()
         self._gathered = True
+        # From here on a call may have begun untold: only the long way says what it is.
+        self._piece = _no_piece
         gather = getattr(self._decoder, "gather", None)
         if gather is not None:
             gather(chunks)

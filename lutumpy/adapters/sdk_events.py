@@ -78,7 +78,7 @@ class EventSplitter:
 
     def _events(self, data: bytes, last: int) -> Iterator[Any]:
         named = self._named
-        at = 0
+        at = end = 0
         try:
             while at <= last:
                 found = b""

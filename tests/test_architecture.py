@@ -125,7 +125,8 @@ def test_one_provider_knows_nothing_of_another(name: str) -> None:
                 provider,
                 "sdk",
                 "sdk_body",
-                "json_bytes", "sdk_events",
+                "json_bytes",
+                "sdk_events",
                 "sdk_model",
                 "sdk_stream",
             }, f"{name} imports {found.module}"

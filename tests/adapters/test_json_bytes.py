@@ -1,4 +1,4 @@
-"""What adapters write: the very bytes that the core writes, for every JSON value, and something for everything else."""
+"""What adapters write: the very values that the core writes, for every JSON value, and something for everything else."""
 
 from __future__ import annotations
 
@@ -21,9 +21,22 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 
 
 @given(VALUES)
-def test_both_encoders_write_the_same_bytes(value: Any) -> None:
-    assert json_bytes.encode(value) == json_values.encode(value)
-    assert json_bytes.encode_text(value).encode() == json_values.encode(value)
+def test_both_encoders_write_the_same_value(value: Any) -> None:
+    assert json.loads(json_bytes.encode(value)) == json.loads(json_values.encode(value))
+    assert json_bytes.encode_text(value).encode() == json_bytes.encode(value)
+
+
+@pytest.mark.parametrize("before", [0, 1, 4298, 4299, 4300, 4301, 9000])
+@pytest.mark.parametrize("digits", [4299, 4300, 4301, 6000])
+def test_a_number_that_python_could_not_read_again_is_not_written(before: int, digits: int) -> None:
+    value = {"a": "x" * before, "n": 10 ** (digits - 1)}
+    written = json.loads(json_bytes.encode(value))
+    assert written == json.loads(json_values.encode(value))
+    assert isinstance(written["n"], int) == (digits <= 4300)
+
+
+def test_a_text_of_digits_stays_what_it_is() -> None:
+    assert json.loads(json_bytes.encode(["1" * 10_000])) == ["1" * 10_000]
 
 
 def test_what_is_nested_deeper_than_the_fast_encoder_goes_is_written_all_the_same() -> None:

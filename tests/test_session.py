@@ -172,6 +172,23 @@ def test_a_discarded_signed_answer_lets_the_ephemerals_go_S4() -> None:
     assert [str(i) for i in session.transcript if "secret" in str(i)] == []
 
 
+def test_an_ephemeral_that_came_after_the_request_stays_for_the_next_S4() -> None:
+    session = asked()
+    session.push_ephemeral_user("sent")
+    outcome = session.text_turn(ScriptedModel([Reply(calls=[Call("a")])]), tools=Tools).collect_sync()
+    assert isinstance(outcome, NeedsTools)
+    session.push_ephemeral_user("not sent")
+    outcome.round.commit(session, [outcome.round.calls[0].complete("x")], rebase=True)
+    assert [item.text for item in session.transcript if isinstance(item, Message) and item.ephemeral] == ["not sent"]
+    llm = ScriptedModel([Reply(text="done"), Reply(text="again")])
+    session.text_turn(llm).collect_sync()
+    assert "not sent" in str(llm.requests[0])
+    assert [item for item in session.transcript if isinstance(item, Message) and item.ephemeral] == []
+    session.push_user("next")
+    session.text_turn(llm).collect_sync()
+    assert "not sent" not in str(llm.requests[1])
+
+
 def full_session() -> Session:
     session = Session()
     session.push_system("Be brief.")
@@ -239,6 +256,12 @@ def broken_dumps() -> list[tuple[str, Any]]:
         ("items", changed(items=[{"item": "message", "role": "robot", "parts": []}])),
         ("usage", changed(usage={"input_tokens": "many"})),
         ("usage", changed(usage=None)),
+        ("usage", changed(usage={"input_tokens": 1, "thoughts": 2})),
+        ("dump", changed(failures=[["a", "{}"]])),
+        ("dump", changed(failures=[["a", "{}", "many"]])),
+        ("dump", changed(failures=[3])),
+        ("failures", changed(failures={})),
+        ("unknown item 'memo'", changed(items=[{"item": "memo"}])),
         ("JSON", "{"),
         ("object", "[]"),
         ("object", 3),

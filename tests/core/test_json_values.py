@@ -34,10 +34,17 @@ def test_what_is_written_is_read_as_the_same_value(value: Any) -> None:
 
 def test_equal_values_give_equal_bytes_without_the_c_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
     values = [{"a": [1, 2.5, None, True, 'é\n"\\'], "": {}}, [], "x", 3]
-    written = [json_values.encode_text(value) for value in values]
+    encode_one = json_values._encoder()
+    written = [encode_one(value) for value in values]
+    assert [json_values.encode_text(value) for value in values] == written
+    for refused in (float("nan"), -float("inf"), [object()], {(): 1}):
+        with pytest.raises((ValueError, TypeError)):
+            encode_one(refused)
     monkeypatch.setattr("json.encoder.c_make_encoder", None)
     encode_one = json_values._encoder()
     assert [encode_one(value) for value in values] == written
+    with pytest.raises(ValueError):
+        encode_one(float("nan"))
     assert written[0] == '{"a":[1,2.5,null,true,"é\\n\\"\\\\"],"":{}}'
 
 
@@ -97,6 +104,11 @@ def test_a_text_without_half_characters_is_the_same_object() -> None:
         ([[1, {"x": True}]], [[1, {"x": True}]], True),
         ([[1, {"x": True}]], [[1, {"x": 1}]], False),
         ([{"x": 2}, 1], [{"x": 1}, 1], False),
+        ([1, {"x": 2}], [2, {"x": 2}], False),
+        ([[1], [2]], [[3], [2]], False),
+        ([{"a": 1}, {"b": 2}], [{"a": 9}, {"b": 2}], False),
+        ({"a": 1, "b": {"c": 2}}, {"a": 9, "b": {"c": 2}}, False),
+        ([5, {}], [6, {}], False),
     ],
 )
 def test_values_are_compared_as_json_has_them(left: Any, right: Any, same: bool) -> None:
@@ -123,6 +135,27 @@ def test_a_copy_shares_nothing_or_what_lies_below_the_levels() -> None:
     assert second["a"] is not value["a"]
     assert second["a"][0] is value["a"][0]
     assert json_values.copied(5) == 5
+
+
+@given(JSON, st.integers(0, 5))
+def test_a_copy_is_equal_whatever_is_shared(value: Any, levels: int) -> None:
+    assert json_values.copied(value) == value
+    assert json_values.copied(value, levels) == value
+
+
+def test_a_copy_goes_down_every_branch_as_far_as_the_levels() -> None:
+    value = [[[1], [2]], {"a": [[3]], "b": [[4]]}, [[5], [6]]]
+    whole = json_values.copied(value)
+    for path in ((0, 0), (0, 1), (1, "a", 0), (1, "b", 0), (2, 0), (2, 1)):
+        old: Any = value
+        new: Any = whole
+        for step in path:
+            old, new = old[step], new[step]
+        assert new == old
+        assert new is not old
+    two = json_values.copied(value, levels=2)
+    assert [inner is other for inner, other in zip(two, value, strict=True)] == [False] * 3
+    assert [two[0][0] is value[0][0], two[1]["b"] is value[1]["b"], two[2][1] is value[2][1]] == [True] * 3  # type: ignore[call-overload,index]
 
 
 @pytest.mark.parametrize("text", ["", " \n", "null", "{}"])

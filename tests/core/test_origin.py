@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 from dataclasses import replace
 from typing import Any
 
-from lutumpy import FilePart, ImagePart, Session, TextPart, ToolMetadata
+from lutumpy import FilePart, ImagePart, Session, TextPart, ToolMetadata, ToolResult
+from lutumpy.adapters.openai import OpenAIChat
+from lutumpy.core.items import ResultBlock, ToolResults
 from lutumpy.core.origin import Origin
 
 CALLS = [
@@ -50,6 +53,48 @@ def test_a_place_is_told_by_every_part_of_what_was_said() -> None:
     digests = [origin(*content).digest() for content in contents]
     assert len(set(digests)) == len(contents)
     assert digests == [origin(*content).digest() for content in contents]
+
+
+ANSWER = {
+    "id": "c",
+    "choices": [{"message": {"role": "assistant", "tool_calls": [
+        {"id": "c1", "type": "function", "function": {"name": "a", "arguments": "{}"}}
+    ]}, "finish_reason": "tool_calls"}],
+}  # fmt: skip
+
+
+def answered(result: ToolResult, **answer: Any) -> bytes:
+    """The place behind a round."""
+    session = Session()
+    session.push_user("go")
+    turn = OpenAIChat.response({**ANSWER, **answer})
+    block = ResultBlock("c1", "a", result.content, result.status)
+    session.transcript.append_turn(turn, ToolResults((block,)))
+    return Origin(session.transcript, len(session.transcript), CALLS).digest()
+
+
+def test_a_place_is_told_by_the_answers_and_results_before_it() -> None:
+    call = ToolMetadata("c1", "a", "{}")
+    other = json.loads(json.dumps(ANSWER["choices"]).replace('"{}"', '"{\\"x\\":1}"'))
+    image = ImagePart(data=b"1", media_type="image/png")
+    digests = [
+        answered(ToolResult(call, "rain")),
+        answered(ToolResult(call, "sun")),
+        answered(ToolResult(call, "rain", "failed")),
+        answered(ToolResult(call, "rain"), choices=other),
+        answered(ToolResult(call, (TextPart("rain"),))),
+        answered(ToolResult(call, (TextPart("rain"), image))),
+        origin("go").digest(),
+    ]
+    assert len(set(digests)) == len(digests)
+    assert answered(ToolResult(call, "rain"), id="another id of the provider's") == digests[0]
+
+
+def test_a_key_that_was_kept_is_still_the_places_own() -> None:
+    """Keys of calls are made of it, and outlive the process; another digest would run a tool twice after an update."""
+    image = ImagePart(data=b"1", media_type="image/png")
+    kept = "746354659e671bb7f2bab2a6b268a1e05353a4848dcc1713c9c2cc8562b5826c"
+    assert origin("go", image).digest().hex() == kept
 
 
 def test_what_was_never_there_to_stay_makes_no_other_place() -> None:

@@ -119,6 +119,31 @@ def test_unsupported_keywords_move_into_the_description_D5() -> None:
     assert tags["description"] == "At most 3 items. No item twice."
 
 
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("Count.", "Count. At least 1."),
+        ("Count!", "Count! At least 1."),
+        ("Count?", "Count? At least 1."),
+        ("Count: ", "Count: At least 1."),
+        ("Count; ", "Count; At least 1."),
+        ("Count", "Count. At least 1."),
+        ("", "At least 1."),
+    ],
+)
+def test_notes_stand_behind_what_the_description_says_D5(said: str, told: str) -> None:
+    field = {"type": "integer", "minimum": 1, "description": said}
+    schema = {"type": "object", "properties": {"n": field}, "required": ["n"]}
+    assert strict_schema(schema, ANTHROPIC_STRICT)["properties"]["n"]["description"] == told
+
+
+def test_a_keyword_that_nobody_knows_is_told_as_it_stands_D5() -> None:
+    field = {"type": "string", "x-unit": {"of": "é"}, "default": "ü"}
+    schema = {"type": "object", "properties": {"s": field}, "required": ["s"]}
+    text = strict_schema(schema, OPENAI_STRICT)["properties"]["s"]["description"]
+    assert text == 'Default: "ü". x-unit: {"of": "é"}.'
+
+
 def test_patterns_with_lookaround_are_text_D5() -> None:
     schema = {"type": "object", "properties": {"s": {"type": "string", "pattern": "^(?!x)"}}, "required": ["s"]}
     assert "pattern" not in strict_schema(schema, OPENAI_STRICT)["properties"]["s"]
@@ -219,6 +244,13 @@ def test_what_has_no_strict_form_is_refused_with_its_path_D5(dialect: Dialect, a
         {"$ref": "#/$defs/Nowhere"},
         {"enum": [{"a": 1}]},
         {"$ref": "#/$defs/S", "minLength": 3},
+        {"$ref": "#/properties/f/items"},
+        {"anyOf": [{"type": "string"}], "oneOf": [{"type": "string"}]},
+        {"type": "array", "prefixItems": [], "minItems": 0, "maxItems": 0},
+        {"type": "array", "prefixItems": [{"type": "string"}] * 2, "minItems": 1, "maxItems": 2},
+        {"type": "array", "prefixItems": [{"type": "string"}] * 2, "minItems": 2, "maxItems": 3},
+        {"type": "array", "prefixItems": [{"type": "string"}] * 2, "minItems": 3, "maxItems": 3},
+        {"type": "array", "prefixItems": [{"type": "string"}], "minItems": 1, "maxItems": 1, "items": {"type": "null"}},
         True,
     ],
     ids=str,

@@ -268,13 +268,17 @@ async def test_what_the_sdk_did_not_raise_passes_as_it_is(sync: bool) -> None:
         pass
 
     transport = Host([HELLO[0], Odd("odd")]).transport("openai", sync=sync)
-    with pytest.raises(Odd):
+
+    async def read() -> None:
         if sync:
             with transport.stream_sync(b"{}", ChatStreamDecoder()) as plain:
                 list(plain)
         else:
             async with transport.stream(b"{}", ChatStreamDecoder()) as events:
                 [event async for event in events]
+
+    with pytest.raises(Odd):
+        await read()
 
 
 def test_an_event_of_any_kind_is_an_object_C8() -> None:

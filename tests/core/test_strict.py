@@ -261,6 +261,90 @@ def test_schemas_by_hand_are_refused_as_well_D5(field: Any) -> None:
         strict_schema(schema, OPENAI_STRICT)
 
 
+def by_hand(field: Any, required: bool = True, **more: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": {"f": field}, "required": ["f"] if required else [], **more}
+
+
+@pytest.mark.parametrize(
+    ("field", "path", "reason"),
+    [
+        (True, "/properties/f", "any value is allowed here; give it a type"),
+        ({}, "/properties/f", "any value is allowed here; give it a type"),
+        (False, "/properties/f", "no value is allowed"),
+        ({"enum": ["a", {"a": 1}]}, "/properties/f/enum", "only text, numbers, true, false and null can be listed"),
+        (
+            {"allOf": [{"type": "string"}, {"type": "integer"}]},
+            "/properties/f/allOf",
+            "more than one schema has to hold at once",
+        ),
+        (
+            {"allOf": [{"$ref": "#/$defs/S"}], "maxLength": 3},
+            "/properties/f/allOf",
+            "'maxLength' stands beside a reference and would have to be merged with it",
+        ),
+        ({"anyOf": [{"type": "string"}], "oneOf": []}, "/properties/f", "both 'anyOf' and 'oneOf' have to hold"),
+        (
+            {"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}], "minItems": 2, "maxItems": 2},
+            "/properties/f/prefixItems",
+            "a tuple of several types can't be expressed; use an object",
+        ),
+        ({"type": "object"}, "/properties/f", "the object takes properties that are not named"),
+        ({"$ref": "#/other/S"}, "/", "the reference '#/other/S' is not to a definition of this schema"),
+        ({"$ref": "#/$defs/T"}, "/", "the reference '#/$defs/T' leads nowhere"),
+    ],
+    ids=str,
+)
+def test_a_refusal_says_where_and_why_D5(field: Any, path: str, reason: str) -> None:
+    schema = by_hand(field, **{"$defs": {"S": {"type": "string"}}})
+    with pytest.raises(DeclarationError) as refused:
+        strict_schema(schema, OPENAI_STRICT)
+    assert str(refused.value) == f"the schema has no strict form for {OPENAI_STRICT.name} at {path}: {reason}"
+
+
+@pytest.mark.parametrize(
+    ("field", "strict"),
+    [
+        ({"enum": ["a", "b"]}, {"enum": ["a", "b"]}),
+        ({"const": "a"}, {"const": "a"}),
+        (
+            {"properties": {"x": {"type": "string"}}, "required": ["x"]},
+            {
+                "type": "object",
+                "properties": {"x": {"type": "string"}},
+                "required": ["x"],
+                "additionalProperties": False,
+            },
+        ),
+        ({"$ref": "#/definitions/S"}, {"$ref": "#/definitions/S"}),
+    ],
+    ids=str,
+)
+@BOTH
+def test_a_type_may_be_said_in_other_words_D5(dialect: Dialect, field: Any, strict: Any) -> None:
+    schema = by_hand(field, definitions={"S": {"type": "string"}})
+    made = strict_schema(schema, dialect)["properties"]["f"]
+    if dialect is ANTHROPIC_STRICT and "type" in strict:
+        made = {**made, "required": ["x"]}
+    assert made == strict
+
+
+def test_what_may_be_left_out_may_be_null_D5() -> None:
+    def nullable(field: Any) -> Any:
+        return strict_schema(by_hand(field, required=False), OPENAI_STRICT)["properties"]["f"]
+
+    assert nullable({"anyOf": [{"type": "string"}, {"type": "integer"}]}) == {
+        "anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}]
+    }
+    assert nullable({"type": "string", "enum": ["a"]}) == {"type": ["string", "null"], "enum": ["a", None]}
+    assert nullable({"type": "string", "const": "a"}) == {"anyOf": [{"type": "string", "const": "a"}, {"type": "null"}]}
+    assert nullable({"type": ["string", "null"]}) == {"type": ["string", "null"]}
+    assert nullable({"enum": ["a", None]}) == {"enum": ["a", None]}
+    assert nullable({"type": "array", "items": {"type": "string"}, "title": "Tags"}) == {
+        "title": "Tags",
+        "anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}],
+    }
+
+
 @pytest.mark.parametrize("root", [{"type": "array", "items": {}}, {"type": "object", "anyOf": []}, {}])
 def test_the_root_has_to_be_an_object_D5(root: dict[str, Any]) -> None:
     with pytest.raises(DeclarationError, match="root"):

@@ -28,6 +28,12 @@ def test_what_fits_stays_and_what_does_not_is_the_same_each_time_R2() -> None:
     assert give.fits("x" * 12)
 
 
+def test_half_a_character_is_no_obstacle_R2() -> None:
+    give = renamer()
+    assert give.fits(give("\ud800"))
+    assert give("\ud800") != give("\udc00")
+
+
 def test_a_name_that_was_given_is_taken_R2() -> None:
     given = renamer()("does not")
     give = renamer()

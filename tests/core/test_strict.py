@@ -345,9 +345,56 @@ def test_what_may_be_left_out_may_be_null_D5() -> None:
     }
 
 
-@pytest.mark.parametrize("root", [{"type": "array", "items": {}}, {"type": "object", "anyOf": []}, {}])
+def test_a_definition_says_whether_null_is_taken_D5() -> None:
+    definitions = {
+        "Text": {"type": "string"},
+        "Maybe": {"oneOf": [{"type": "string"}, {"$ref": "#/$defs/Nothing"}]},
+        "Nothing": {"type": "null"},
+        "Endless": {"anyOf": [{"$ref": "#/$defs/Endless"}, {"type": "string"}]},
+        "a/b~c": {"type": "string"},
+    }
+
+    def nullable(name: str) -> Any:
+        schema = by_hand({"$ref": f"#/$defs/{name}"}, required=False, **{"$defs": definitions})
+        return strict_schema(schema, OPENAI_STRICT)["properties"]["f"]
+
+    assert nullable("Maybe") == {"$ref": "#/$defs/Maybe"}
+    assert nullable("Nothing") == {"$ref": "#/$defs/Nothing"}
+    for name in ("Text", "Endless", "a~1b~0c"):
+        assert nullable(name) == {"anyOf": [{"$ref": f"#/$defs/{name}"}, {"type": "null"}]}
+
+
+def test_null_goes_around_what_it_can_not_join_D5() -> None:
+    def nullable(field: Any) -> Any:
+        return strict_schema(by_hand(field, required=False), OPENAI_STRICT)["properties"]["f"]
+
+    both = {"type": "string", "anyOf": [{"type": "string"}]}
+    assert nullable(both) == {"anyOf": [both, {"type": "null"}]}
+    tags = {"type": "array", "items": {"type": "string"}}
+    assert nullable({**tags, "description": "Tags."}) == {"description": "Tags.", "anyOf": [tags, {"type": "null"}]}
+    one = {"oneOf": [{"type": "string"}, {"type": "null"}]}
+    assert nullable(one) == {"anyOf": [{"type": "string"}, {"type": "null"}]}
+
+
+def test_a_reference_without_definitions_leads_nowhere_D5() -> None:
+    with pytest.raises(DeclarationError, match="leads nowhere"):
+        strict_schema(by_hand({"$ref": "#/$defs/T"}), OPENAI_STRICT)
+
+
+@pytest.mark.parametrize(
+    "root",
+    [
+        {"type": "array", "items": {}},
+        {"type": "object", "anyOf": []},
+        {"type": "object", "properties": {}, "enum": [{}]},
+        {"type": "object", "properties": {}, "const": {}},
+        {"type": "object", "properties": {}, "not": {}},
+        {},
+    ],
+    ids=str,
+)
 def test_the_root_has_to_be_an_object_D5(root: dict[str, Any]) -> None:
-    with pytest.raises(DeclarationError, match="root"):
+    with pytest.raises(DeclarationError, match="at /: the root must be a plain object$"):
         strict_schema(root, OPENAI_STRICT)
 
 

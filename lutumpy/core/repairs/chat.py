@@ -163,8 +163,6 @@ def _call(editor: Editor, problem: Problem, call: dict[str, Any]) -> None:
 def _arguments(editor: Editor, problem: Problem) -> None:
     path = problem.path
     value = editor.get(path)
-    if isinstance(value, str):
-        return
     if path[-1] == "input":
         editor.put(path, "" if value is None else as_text(value))
     else:
@@ -174,10 +172,7 @@ def _arguments(editor: Editor, problem: Problem) -> None:
 
 def wrap_unreadable(editor: Editor, problem: Problem) -> None:
     """Arguments that are no JSON, in a form that every API takes; the model's text is kept."""
-    value = editor.get(problem.path)
-    if not isinstance(value, str):
-        return
-    editor.put(problem.path, as_arguments(value))
+    editor.put(problem.path, as_arguments(editor.get(problem.path)))
     editor.done(
         "wrap_arguments",
         problem,

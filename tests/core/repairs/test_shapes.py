@@ -29,6 +29,7 @@ from lutumpy.core.repairs.wording import INTERRUPTED
 from lutumpy.core.rules.openai_shapes import MAX_TEXT
 from lutumpy.core.rules.responses import MAX_OUTPUT
 
+HALVES: Json = {chr(0xD800): 1, chr(0xDC00): 2}
 THINKING: Json = {"type": "thinking", "thinking": "Hm.", "signature": "S"}
 IMAGE: Json = {"type": "image_url", "image_url": {"url": "https://x/1.png", "detail": "low"}}
 
@@ -78,6 +79,13 @@ CHAT: list[Case] = [
     (["rename_id"] * 2, [USER, caller("a", "a", "a"), tool("a", "1"), tool("a", "2"), tool("a", "3")],
      [USER, caller("a", "a_2", "a_3"), tool("a", "1"), tool("a_2", "2"), tool("a_3", "3")]),
     (["replace_id"], [USER, caller(5), tool(5)], [USER, caller("5"), tool("5")]),  # type: ignore[arg-type]
+    (["rename_id"], [USER, caller("a", "a", "a_2"), tool("a", "1"), tool("a", "2"), tool("a_2", "3")],
+     [USER, caller("a", "a_3", "a_2"), tool("a", "1"), tool("a_3", "2"), tool("a_2", "3")]),
+    (["replace_id", "replace_id", "close_call"], [USER, caller("", ""), tool("", "1")],
+     [USER, caller("call_recovered_2", "call_recovered_3"), tool("call_recovered_2", INTERRUPTED),
+      tool("call_recovered_3", "1")]),
+    (["drop_result"], [{"role": "tool", "content": "1"}, USER], [USER]),
+    (["replace_characters"], [{**USER, **HALVES}], [{**USER, "\ufffd": 2}]),
 ]  # fmt: skip
 
 
@@ -220,6 +228,11 @@ ANTHROPIC: list[Case] = [
     (["move_result"] * 2,
      [USER, assistant(use("a"), use("b"), use("c")), user(result("c"), TEXT, result("b")), assistant(TEXT), user(result("a"), TEXT)],
      [USER, assistant(use("a"), use("b"), use("c")), user(result("a"), result("b"), result("c"), TEXT), assistant(TEXT), user(TEXT)]),
+    (["wrap_arguments"], [USER, assistant(use("a", input="null")), user(result("a"))], [USER, assistant(use("a")), user(result("a"))]),
+    (["wrap_arguments"], [USER, assistant(use("a", input='{"a": NaN}')), user(result("a"))],
+     [USER, assistant(use("a", input={"INVALID_JSON": '{"a": NaN}'})), user(result("a"))]),
+    (["rename_id"], [USER, assistant(use("a"), use("a"), use("a_2")), user(result("a"), result("a"), result("a_2"))],
+     [USER, assistant(use("a"), use("a_3"), use("a_2")), user(result("a"), result("a_3"), result("a_2"))]),
 ]  # fmt: skip
 
 
@@ -279,6 +292,49 @@ def test_a_call_that_was_cut_off_goes_with_its_result_when_asked_for() -> None:
     assert mended("openai_responses", [USER, call("a", **CUT), MORE], thorough=True) == (["drop_call"], [USER, MORE])
     answered = [USER, call("a", **CUT), output("a"), MORE]
     assert mended("openai_responses", answered, thorough=True) == (["drop_call", "drop_result"], [USER, MORE])
+
+
+def test_a_result_that_holds_null_holds_nothing_when_asked_for() -> None:
+    messages = [USER, assistant(use("a")), user(result("a", content=None))]
+    assert mended("anthropic_messages", messages) == ([], messages)
+    bare = {"type": "tool_result", "tool_use_id": "a"}
+    assert mended("anthropic_messages", messages, thorough=True) == (["set_content"], [*messages[:2], user(bare)])
+
+
+def test_a_call_cut_off_that_holds_whole_arguments_is_closed_instead() -> None:
+    for whole in (
+        call("a", status="incomplete"),
+        {"type": "custom_tool_call", "call_id": "a", "name": "w", "input": "x", "status": "incomplete"},
+    ):
+        kinds, fixed = mended("openai_responses", [USER, whole, MORE], thorough=True)
+        assert (kinds, fixed[1], fixed[3]) == (["close_call"], whole, MORE)
+
+
+def test_an_id_that_a_number_is_no_name_for_is_another_one_in_call_and_result() -> None:
+    kinds, fixed = mended("anthropic_messages", [USER, assistant(use(1.5)), user(result(1.5))])  # type: ignore[arg-type]
+    assert kinds == ["replace_id"]
+    assert fixed[1]["content"][0]["id"] == fixed[2]["content"][0]["tool_use_id"]
+
+
+def test_calls_that_stand_apart_are_closed_where_they_are_when_asked_for() -> None:
+    kinds, fixed = mended("openai_responses", [USER, call("a"), MORE, call("b"), output("b")], thorough=True)
+    assert (kinds, fixed) == (["close_call"], [USER, call("a"), output("a", INTERRUPTED), MORE, call("b"), output("b")])
+
+
+def test_reasoning_that_can_not_come_first_is_left_for_you() -> None:
+    messages = [USER, said("x"), assistant(THINKING, use("a")), user(result("a"))]
+    assert mended("anthropic_messages", messages, thinking="enabled") == ([], messages)
+
+
+def test_reasoning_before_the_last_words_goes_where_the_request_allows_none() -> None:
+    messages = [USER, assistant(THINKING, TEXT)]
+    options = {"thinking": "disabled", "model": "claude-opus-4-5"}
+    assert mended("anthropic_messages", messages, **options) == (["drop_reasoning"], [USER, assistant(TEXT)])
+
+
+def test_what_needs_its_id_keeps_it() -> None:
+    messages = [USER, {"type": "web_search_call", "id": "nope", "status": "completed"}, {"type": "message"}, MORE]
+    assert mended("openai_responses", messages) == ([], messages)
 
 
 def test_reasoning_at_the_end_goes_where_the_request_allows_none() -> None:

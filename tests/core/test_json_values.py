@@ -54,9 +54,9 @@ def test_equal_values_give_equal_bytes_without_the_c_encoder(monkeypatch: pytest
         ("a\ud800b", '"a\ufffdb"'),
         ("\ud83d\ude00", '"😀"'),  # two halves of one character
         ({"\udc00": 1}, '{"\ufffd":1}'),
-        ([float("nan"), float("inf"), -float("inf"), 1.5], '["nan","inf","-inf",1.5]'),
-        ((1, (2, float("nan"))), '[1,[2,"nan"]]'),
-        ({1: float("nan")}, '{"1":"nan"}'),
+        ([float("nan"), float("inf"), -float("inf"), 1.5], '["NaN","Infinity","-Infinity",1.5]'),
+        ((1, (2, float("nan"))), '[1,[2,"NaN"]]'),
+        ({1: float("nan")}, '{"1":"NaN"}'),
         ([UserString("x"), None, True, False], '["x",null,true,false]'),
     ],
 )

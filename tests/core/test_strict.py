@@ -394,7 +394,7 @@ def test_a_reference_without_definitions_leads_nowhere_D5() -> None:
     ids=str,
 )
 def test_the_root_has_to_be_an_object_D5(root: dict[str, Any]) -> None:
-    with pytest.raises(DeclarationError, match="at /: the root must be a plain object$"):
+    with pytest.raises(DeclarationError, match=r"at /: the root must be a plain object$"):
         strict_schema(root, OPENAI_STRICT)
 
 

@@ -8,7 +8,7 @@ from lutumpy.core.repairs.chat_pairing import mend_ids, mend_pairing, mend_repea
 from lutumpy.core.repairs.contents import mend_content, mend_part
 from lutumpy.core.repairs.editor import Editor
 from lutumpy.core.repairs.entries import mend_entry, mend_role_name
-from lutumpy.core.repairs.mending import Stage, drop_entry, each, message_index, replace_characters, write_nested
+from lutumpy.core.repairs.mending import Stage, drop_entry, each, replace_characters, write_nested
 from lutumpy.core.repairs.wording import Fresh, as_arguments, as_text, shortened
 from lutumpy.core.rules import Problem
 from lutumpy.core.rules.chat import MAX_CALLS, PARTS, ROLES
@@ -81,9 +81,7 @@ def _parts(editor: Editor, problem: Problem) -> None:
 
 def _move_part(editor: Editor, problem: Problem, part: dict[str, Any]) -> None:
     """A tool message holds text only, so what it was to show goes into a user message behind the results."""
-    index = message_index(problem)
-    if index is None:
-        return
+    index = int(problem.path[0])
     call_id = editor.get((index, "tool_call_id"))
     behind = index + 1
     while isinstance(after := editor.get((behind,)), dict) and after.get("role") == "tool":

@@ -332,6 +332,13 @@ def test_reasoning_before_the_last_words_goes_where_the_request_allows_none() ->
     assert mended("anthropic_messages", messages, **options) == (["drop_reasoning"], [USER, assistant(TEXT)])
 
 
+def test_what_an_error_shows_and_nobody_knows_is_left_for_you() -> None:
+    shown = [{"type": "hologram"}]
+    messages = [USER, assistant(use("a")), user(result("a", is_error=True, content=shown))]
+    assert mended("anthropic_messages", messages) == ([], messages)
+    assert check_messages("anthropic_messages", messages) != []
+
+
 def test_what_needs_its_id_keeps_it() -> None:
     messages = [USER, {"type": "web_search_call", "id": "nope", "status": "completed"}, {"type": "message"}, MORE]
     assert mended("openai_responses", messages) == ([], messages)

@@ -44,7 +44,10 @@ def test_an_answer_that_was_not_staged_is_in_the_session_already() -> None:
     outcome = session.text_turn(ScriptedModel([Reply(text="done")]), tools=Tools).collect_sync()
     assert isinstance(outcome, Finished)
     for end in (lambda: outcome.commit(session), outcome.discard):
-        with pytest.raises(RoundClosedError, match=r"only collect_staged\(\) leaves that to you"):
+        with pytest.raises(
+            RoundClosedError,
+            match=r"^the answer is in the session already; only collect_staged\(\) leaves that to you$",
+        ):
             end()
     assert [turn.text for turn in session.turns()] == ["done"]
 
@@ -72,7 +75,7 @@ def test_a_staged_answer_of_a_session_that_moved_on_stays_open_and_is_in_the_err
     outcome = staged(session)
     session.push_user("meanwhile")
     for _ in range(2):
-        with pytest.raises(StaleRoundError) as caught:
+        with pytest.raises(StaleRoundError, match="nothing was written") as caught:
             outcome.commit(session)
         assert caught.value.result is outcome.result
     assert session.turns() == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -16,6 +17,8 @@ VERSIONS = ["3.10", "3.11", "3.12", "3.13"]
 ACCEPTANCE = ROOT.parent / "shared" / "acceptance"
 SPREAD = ["-n", "logical"]
 EDITABLE = ".[cli,execution,testing]"
+# Each module of the library itself is held to the bound of coverage, the conveniences only together.
+LIBRARY = tuple([f"lutumpy/{part}/" for part in ("adapters", "core", "hooks", "rounds", "tools")])
 
 
 def _enable_pyenv() -> None:
@@ -48,8 +51,9 @@ nox.options.error_on_missing_interpreters = False
 nox.options.sessions = [
     "lint",
     "types",
-    f"tests-{NEWEST}",
-    "oldest",  # with the oldest Python, too
+    "coverage",  # the tests on the newest Python
+    *[f"tests-{version}" for version in FOUND if version not in (OLDEST, NEWEST)],
+    "oldest",  # the tests on the oldest Python
     "package",
     "local",
     "browser",
@@ -71,6 +75,40 @@ def tests(session: nox.Session) -> None:
     """The test suite."""
     _install(session, "test")
     session.run("python", "-m", "pytest", "-q", *(session.posargs or SPREAD))
+
+
+@nox.session(python=NEWEST)
+def coverage(session: nox.Session) -> None:
+    """The test suite on the newest Python, and how much of the package it runs, branches and subprocesses included."""
+    _install(session, "test", "coverage")
+    session.run("coverage", "erase")
+    session.run("coverage", "run", "-m", "pytest", "-q", *(session.posargs or SPREAD))
+    session.run("coverage", "combine", "--quiet")
+    session.run("coverage", "report")
+    report = Path(session.create_tmp()) / "coverage.json"
+    session.run("coverage", "json", "--quiet", "-o", str(report))
+    files = json.loads(report.read_text())["files"]
+    covered = {name: entry["summary"]["percent_covered"] for name, entry in files.items()}
+    low = [
+        f"{name} ({percent:.1f} %)" for name, percent in covered.items() if percent < 95 and name.startswith(LIBRARY)
+    ]
+    if low:
+        session.error(f"below 95 %: {', '.join(low)}")
+
+
+@nox.session(python=NEWEST)
+def mutation(session: nox.Session) -> None:
+    """Mutants of core/ and rounds/ that no test notices: `nox -s mutation -- [--sample DIGITS] lutumpy/core/strict.py ...`."""
+    _install(session, "test", "mutation")
+    options, digits = list(session.posargs), ""
+    if "--sample" in options:
+        at = options.index("--sample")
+        digits = f"[{options[at + 1]}]"  # of the numbers that a function's mutants have
+        del options[at : at + 2]
+    modules = [module.removesuffix(".py").replace("/", ".") for module in options or ["lutumpy"]]
+    names = [f"{module}.*{digits}" for module in modules] if options or digits else []
+    session.run("mutmut", "run", "--max-children", str(os.cpu_count() or 1), *names, env={"CI": "1"})
+    session.run("mutmut", "results")
 
 
 @nox.session(python=NEWEST)

@@ -172,6 +172,57 @@ def test_a_discarded_signed_answer_lets_the_ephemerals_go_S4() -> None:
     assert [str(i) for i in session.transcript if "secret" in str(i)] == []
 
 
+def test_an_ephemeral_that_came_after_the_request_stays_for_the_next_S4() -> None:
+    session = asked()
+    session.push_ephemeral_user("sent")
+    outcome = session.text_turn(ScriptedModel([Reply(calls=[Call("a")])]), tools=Tools).collect_sync()
+    assert isinstance(outcome, NeedsTools)
+    session.push_ephemeral_user("not sent")
+    outcome.round.commit(session, [outcome.round.calls[0].complete("x")], rebase=True)
+    assert [item.text for item in session.transcript if isinstance(item, Message) and item.ephemeral] == ["not sent"]
+    llm = ScriptedModel([Reply(text="done"), Reply(text="again")])
+    session.text_turn(llm).collect_sync()
+    assert "not sent" in str(llm.requests[0])
+    assert [item for item in session.transcript if isinstance(item, Message) and item.ephemeral] == []
+    session.push_user("next")
+    session.text_turn(llm).collect_sync()
+    assert "not sent" not in str(llm.requests[1])
+
+
+def test_only_what_was_sent_leaves_with_a_discarded_signed_answer_S4() -> None:
+    def ephemerals() -> list[str]:
+        return [item.text for item in session.transcript if isinstance(item, Message) and item.ephemeral]
+
+    session = asked()
+    session.push_ephemeral_user("first")
+    session.push_ephemeral_user("second")
+    replies = [Reply(reasoning="hm", calls=[Call("a")]), Reply(text="one"), Reply(text="two")]
+    llm = ScriptedModel(replies, api="anthropic_messages")
+    outcome = session.text_turn(llm, tools=Tools).collect_sync()
+    assert isinstance(outcome, NeedsTools)
+    session.push_user("meanwhile")
+    session.push_ephemeral_user("not sent")
+    session.push_ephemeral_user("nor this")
+    assert ephemerals() == ["first", "second", "not sent", "nor this"]
+    outcome.round.discard()
+    assert ephemerals() == ["not sent", "nor this"]
+    session.text_turn(llm).collect_sync()
+    assert ephemerals() == []
+    assert ["meanwhile" in str(llm.requests[1]), "not sent" in str(llm.requests[1])] == [True, True]
+    assert "first" not in str(llm.requests[1])
+    session.push_user("next")
+    session.text_turn(llm).collect_sync()
+    said = str(llm.requests[2])
+    assert ["meanwhile" in said, "one" in said, "not sent" in said, "nor this" in said] == [True, True, False, False]
+
+
+def test_a_transcript_says_how_much_it_holds() -> None:
+    session = asked()
+    session.text_turn(ScriptedModel([Reply(text="Done.", usage=(5, 7))])).collect_sync()
+    assert repr(session.transcript) == "<Transcript of 2 items, 1 turns>"
+    assert repr(session) == "<Session of 2 items, 12 tokens>"
+
+
 def full_session() -> Session:
     session = Session()
     session.push_system("Be brief.")
@@ -239,6 +290,12 @@ def broken_dumps() -> list[tuple[str, Any]]:
         ("items", changed(items=[{"item": "message", "role": "robot", "parts": []}])),
         ("usage", changed(usage={"input_tokens": "many"})),
         ("usage", changed(usage=None)),
+        ("usage", changed(usage={"input_tokens": 1, "thoughts": 2})),
+        ("dump", changed(failures=[["a", "{}"]])),
+        ("dump", changed(failures=[["a", "{}", "many"]])),
+        ("dump", changed(failures=[3])),
+        ("failures", changed(failures={})),
+        ("unknown item 'memo'", changed(items=[{"item": "memo"}])),
         ("JSON", "{"),
         ("object", "[]"),
         ("object", 3),

@@ -220,6 +220,11 @@ def test_a_tuple_goes_where_the_provider_takes_it() -> None:
         turn_of(tuple[int, str], Reply(text="[]"), "anthropic_messages")
 
 
+def test_a_type_that_can_not_be_a_key_is_read_as_well() -> None:
+    unhashable = Annotated[int, Field(json_schema_extra={"examples": [1]}), ["kept nowhere"]]
+    assert turn_of(unhashable, Reply(text='{"value": 5}')).value == 5
+
+
 def test_a_type_without_a_schema_is_a_declaration_error() -> None:
     class Plain:
         pass
@@ -240,6 +245,23 @@ def test_types_as_a_checker_sees_them() -> None:
 
 
 # --- what is read ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "``````",
+        '```{"name": "Ada"}```',
+        '```two words\n{"name": "Ada"}\n```',
+        '```json\n{"name": "Ada"}\n',
+        'json\n{"name": "Ada"}\n```',
+    ],
+)
+def test_what_is_no_code_fence_is_not_taken_off(text: str) -> None:
+    result = turn_of(Contact, Reply(text=text))
+    assert result.value is None
+    assert result.value_error is not None
+    assert "not JSON" in result.value_error
 
 
 @pytest.mark.parametrize(

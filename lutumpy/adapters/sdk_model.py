@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
@@ -17,7 +18,7 @@ from lutumpy.core.transcript import Transcript
 __all__ = ["SdkModel"]
 
 
-class SdkModel:
+class SdkModel(ABC):
     """A model behind one wire of an SDK. The adapters say how a request is built and an answer read.
 
     Args:
@@ -111,9 +112,9 @@ class SdkModel:
         return self._transport.stream_sync(body, self.stream_decoder())
 
     @staticmethod
+    @abstractmethod
     def stream_decoder() -> StreamDecoder:
         """A new decoder for one stream of your own: feed it the API's events, objects of the SDK or dicts."""
-        raise NotImplementedError
 
     def _body(
         self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions, *, stream: bool = False
@@ -145,11 +146,11 @@ class SdkModel:
         return self._decode(reply_object(reply.content, self.api), reply.request_id)
 
     @staticmethod
+    @abstractmethod
     def _with_output(output: OutputSpec, extra: Mapping[str, Any]) -> dict[str, Any]:
         """The provider parameters with the schema of the answer among them."""
-        raise NotImplementedError
 
     @staticmethod
+    @abstractmethod
     def _decode(reply: dict[str, Any], request_id: str | None) -> AssistantTurn:
         """The answer, or an `AdapterError` for what is none."""
-        raise NotImplementedError

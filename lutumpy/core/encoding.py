@@ -61,8 +61,5 @@ class Renamer:
 
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
         length = min(24, self._limit - len(self._prefix))
-        for start in range(len(digest) - length):
-            candidate = self._prefix + digest[start : start + length]
-            if candidate not in self._taken:
-                return candidate
-        raise AssertionError("unreachable: forty distinct digests are taken")
+        candidates = (self._prefix + digest[start : start + length] for start in range(len(digest) - length))
+        return next(candidate for candidate in candidates if candidate not in self._taken)

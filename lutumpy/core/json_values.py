@@ -10,9 +10,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from json import encoder as json_encoder
-from typing import Any, TypeAlias
-
-JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | None"
+from typing import Any
 
 _DEPTH = 200
 _NON_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
@@ -154,7 +152,7 @@ def equal_arguments(left: str, right: str) -> bool:
         return True
     try:
         return equal(parse_arguments(left), parse_arguments(right))
-    except (ValueError, RecursionError):
+    except ValueError:
         return False
 
 

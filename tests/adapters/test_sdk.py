@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import httpx2
@@ -17,6 +18,7 @@ from anthropic import AsyncAnthropic, AsyncAnthropicBedrock, AsyncAnthropicVerte
 from openai import AsyncAzureOpenAI, AsyncOpenAI, OpenAI, OpenAIError
 from openai.types.chat import ChatCompletion
 
+from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.adapters.sdk import SdkTransport, adapter_error, error_body, reply_object
 from lutumpy.adapters.sdk_body import join_body
@@ -202,6 +204,29 @@ async def test_a_client_is_made_at_the_first_request_and_needs_a_key() -> None:
     assert isinstance(caught.value.__cause__, OpenAIError)
 
 
+def test_a_sync_client_is_made_at_the_first_request_as_well() -> None:
+    for model, key in (
+        (OpenAIChat("m", base_url="http://127.0.0.1:9/v1"), "OPENAI_API_KEY"),
+        (AnthropicMessages("m", base_url="http://127.0.0.1:9"), "ANTHROPIC_API_KEY|auth"),
+    ):
+        with pytest.raises(AdapterError, match=key):
+            model.respond_sync(asked(), None, TurnOptions())
+
+
+def test_a_model_says_its_name() -> None:
+    assert repr(OpenAIChat("gpt-x")) == "OpenAIChat('gpt-x')"
+    assert repr(AnthropicMessages("claude-x")) == "AnthropicMessages('claude-x')"
+
+
+def test_a_post_that_gives_no_answer_is_told() -> None:
+    class Stub(OpenAI):
+        def post(self, *_: Any, **__: Any) -> Any:
+            return 5
+
+    with pytest.raises(TypeError, match=r"post\(\) gave a int, which is no answer of a provider"):
+        OpenAIChat("m", Stub(api_key="k")).respond_sync(asked(), None, TurnOptions())
+
+
 def test_a_client_of_our_own_lives_as_long_as_its_event_loop() -> None:
     made: list[AsyncOpenAI] = []
 
@@ -337,6 +362,7 @@ def test_join_body() -> None:
 
 def test_reply_object_takes_every_form_and_leaves_a_mapping_alone() -> None:
     assert reply_object(REPLY, "p") is REPLY
+    assert reply_object(MappingProxyType(REPLY), "p") == REPLY
     assert reply_object(ChatCompletion.model_validate(REPLY), "p")["choices"][0]["message"]["content"] == "hi"
     assert reply_object(httpx2.Response(200, json=REPLY), "p") == REPLY
     with pytest.raises(AdapterError, match="no JSON object"):

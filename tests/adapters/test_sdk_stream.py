@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import httpx2
@@ -15,6 +16,7 @@ from openai import AsyncAzureOpenAI, AsyncOpenAI, OpenAI
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.adapters.openai.chat.stream import ChatStreamDecoder
 from lutumpy.adapters.sdk import SdkTransport
+from lutumpy.adapters.sdk_stream import event_object
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import TurnOptions
 from lutumpy.core.transcript import Transcript
@@ -252,6 +254,39 @@ async def test_a_stream_is_opened_once() -> None:
     with pytest.raises(RuntimeError, match="opened before"):
         async with stream:
             pass
+    sync = Host(HELLO).transport("openai", sync=True).stream_sync(b"{}", ChatStreamDecoder())
+    with sync as plain:
+        pass
+    assert list(plain) == []
+    with pytest.raises(RuntimeError, match="opened before"), sync:
+        pass
+
+
+@pytest.mark.parametrize("sync", [False, True])
+async def test_what_the_sdk_did_not_raise_passes_as_it_is(sync: bool) -> None:
+    class Odd(Exception):
+        pass
+
+    transport = Host([HELLO[0], Odd("odd")]).transport("openai", sync=sync)
+
+    async def read() -> None:
+        if sync:
+            with transport.stream_sync(b"{}", ChatStreamDecoder()) as plain:
+                list(plain)
+        else:
+            async with transport.stream(b"{}", ChatStreamDecoder()) as events:
+                [event async for event in events]
+
+    with pytest.raises(Odd):
+        await read()
+
+
+def test_an_event_of_any_kind_is_an_object_C8() -> None:
+    event = {"type": "x"}
+    assert event_object(event) is event
+    assert event_object(MappingProxyType(event)) == event
+    for nothing in (None, "x", 5, [event], ChatStreamDecoder):
+        assert event_object(nothing) == {}
 
 
 async def test_the_wrong_kind_of_client_is_told_when_it_is_used() -> None:

@@ -110,6 +110,20 @@ def test_limits_that_take_a_large_body() -> None:
     assert problem.message == "Invalid schema for function 'f': 120001 characters exceeds limit of 120000."
 
 
+def test_a_long_list_of_values_is_limited_by_its_characters() -> None:
+    def with_values(*values: str) -> list[Problem]:
+        schema = closed(x={"type": "string", "enum": list(values)})
+        return refused(chat.check_request(edit(valid("openai_chat"), "tools.+0", function(schema, True))))
+
+    assert with_values(*[f"{n:060}" for n in range(250)]) == []
+    assert with_values(*[f"{n:059}" for n in range(254)], "x" * 14) == []  # 15,000 characters
+    (problem,) = with_values(*[f"{n:060}" for n in range(251)])
+    assert problem.message == (
+        "Invalid schema for function 'f': In context=('properties', 'x'), enum with 251 values exceeds limit of 15000 "
+        "characters with 15060."
+    )
+
+
 def test_openai_errors_carry_param_and_code() -> None:
     body = edit(valid("openai_chat"), "messages.4", DELETE)
     (problem,) = refused(chat.check_request(body))
@@ -158,6 +172,16 @@ SOFT += [
     ("openai_responses", "responses.tool_description", "tools.1.description", "x" * 1025, "discouraged"),
     ("openai_responses", "responses.duplicate_call_id", "input.3.call_id", "call_a", "some"),
     ("anthropic_messages", "anthropic.server_tool_declared", "messages", [USER, PAUSED], "some"),
+]
+
+
+CITY = "tools.1.input_schema.properties.city"
+SOFT += [
+    ("anthropic_messages", "anthropic.strict_keywords", CITY, {"enum": [["a"], "b"]}, "some"),
+    ("anthropic_messages", "anthropic.strict_keywords", CITY, {"oneOf": [{"type": "string"}]}, "some"),
+    ("anthropic_messages", "anthropic.strict_keywords", CITY, {"type": "string", "format": "colour"}, "some"),
+    ("openai_chat", "chat.strict_type", "tools.+0", function(closed(x=True), True), "some"),
+    ("openai_responses", "responses.dangling_reasoning", "input.+0", {"type": "reasoning", "summary": []}, "some"),
 ]
 
 

@@ -119,6 +119,31 @@ def test_unsupported_keywords_move_into_the_description_D5() -> None:
     assert tags["description"] == "At most 3 items. No item twice."
 
 
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("Count.", "Count. At least 1."),
+        ("Count!", "Count! At least 1."),
+        ("Count?", "Count? At least 1."),
+        ("Count: ", "Count: At least 1."),
+        ("Count; ", "Count; At least 1."),
+        ("Count", "Count. At least 1."),
+        ("", "At least 1."),
+    ],
+)
+def test_notes_stand_behind_what_the_description_says_D5(said: str, told: str) -> None:
+    field = {"type": "integer", "minimum": 1, "description": said}
+    schema = {"type": "object", "properties": {"n": field}, "required": ["n"]}
+    assert strict_schema(schema, ANTHROPIC_STRICT)["properties"]["n"]["description"] == told
+
+
+def test_a_keyword_that_nobody_knows_is_told_as_it_stands_D5() -> None:
+    field = {"type": "string", "x-unit": {"of": "é"}, "default": "ü"}
+    schema = {"type": "object", "properties": {"s": field}, "required": ["s"]}
+    text = strict_schema(schema, OPENAI_STRICT)["properties"]["s"]["description"]
+    assert text == 'Default: "ü". x-unit: {"of": "é"}.'
+
+
 def test_patterns_with_lookaround_are_text_D5() -> None:
     schema = {"type": "object", "properties": {"s": {"type": "string", "pattern": "^(?!x)"}}, "required": ["s"]}
     assert "pattern" not in strict_schema(schema, OPENAI_STRICT)["properties"]["s"]
@@ -219,6 +244,13 @@ def test_what_has_no_strict_form_is_refused_with_its_path_D5(dialect: Dialect, a
         {"$ref": "#/$defs/Nowhere"},
         {"enum": [{"a": 1}]},
         {"$ref": "#/$defs/S", "minLength": 3},
+        {"$ref": "#/properties/f/items"},
+        {"anyOf": [{"type": "string"}], "oneOf": [{"type": "string"}]},
+        {"type": "array", "prefixItems": [], "minItems": 0, "maxItems": 0},
+        {"type": "array", "prefixItems": [{"type": "string"}] * 2, "minItems": 1, "maxItems": 2},
+        {"type": "array", "prefixItems": [{"type": "string"}] * 2, "minItems": 2, "maxItems": 3},
+        {"type": "array", "prefixItems": [{"type": "string"}] * 2, "minItems": 3, "maxItems": 3},
+        {"type": "array", "prefixItems": [{"type": "string"}], "minItems": 1, "maxItems": 1, "items": {"type": "null"}},
         True,
     ],
     ids=str,
@@ -229,9 +261,140 @@ def test_schemas_by_hand_are_refused_as_well_D5(field: Any) -> None:
         strict_schema(schema, OPENAI_STRICT)
 
 
-@pytest.mark.parametrize("root", [{"type": "array", "items": {}}, {"type": "object", "anyOf": []}, {}])
+def by_hand(field: Any, required: bool = True, **more: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": {"f": field}, "required": ["f"] if required else [], **more}
+
+
+@pytest.mark.parametrize(
+    ("field", "path", "reason"),
+    [
+        (True, "/properties/f", "any value is allowed here; give it a type"),
+        ({}, "/properties/f", "any value is allowed here; give it a type"),
+        (False, "/properties/f", "no value is allowed"),
+        ({"enum": ["a", {"a": 1}]}, "/properties/f/enum", "only text, numbers, true, false and null can be listed"),
+        (
+            {"allOf": [{"type": "string"}, {"type": "integer"}]},
+            "/properties/f/allOf",
+            "more than one schema has to hold at once",
+        ),
+        (
+            {"allOf": [{"$ref": "#/$defs/S"}], "maxLength": 3},
+            "/properties/f/allOf",
+            "'maxLength' stands beside a reference and would have to be merged with it",
+        ),
+        ({"anyOf": [{"type": "string"}], "oneOf": []}, "/properties/f", "both 'anyOf' and 'oneOf' have to hold"),
+        (
+            {"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}], "minItems": 2, "maxItems": 2},
+            "/properties/f/prefixItems",
+            "a tuple of several types can't be expressed; use an object",
+        ),
+        ({"type": "object"}, "/properties/f", "the object takes properties that are not named"),
+        ({"$ref": "#/other/S"}, "/", "the reference '#/other/S' is not to a definition of this schema"),
+        ({"$ref": "#/$defs/T"}, "/", "the reference '#/$defs/T' leads nowhere"),
+    ],
+    ids=str,
+)
+def test_a_refusal_says_where_and_why_D5(field: Any, path: str, reason: str) -> None:
+    schema = by_hand(field, **{"$defs": {"S": {"type": "string"}}})
+    with pytest.raises(DeclarationError) as refused:
+        strict_schema(schema, OPENAI_STRICT)
+    assert str(refused.value) == f"the schema has no strict form for {OPENAI_STRICT.name} at {path}: {reason}"
+
+
+@pytest.mark.parametrize(
+    ("field", "strict"),
+    [
+        ({"enum": ["a", "b"]}, {"enum": ["a", "b"]}),
+        ({"const": "a"}, {"const": "a"}),
+        (
+            {"properties": {"x": {"type": "string"}}, "required": ["x"]},
+            {
+                "type": "object",
+                "properties": {"x": {"type": "string"}},
+                "required": ["x"],
+                "additionalProperties": False,
+            },
+        ),
+        ({"$ref": "#/definitions/S"}, {"$ref": "#/definitions/S"}),
+    ],
+    ids=str,
+)
+@BOTH
+def test_a_type_may_be_said_in_other_words_D5(dialect: Dialect, field: Any, strict: Any) -> None:
+    schema = by_hand(field, definitions={"S": {"type": "string"}})
+    made = strict_schema(schema, dialect)["properties"]["f"]
+    if dialect is ANTHROPIC_STRICT and "type" in strict:
+        made = {**made, "required": ["x"]}
+    assert made == strict
+
+
+def test_what_may_be_left_out_may_be_null_D5() -> None:
+    def nullable(field: Any) -> Any:
+        return strict_schema(by_hand(field, required=False), OPENAI_STRICT)["properties"]["f"]
+
+    assert nullable({"anyOf": [{"type": "string"}, {"type": "integer"}]}) == {
+        "anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}]
+    }
+    assert nullable({"type": "string", "enum": ["a"]}) == {"type": ["string", "null"], "enum": ["a", None]}
+    assert nullable({"type": "string", "const": "a"}) == {"anyOf": [{"type": "string", "const": "a"}, {"type": "null"}]}
+    assert nullable({"type": ["string", "null"]}) == {"type": ["string", "null"]}
+    assert nullable({"enum": ["a", None]}) == {"enum": ["a", None]}
+    assert nullable({"type": "array", "items": {"type": "string"}, "title": "Tags"}) == {
+        "title": "Tags",
+        "anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}],
+    }
+
+
+def test_a_definition_says_whether_null_is_taken_D5() -> None:
+    definitions = {
+        "Text": {"type": "string"},
+        "Maybe": {"oneOf": [{"type": "string"}, {"$ref": "#/$defs/Nothing"}]},
+        "Nothing": {"type": "null"},
+        "Endless": {"anyOf": [{"$ref": "#/$defs/Endless"}, {"type": "string"}]},
+        "a/b~c": {"type": "string"},
+    }
+
+    def nullable(name: str) -> Any:
+        schema = by_hand({"$ref": f"#/$defs/{name}"}, required=False, **{"$defs": definitions})
+        return strict_schema(schema, OPENAI_STRICT)["properties"]["f"]
+
+    assert nullable("Maybe") == {"$ref": "#/$defs/Maybe"}
+    assert nullable("Nothing") == {"$ref": "#/$defs/Nothing"}
+    for name in ("Text", "Endless", "a~1b~0c"):
+        assert nullable(name) == {"anyOf": [{"$ref": f"#/$defs/{name}"}, {"type": "null"}]}
+
+
+def test_null_goes_around_what_it_can_not_join_D5() -> None:
+    def nullable(field: Any) -> Any:
+        return strict_schema(by_hand(field, required=False), OPENAI_STRICT)["properties"]["f"]
+
+    both = {"type": "string", "anyOf": [{"type": "string"}]}
+    assert nullable(both) == {"anyOf": [both, {"type": "null"}]}
+    tags = {"type": "array", "items": {"type": "string"}}
+    assert nullable({**tags, "description": "Tags."}) == {"description": "Tags.", "anyOf": [tags, {"type": "null"}]}
+    one = {"oneOf": [{"type": "string"}, {"type": "null"}]}
+    assert nullable(one) == {"anyOf": [{"type": "string"}, {"type": "null"}]}
+
+
+def test_a_reference_without_definitions_leads_nowhere_D5() -> None:
+    with pytest.raises(DeclarationError, match="leads nowhere"):
+        strict_schema(by_hand({"$ref": "#/$defs/T"}), OPENAI_STRICT)
+
+
+@pytest.mark.parametrize(
+    "root",
+    [
+        {"type": "array", "items": {}},
+        {"type": "object", "anyOf": []},
+        {"type": "object", "properties": {}, "enum": [{}]},
+        {"type": "object", "properties": {}, "const": {}},
+        {"type": "object", "properties": {}, "not": {}},
+        {},
+    ],
+    ids=str,
+)
 def test_the_root_has_to_be_an_object_D5(root: dict[str, Any]) -> None:
-    with pytest.raises(DeclarationError, match="root"):
+    with pytest.raises(DeclarationError, match=r"at /: the root must be a plain object$"):
         strict_schema(root, OPENAI_STRICT)
 
 

@@ -106,6 +106,7 @@ def test_all_problems_together_in_call_order_and_nothing_changes_K3() -> None:
         ("duplicate_result", "c4"), ("extra_result", "zz"),
     ]  # fmt: skip
     assert all(p.call_id in p.message for p in caught.value.problems)
+    assert [p.tool for p in caught.value.problems] == ["a", "a", "b", "a", "a", "a"]
     assert list(session.transcript) == before
     round.commit(session, [c.fail("no") for c in round.calls])  # still open
 
@@ -185,9 +186,9 @@ def test_an_explicit_result_takes_the_place_of_an_issues_answer_K1() -> None:
 
 def test_arity() -> None:
     _, round = start()
-    with pytest.raises(ToolRoundArityError, match="2"):
+    with pytest.raises(ToolRoundArityError, match=r"^expected exactly one call, the round has 2 \(a, b\)"):
         round.expect_one()
-    with pytest.raises(ToolRoundArityError):
+    with pytest.raises(ToolRoundArityError, match=r"^expected at most one call, the round has 2 \(a, b\)"):
         round.expect_at_most_one()
     round.discard()
     _, one = start(Call("a", id="c1"))
@@ -201,6 +202,23 @@ def test_arity() -> None:
     with pytest.raises(ToolRoundArityError, match="issue"):
         none.expect_one()
     none.discard()
+
+
+def test_a_round_says_what_it_holds_and_how_it_ended() -> None:
+    session, round = start(Call("a", id="c1"), Call("b", id="c2"), Call("nope"))
+    assert repr(round) == "<ToolRound open: calls [a, b], 1 issues>"
+    round.commit(session, [call.fail("x") for call in round.calls])
+    assert repr(round) == "<ToolRound committed: calls [a, b], 1 issues>"
+
+
+def test_a_result_for_what_can_not_be_run_is_told_K3() -> None:
+    session, round = start(Call("a", id="c1"), Call("nope", id="c2"))
+    issue = round.issues[0]
+    with pytest.raises(CommitError) as caught:
+        round.commit(session, [round.calls[0].fail("x"), HandledTool(issue.metadata, None, "made up")])
+    (problem,) = caught.value.problems
+    assert (problem.call_id, problem.tool) == ("c2", "nope")
+    round.discard()
 
 
 def test_a_closed_round_stays_closed_K4() -> None:

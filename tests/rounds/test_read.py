@@ -120,6 +120,51 @@ def test_an_unknown_tool_is_told_the_nearest_offered_names_C2(api: str) -> None:
     round.discard()
 
 
+def many(count: int) -> Any:
+    tools = {
+        f"t{n:02}": tool(tool_input(name=f"t{n:02}", output=str)(type(f"T{n}", (BaseModel,), {}))) for n in range(count)
+    }
+    return type("Many", (Toolset,), tools)
+
+
+def detail_of(call: Call, toolset: Any, **offer: Any) -> str:
+    round = read("openai_chat", call, offer=toolset.offer(**offer))
+    detail: str = round.issues[0].detail
+    round.discard()
+    return detail
+
+
+def test_what_can_be_called_instead_is_listed_C2() -> None:
+    assert detail_of(Call("nope"), many(2)) == "There is no tool named 'nope'. Available tools: t00, t01."
+    assert detail_of(Call("t1"), many(2)).startswith("There is no tool named 't1'. Did you mean t01? Available")
+    listed = [detail_of(Call("nope"), many(count)) for count in (20, 30, 60)]
+    shown = [text.partition("tools: ")[2].removesuffix(".").partition(" and ") for text in listed]
+    for (names, _, more), count in zip(shown, (20, 30, 60), strict=True):
+        rest = int(more.removesuffix(" more") or 0)
+        assert [*names.split(", ")] == [f"t{n:02}" for n in range(count - rest)]
+    assert shown[2][2]
+    none = detail_of(Call("t00"), many(2), available=ToolAvailability.only())
+    assert none == "The tool t00 is not available in this turn. No tools are available."
+
+
+def test_a_long_name_is_shown_by_its_beginning_C2() -> None:
+    assert detail_of(Call("n" * 100), many(1)).startswith(f"There is no tool named {'n' * 100!r}.")
+    assert detail_of(Call("n" * 101), many(1)).startswith(f"There is no tool named {'n' * 100 + '…'!r}.")
+
+
+def test_a_cut_call_is_told_what_to_do_C2a() -> None:
+    reply = Reply(calls=[Call("weather", '{"city": "Os')], finish="length")
+    session = Session()
+    session.push_user("go")
+    outcome = Tools.offer().read(OpenAIChat.response(render(reply, "openai_chat", number=1, model="m")), session)
+    assert isinstance(outcome, NeedsTools)
+    assert outcome.round.issues[0].detail == (
+        "The arguments of weather were cut off before they were complete, so it was not run. "
+        "Call it again with complete, shorter arguments."
+    )
+    outcome.round.discard()
+
+
 @text_apis
 @pytest.mark.parametrize(
     ("arguments", "reason"),

@@ -159,6 +159,35 @@ def test_ordinary_parameters_need_no_model_for_their_schema(hint: Any) -> None:
     assert plain_schema({"x": (hint, ...)}, {"x": "Text."}) is not None
 
 
+class Shapeless(BaseModel):
+    @classmethod
+    def __get_pydantic_json_schema__(cls, *_: Any) -> Any:
+        raise RuntimeError("no schema")
+
+
+class Renamed(BaseModel):
+    model_config = {"title": "Other"}
+
+
+@pytest.mark.parametrize(
+    "hint",
+    [dict[str, Any], list[Any], Annotated[str, ["unhashable"]], Shapeless, BaseModel],
+    ids=str,
+)
+def test_what_pydantic_says_otherwise_is_left_to_it(hint: Any) -> None:
+    assert plain_schema({"x": (hint, ...)}, {}) is None
+    assert plain_schema({"x": (list[hint], ...)}, {}) is None
+
+
+@pytest.mark.parametrize("default", [object(), 1.5, float("inf"), [1], {}, Place(street="x", zip_code=1)], ids=repr)
+def test_a_default_is_written_down_or_left_to_pydantic(default: Any) -> None:
+    schema = plain_schema({"x": (str, default)}, {})
+    written = default in (1.5, {})
+    assert (schema is not None) is written
+    if schema is not None:
+        assert schema["properties"]["x"]["default"] == default
+
+
 @pytest.mark.parametrize(
     "hint", [Any, bytes, Names, tuple[int, str], Annotated[int, Field(ge=1)], print, Literal[1, "a"]], ids=str
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -45,7 +46,7 @@ def fits_name(name: str) -> bool:
     return len(name) <= MAX_NAME and NAME.fullmatch(name) is not None
 
 
-class HistoryEncoder:
+class HistoryEncoder(ABC):
     """Encodes items, once each, into ready JSON fragments; the subclasses know the wire."""
 
     __slots__ = ("_ends", "_id_limit", "_ids", "_names", "_own", "fragments", "instructions")
@@ -133,20 +134,25 @@ class HistoryEncoder:
         """Entries of this very wire go back as they came."""
         self.fragments.extend(entries)
 
+    @abstractmethod
     def _without_reasoning(self, entries: tuple[bytes, ...]) -> tuple[bytes, ...]:
-        raise NotImplementedError
+        """Entries of this very wire without the reasoning among them."""
 
+    @abstractmethod
     def _message(self, message: Message) -> None:
-        raise NotImplementedError
+        """Encode a message."""
 
+    @abstractmethod
     def _replay(self, turn: AssistantTurn) -> None:
-        raise NotImplementedError
+        """Encode a turn of this very wire, as it came."""
 
+    @abstractmethod
     def _project(self, turn: AssistantTurn) -> None:
-        raise NotImplementedError
+        """Encode a turn of another wire, as far as this one can say it."""
 
+    @abstractmethod
     def _results(self, results: Sequence[ResultBlock]) -> None:
-        raise NotImplementedError
+        """Encode the results of a turn."""
 
     def _id(self, call_id: str) -> str:
         return call_id if self._own else self._ids(call_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from lutumpy.core.repairs.anthropic_ids import mend_ids, mend_repeats
@@ -11,11 +12,13 @@ from lutumpy.core.repairs.anthropic_turns import Conversation
 from lutumpy.core.repairs.editor import Editor, Path
 from lutumpy.core.repairs.entries import mend_entry, mend_role_name
 from lutumpy.core.repairs.mending import (
+    Mender,
     Stage,
     drop_entry,
     drop_key,
     each,
     message_index,
+    placed,
     replace_characters,
     write_nested,
 )
@@ -31,6 +34,18 @@ def _block_path(problem: Problem) -> Path:
     """The block that a problem is in: of a message, or of a result."""
     path = problem.path
     return path[:5] if len(path) > 4 and path[3] == "content" else path[:3]
+
+
+def _of_block(mend: Callable[[Editor, Problem, Path, dict[str, Any]], None]) -> Mender:
+    """A mender of the block that a problem is in, as far as there is one."""
+
+    def mender(editor: Editor, problem: Problem) -> None:
+        path = _block_path(problem)
+        block = editor.get(path)
+        if isinstance(block, dict):
+            mend(editor, problem, path, block)
+
+    return mender
 
 
 def _role(editor: Editor, problem: Problem) -> None:
@@ -100,11 +115,8 @@ def _block_keys(editor: Editor, problem: Problem) -> None:
         drop_key(editor, problem, known, path)
 
 
-def _text(editor: Editor, problem: Problem) -> None:
-    path = _block_path(problem)
-    block = editor.get(path)
-    if not isinstance(block, dict):
-        return
+@_of_block
+def _text(editor: Editor, problem: Problem, path: Path, block: dict[str, Any]) -> None:
     value = block.get("text")
     if value is None or value == "":
         drop_entry(
@@ -123,11 +135,8 @@ def _thinking_block(editor: Editor, problem: Problem) -> None:
 # --------------------------------------------------------- calls and results
 
 
-def _input(editor: Editor, problem: Problem) -> None:
-    path = problem.path[:3]
-    block = editor.get(path)
-    if not isinstance(block, dict) or isinstance(block.get("input"), dict):
-        return
+@_of_block
+def _input(editor: Editor, problem: Problem, path: Path, block: dict[str, Any]) -> None:
     editor.expect_keys(path, "id")
     editor.put((*path, "input"), as_object(block.get("input")))
     editor.done(
@@ -137,11 +146,8 @@ def _input(editor: Editor, problem: Problem) -> None:
     )
 
 
-def _name(editor: Editor, problem: Problem) -> None:
-    path = problem.path[:3]
-    block = editor.get(path)
-    if not isinstance(block, dict):
-        return
+@_of_block
+def _name(editor: Editor, problem: Problem, path: Path, block: dict[str, Any]) -> None:
     name = block.get("name")
     new = name[:MAX_HISTORY_NAME] if isinstance(name, str) and name else UNNAMED
     editor.expect_keys(path, "id")
@@ -149,11 +155,8 @@ def _name(editor: Editor, problem: Problem) -> None:
     editor.done("rename_tool", problem, f"The API refuses this name of a tool in a history; it is {new!r} instead.")
 
 
-def _is_error(editor: Editor, problem: Problem) -> None:
-    path = problem.path[:3]
-    block = editor.get(path)
-    if not isinstance(block, dict):
-        return
+@_of_block
+def _is_error(editor: Editor, problem: Problem, path: Path, block: dict[str, Any]) -> None:
     value = block.get("is_error")
     editor.expect_keys(path, "tool_use_id")
     if value is None:
@@ -163,11 +166,8 @@ def _is_error(editor: Editor, problem: Problem) -> None:
     editor.done("set_field", problem, "`is_error` is true or false; this value is read as one of them.")
 
 
-def _result_content(editor: Editor, problem: Problem) -> None:
-    path = problem.path[:3]
-    block = editor.get(path)
-    if not isinstance(block, dict) or isinstance(block.get("content"), (str, list)):
-        return
+@_of_block
+def _result_content(editor: Editor, problem: Problem, path: Path, block: dict[str, Any]) -> None:
     content = block.get("content")
     editor.expect_keys(path, "tool_use_id")
     if content is None:
@@ -286,10 +286,7 @@ def _marked(text: str) -> str:
 def _system_position(editor: Editor, problems: list[Problem]) -> None:
     """Instructions between two messages of the user's go behind the second."""
     roles = [message.get("role") if isinstance(message, dict) else None for message in editor.document]
-    for problem in problems:
-        index = message_index(problem)
-        if index is None:
-            continue
+    for problem, index in placed(problems):
         end = index
         while end < len(roles) and roles[end] != "assistant":
             end += 1

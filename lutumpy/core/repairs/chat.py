@@ -8,7 +8,7 @@ from lutumpy.core.repairs.chat_pairing import mend_ids, mend_pairing, mend_repea
 from lutumpy.core.repairs.contents import mend_content, mend_part
 from lutumpy.core.repairs.editor import Editor
 from lutumpy.core.repairs.entries import mend_entry, mend_role_name
-from lutumpy.core.repairs.mending import Stage, drop_entry, each, message_index, replace_characters, write_nested
+from lutumpy.core.repairs.mending import Stage, drop_entry, each, replace_characters, write_nested
 from lutumpy.core.repairs.wording import Fresh, as_arguments, as_text, shortened
 from lutumpy.core.rules import Problem
 from lutumpy.core.rules.chat import MAX_CALLS, PARTS, ROLES
@@ -81,9 +81,7 @@ def _parts(editor: Editor, problem: Problem) -> None:
 
 def _move_part(editor: Editor, problem: Problem, part: dict[str, Any]) -> None:
     """A tool message holds text only, so what it was to show goes into a user message behind the results."""
-    index = message_index(problem)
-    if index is None:
-        return
+    index = int(problem.path[0])
     call_id = editor.get((index, "tool_call_id"))
     behind = index + 1
     while isinstance(after := editor.get((behind,)), dict) and after.get("role") == "tool":
@@ -163,8 +161,6 @@ def _call(editor: Editor, problem: Problem, call: dict[str, Any]) -> None:
 def _arguments(editor: Editor, problem: Problem) -> None:
     path = problem.path
     value = editor.get(path)
-    if isinstance(value, str):
-        return
     if path[-1] == "input":
         editor.put(path, "" if value is None else as_text(value))
     else:
@@ -174,10 +170,7 @@ def _arguments(editor: Editor, problem: Problem) -> None:
 
 def wrap_unreadable(editor: Editor, problem: Problem) -> None:
     """Arguments that are no JSON, in a form that every API takes; the model's text is kept."""
-    value = editor.get(problem.path)
-    if not isinstance(value, str):
-        return
-    editor.put(problem.path, as_arguments(value))
+    editor.put(problem.path, as_arguments(editor.get(problem.path)))
     editor.done(
         "wrap_arguments",
         problem,

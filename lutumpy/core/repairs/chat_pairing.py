@@ -14,6 +14,7 @@ from lutumpy.core.repairs.mending import (
     expect_entry,
     message_index,
     nearest,
+    placed,
     told_apart,
 )
 from lutumpy.core.repairs.wording import INTERRUPTED, Fresh
@@ -105,10 +106,7 @@ def _answers(editor: Editor, index: int, path: Path, old: Any) -> list[Path]:
 def mend_result_ids(editor: Editor, problems: list[Problem]) -> None:
     """Results without an id belong to the calls before them that have no other, if there are as many."""
     lost: list[Problem] = []
-    for problem in problems:
-        index = message_index(problem)
-        if index is None:
-            continue
+    for problem, index in placed(problems):
         call_id = _only_call(editor, index)
         if call_id is None:
             lost.append(problem)
@@ -143,10 +141,7 @@ def _only_call(editor: Editor, index: int) -> str | None:
 def mend_repeats(editor: Editor, problems: list[Problem]) -> None:
     """Two calls of a message with one id: the later ones get another, and so does the result in the same place."""
     fresh = Fresh(_ids(editor), MAX_CALL_ID)
-    for problem in problems:
-        index = message_index(problem)
-        if index is None:
-            continue
+    for problem, index in placed(problems):
         old = editor.get(problem.path)
         if not isinstance(old, str):
             continue
@@ -168,10 +163,7 @@ def _rename(editor: Editor, problem: Problem, old: str, new: str, answers: list[
 def mend_reused(editor: Editor, problems: list[Problem]) -> None:
     """What works and is unwise: an id of an earlier message, results in another order than their calls."""
     fresh = Fresh(_ids(editor), MAX_CALL_ID)
-    for problem in problems:
-        index = message_index(problem)
-        if index is None:
-            continue
+    for problem, index in placed(problems):
         if problem.rule == "chat.reused_call_id":
             old = editor.get(problem.path)
             answers = [at for at in _run(editor, index) if editor.get((at, "tool_call_id")) == old]

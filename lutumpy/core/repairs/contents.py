@@ -36,14 +36,12 @@ def mend_content(editor: Editor, problem: Problem, path: Path, *, key: str = "co
                 "set_content", problem, "The result has no content, and the API wants some; an empty text is that."
             )
         return
-    if isinstance(content, (str, list)):
-        return
     if isinstance(content, dict) and isinstance(content.get("type"), str):
         editor.put((*path, key), [content])
         editor.done("set_content", problem, "The content is one part without a list around it; the list is added.")
-        return
-    editor.put((*path, key), as_text(content))
-    editor.done("set_content", problem, "The content is neither text nor parts; it is written as JSON text.")
+    elif not isinstance(content, (str, list)):
+        editor.put((*path, key), as_text(content))
+        editor.done("set_content", problem, "The content is neither text nor parts; it is written as JSON text.")
 
 
 def mend_part(editor: Editor, problem: Problem, path: Path, text_type: str, known: Mapping[str, str]) -> None:

@@ -94,14 +94,16 @@ def message_index(problem: Problem) -> int | None:
     return problem.path[0] if problem.path and isinstance(problem.path[0], int) else None
 
 
+def placed(problems: Iterable[Problem]) -> list[tuple[Problem, int]]:
+    """The problems that are in a message, each with the index of it."""
+    return [(problem, index) for problem in problems if (index := message_index(problem)) is not None]
+
+
 def told_apart(problems: Iterable[Problem], open_call: str) -> tuple[list[Problem], dict[int, Problem]]:
     """The problems of calls that wait, by the rule's id; and those of results that stand loose, by the index of their message."""
     opened: list[Problem] = []
     loose: dict[int, Problem] = {}
-    for problem in problems:
-        index = message_index(problem)
-        if index is None:
-            continue
+    for problem, index in placed(problems):
         if problem.rule == open_call:
             opened.append(problem)
         else:

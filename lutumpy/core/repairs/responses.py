@@ -145,8 +145,6 @@ def _summary(editor: Editor, problem: Problem) -> None:
 
 def _arguments(editor: Editor, problem: Problem) -> None:
     value = editor.get(problem.path)
-    if isinstance(value, str):
-        return
     if problem.path[-1] == "input":
         editor.put(problem.path, "" if value is None else as_text(value))
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lutumpy.core.repairs.editor import Editor, Path
-from lutumpy.core.repairs.mending import by_id, drop_entry, expect_entry, message_index
+from lutumpy.core.repairs.mending import by_id, drop_entry, expect_entry, placed
 from lutumpy.core.rules import Problem
 from lutumpy.core.rules.problem import is_json
 from lutumpy.core.rules.responses_sequence import CALL_WORDS, OUTPUT_TO_CALLS
@@ -47,10 +47,7 @@ def drop_truncated(editor: Editor, problems: list[Problem]) -> None:
 def mend_interleaved(editor: Editor, problems: list[Problem]) -> None:
     """Calls with something between them: the outputs of those before it move right behind those."""
     outputs = _outputs(editor)
-    for problem in problems:
-        before = message_index(problem)
-        if before is None:
-            continue
+    for problem, before in placed(problems):
         start = before - 1
         while start >= 0 and not _is_call(editor, start, problem.call_ids):
             start -= 1

@@ -178,6 +178,23 @@ def test_parts_of_a_user_message() -> None:
     ]
 
 
+def test_what_the_api_does_not_take_is_named_in_its_place() -> None:
+    transcript = Transcript()
+    transcript.push_user(
+        [
+            ImagePart(data=b"", media_type="image/png"),
+            FilePart(data=b"", media_type="application/pdf", filename="e.pdf"),
+            FilePart(data=b" \n", media_type="text/plain", filename="blank.txt"),
+            FilePart(url="https://example.org/a.csv", media_type="text/csv", filename="a.csv"),
+        ]
+    )
+    content = request(transcript)["messages"][0]["content"]
+    assert [block["type"] for block in content] == ["text"] * 4
+    assert [block["text"].partition(":")[0] for block in content] == ["[image left out"] + ["[file left out"] * 3
+    for block, name in zip(content[1:], ("e.pdf", "blank.txt", "a.csv"), strict=True):
+        assert name in block["text"]
+
+
 # --- answers and results -------------------------------------------------------------------------------------------
 
 

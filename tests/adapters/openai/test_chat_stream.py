@@ -425,6 +425,30 @@ def test_pieces_of_openrouters_reasoning_details_are_put_together() -> None:
     ]
 
 
+def test_content_that_turns_from_text_to_parts_loses_nothing() -> None:
+    image = {"type": "image_url", "image_url": {"url": "https://x"}}
+    turn, told = run(
+        [
+            chunk({"content": "a"}),
+            chunk({"content": ""}),
+            chunk({"content": [{"type": "text", "text": "b"}, {"type": "text", "text": ""}, "c"]}),
+            chunk({"content": "d"}),
+            chunk({"content": ""}),
+            chunk({"content": None}),
+            chunk({"content": [image, 5]}),
+            chunk({"content": [{"type": "thinking", "thinking": []}, {"type": "thinking", "thinking": "hm"}]}, "stop"),
+        ]
+    )
+    assert [delta.text for delta in told if isinstance(delta, TextDelta)] == ["a", "b", "c", "d"]
+    assert (turn.text, turn.reasoning) == ("abcd", "hm")
+
+
+def test_parts_alone_are_content_too() -> None:
+    turn, told = run([chunk({"content": ""}), chunk({"content": [{"type": "text", "text": "a"}]}, "stop")])
+    assert turn.text == "a"
+    assert [delta.text for delta in told if isinstance(delta, TextDelta)] == ["a"]
+
+
 def test_mistrals_thinking_parts_are_put_together() -> None:
     def thinking(text: str) -> dict[str, Any]:
         return chunk({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": text}]}]})

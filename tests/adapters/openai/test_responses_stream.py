@@ -198,6 +198,12 @@ def test_a_call_without_whole_arguments_waits_for_the_end_since_a_cut_answer_cut
     assert CallDone in map(type, run(answer(function("f", "")))[1])
 
 
+def test_a_message_whose_content_is_one_text_is_told_when_it_is_there() -> None:
+    turn, told = run(answer({"type": "message", "role": "assistant", "content": "hello"}))
+    assert turn.text == "hello"
+    assert [d.text for d in told if type(d) is TextDelta] == ["hello"]
+
+
 def test_custom_calls_stream_their_input() -> None:
     item = {"type": "custom_tool_call", "id": "ctc_1", "call_id": "c", "name": "grep", "input": "xy"}
     stream = answer(item)

@@ -445,3 +445,33 @@ def test_usage_adds_up() -> None:
 def test_what_is_no_model_is_told_before_anything_is_sent(llm: Any) -> None:
     with pytest.raises(TypeError, match="a model is needed"):
         Session().text_turn(llm)
+
+
+@pytest.mark.parametrize("tools", [[Tools], Tools.__lutumpy_table__, "Tools"], ids=["list", "table", "name"])
+def test_what_is_no_toolset_is_told_before_anything_is_sent(tools: Any) -> None:
+    session = Session()
+    with pytest.raises(TypeError, match=r"tools= takes a Toolset class, not .*; nothing was sent"):
+        session.text_turn(ScriptedModel([]), tools=tools)
+
+
+@pytest.mark.parametrize("content", [{"type": "text", "text": "x"}, 3, None], ids=["dict", "number", "none"])
+def test_content_that_is_no_text_and_no_list_is_refused_and_nothing_is_added(content: Any) -> None:
+    session = Session()
+    with pytest.raises(
+        TranscriptError, match=r"a user message takes a text or a list of parts, not .*; the transcript is unchanged"
+    ):
+        session.push_user(content)
+    assert len(session.transcript) == 0
+
+
+def test_usage_is_the_sum_whenever_somebody_asks_and_however_much_was_counted() -> None:
+    session = Session()
+    for number in range(1, 201):
+        session.add_usage(Usage(1, 2, 3))
+        if number in (1, 64, 65, 66, 200):
+            assert session.usage == Usage(number, 2 * number, 3 * number)
+    twin = session.fork()
+    twin.add_usage(Usage(1))
+    assert (session.usage.input_tokens, twin.usage.input_tokens) == (200, 201)
+    twin.usage = Usage(5)
+    assert twin.usage == Usage(5)

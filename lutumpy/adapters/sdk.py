@@ -162,6 +162,25 @@ class SdkTransport:
 
         return SdkStreamSync(open_response, decoder, self._told)
 
+    async def aclose(self) -> None:
+        """Close the clients that were made here, also the sync one; the next request makes another."""
+        if self._make_async is None:
+            return
+        client, loop = self._async_client, self._loop() if self._loop is not None else None
+        self._async_client = self._loop = None
+        # The connections of one that belongs to another event loop can't be closed from here.
+        if client is not None and loop is _running_loop():
+            await client.close()
+        self.close()
+
+    def close(self) -> None:
+        """Close the sync client that was made here; the next request makes another."""
+        if self._make_sync is None:
+            return
+        client, self._sync_client = self._sync_client, None
+        if client is not None:
+            client.close()
+
     def _async(self) -> Any:
         if self._make_async is None:
             if self._async_client is None:

@@ -9,8 +9,9 @@ from pydantic_core import from_json
 
 from lutumpy.adapters.json_bytes import encode
 from lutumpy.core import json_values
+from lutumpy.core.transcript import Transcript
 
-__all__ = ["Fields", "add_extra", "body_dict", "history_list", "join_body", "read_body"]
+__all__ = ["Fields", "add_extra", "body_dict", "checked_transcript", "history_list", "join_body", "read_body"]
 
 Fields: TypeAlias = "dict[str, bytes | list[bytes]]"
 """The fields of a request by name: ready JSON, or the ready entries of a JSON array that isn't empty (the conversation)."""
@@ -46,6 +47,14 @@ def add_extra(fields: Fields, extra: Mapping[str, Any]) -> None:
                 fields[name] = b"%b,%b" % (offered[:-1], encoded[1:])
         else:
             fields[name] = encoded
+
+
+def checked_transcript(transcript: Any) -> Transcript:
+    """The transcript that a user has given; raises `TypeError` for anything else, a session among it."""
+    if isinstance(transcript, Transcript):
+        return transcript
+    hint = "; use session.transcript" if isinstance(getattr(transcript, "transcript", None), Transcript) else ""
+    raise TypeError(f"a Transcript is needed, not {type(transcript).__name__}{hint}")
 
 
 def body_dict(fields: Fields) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from lutumpy.adapters.json_bytes import encode
 from lutumpy.adapters.sdk import SdkReply, SdkTransport, reply_object
@@ -14,6 +14,9 @@ from lutumpy.core.model import OutputSpec, StructuredMode, TurnOptions, checked_
 from lutumpy.core.streaming import ChunkStream, ChunkStreamSync, StreamDecoder
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["SdkModel"]
 
@@ -81,6 +84,29 @@ class SdkModel(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.model!r})"
+
+    async def aclose(self) -> None:
+        """Close the clients that were made here, async and sync; the next request makes another.
+
+        A client that was given is the caller's, and stays open. `async with OpenAIChat(...) as llm` closes at its end.
+        """
+        await self._transport.aclose()
+
+    def close(self) -> None:
+        """Close the sync client that was made here, as `aclose` does; `with OpenAIChat(...) as llm` closes at its end."""
+        self._transport.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.aclose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
 
     async def respond(
         self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions

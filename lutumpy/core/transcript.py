@@ -475,16 +475,17 @@ def failure_key(name: str, arguments: str) -> FailureKey:
 def _parts(role: Role, content: str | Sequence[str | Part]) -> tuple[Part, ...]:
     if isinstance(content, str):
         return (TextPart(json_values.clean_text(content)),)
+    if isinstance(content, Mapping) or not isinstance(content, Iterable):
+        raise TranscriptError(
+            f"a {role} message takes a text or a list of parts, not {type(content).__name__}; the transcript is unchanged"
+        )
     parts = tuple([_part(part) for part in content])
     return tuple([p for p in parts if not isinstance(p, TextPart) or p.text])
 
 
 def _part(part: str | Part) -> Part:
-    if isinstance(part, str):
-        return TextPart(json_values.clean_text(part))
-    if isinstance(part, TextPart):
-        return TextPart(json_values.clean_text(part.text))
-    return part
+    text = part.text if isinstance(part, TextPart) else part
+    return TextPart(json_values.clean_text(text)) if isinstance(text, str) else text
 
 
 def _check_parts(role: Role, parts: tuple[Part, ...]) -> None:

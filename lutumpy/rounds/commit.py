@@ -88,6 +88,11 @@ class OpenAnswer:
 
     def _answers(self, results: Iterable[Answer], decided: Mapping[str, ToolResult]) -> list[ToolResult]:
         entries = self.entries
+        if not hasattr(results, "__iter__"):
+            raise TypeError(
+                f"commit takes a list of results, not {type(results).__name__}; "
+                "nothing was written, the round is still open"
+            )
         taken = list(results)
         if not decided and _in_order(entries, taken):
             return cast("list[ToolResult]", taken)

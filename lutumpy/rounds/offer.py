@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from typing_extensions import TypeVar
 
+from lutumpy.core.items import AssistantTurn
 from lutumpy.core.tool_specs import ToolMode, ToolOffering
 from lutumpy.errors import InvalidToolConstraints
 from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
@@ -17,7 +18,6 @@ from lutumpy.tools.selectors import Selector
 from lutumpy.tools.toolset import Toolset, own
 
 if TYPE_CHECKING:
-    from lutumpy.core.items import AssistantTurn
     from lutumpy.core.streaming import StreamDecoder
     from lutumpy.rounds.reader import Reader
     from lutumpy.rounds.target import Target
@@ -65,6 +65,10 @@ class Offer(ToolOffering, Generic[C_co]):
             target: The session or transcript that the request was made from. A finished answer is written into it;
                 one with calls is not, until its round is committed. Ephemeral messages have served and leave it.
         """
+        if not isinstance(turn, AssistantTurn):
+            raise TypeError(
+                f"a decoded answer is needed, as adapter.response(reply) gives it, not {type(turn).__name__}"
+            )
         return read_answer(self, turn, target)
 
     def reader(self, decoder: StreamDecoder, target: Target) -> Reader[C_co]:

@@ -37,7 +37,7 @@ class BaseToolCall:
         origin: Where in the conversation it stands; `None` for a call from `Toolset.parse`.
     """
 
-    __slots__ = ("_arguments", "input", "metadata", "origin", "repairs", "selector")
+    __slots__ = ("input", "metadata", "origin", "repairs", "selector")
 
     metadata: ToolMetadata
     input: Any

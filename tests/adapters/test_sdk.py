@@ -18,6 +18,7 @@ from anthropic import AsyncAnthropic, AsyncAnthropicBedrock, AsyncAnthropicVerte
 from openai import AsyncAzureOpenAI, AsyncOpenAI, OpenAI, OpenAIError
 from openai.types.chat import ChatCompletion
 
+from lutumpy import Session
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.adapters.sdk import SdkTransport, adapter_error, error_body, reply_object
@@ -375,3 +376,89 @@ def test_error_body_finds_errors_only() -> None:
     overloaded = error_body({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, "p")
     assert overloaded is not None
     assert (overloaded.retryable, overloaded.code, overloaded.status) == (True, "overloaded_error", None)
+
+
+# --- closing -------------------------------------------------------------------------------------------------------
+
+
+class OwnClients:
+    """Makes clients for a transport, and remembers them."""
+
+    def __init__(self) -> None:
+        self.made: list[Any] = []
+
+    def make_async(self) -> AsyncOpenAI:
+        self.made.append(client(lambda _: httpx2.Response(200, json=REPLY)))
+        return self.made[-1]
+
+    def make_sync(self) -> OpenAI:
+        self.made.append(sync_client(lambda _: httpx2.Response(200, json=REPLY)))
+        return self.made[-1]
+
+    def model(self) -> OpenAIChat:
+        model = OpenAIChat("m")
+        model._transport = SdkTransport(
+            "openai_chat", "/chat/completions", client=None, make_async=self.make_async, make_sync=self.make_sync
+        )
+        return model
+
+
+async def test_a_client_made_here_is_closed_with_the_adapter_and_made_again_when_needed() -> None:
+    clients = OwnClients()
+    async with clients.model() as model:
+        await model.respond(asked(), None, TurnOptions())
+        model.respond_sync(asked(), None, TurnOptions())
+        assert [one.is_closed() for one in clients.made] == [False, False]
+    assert [one.is_closed() for one in clients.made] == [True, True]
+    await model.respond(asked(), None, TurnOptions())
+    assert [one.is_closed() for one in clients.made] == [True, True, False]
+    await model.aclose()
+    await model.aclose()  # there is nothing left to close
+    assert all(one.is_closed() for one in clients.made)
+
+
+def test_a_sync_client_made_here_is_closed_without_an_event_loop() -> None:
+    clients = OwnClients()
+    with clients.model() as model:
+        model.respond_sync(asked(), None, TurnOptions())
+    assert [one.is_closed() for one in clients.made] == [True]
+
+
+def test_a_client_of_another_event_loop_is_let_go_and_not_touched() -> None:
+    clients = OwnClients()
+    model = clients.model()
+
+    async def once() -> None:
+        await model.respond(asked(), None, TurnOptions())
+
+    asyncio.run(once())
+    asyncio.run(model.aclose())
+    assert [one.is_closed() for one in clients.made] == [False]
+
+
+async def test_a_client_that_was_given_stays_open() -> None:
+    theirs, sync = (
+        client(lambda _: httpx2.Response(200, json=REPLY)),
+        sync_client(lambda _: httpx2.Response(200, json=REPLY)),
+    )
+    async with OpenAIChat("m", theirs) as model:
+        await model.respond(asked(), None, TurnOptions())
+    with OpenAIChat("m", sync) as model:
+        model.respond_sync(asked(), None, TurnOptions())
+    assert not theirs.is_closed()
+    assert not sync.is_closed()
+
+
+# --- what is given by mistake ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("adapter", [OpenAIChat, OpenAIResponses, AnthropicMessages])
+def test_a_session_in_place_of_its_transcript_is_told(adapter: Any) -> None:
+    session = Session()
+    session.push_user("hi")
+    for call in (adapter.request, adapter.messages):
+        with pytest.raises(TypeError, match=r"a Transcript is needed, not Session; use session\.transcript"):
+            call(session)
+        with pytest.raises(TypeError, match="a Transcript is needed, not list$"):
+            call([{"role": "user", "content": "hi"}])
+        assert call(session.transcript)

@@ -311,3 +311,13 @@ def test_a_forgotten_round_is_noticed() -> None:
         gc.collect()
     assert [w.category for w in seen] == [ResourceWarning]
     assert "round" in str(seen[0].message)
+
+
+def test_one_result_in_place_of_a_list_is_told_and_the_round_stays_open() -> None:
+    session, round = start(Call("a", id="c1"))
+    one: Any = round.calls[0].fail("no")
+    with pytest.raises(
+        TypeError, match="commit takes a list of results, not ToolResult; nothing was written, the round is still open"
+    ):
+        round.commit(session, one)
+    round.commit(session, [one])

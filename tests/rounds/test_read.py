@@ -323,3 +323,9 @@ def test_reading_needs_a_session_or_a_transcript() -> None:
     turn = OpenAIChat.response(render(Reply(text="x"), "openai_chat", number=1, model="m"))
     with pytest.raises(TypeError, match="Transcript"):
         Tools.offer().read(turn, Unrelated(x=1))  # type: ignore[arg-type]
+
+
+def test_a_reply_that_is_not_decoded_is_told() -> None:
+    reply: Any = {"role": "assistant", "content": "hi"}
+    with pytest.raises(TypeError, match=r"as adapter\.response\(reply\) gives it, not dict"):
+        Tools.offer().read(reply, Session())

@@ -11,7 +11,7 @@ from lutumpy.adapters.anthropic.offer import check_forced, tool_list
 from lutumpy.adapters.anthropic.request import encoder_of, request_fields
 from lutumpy.adapters.anthropic.stream import MessagesStreamDecoder
 from lutumpy.adapters.sdk import error_body, reply_object
-from lutumpy.adapters.sdk_body import Fields, body_dict, history_list
+from lutumpy.adapters.sdk_body import Fields, body_dict, checked_transcript, history_list
 from lutumpy.adapters.sdk_model import SdkModel
 from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn
@@ -132,7 +132,7 @@ class AnthropicMessages(SdkModel):
         further = options.pop("extra", None) or {}
         extra = {**options, **further}
         fields = request_fields(
-            transcript,
+            checked_transcript(transcript),
             offer,
             model=model,
             temperature=temperature,
@@ -154,12 +154,12 @@ class AnthropicMessages(SdkModel):
             transcript: The conversation; its leading system messages are in `system`.
             model: For what depends on it: system messages that were pushed later.
         """
-        return history_list(encoder_of(transcript, model).history())
+        return history_list(encoder_of(checked_transcript(transcript), model).history())
 
     @staticmethod
     def system(transcript: Transcript) -> str | list[dict[str, Any]] | None:
         """The request's `system`: the leading system messages, as text or blocks; unchanged where it was read."""
-        data = encoder_of(transcript, None).system()
+        data = encoder_of(checked_transcript(transcript), None).system()
         system: str | list[dict[str, Any]] | None = json_values.decode(data) if data else None
         return system
 

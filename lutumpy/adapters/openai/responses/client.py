@@ -10,7 +10,7 @@ from lutumpy.adapters.openai.responses.decode import decode_response
 from lutumpy.adapters.openai.responses.encode import API, ResponsesEncoder, responses_fields, responses_tools
 from lutumpy.adapters.openai.responses.stream import ResponsesStreamDecoder
 from lutumpy.adapters.sdk import error_body, reply_object
-from lutumpy.adapters.sdk_body import body_dict, history_list
+from lutumpy.adapters.sdk_body import body_dict, checked_transcript, history_list
 from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import OutputSpec
@@ -53,7 +53,7 @@ class OpenAIResponses(OpenAIModel):
             DeclarationError: a tool asks to be strict, and its schema has no strict form.
         """
         given = passed_options(options, OpenAIResponses._with_output)
-        return body_dict(responses_fields(transcript, offer, stream=stream, **given))
+        return body_dict(responses_fields(checked_transcript(transcript), offer, stream=stream, **given))
 
     @staticmethod
     def messages(transcript: Transcript) -> list[dict[str, Any]]:
@@ -61,12 +61,12 @@ class OpenAIResponses(OpenAIModel):
 
         Unlike `request`, it takes a transcript that has nothing to answer.
         """
-        return history_list(transcript.encoded(API, ResponsesEncoder).history())
+        return history_list(checked_transcript(transcript).encoded(API, ResponsesEncoder).history())
 
     @staticmethod
     def system(transcript: Transcript) -> str | None:
         """The `instructions` that the transcript was read with; system messages that were pushed are items."""
-        encoder = transcript.encoded(API, ResponsesEncoder)
+        encoder = checked_transcript(transcript).encoded(API, ResponsesEncoder)
         instructions: str | None = json_values.decode(encoder.instructions) if encoder.instructions else None
         return instructions
 

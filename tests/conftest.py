@@ -1,10 +1,11 @@
-"""What every test runs under: coroutine tests, hypothesis profiles, and no network but the loopback."""
+"""What every test runs under: coroutine tests, hypothesis profiles, Ctrl-C, and no network but the loopback."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
 import os
+import signal
 import socket
 from typing import Any
 
@@ -16,6 +17,11 @@ settings.register_profile(
     "ci", deadline=None, derandomize=True, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+
+# What a shell starts in the background ignores Ctrl-C, and so would every program that a test starts, or interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -326,7 +326,7 @@ def item_is_unstable(transcript: Transcript) -> bool:
 
 
 def test_an_adapter_sets_them_unless_it_is_told_not_to() -> None:
-    wire = pytest.importorskip("lutumpy.testing.wire")
+    from lutumpy.testing import wire
     from lutumpy.testing.script import Reply
 
     with wire.serve([Reply(text="Yes.")] * 2) as server:

@@ -170,9 +170,9 @@ def test_an_error_body_with_status_200_is_an_adapter_error(respond: Respond) -> 
 
 
 def test_rounds_against_the_test_server_with_a_client_and_with_one_made_here() -> None:
-    wire = pytest.importorskip("lutumpy.testing.wire")
     from anthropic import AsyncAnthropic
 
+    from lutumpy.testing import wire
     from lutumpy.testing.script import Call, Reply
 
     calls = (Call("search", {"q": "x"}), Call("search", {"q": "y"}))

@@ -619,9 +619,9 @@ def test_the_work_is_linear_in_what_arrives() -> None:
 
 
 def test_streamed_requests_against_the_test_server() -> None:
-    wire = pytest.importorskip("lutumpy.testing.wire")
     from anthropic import AsyncAnthropic
 
+    from lutumpy.testing import wire
     from lutumpy.testing.script import Call, Reply
 
     script = [Reply(text="Let me see.", calls=(Call("search", {"q": "x"}), Call("search", {})))] * 2

@@ -7,10 +7,14 @@ import inspect
 import os
 import signal
 import socket
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+sys.path.insert(0, str(Path(__file__).parent))  # for what tests of several folders share
 
 settings.register_profile("dev", deadline=None)
 settings.register_profile(

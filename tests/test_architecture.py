@@ -35,10 +35,10 @@ THIRD_PARTY = {
     "errors": set[str](),
     "core": set[str](),
     "tools": {"docstring_parser", "pydantic", "pydantic_core", "typing_extensions"},
-    "hooks": {"pluggy", "pydantic", "typing_extensions"},
+    "hooks": {"pluggy", "typing_extensions"},
     "rounds": {"pydantic", "typing_extensions"},
-    "adapters": {"anthropic", "openai", "pydantic", "pydantic_core", "typing_extensions"},
-    "session": {"pydantic", "typing_extensions"},
+    "adapters": {"anthropic", "openai", "pydantic_core", "typing_extensions"},
+    "session": {"typing_extensions"},
     "": set[str](),
 }
 LONGEST_MODULE = 500

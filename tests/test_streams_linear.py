@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from types import FrameType
 from typing import Any
 
 import pytest
+from counting import calls_made
 
 from lutumpy import NeedsTools, ToolCallDelta, ToolInput, Toolset, Transcript, tool, tool_input
 from lutumpy.adapters.anthropic import AnthropicMessages
@@ -52,24 +50,7 @@ def read(api: str, reply: Reply, way: str = "told") -> tuple[int, int]:
             assert sum([len(one.arguments) for one in told if isinstance(one, ToolCallDelta)]) >= len(reply.calls)
             outcome.round.discard()
 
-    return len(events), count(run if way == "told" else collect)
-
-
-def count(run: Callable[[], None]) -> int:
-    calls = 0
-
-    def profile(frame: FrameType, event: str, arg: object) -> None:
-        nonlocal calls
-        if event in ("call", "c_call"):
-            calls += 1
-
-    before = sys.getprofile()
-    sys.setprofile(profile)
-    try:
-        run()
-    finally:
-        sys.setprofile(before)
-    return calls
+    return len(events), calls_made(run if way == "told" else collect)
 
 
 LONG = {

@@ -5,11 +5,11 @@ from __future__ import annotations
 import copy
 import json
 import pathlib
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from counting import calls_made
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -467,20 +467,7 @@ def test_work_grows_with_the_body_not_with_its_square(api: str) -> None:
         body = valid(api)
         key = "input" if api == "openai_responses" else "messages"
         body[key] = [copy.deepcopy(entry) for _ in range(turns) for entry in body[key]]
-        calls = 0
-
-        def count(frame: object, event: str, argument: object) -> None:
-            nonlocal calls
-            calls += event in ("call", "c_call")
-
-        # Calls, not seconds: the same on every machine, however busy.
-        before = sys.getprofile()
-        sys.setprofile(count)
-        try:
-            CHECKS[api](body)
-        finally:
-            sys.setprofile(before)
-        return calls
+        return calls_made(lambda: CHECKS[api](body))
 
     assert work(400) < 5 * work(100)
 

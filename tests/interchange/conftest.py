@@ -1,6 +1,6 @@
-"""Lets the tests of this folder import what they share, and the conversations that stand above it."""
+"""Lets the tests of this folder import what they share."""
 
 import sys
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
+sys.path.insert(0, str(Path(__file__).parent))

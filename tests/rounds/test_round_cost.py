@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-import sys
 from collections import Counter
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
 import pytest
+from counting import profiled
 
 import lutumpy
 from lutumpy import NeedsTools, RunNormally, Session, ToolDecision, ToolHooks, ToolMetadata, Toolset, tool, tool_fn
@@ -59,12 +59,7 @@ def entered(run: Callable[[], object]) -> Counter[str]:
         if event == "call" and (ours or code.co_filename == "<string>"):  # what dataclasses write has no file
             found[f"{os.path.basename(code.co_filename)}:{code.co_name}"] += 1
 
-    before = sys.getprofile()
-    sys.setprofile(profile)
-    try:
-        run()
-    finally:
-        sys.setprofile(before)
+    profiled(run, profile)
     return found
 
 

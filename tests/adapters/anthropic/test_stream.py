@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from counting import calls_made
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -596,18 +596,7 @@ def calls_to_read(count: int) -> int:
     pieces = [piece(1, '"xxxxxxxx"' if n == 0 else "        ") for n in range(count)]
     opening = [started(), block_start(0, type="text", text="")]
     events = [*opening, *[delta(0, "text_delta", text="abcd")] * count, block_stop(0), call_start(1, "a"), *pieces]
-    made = 0
-
-    def count_call(frame: Any, event: str, argument: Any) -> None:
-        nonlocal made
-        made += event in ("call", "c_call")
-
-    sys.setprofile(count_call)
-    try:
-        run([*events, block_stop(1), stopped(), END])
-    finally:
-        sys.setprofile(None)
-    return made
+    return calls_made(lambda: run([*events, block_stop(1), stopped(), END]))
 
 
 def test_the_work_is_linear_in_what_arrives() -> None:

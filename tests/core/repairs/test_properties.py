@@ -5,11 +5,11 @@ from __future__ import annotations
 import copy
 import json
 import random
-import sys
 from typing import Any, get_args
 
 import pytest
 from composed import APIS, History, composed, recorded
+from counting import calls_made
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mutations import MUTATIONS
@@ -251,22 +251,7 @@ def test_work_grows_with_the_messages_not_with_their_square(api: Api) -> None:
             _renumber(entry, index)
         if mend:
             history = [entry for index, entry in enumerate(history) if index % 7 or not _is_result(entry)]
-        calls = 0
-
-        def count(frame: object, event: str, argument: object) -> None:
-            nonlocal calls
-            calls += event in ("call", "c_call")
-
-        before = sys.getprofile()
-        sys.setprofile(count)
-        try:
-            if mend:
-                propose_repairs(api, history)
-            else:
-                check_messages(api, history)
-        finally:
-            sys.setprofile(before)
-        return calls
+        return calls_made(lambda: propose_repairs(api, history) if mend else check_messages(api, history))
 
     assert work(240, mend=False) < 4.6 * work(60, mend=False)
     assert work(240, mend=True) < 5.5 * work(60, mend=True)

@@ -96,6 +96,14 @@ async def test_a_model_that_calls_without_being_offered_a_tool_is_told_so() -> N
     assert "No tools are available" in last.results[0].text
 
 
+def test_calls_of_a_turn_without_tools_are_answered_when_the_staged_answer_is_committed_K4() -> None:
+    session = asked()
+    staged = session.text_turn(ScriptedModel([Reply(text="hm", calls=[Call("a", id="c1")])])).collect_staged_sync()
+    assert len(session.transcript) == 1
+    staged.commit(session)
+    assert [type(item).__name__ for item in session.transcript] == ["Message", "AssistantTurn", "ToolResults"]
+
+
 class Meddling:
     """A model during whose request the application goes on talking."""
 
@@ -214,6 +222,48 @@ def test_only_what_was_sent_leaves_with_a_discarded_signed_answer_S4() -> None:
     session.text_turn(llm).collect_sync()
     said = str(llm.requests[2])
     assert ["meanwhile" in said, "one" in said, "not sent" in said, "nor this" in said] == [True, True, False, False]
+
+
+def test_what_was_said_before_an_unsent_ephemeral_is_sent_once_when_the_sent_ones_leave_S4() -> None:
+    session = asked()
+    session.push_ephemeral_user("sent")
+    reply = render(Reply(reasoning="hm", calls=[Call("a")]), "anthropic_messages", number=1, model="m")
+    outcome = Tools.offer().read(AnthropicMessages.response(reply), session)
+    assert isinstance(outcome, NeedsTools)
+    for text in ("one", "two", "three"):
+        session.push_user(text)
+    session.push_ephemeral_user("not sent")
+    outcome.round.discard()
+    body = AnthropicMessages.request(session.transcript)
+    plain = asked()
+    for text in ("one", "two", "three", "not sent"):
+        plain.push_user(text)
+    assert body == AnthropicMessages.request(plain.transcript)
+
+
+def test_ephemerals_that_stay_for_signed_reasoning_stay_in_a_loaded_session_as_well_S4_R4() -> None:
+    session = asked()
+    session.push_ephemeral_user("secret plan")
+
+    def answer(target: Session, number: int, **reply: Any) -> None:
+        turn = AnthropicMessages.response(render(Reply(**reply), "anthropic_messages", number=number, model="m"))
+        outcome = Tools.offer().read(turn, target)
+        if isinstance(outcome, NeedsTools):
+            outcome.round.commit(target, [call.complete("x") for call in outcome.round.calls])
+
+    answer(session, 1, reasoning="hm", calls=[Call("a", id="c1")])
+    loaded = Session.load(session.dump())
+    for target in (session, loaded):
+        # What was sent belongs to the round that was signed over it: no later window has it.
+        target.push_user("and?")
+        window = target.transcript.window(max_rounds=1)
+        assert [item.text for item in window if isinstance(item, Message)] == ["and?"]
+        answer(target, 2, calls=[Call("a", id="c2")])
+        assert "secret plan" in str(AnthropicMessages.request(target.transcript))
+        assert "thinking" in str(AnthropicMessages.request(target.transcript))
+        answer(target, 3, text="done")
+        assert "secret plan" not in str(target.dump())
+    assert loaded.dump() == session.dump()
 
 
 def test_a_transcript_says_how_much_it_holds() -> None:

@@ -228,6 +228,18 @@ def test_a_reader_gives_the_ids_that_read_gives_C6(first: list[str], second: lis
         two.round.commit(fed, [c.complete("x") for c in two.round.calls])
 
 
+@every_api
+def test_a_reader_of_a_stream_of_ones_own_gives_a_finished_answer_with_its_text_S1(api: Any) -> None:
+    session = asked()
+    reader = Tools.offer().reader(ADAPTERS[api].stream_decoder(), session)
+    for event in render_stream(Reply(text="Done."), api, number=1, model="m"):
+        list(reader.feed(event))
+    outcome = reader.finish()
+    assert isinstance(outcome, Finished)
+    assert (outcome.result.text, outcome.result.value) == ("Done.", None)
+    assert session.turns() == [outcome.result.turn]
+
+
 class Contact(BaseModel):
     name: str
 

@@ -253,6 +253,16 @@ def test_staleness_and_rebase_K4() -> None:
     assert len(loaded.transcript) == 3
 
 
+def test_a_target_that_ends_before_the_round_began_takes_no_rebase_K4() -> None:
+    session, round = start(Call("a", id="c1"))
+    results = [round.calls[0].complete(Report(text="paid for"))]
+    empty = Session()
+    with pytest.raises(StaleRoundError, match="unchanged"):
+        round.commit(empty, results, rebase=True)
+    assert len(empty.transcript) == 0
+    round.commit(session, results)
+
+
 def test_a_rebased_turn_leaves_out_reasoning_that_no_longer_verifies_K4() -> None:
     def thinking() -> tuple[Session, ToolRound[Any]]:
         session = Session()

@@ -142,9 +142,25 @@ def test_what_can_be_called_instead_is_listed_C2() -> None:
     for (names, _, more), count in zip(shown, (20, 30, 60), strict=True):
         rest = int(more.removesuffix(" more") or 0)
         assert [*names.split(", ")] == [f"t{n:02}" for n in range(count - rest)]
-    assert shown[2][2]
+    assert " more" not in listed[0]
+    assert listed[2].endswith("t19 and 40 more.")
+    assert "Did you mean t01 or t00?" in detail_of(Call("t012"), many(2))
     none = detail_of(Call("t00"), many(2), available=ToolAvailability.only())
     assert none == "The tool t00 is not available in this turn. No tools are available."
+
+
+def test_a_call_of_another_kind_is_told_that_it_can_not_be_run_C8() -> None:
+    answer = render(Reply(calls=[Call("weather", {"city": "Oslo"}, id="c1")]), "openai_chat", number=1, model="m")
+    custom = {"id": "c2", "type": "custom", "custom": {"name": "weather", "input": "Oslo"}}
+    answer["choices"][0]["message"]["tool_calls"].append(custom)
+    session = Session()
+    session.push_user("go")
+    outcome = Tools.offer().read(OpenAIChat.response(answer), session)
+    assert isinstance(outcome, NeedsTools)
+    (issue,) = outcome.round.issues
+    assert (issue.metadata.id, issue.reason) == ("c2", "unknown_tool")
+    assert issue.detail == "Calls of the kind 'custom' can't be run here. Available tools: weather, picky."
+    outcome.round.discard()
 
 
 def test_a_long_name_is_shown_by_its_beginning_C2() -> None:

@@ -148,6 +148,17 @@ async def test_ephemerals_are_in_the_next_request_only_S4() -> None:
     assert "Monday" not in str(llm.requests[-1])
 
 
+@pytest.mark.parametrize("role", ["system", "developer", "user", "assistant"])
+def test_every_role_has_messages_that_stay_and_ephemeral_ones_S4(role: str) -> None:
+    transcript = Transcript()
+    getattr(transcript, f"push_{role}")("stays")
+    getattr(transcript, f"push_ephemeral_{role}")("leaves")
+    assert list(transcript) == [
+        Message(role, (TextPart("stays"),)),  # type: ignore[arg-type]
+        Message(role, (TextPart("leaves"),), True),  # type: ignore[arg-type]
+    ]
+
+
 def test_ephemerals_that_reasoning_was_signed_over_leave_with_it_S4() -> None:
     session = asked()
     session.push_ephemeral_user("secret plan")
@@ -445,7 +456,11 @@ def test_a_transcript_refuses_edits_that_would_break_it_K5() -> None:
     for results in (None, ToolResults((one,)), ToolResults((two, one)), ToolResults((one, one, two))):
         with pytest.raises(TranscriptError):
             transcript.append_turn(turn, results)
-    with pytest.raises(TranscriptError):
+    for ids in (["c1", "c1"], ["c1", ""]):
+        blocks = tuple([ResultBlock(call_id, "a", "x") for call_id in ids])
+        with pytest.raises(TranscriptError, match="empty, repeated"):
+            transcript.append_turn(turn.with_ids(dict(enumerate(ids))), ToolResults(blocks))
+    with pytest.raises(TranscriptError, match=r"^AssistantTurn is no message"):
         transcript.append(turn)  # type: ignore[arg-type]
     assert len(transcript) == 1
     transcript.append_turn(turn, ToolResults((one, two)))

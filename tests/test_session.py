@@ -208,6 +208,32 @@ def test_an_ephemeral_that_came_after_the_request_stays_for_the_next_S4() -> Non
     assert "not sent" not in str(llm.requests[1])
 
 
+def test_an_ephemeral_that_came_after_the_request_stays_when_the_answer_is_discarded_S4() -> None:
+    session = asked()
+    session.push_ephemeral_user("sent")
+    outcome = session.text_turn(ScriptedModel([Reply(calls=[Call("a")])]), tools=Tools).collect_sync()
+    assert isinstance(outcome, NeedsTools)
+    session.push_ephemeral_user("not sent")
+    outcome.round.discard()
+    assert [item.text for item in session.transcript if isinstance(item, Message)] == ["go", "not sent"]
+
+
+def test_ephemerals_after_those_that_reasoning_held_leave_with_the_next_answer_S4() -> None:
+    session = asked()
+    session.push_ephemeral_user("held")
+    replies = [Reply(reasoning="hm", calls=[Call("a")]), Reply(text="done"), Reply(calls=[Call("a")])]
+    llm = ScriptedModel(replies, api="anthropic_messages")
+    first = session.text_turn(llm, tools=Tools).collect_sync()
+    assert isinstance(first, NeedsTools)
+    first.round.commit(session, [first.round.calls[0].complete("x")])
+    session.text_turn(llm).collect_sync()
+    session.push_ephemeral_user("later")
+    unsigned = session.text_turn(llm, tools=Tools).collect_sync()
+    assert isinstance(unsigned, NeedsTools)
+    assert [item.text for item in session.transcript if isinstance(item, Message)] == ["go"]
+    unsigned.round.discard()
+
+
 def test_only_what_was_sent_leaves_with_a_discarded_signed_answer_S4() -> None:
     def ephemerals() -> list[str]:
         return [item.text for item in session.transcript if isinstance(item, Message) and item.ephemeral]
@@ -281,6 +307,7 @@ def test_a_transcript_says_how_much_it_holds() -> None:
     session = asked()
     session.text_turn(ScriptedModel([Reply(text="Done.", usage=(5, 7))])).collect_sync()
     assert repr(session.transcript) == "<Transcript of 2 items, 1 turns>"
+    assert session.transcript.revision == 2
     assert repr(session) == "<Session of 2 items, 12 tokens>"
 
 

@@ -287,6 +287,16 @@ def test_ids_are_made_unique_within_the_answer_and_the_transcript_C6(api: str) -
 
 
 @every_api
+def test_an_id_that_was_not_used_before_is_kept_C6(api: str) -> None:
+    calls = [Call("weather", {"city": "x"}, id=i) for i in ("a", "b", "a", "d")]
+    round = read(api, *calls)
+    first, second, third, fourth = [c.metadata.id for c in round.calls]
+    assert (first, second, fourth) == ("a", "b", "d")
+    assert third not in ("a", "b", "d")
+    round.discard()
+
+
+@every_api
 def test_calls_count_whatever_the_finish_reason_says_C7(api: str) -> None:
     turn = render(Reply(calls=[Call("weather", {"city": "x"})]), api, number=1, model="m")  # type: ignore[arg-type]
     if api == "openai_chat":

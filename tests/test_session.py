@@ -456,19 +456,19 @@ def test_no_text_where_the_provider_takes_results_only_R6() -> None:
 
 
 @pytest.mark.parametrize(
-    ("role", "content"),
+    ("role", "content", "why"),
     [
-        ("user", ""),
-        ("user", "  \n"),
-        ("user", []),
-        ("user", [TextPart("")]),
-        ("system", [ImagePart(url="https://x/y.png")]),
-        ("user", [3]),
+        ("user", "", "a user message needs content"),
+        ("user", "  \n", "a user message needs content"),
+        ("user", [], "a user message needs content"),
+        ("user", [TextPart("")], "a user message needs content"),
+        ("system", [ImagePart(url="https://x/y.png")], "a system message takes text only"),
+        ("user", [3], "int is no content part"),
     ],
 )
-def test_messages_that_no_provider_takes_are_refused(role: str, content: Any) -> None:
+def test_messages_that_no_provider_takes_are_refused(role: str, content: Any, why: str) -> None:
     session = asked()
-    with pytest.raises(TranscriptError):
+    with pytest.raises(TranscriptError, match=f"^{why}.*unchanged$"):
         getattr(session, f"push_{role}")(content)
     assert len(session.transcript) == 1
 

@@ -206,6 +206,14 @@ def test_an_explicit_result_takes_the_place_of_an_issues_answer_K1() -> None:
     assert second[2] == "rejected"
 
 
+def test_only_a_call_that_failed_counts_as_a_failure_of_its_arguments_C3() -> None:
+    session, round = start(Call("a", {"x": 1}, id="c1"), Call("a", {"x": 2}, id="c2"), Call("b", id="c3"))
+    one, two, three = round.calls
+    round.commit(session, [one.complete(Report(text="x")), two.fail("no"), three.reject("no")])
+    counted = [session.transcript.failures(call.metadata.name, call.metadata.arguments) for call in round.calls]
+    assert counted == [0, 1, 1]
+
+
 def test_arity() -> None:
     _, round = start()
     with pytest.raises(ToolRoundArityError, match=r"^expected exactly one call, the round has 2 \(a, b\)"):
@@ -352,3 +360,4 @@ def test_a_forgotten_round_is_noticed() -> None:
         gc.collect()
     assert [w.category for w in seen] == [ResourceWarning]
     assert "round" in str(seen[0].message)
+    assert isinstance(seen[0].source, ToolRound)

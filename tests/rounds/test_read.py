@@ -8,6 +8,7 @@ import pytest
 from pydantic import BaseModel, field_validator
 
 from lutumpy import (
+    AssistantTurn,
     Finished,
     NeedsTools,
     Session,
@@ -22,6 +23,7 @@ from lutumpy import (
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.core.items import CallBlock
 from lutumpy.testing import Call, Reply
 from lutumpy.testing.script import render
 
@@ -160,6 +162,22 @@ def test_a_call_of_another_kind_is_told_that_it_can_not_be_run_C8() -> None:
     (issue,) = outcome.round.issues
     assert (issue.metadata.id, issue.reason) == ("c2", "unknown_tool")
     assert issue.detail == "Calls of the kind 'custom' can't be run here. Available tools: weather, picky."
+    outcome.round.discard()
+
+
+@pytest.mark.parametrize(("incomplete", "unreadable"), [(False, "malformed_arguments"), (True, "truncated")])
+def test_a_call_that_could_not_be_read_is_told_why_C2(incomplete: bool, unreadable: str) -> None:
+    def block(call_id: str, name: str, problem: str | None) -> CallBlock:
+        return CallBlock(call_id, name, "{}", incomplete=incomplete, position=0, problem=problem)
+
+    calls = (block("c1", "weather", "Two at once."), block("c2", "nope", "Two at once."), block("c3", "", "No name."))
+    outcome = Tools.offer().read(
+        AssistantTurn("openai_chat", (), b"{}", calls=(*calls, block("c4", "", None))), Session()
+    )
+    assert isinstance(outcome, NeedsTools)
+    issues = outcome.round.issues
+    assert [i.reason for i in issues] == [unreadable, "unknown_tool", unreadable, "unknown_tool"]
+    assert (issues[0].detail, issues[2].detail) == ("Two at once.", "No name.")
     outcome.round.discard()
 
 

@@ -96,6 +96,14 @@ async def test_a_model_that_calls_without_being_offered_a_tool_is_told_so() -> N
     assert "No tools are available" in last.results[0].text
 
 
+def test_calls_of_a_turn_without_tools_are_answered_when_the_staged_answer_is_committed_K4() -> None:
+    session = asked()
+    staged = session.text_turn(ScriptedModel([Reply(text="hm", calls=[Call("a", id="c1")])])).collect_staged_sync()
+    assert len(session.transcript) == 1
+    staged.commit(session)
+    assert [type(item).__name__ for item in session.transcript] == ["Message", "AssistantTurn", "ToolResults"]
+
+
 class Meddling:
     """A model during whose request the application goes on talking."""
 
@@ -138,6 +146,17 @@ async def test_ephemerals_are_in_the_next_request_only_S4() -> None:
     session.push_user("next")
     await session.text_turn(llm).collect()
     assert "Monday" not in str(llm.requests[-1])
+
+
+@pytest.mark.parametrize("role", ["system", "developer", "user", "assistant"])
+def test_every_role_has_messages_that_stay_and_ephemeral_ones_S4(role: str) -> None:
+    transcript = Transcript()
+    getattr(transcript, f"push_{role}")("stays")
+    getattr(transcript, f"push_ephemeral_{role}")("leaves")
+    assert list(transcript) == [
+        Message(role, (TextPart("stays"),)),  # type: ignore[arg-type]
+        Message(role, (TextPart("leaves"),), True),  # type: ignore[arg-type]
+    ]
 
 
 def test_ephemerals_that_reasoning_was_signed_over_leave_with_it_S4() -> None:
@@ -189,6 +208,32 @@ def test_an_ephemeral_that_came_after_the_request_stays_for_the_next_S4() -> Non
     assert "not sent" not in str(llm.requests[1])
 
 
+def test_an_ephemeral_that_came_after_the_request_stays_when_the_answer_is_discarded_S4() -> None:
+    session = asked()
+    session.push_ephemeral_user("sent")
+    outcome = session.text_turn(ScriptedModel([Reply(calls=[Call("a")])]), tools=Tools).collect_sync()
+    assert isinstance(outcome, NeedsTools)
+    session.push_ephemeral_user("not sent")
+    outcome.round.discard()
+    assert [item.text for item in session.transcript if isinstance(item, Message)] == ["go", "not sent"]
+
+
+def test_ephemerals_after_those_that_reasoning_held_leave_with_the_next_answer_S4() -> None:
+    session = asked()
+    session.push_ephemeral_user("held")
+    replies = [Reply(reasoning="hm", calls=[Call("a")]), Reply(text="done"), Reply(calls=[Call("a")])]
+    llm = ScriptedModel(replies, api="anthropic_messages")
+    first = session.text_turn(llm, tools=Tools).collect_sync()
+    assert isinstance(first, NeedsTools)
+    first.round.commit(session, [first.round.calls[0].complete("x")])
+    session.text_turn(llm).collect_sync()
+    session.push_ephemeral_user("later")
+    unsigned = session.text_turn(llm, tools=Tools).collect_sync()
+    assert isinstance(unsigned, NeedsTools)
+    assert [item.text for item in session.transcript if isinstance(item, Message)] == ["go"]
+    unsigned.round.discard()
+
+
 def test_only_what_was_sent_leaves_with_a_discarded_signed_answer_S4() -> None:
     def ephemerals() -> list[str]:
         return [item.text for item in session.transcript if isinstance(item, Message) and item.ephemeral]
@@ -216,10 +261,53 @@ def test_only_what_was_sent_leaves_with_a_discarded_signed_answer_S4() -> None:
     assert ["meanwhile" in said, "one" in said, "not sent" in said, "nor this" in said] == [True, True, False, False]
 
 
+def test_what_was_said_before_an_unsent_ephemeral_is_sent_once_when_the_sent_ones_leave_S4() -> None:
+    session = asked()
+    session.push_ephemeral_user("sent")
+    reply = render(Reply(reasoning="hm", calls=[Call("a")]), "anthropic_messages", number=1, model="m")
+    outcome = Tools.offer().read(AnthropicMessages.response(reply), session)
+    assert isinstance(outcome, NeedsTools)
+    for text in ("one", "two", "three"):
+        session.push_user(text)
+    session.push_ephemeral_user("not sent")
+    outcome.round.discard()
+    body = AnthropicMessages.request(session.transcript)
+    plain = asked()
+    for text in ("one", "two", "three", "not sent"):
+        plain.push_user(text)
+    assert body == AnthropicMessages.request(plain.transcript)
+
+
+def test_ephemerals_that_stay_for_signed_reasoning_stay_in_a_loaded_session_as_well_S4_R4() -> None:
+    session = asked()
+    session.push_ephemeral_user("secret plan")
+
+    def answer(target: Session, number: int, **reply: Any) -> None:
+        turn = AnthropicMessages.response(render(Reply(**reply), "anthropic_messages", number=number, model="m"))
+        outcome = Tools.offer().read(turn, target)
+        if isinstance(outcome, NeedsTools):
+            outcome.round.commit(target, [call.complete("x") for call in outcome.round.calls])
+
+    answer(session, 1, reasoning="hm", calls=[Call("a", id="c1")])
+    loaded = Session.load(session.dump())
+    for target in (session, loaded):
+        # What was sent belongs to the round that was signed over it: no later window has it.
+        target.push_user("and?")
+        window = target.transcript.window(max_rounds=1)
+        assert [item.text for item in window if isinstance(item, Message)] == ["and?"]
+        answer(target, 2, calls=[Call("a", id="c2")])
+        assert "secret plan" in str(AnthropicMessages.request(target.transcript))
+        assert "thinking" in str(AnthropicMessages.request(target.transcript))
+        answer(target, 3, text="done")
+        assert "secret plan" not in str(target.dump())
+    assert loaded.dump() == session.dump()
+
+
 def test_a_transcript_says_how_much_it_holds() -> None:
     session = asked()
     session.text_turn(ScriptedModel([Reply(text="Done.", usage=(5, 7))])).collect_sync()
     assert repr(session.transcript) == "<Transcript of 2 items, 1 turns>"
+    assert session.transcript.revision == 2
     assert repr(session) == "<Session of 2 items, 12 tokens>"
 
 
@@ -368,19 +456,19 @@ def test_no_text_where_the_provider_takes_results_only_R6() -> None:
 
 
 @pytest.mark.parametrize(
-    ("role", "content"),
+    ("role", "content", "why"),
     [
-        ("user", ""),
-        ("user", "  \n"),
-        ("user", []),
-        ("user", [TextPart("")]),
-        ("system", [ImagePart(url="https://x/y.png")]),
-        ("user", [3]),
+        ("user", "", "a user message needs content"),
+        ("user", "  \n", "a user message needs content"),
+        ("user", [], "a user message needs content"),
+        ("user", [TextPart("")], "a user message needs content"),
+        ("system", [ImagePart(url="https://x/y.png")], "a system message takes text only"),
+        ("user", [3], "int is no content part"),
     ],
 )
-def test_messages_that_no_provider_takes_are_refused(role: str, content: Any) -> None:
+def test_messages_that_no_provider_takes_are_refused(role: str, content: Any, why: str) -> None:
     session = asked()
-    with pytest.raises(TranscriptError):
+    with pytest.raises(TranscriptError, match=f"^{why}.*unchanged$"):
         getattr(session, f"push_{role}")(content)
     assert len(session.transcript) == 1
 
@@ -395,7 +483,11 @@ def test_a_transcript_refuses_edits_that_would_break_it_K5() -> None:
     for results in (None, ToolResults((one,)), ToolResults((two, one)), ToolResults((one, one, two))):
         with pytest.raises(TranscriptError):
             transcript.append_turn(turn, results)
-    with pytest.raises(TranscriptError):
+    for ids in (["c1", "c1"], ["c1", ""]):
+        blocks = tuple([ResultBlock(call_id, "a", "x") for call_id in ids])
+        with pytest.raises(TranscriptError, match="empty, repeated"):
+            transcript.append_turn(turn.with_ids(dict(enumerate(ids))), ToolResults(blocks))
+    with pytest.raises(TranscriptError, match=r"^AssistantTurn is no message"):
         transcript.append(turn)  # type: ignore[arg-type]
     assert len(transcript) == 1
     transcript.append_turn(turn, ToolResults((one, two)))

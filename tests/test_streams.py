@@ -84,8 +84,9 @@ async def test_events_and_outcome_of_a_stream_S1(api: str) -> None:
     assert "".join([e.text for e in events if isinstance(e, TextDelta)]) == "Let me look."
     ready = [e.call for e in events if isinstance(e, ToolCallReady)]
     found = [e.issue for e in events if isinstance(e, ToolCallIssueFound)]
-    assert ready == list(outcome.round.calls)  # the very objects: nothing is decoded twice
-    assert found == list(outcome.round.issues)
+    # The very objects: nothing is decoded twice.
+    assert [id(call) for call in ready] == [id(call) for call in outcome.round.calls]
+    assert [id(issue) for issue in found] == [id(issue) for issue in outcome.round.issues]
     assert [i.reason for i in found] == ["unknown_tool", "invalid_arguments"]
     assert {e.name for e in events if isinstance(e, InvalidToolCallDelta)} == {"wether"}
     for call in outcome.round.calls:
@@ -226,6 +227,18 @@ def test_a_reader_gives_the_ids_that_read_gives_C6(first: list[str], second: lis
         assert [e.call.metadata for e in seen if isinstance(e, ToolCallReady)] == [c.metadata for c in two.round.calls]
         one.round.commit(read, [c.complete("x") for c in one.round.calls])
         two.round.commit(fed, [c.complete("x") for c in two.round.calls])
+
+
+@every_api
+def test_a_reader_of_a_stream_of_ones_own_gives_a_finished_answer_with_its_text_S1(api: Any) -> None:
+    session = asked()
+    reader = Tools.offer().reader(ADAPTERS[api].stream_decoder(), session)
+    for event in render_stream(Reply(text="Done."), api, number=1, model="m"):
+        list(reader.feed(event))
+    outcome = reader.finish()
+    assert isinstance(outcome, Finished)
+    assert (outcome.result.text, outcome.result.value) == ("Done.", None)
+    assert session.turns() == [outcome.result.turn]
 
 
 class Contact(BaseModel):

@@ -523,6 +523,12 @@ def test_several_answers_and_strangers_beside_them(api: str) -> None:
     check_sendable(session)
     session = asked()
     llm = scripted(api, Reply(calls=[right, Call("nope")]), structured="tool")
+    staged = session.structured_turn(llm, Contact).collect_staged_sync()
+    assert len(session.transcript) == 1
+    staged.commit(session)
+    assert [r.status for r in session.transcript[2].results] == ["ok", "rejected"]  # type: ignore[union-attr]
+    session = asked()
+    llm = scripted(api, Reply(calls=[right, Call("nope")]), structured="tool")
     outcome = session.structured_turn(llm, Contact, tools=Tools).collect_sync()
     assert isinstance(outcome, NeedsTools)  # rule C7: the model has to be told of the other
     assert [i.reason for i in outcome.round.issues] == ["not_available", "unknown_tool"]

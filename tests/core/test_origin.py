@@ -95,6 +95,8 @@ def test_a_key_that_was_kept_is_still_the_places_own() -> None:
     image = ImagePart(data=b"1", media_type="image/png")
     kept = "746354659e671bb7f2bab2a6b268a1e05353a4848dcc1713c9c2cc8562b5826c"
     assert origin("go", image).digest().hex() == kept
+    behind = answered(ToolResult(ToolMetadata("c1", "a", "{}"), (TextPart("look"), image)))
+    assert behind.hex() == "7c0ef2143a892724130383d078b6bff5a38cd7a440170aeed1c3db0ea934af4c"
 
 
 def test_what_was_never_there_to_stay_makes_no_other_place() -> None:

@@ -182,6 +182,7 @@ def test_a_value_without_fields_and_a_generic_one_are_values_too() -> None:
     assert repr(Nothing()).endswith("Nothing()")
     assert len({Nothing(), Nothing()}) == 1
     assert Box[int](1) == Box(1)
+    assert Box(1) != Box(2)
     assert {Box(1): "a"}[Box(1)] == "a"
 
 
@@ -202,8 +203,11 @@ def test_a_plain_subclass_may_have_attributes_of_its_own() -> None:
 
     marked = Marked("a")
     marked.note = 1  # type: ignore[attr-defined]
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        marked.text = "b"  # type: ignore[misc]
+    for change, given in ((setattr, (marked, "text", "b")), (delattr, (marked, "text"))):
+        with pytest.raises(dataclasses.FrozenInstanceError, match="field 'text'"):
+            change(*given)
+    del marked.note  # type: ignore[attr-defined]
+    assert not hasattr(marked, "note")
     assert repr(marked).endswith("Marked(text='a')")
 
 

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from datetime import date
 from typing import Any
 
 import pytest
 from hook_toolkit import ADD, DELETE, UNKNOWN, USER, WEATHER, AppTools, DataTools, Forecast, User, Weather, start
 from pydantic import BaseModel, ConfigDict
 
-from lutumpy import Complete, HookError, Reject, RunNormally, ToolMetadata, hook_impl
+from lutumpy import (
+    Complete,
+    HookError,
+    Reject,
+    RunNormally,
+    ToolInput,
+    ToolMetadata,
+    Toolset,
+    hook_impl,
+    tool,
+    tool_input,
+)
 from lutumpy.hooks.pipeline import snapshot
+from lutumpy.testing import Call
 
 
 async def test_edits_change_what_runs_and_not_what_the_model_asked() -> None:  # H2
@@ -183,7 +196,15 @@ async def test_every_decision_of_a_plan_is_there_as_data() -> None:
         "decision": "edited",
         "input": {"city": "Oslo", "days": []},
     }
-    assert (unknown["decision"], unknown["reason"]) == ("issue", "unknown_tool")
+    (issue,) = plan.issues
+    assert unknown == {
+        "call_id": "call_5",
+        "tool": "no_such_tool",
+        "arguments": "{}",
+        "decision": "issue",
+        "reason": "unknown_tool",
+        "detail": issue.detail,
+    }
     assert delete == {
         "call_id": "call_2",
         "tool": "delete-file",
@@ -194,10 +215,36 @@ async def test_every_decision_of_a_plan_is_there_as_data() -> None:
         "source": "policy",
         "by": no_deletes.__qualname__,
     }
-    assert (user["decision"], user["source"], user["by"]) == ("handled", "hook", cached.__qualname__)
+    assert user == {
+        "call_id": "call_3",
+        "tool": "get_user",
+        "arguments": '{"user_id": "ann"}',
+        "decision": "handled",
+        "input": {"user_id": "ann"},
+        "source": "hook",
+        "by": cached.__qualname__,
+    }
     assert plus["decision"] == "pending"
     plan.discard()
     assert len(plan.decisions()) == 5  # also when it is over
+
+
+@tool_input(name="remind")
+class Remind(ToolInput[None]):
+    """Remind."""
+
+    day: date
+
+
+class Reminders(Toolset):
+    remind = tool(Remind)
+
+
+async def test_the_inputs_of_decisions_are_json_values() -> None:
+    _, round = start(Call("remind", {"day": "2026-11-22"}, id="c1"), toolset=Reminders)
+    plan = await round.apply_hooks(Reminders.hooks())
+    assert [decision["input"] for decision in plan.decisions()] == [{"day": "2026-11-22"}]
+    plan.discard()
 
 
 async def test_an_input_that_cannot_be_serialized_does_not_take_the_decisions_with_it() -> None:

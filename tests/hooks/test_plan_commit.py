@@ -146,6 +146,6 @@ async def test_a_plan_knows_the_answer_that_it_came_from() -> None:
     assert plan.usage.total_tokens
     assert plan.text == ""
     assert "no_such_tool (unknown_tool)" in (plan.continue_suggestion or "")
-    assert "2 pending, 1 handled, 1 rejected" in repr(plan)
+    assert repr(plan) == "<ToolRoundPlan open: 2 pending, 1 handled, 1 rejected, 1 issues>"
     plan.discard()
-    assert "discarded" in repr(plan)
+    assert repr(plan).startswith("<ToolRoundPlan discarded: ")

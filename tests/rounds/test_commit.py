@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import warnings
 from typing import Any
 
@@ -105,10 +106,31 @@ def test_all_problems_together_in_call_order_and_nothing_changes_K3() -> None:
         ("wrong_tool", "c1"), ("wrong_arguments", "c1"), ("missing_result", "c2"), ("wrong_output", "c3"),
         ("duplicate_result", "c4"), ("extra_result", "zz"),
     ]  # fmt: skip
-    assert all(p.call_id in p.message for p in caught.value.problems)
+    assert [p.message for p in caught.value.problems[:3]] == [
+        "call 'c1' of 'a' has a result of the tool 'b'",
+        "call 'c1' of 'a' has a result for other arguments",
+        "call 'c2' of 'b' has no result",
+    ]
+    assert caught.value.problems[3].message.startswith("call 'c3' of 'a' has a result that doesn't fit: ")
+    assert [p.message for p in caught.value.problems[4:]] == [
+        "call 'c4' of 'a' has 2 results",
+        "result for 'zz' (a): 'zz' is no call of this round",
+    ]
     assert [p.tool for p in caught.value.problems] == ["a", "a", "b", "a", "a", "a"]
     assert list(session.transcript) == before
     round.commit(session, [c.fail("no") for c in round.calls])  # still open
+
+
+def test_what_is_wrong_with_several_results_for_a_call_is_said_once_K3() -> None:
+    session, round = start(Call("a", {"x": 1}, id="c1"))
+    other = ToolMetadata("c1", "b", '{"x":2}')
+    unfit = ToolResult(other, "", output_error="no")
+    with pytest.raises(CommitError) as caught:
+        round.commit(session, [unfit, unfit, unfit])
+    assert kinds(caught) == [
+        ("duplicate_result", "c1"), ("wrong_tool", "c1"), ("wrong_arguments", "c1"), ("wrong_output", "c1")
+    ]  # fmt: skip
+    round.discard()
 
 
 def test_arguments_are_compared_as_json_values_K3() -> None:
@@ -184,6 +206,14 @@ def test_an_explicit_result_takes_the_place_of_an_issues_answer_K1() -> None:
     assert second[2] == "rejected"
 
 
+def test_only_a_call_that_failed_counts_as_a_failure_of_its_arguments_C3() -> None:
+    session, round = start(Call("a", {"x": 1}, id="c1"), Call("a", {"x": 2}, id="c2"), Call("b", id="c3"))
+    one, two, three = round.calls
+    round.commit(session, [one.complete(Report(text="x")), two.fail("no"), three.reject("no")])
+    counted = [session.transcript.failures(call.metadata.name, call.metadata.arguments) for call in round.calls]
+    assert counted == [0, 1, 1]
+
+
 def test_arity() -> None:
     _, round = start()
     with pytest.raises(ToolRoundArityError, match=r"^expected exactly one call, the round has 2 \(a, b\)"):
@@ -253,6 +283,16 @@ def test_staleness_and_rebase_K4() -> None:
     assert len(loaded.transcript) == 3
 
 
+def test_a_target_that_ends_before_the_round_began_takes_no_rebase_K4() -> None:
+    session, round = start(Call("a", id="c1"))
+    results = [round.calls[0].complete(Report(text="paid for"))]
+    empty = Session()
+    with pytest.raises(StaleRoundError, match="unchanged"):
+        round.commit(empty, results, rebase=True)
+    assert len(empty.transcript) == 0
+    round.commit(session, results)
+
+
 def test_a_rebased_turn_leaves_out_reasoning_that_no_longer_verifies_K4() -> None:
     def thinking() -> tuple[Session, ToolRound[Any]]:
         session = Session()
@@ -300,6 +340,15 @@ def test_parts_of_a_failure_are_text_where_the_flag_wants_text_K6() -> None:
     assert "image" not in str([p.get("type") for p in block["content"]] if isinstance(block["content"], list) else "")
 
 
+def test_a_round_that_could_not_be_made_is_not_reported_as_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", seen.append)
+    with pytest.raises(AttributeError):
+        ToolRound(None)  # type: ignore[arg-type]
+    gc.collect()
+    assert seen == []
+
+
 def test_a_forgotten_round_is_noticed() -> None:
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
@@ -311,6 +360,7 @@ def test_a_forgotten_round_is_noticed() -> None:
         gc.collect()
     assert [w.category for w in seen] == [ResourceWarning]
     assert "round" in str(seen[0].message)
+    assert isinstance(seen[0].source, ToolRound)
 
 
 def test_one_result_in_place_of_a_list_is_told_and_the_round_stays_open() -> None:

@@ -8,6 +8,7 @@ import pytest
 from pydantic import BaseModel, field_validator
 
 from lutumpy import (
+    AssistantTurn,
     Finished,
     NeedsTools,
     Session,
@@ -22,6 +23,7 @@ from lutumpy import (
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.core.items import CallBlock
 from lutumpy.testing import Call, Reply
 from lutumpy.testing.script import render
 
@@ -142,9 +144,41 @@ def test_what_can_be_called_instead_is_listed_C2() -> None:
     for (names, _, more), count in zip(shown, (20, 30, 60), strict=True):
         rest = int(more.removesuffix(" more") or 0)
         assert [*names.split(", ")] == [f"t{n:02}" for n in range(count - rest)]
-    assert shown[2][2]
+    assert " more" not in listed[0]
+    assert listed[2].endswith("t19 and 40 more.")
+    assert "Did you mean t01 or t00?" in detail_of(Call("t012"), many(2))
     none = detail_of(Call("t00"), many(2), available=ToolAvailability.only())
     assert none == "The tool t00 is not available in this turn. No tools are available."
+
+
+def test_a_call_of_another_kind_is_told_that_it_can_not_be_run_C8() -> None:
+    answer = render(Reply(calls=[Call("weather", {"city": "Oslo"}, id="c1")]), "openai_chat", number=1, model="m")
+    custom = {"id": "c2", "type": "custom", "custom": {"name": "weather", "input": "Oslo"}}
+    answer["choices"][0]["message"]["tool_calls"].append(custom)
+    session = Session()
+    session.push_user("go")
+    outcome = Tools.offer().read(OpenAIChat.response(answer), session)
+    assert isinstance(outcome, NeedsTools)
+    (issue,) = outcome.round.issues
+    assert (issue.metadata.id, issue.reason) == ("c2", "unknown_tool")
+    assert issue.detail == "Calls of the kind 'custom' can't be run here. Available tools: weather, picky."
+    outcome.round.discard()
+
+
+@pytest.mark.parametrize(("incomplete", "unreadable"), [(False, "malformed_arguments"), (True, "truncated")])
+def test_a_call_that_could_not_be_read_is_told_why_C2(incomplete: bool, unreadable: str) -> None:
+    def block(call_id: str, name: str, problem: str | None) -> CallBlock:
+        return CallBlock(call_id, name, "{}", incomplete=incomplete, position=0, problem=problem)
+
+    calls = (block("c1", "weather", "Two at once."), block("c2", "nope", "Two at once."), block("c3", "", "No name."))
+    outcome = Tools.offer().read(
+        AssistantTurn("openai_chat", (), b"{}", calls=(*calls, block("c4", "", None))), Session()
+    )
+    assert isinstance(outcome, NeedsTools)
+    issues = outcome.round.issues
+    assert [i.reason for i in issues] == [unreadable, "unknown_tool", unreadable, "unknown_tool"]
+    assert (issues[0].detail, issues[2].detail) == ("Two at once.", "No name.")
+    outcome.round.discard()
 
 
 def test_a_long_name_is_shown_by_its_beginning_C2() -> None:
@@ -268,6 +302,16 @@ def test_ids_are_made_unique_within_the_answer_and_the_transcript_C6(api: str) -
         round.commit(session, [c.complete("x") for c in round.calls])
     copy = Session.load(session.dump())
     assert [c.id for turn in copy.turns() for c in turn.calls] == seen
+
+
+@every_api
+def test_an_id_that_was_not_used_before_is_kept_C6(api: str) -> None:
+    calls = [Call("weather", {"city": "x"}, id=i) for i in ("a", "b", "a", "d")]
+    round = read(api, *calls)
+    first, second, third, fourth = [c.metadata.id for c in round.calls]
+    assert (first, second, fourth) == ("a", "b", "d")
+    assert third not in ("a", "b", "d")
+    round.discard()
 
 
 @every_api

@@ -206,6 +206,8 @@ def test_a_plain_subclass_may_have_attributes_of_its_own() -> None:
     for change, given in ((setattr, (marked, "text", "b")), (delattr, (marked, "text"))):
         with pytest.raises(dataclasses.FrozenInstanceError, match="field 'text'"):
             change(*given)
+    with pytest.raises(AttributeError):
+        del marked.other  # type: ignore[attr-defined]
     del marked.note  # type: ignore[attr-defined]
     assert not hasattr(marked, "note")
     assert repr(marked).endswith("Marked(text='a')")

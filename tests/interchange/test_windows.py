@@ -18,6 +18,7 @@ from lutumpy import FilePart, ImagePart, Session, TextPart, Transcript, Transcri
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.core.items import AssistantTurn, Item, Message, ResultBlock, ToolResults
+from lutumpy.core.transcript import failure_key
 from lutumpy.core.windows import TranscriptRound, estimated_tokens, head_of, tokens_of
 
 Json = Any
@@ -199,6 +200,19 @@ def test_reasoning_that_is_not_signed_stays() -> None:
     ]
     window = Transcript.from_messages("openai_responses", history).window(max_rounds=1)
     assert OpenAIResponses.messages(window) == history[2:]
+
+
+def test_failures_are_those_of_the_same_arguments_C3() -> None:
+    transcript = Transcript()
+    transcript.push_user("Go")
+    function = {"name": "f", "arguments": '{"x": 1}'}
+    message = {"role": "assistant", "tool_calls": [{"id": "c1", "type": "function", "function": function}]}
+    turn = OpenAIChat.response({"choices": [{"message": message, "finish_reason": "tool_calls"}]})
+    transcript.append_turn(turn, ToolResults((ResultBlock("c1", "f", "no", "error"),)), [failure_key("f", '{"x":1}')])
+    transcript.append_turn(OpenAIChat.response({"choices": [{"message": {"role": "assistant", "content": "x"}}]}))
+    transcript.push_user("Go on")
+    first = transcript.select(transcript.rounds()[:1])
+    assert [first.failures("f", arguments) for arguments in ('{"x":1.0}', "{}")] == [1, 0]
 
 
 def test_ids_and_failures_are_those_of_its_rounds_C3_C6() -> None:

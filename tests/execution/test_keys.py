@@ -29,7 +29,7 @@ from lutumpy import (
 from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.core.items import ReasoningBlock
 from lutumpy.execution import Dispatcher, ExecutionReport, IdempotencyKey, ToolExecutor
-from lutumpy.testing import Call, Reply, render, render_stream
+from lutumpy.testing import Call, Reply, ScriptedModel, render, render_stream
 
 # --- duplicates ----------------------------------------------------------------------------------------------------
 
@@ -360,6 +360,17 @@ async def test_a_streamed_call_has_the_key_of_a_whole_one() -> None:
         early += [event.call for event in reader.feed(chunk) if isinstance(event, ToolCallReady)]
     assert [(await keys([call]))[0] for call in early] == wanted
     outcome: Any = reader.finish()
+    assert await keys(outcome.round.calls) == wanted
+    outcome.round.discard()
+
+
+async def test_a_call_of_a_structured_turn_has_the_key_of_a_plain_one() -> None:
+    session = conversation("go")
+    round = round_of(session, 5)
+    wanted = await keys(round.calls)
+    round.discard()
+    llm = ScriptedModel([Reply(calls=[Call("pay", {"amount": 5}, id="a")])], structured="tool")
+    outcome: Any = session.structured_turn(llm, int, tools=Shop).collect_sync()
     assert await keys(outcome.round.calls) == wanted
     outcome.round.discard()
 

@@ -52,6 +52,25 @@ async def test_tryfirst_then_ordinary_then_trylast_each_in_registration_order() 
     assert seen == ["first 1", "first 2", "plain 1", "plain 2", "last 1", "last 2"]
 
 
+@pytest.mark.parametrize("passing", [1, 2, 3])
+async def test_a_rejection_behind_hooks_that_let_the_call_pass_stands(passing: int) -> None:  # H1 H5
+    seen: list[str] = []
+    hooks = AppTools.hooks()
+    for number in range(passing):
+        hooks.on(AppTools.weather)(named(seen, f"hook {number}"))
+
+    @hooks.on(AppTools.weather)
+    def refuse(metadata: Any, input: Weather) -> Reject:
+        return Reject(f"not {metadata.id}, {input.city.strip()}")
+
+    _, round = start(WEATHER)
+    plan = await round.apply_hooks(hooks)
+    assert seen == [f"hook {number}" for number in range(passing)]
+    assert plan.pending == ()
+    assert [rejected.reason for rejected in plan.rejected] == ["not call_1, Oslo"]
+    plan.discard()
+
+
 @pytest.mark.parametrize("outer_first", [True, False])
 async def test_hooks_of_a_nested_registry_and_of_the_outer_on_are_one_order(outer_first: bool) -> None:  # H1
     seen: list[str] = []

@@ -52,7 +52,7 @@ nox.options.sessions = [
     "lint",
     "types",
     "coverage",  # the tests on the newest Python
-    *[f"tests-{version}" for version in FOUND if version not in (OLDEST, NEWEST)],
+    *[f"between-{version}" for version in FOUND if version not in (OLDEST, NEWEST)],
     "oldest",  # the tests on the oldest Python
     "package",
     "local",
@@ -75,6 +75,14 @@ def tests(session: nox.Session) -> None:
     """The test suite."""
     _install(session, "test")
     session.run("python", "-m", "pytest", "-q", *(session.posargs or SPREAD))
+
+
+@nox.session(python=VERSIONS)
+def between(session: nox.Session) -> None:
+    """What a Python between the oldest and the newest may change: classes, types, event loops. `tests` runs everything."""
+    _install(session, "test")
+    parts = ("core", "execution", "hooks", "rounds", "tools", "test_import_cost.py", "test_session.py", "test_streams.py")
+    session.run("python", "-m", "pytest", "-q", *SPREAD, *[f"tests/{part}" for part in parts])
 
 
 @nox.session(python=NEWEST)

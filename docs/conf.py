@@ -75,6 +75,13 @@ MADE_BY_THE_LIBRARY = {
     *("LocalServer", "Problem", "Repair", "Transcript", "TurnStreamSync", "UnresolvedCall", "WireServer"),
 }
 
+# Methods without an underscore that only the package's own parts call, across modules: no promise to users.
+BETWEEN_PARTS = {
+    *("ExecutionReport.begin", "ExecutionReport.end", "Transcript.committed", "Transcript.encoded"),
+    *("Transcript.failures", "Transcript.fresh_id", "Transcript.fresh_ids", "Transcript.release_ephemerals"),
+    *("Transcript.request_succeeded", "Transcript.same_prefix", "Transcript.turn_discarded", "Transcript.with_tail"),
+}
+
 # Every name in a signature has to be documented, or at least to exist (see `_at_least_there`). The rest:
 nitpick_ignore_regex = [
     (r"py:(class|obj)", r"([\w.]+\.)?([A-Z]\d?|TS)(_co)?"),  # type variables
@@ -156,8 +163,8 @@ def _attribute_types(cls: type) -> dict[str, str]:
 
 
 def _skipped(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
-    """The fields of a `NamedTuple` stand under `Attributes:`, as those of other values."""
-    return True if type(obj).__name__ == "_tuplegetter" else None
+    """The fields of a `NamedTuple` stand under `Attributes:`, as those of other values; see also `BETWEEN_PARTS`."""
+    return True if type(obj).__name__ == "_tuplegetter" or getattr(obj, "__qualname__", "") in BETWEEN_PARTS else None
 
 
 def _signature(

@@ -16,7 +16,7 @@ import asyncio
 
 from pydantic import BaseModel, Field
 
-from lutumpy import Model, Session
+from lutumpy import AdapterError, Model, Session
 from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.testing import Reply, ScriptedModel
 
@@ -103,6 +103,8 @@ async def main() -> None:
     llm: Model = OpenAIChat(options.model) if options.live else ScriptedModel(SCRIPT)
     try:
         invoice = await extract(llm, LETTER)
+    except AdapterError as error:
+        parser.exit(2, f"{error}\n")
     except ExtractionError as error:
         raise SystemExit(f"no invoice: {error}") from error
     for line in invoice.lines:

@@ -15,6 +15,7 @@ import argparse
 import asyncio
 
 from lutumpy import (
+    AdapterError,
     BaseToolCall,
     Model,
     Reject,
@@ -133,7 +134,10 @@ def main() -> None:
     parser.add_argument("--model", default="gpt-4.1-mini", help="which one (%(default)s)")
     parser.add_argument("--sync", action="store_true", help="without an event loop")
     options = parser.parse_args()
-    done = travel_sync(model(options)) if options.sync else asyncio.run(travel(model(options)))
+    try:
+        done = travel_sync(model(options)) if options.sync else asyncio.run(travel(model(options)))
+    except AdapterError as error:
+        parser.exit(2, f"{error}\n")
     print(f"{done.text} ({done.stopped_by} after {done.rounds} rounds)")
 
 

@@ -15,6 +15,7 @@ import argparse
 import asyncio
 
 from lutumpy import (
+    AdapterError,
     Finished,
     Model,
     NeedsTools,
@@ -148,7 +149,10 @@ async def main() -> None:
     llm: Model = OpenAIChat(options.model) if options.live else ScriptedModel(SCRIPT)
     sent: list[SendMail] = []
     print("on offer:", *Assistant.default_selectors())
-    print(await talk(llm, "Ask ann@example.org and bob@example.com for an hour early in the week.", sent))
+    try:
+        print(await talk(llm, "Ask ann@example.org and bob@example.com for an hour early in the week.", sent))
+    except AdapterError as error:
+        parser.exit(2, f"{error}\n")
     print(f"{len(sent)} mail sent")
 
 

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 
-from anthropic import AsyncAnthropic
+from anthropic import AnthropicError, AsyncAnthropic
 
 from lutumpy import (
     Finished,
@@ -94,8 +95,13 @@ async def main() -> None:
     session.push_system("Calculate with the tools, never in your head.")
     session.push_user("What are 7 / 2 and 1 / 0?")
     if options.live:
-        async with AsyncAnthropic() as client:
-            await talk(client, options.model, session)
+        if "ANTHROPIC_API_KEY" not in os.environ:  # the SDK says it only in the request, as a `TypeError`
+            parser.exit(2, "ANTHROPIC_API_KEY is not set\n")
+        try:
+            async with AsyncAnthropic() as client:
+                await talk(client, options.model, session)
+        except AnthropicError as error:
+            parser.exit(2, f"{error}\n")
     else:
         async with (
             serve(SCRIPT) as server,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import argparse
 
-from openai import OpenAI
+from openai import OpenAI, OpenAIError
 
 from lutumpy import Finished, NeedsTools, ToolInput, ToolRequirement, Toolset, Transcript, tool, tool_input
 from lutumpy.adapters.openai import OpenAIChat
@@ -84,8 +84,11 @@ def main() -> None:
     options = parser.parse_args()
     question, words = "What is a toolset?", {"toolset": "a class of tools"}
     if options.live:
-        with OpenAI() as client:
-            print(answer(client, options.model, question, words))
+        try:
+            with OpenAI() as client:
+                print(answer(client, options.model, question, words))
+        except OpenAIError as error:
+            parser.exit(2, f"{error}\n")
     else:
         with serve(SCRIPT) as server, OpenAI(base_url=server.openai_base_url, api_key="no key needed") as client:
             print(answer(client, options.model, question, words))

@@ -17,6 +17,7 @@ import logging
 from dataclasses import dataclass, field
 
 from lutumpy import (
+    AdapterError,
     Finished,
     Model,
     NeedsTools,
@@ -137,7 +138,10 @@ async def main() -> None:
     # Failures are logged as warnings; here they are part of the show.
     logging.getLogger("lutumpy.execution").setLevel(logging.ERROR)
     room = StockRoom({"Dune": 0, "Emma": 7})
-    text = await talk(llm, "How many of Dune, Emma and Ulysses? Order two of what is missing.", room)
+    try:
+        text = await talk(llm, "How many of Dune, Emma and Ulysses? Order two of what is missing.", room)
+    except AdapterError as error:
+        parser.exit(2, f"{error}\n")
     print(f"{room.most_counting} counts ran at once; {room.copies['Dune']} of Dune, {room.copies['Emma']} of Emma")
     print(text)
 

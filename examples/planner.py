@@ -17,7 +17,18 @@ import asyncio
 
 from pydantic import BaseModel, Field
 
-from lutumpy import Finished, Model, NeedsTools, Selector, Session, ToolAvailability, Toolset, tool, tool_fn
+from lutumpy import (
+    AdapterError,
+    Finished,
+    Model,
+    NeedsTools,
+    Selector,
+    Session,
+    ToolAvailability,
+    Toolset,
+    tool,
+    tool_fn,
+)
 from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.execution import Dispatcher, ToolExecutor
 from lutumpy.testing import Call, Reply, ScriptedModel
@@ -118,7 +129,10 @@ async def main() -> None:
     parser.add_argument("--model", default="gpt-4.1-mini", help="which one (%(default)s)")
     options = parser.parse_args()
     llm: Model = OpenAIChat(options.model) if options.live else ScriptedModel(SCRIPT)
-    print(await talk(llm, llm, "Remind Ada of what she still has to pay."))
+    try:
+        print(await talk(llm, llm, "Remind Ada of what she still has to pay."))
+    except AdapterError as error:
+        parser.exit(2, f"{error}\n")
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lutumpy import (
+    AdapterError,
     Finished,
     Model,
     NeedsTools,
@@ -137,7 +138,10 @@ async def main() -> None:
     parser.add_argument("--model", default="gpt-4.1-mini", help="which one (%(default)s)")
     options = parser.parse_args()
     llm: Model = OpenAIChat(options.model) if options.live else ScriptedModel(SCRIPT)
-    print(await talk(llm, "Draw a chart of the sales of 2026."))
+    try:
+        print(await talk(llm, "Draw a chart of the sales of 2026."))
+    except AdapterError as error:
+        parser.exit(2, f"{error}\n")
 
 
 if __name__ == "__main__":

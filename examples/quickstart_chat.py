@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from typing_extensions import assert_never
 
 from lutumpy import (
+    AdapterError,
     Finished,
     Model,
     NeedsTools,
@@ -128,7 +129,10 @@ async def main() -> None:
     options = parser.parse_args()
     llm: Model = OpenAIChat(options.model) if options.live else ScriptedModel(SCRIPT)
     prices = {"teapot": 24.0, "cup": 5.5}
-    text, receipts = await talk(llm, "I have a teapot. Please order four cups, by post.", prices)
+    try:
+        text, receipts = await talk(llm, "I have a teapot. Please order four cups, by post.", prices)
+    except AdapterError as error:
+        parser.exit(2, f"{error}\n")
     print(text)
     print(*receipts, sep="\n")
 

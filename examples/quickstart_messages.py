@@ -11,7 +11,19 @@ import argparse
 import asyncio
 import datetime
 
-from lutumpy import Finished, Model, NeedsTools, Session, Skip, ToolError, Toolset, TurnResult, tool, tool_fn
+from lutumpy import (
+    AdapterError,
+    Finished,
+    Model,
+    NeedsTools,
+    Session,
+    Skip,
+    ToolError,
+    Toolset,
+    TurnResult,
+    tool,
+    tool_fn,
+)
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.testing import Call, Reply, ScriptedModel
 
@@ -74,7 +86,10 @@ async def main() -> None:
     llm: Model
     llm = AnthropicMessages(options.model) if options.live else ScriptedModel(SCRIPT, api="anthropic_messages")
     hours = dict.fromkeys(range(1, 6), "10 to 18") | {6: "12 to 17"}
-    result = await talk(llm, "Today is Sunday, 2026-11-22. Can I come tomorrow, or the day after?", hours)
+    try:
+        result = await talk(llm, "Today is Sunday, 2026-11-22. Can I come tomorrow, or the day after?", hours)
+    except AdapterError as error:
+        parser.exit(2, f"{error}\n")
     if result is None:
         print(f"No answer after {MAX_ROUNDS} rounds.")
     else:

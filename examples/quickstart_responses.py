@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 from typing import Literal
 
-from lutumpy import Finished, Model, NeedsTools, Session, ToolError, Toolset, tool, tool_fn
+from lutumpy import AdapterError, Finished, Model, NeedsTools, Session, ToolError, Toolset, tool, tool_fn
 from lutumpy.adapters.openai import OpenAIResponses
 from lutumpy.testing import Call, Reply, ScriptedModel
 
@@ -78,7 +78,10 @@ def main() -> None:
         llm = ScriptedModel(SCRIPT, api="openai_responses")
     session = Session()
     session.push_user("The jacket costs 1740 kroner in Oslo and 23730 yen in Tokyo. Where is it cheaper, in euros?")
-    print(talk(llm, session))
+    try:
+        print(talk(llm, session))
+    except AdapterError as error:
+        parser.exit(2, f"{error}\n")
     print(f"{len(session.turns())} requests, {session.usage.total_tokens} tokens")
 
 

@@ -167,7 +167,7 @@ async def main() -> None:
         else:
             await talk(ScriptedModel(SCRIPT, api="anthropic_messages"), session, Screen())
     except AdapterError as error:
-        raise SystemExit(f"\n{error}") from error
+        parser.exit(2, f"\n{error}\n")
 
 
 if __name__ == "__main__":

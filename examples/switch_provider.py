@@ -17,7 +17,7 @@ import asyncio
 from collections.abc import Mapping
 
 from anthropic import AsyncAnthropic
-from openai import AsyncOpenAI
+from openai import AsyncOpenAI, OpenAIError
 
 from lutumpy import AdapterError, Finished, Model, NeedsTools, Session, ToolError, Toolset, tool, tool_fn
 from lutumpy.adapters.anthropic import AnthropicMessages
@@ -96,13 +96,16 @@ async def main() -> None:
     session = Session()
     session.push_user("How long is the way from Oslo over Bergen and Stavanger back to Oslo?")
     if options.live:
-        async with AsyncOpenAI() as openai, AsyncAnthropic() as anthropic:
-            models: dict[str, Model] = {
-                "responses": OpenAIResponses(options.model, client=openai),
-                "messages": AnthropicMessages(options.claude, client=anthropic),
-                "chat": OpenAIChat(options.model, client=openai),
-            }
-            print(await talk(models, session))
+        try:
+            async with AsyncOpenAI() as openai, AsyncAnthropic() as anthropic:
+                models: dict[str, Model] = {
+                    "responses": OpenAIResponses(options.model, client=openai),
+                    "messages": AnthropicMessages(options.claude, client=anthropic),
+                    "chat": OpenAIChat(options.model, client=openai),
+                }
+                print(await talk(models, session))
+        except (AdapterError, OpenAIError) as error:  # the second, where a client is made without a key
+            parser.exit(2, f"{error}\n")
     else:
         models = {
             "responses": ScriptedModel(SCRIPTS["responses"], api="openai_responses"),

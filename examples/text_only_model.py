@@ -17,7 +17,18 @@ import os
 
 from openai import AsyncOpenAI
 
-from lutumpy import NeedsTools, Session, TextDelta, ToolCallReady, ToolError, ToolRequirement, Toolset, tool, tool_fn
+from lutumpy import (
+    AdapterError,
+    NeedsTools,
+    Session,
+    TextDelta,
+    ToolCallReady,
+    ToolError,
+    ToolRequirement,
+    Toolset,
+    tool,
+    tool_fn,
+)
 from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.testing import Reply, serve
 from lutumpy.text_tools import TagToolParser, TextTools
@@ -98,7 +109,10 @@ async def main() -> None:
         # Any model can follow this parser; TagToolParser.hermes() is what Qwen was trained to write.
         async with AsyncOpenAI(api_key=os.environ.get("OPENAI_API_KEY", "none")) as client:
             llm = OpenAIChat(options.model, client=client, max_output_tokens=2000)
-            print(await ask(TextTools(llm, parser=TagToolParser()), question))
+            try:
+                print(await ask(TextTools(llm, parser=TagToolParser()), question))
+            except AdapterError as error:
+                parser.exit(2, f"{error}\n")
     else:
         async with (
             serve(SCRIPT) as server,

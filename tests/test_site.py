@@ -15,6 +15,9 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from lutumpy import Transcript
+from lutumpy.execution import ExecutionReport
+
 SITE = Path(os.environ.get("LUTUMPY_SITE", ""))
 NEEDED = pytest.mark.skipif("LUTUMPY_SITE" not in os.environ, reason="no site was built")
 PAGES = sorted(SITE.rglob("*.html")) if "LUTUMPY_SITE" in os.environ else []
@@ -100,6 +103,26 @@ def test_a_page_has_one_title_and_no_place_twice(file: Path) -> None:
     if file.name == "search.html":
         return  # its title is written by its script
     assert len(re.findall(r"<h1\b", file.read_text())) == 1
+
+
+# Of these two classes only some methods are for users; the rest is called by other parts of the package.
+BETWEEN_PARTS = {
+    Transcript: (
+        *("committed", "encoded", "failures", "fresh_id", "fresh_ids", "release_ephemerals", "request_succeeded"),
+        *("same_prefix", "turn_discarded", "with_tail"),
+    ),
+    ExecutionReport: ("begin", "end"),
+}
+
+
+@NEEDED
+@pytest.mark.parametrize("cls", BETWEEN_PARTS)
+def test_the_reference_has_every_method_for_users_and_no_other(cls: type[object]) -> None:
+    members = {name for name in vars(cls) if not name.startswith("_")}
+    public = f"lutumpy.{'execution.' if cls is ExecutionReport else ''}{cls.__name__}"
+    places = {place for page in PAGES for place in page_of(page).places}
+    shown = {place.removeprefix(f"{public}.") for place in places if place.startswith(f"{public}.")}
+    assert members - shown == {*BETWEEN_PARTS[cls]}
 
 
 @NEEDED

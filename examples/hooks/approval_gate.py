@@ -160,7 +160,7 @@ def main() -> None:
     try:
         print(talk(llm, "Pay my open invoices."))
     except AdapterError as error:
-        raise SystemExit(str(error)) from error
+        parser.exit(2, f"{error}\n")
     except KeyboardInterrupt:
         raise SystemExit("\nStopped; what was asked for last was not run.") from None
 

@@ -17,6 +17,7 @@ import sys
 from typing import Any
 
 from lutumpy import (
+    AdapterError,
     Complete,
     Finished,
     Model,
@@ -106,7 +107,10 @@ async def main() -> None:
     logging.basicConfig(format="%(name)s: %(message)s", stream=sys.stdout)
     logging.getLogger("lutumpy.tool_hook").setLevel(logging.INFO)
     audit: list[dict[str, Any]] = []
-    print(await talk(llm, "Which version is this? Read README.md and VERSION.", audit))
+    try:
+        print(await talk(llm, "Which version is this? Read README.md and VERSION.", audit))
+    except AdapterError as error:
+        parser.exit(2, f"{error}\n")
     for entry in audit:
         print(json.dumps(entry))
 

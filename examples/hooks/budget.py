@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from lutumpy import (
+    AdapterError,
     BaseToolCall,
     Finished,
     Model,
@@ -126,7 +127,10 @@ async def main() -> None:
     parser.add_argument("--model", default="gpt-4.1-mini", help="which one (%(default)s)")
     options = parser.parse_args()
     llm: Model = OpenAIChat(options.model) if options.live else ScriptedModel(SCRIPT)
-    print(await talk(llm, "What do otters do? Look it up.", Budget({Research.search: 2})))
+    try:
+        print(await talk(llm, "What do otters do? Look it up.", Budget({Research.search: 2})))
+    except AdapterError as error:
+        parser.exit(2, f"{error}\n")
 
 
 if __name__ == "__main__":

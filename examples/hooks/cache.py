@@ -13,6 +13,7 @@ import asyncio
 from typing import Any
 
 from lutumpy import (
+    AdapterError,
     BaseToolCall,
     Complete,
     Finished,
@@ -115,7 +116,10 @@ async def main() -> None:
     parser.add_argument("--model", default="gpt-4.1-mini", help="which one (%(default)s)")
     options = parser.parse_args()
     llm: Model = OpenAIChat(options.model) if options.live else ScriptedModel(SCRIPT)
-    print(await talk(llm, "Order 100 dollars, twice, and look the rate up again before each order."))
+    try:
+        print(await talk(llm, "Order 100 dollars, twice, and look the rate up again before each order."))
+    except AdapterError as error:
+        parser.exit(2, f"{error}\n")
 
 
 if __name__ == "__main__":

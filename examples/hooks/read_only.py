@@ -12,6 +12,7 @@ import argparse
 import asyncio
 
 from lutumpy import (
+    AdapterError,
     BaseToolCall,
     Finished,
     Model,
@@ -102,7 +103,10 @@ async def main() -> None:
     parser.add_argument("--model", default="gpt-4.1-mini", help="which one (%(default)s)")
     options = parser.parse_args()
     llm: Model = OpenAIChat(options.model) if options.live else ScriptedModel(SCRIPT)
-    print(await talk(llm, "Read notes.md, empty it, and commit that."))
+    try:
+        print(await talk(llm, "Read notes.md, empty it, and commit that."))
+    except AdapterError as error:
+        parser.exit(2, f"{error}\n")
 
 
 if __name__ == "__main__":

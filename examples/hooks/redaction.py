@@ -14,6 +14,7 @@ import re
 from dataclasses import replace
 
 from lutumpy import (
+    AdapterError,
     Finished,
     Model,
     NeedsTools,
@@ -100,7 +101,10 @@ async def main() -> None:
     parser.add_argument("--model", default="gpt-4.1-mini", help="which one (%(default)s)")
     options = parser.parse_args()
     llm: Model = OpenAIChat(options.model) if options.live else ScriptedModel(SCRIPT)
-    print(await talk(llm, "Which endpoint do we use, and which one is in the backup?"))
+    try:
+        print(await talk(llm, "Which endpoint do we use, and which one is in the backup?"))
+    except AdapterError as error:
+        parser.exit(2, f"{error}\n")
 
 
 if __name__ == "__main__":

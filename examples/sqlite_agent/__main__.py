@@ -78,7 +78,9 @@ def main() -> None:
             agent = Agent(llm, database, consent=consent, private=PRIVATE, most_rows=MOST_ROWS, tell=print)
             try:
                 print(agent.ask(options.question or usual))
-            except (AdapterError, NoAnswerError) as error:
+            except AdapterError as error:
+                parser.exit(2, f"{error}\n")
+            except NoAnswerError as error:
                 raise SystemExit(str(error)) from error
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lutumpy.adapters.sdk_events import EventSplitter, event_splitter
 from lutumpy.core.streaming import StreamDecoder
@@ -259,3 +259,10 @@ def _raise(error: Exception, stream: SdkStream | SdkStreamSync, *, reading: bool
         told.partial = stream.decoder.partial()
         told.request_id = told.request_id or stream.request_id
         raise told from error
+
+
+if TYPE_CHECKING:
+    from lutumpy.core.streaming import BatchedChunks, BatchedChunksSync, ChunkStream, ChunkStreamSync
+
+    _STREAMS: tuple[type[ChunkStream], type[ChunkStreamSync]] = (SdkStream, SdkStreamSync)
+    _BATCHES: tuple[type[BatchedChunks], type[BatchedChunksSync]] = (_Events, _EventsSync)

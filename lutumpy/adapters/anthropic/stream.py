@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic_core import from_json
 
@@ -489,3 +489,9 @@ def _event(chunk: Any) -> Mapping[str, Any]:
 
 
 _TEXT_FIELDS = {"input_json_delta": "partial_json", "text_delta": "text", "thinking_delta": "thinking"}
+
+
+if TYPE_CHECKING:
+    from lutumpy.core.streaming import PieceDecoder
+
+    _PIECES: type[PieceDecoder] = MessagesStreamDecoder

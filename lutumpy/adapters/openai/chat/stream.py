@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lutumpy.adapters.openai.chat.decode import chat_finish, decode_chat
 from lutumpy.adapters.openai.chat.encode import API
@@ -330,3 +330,9 @@ def _same_detail(last: Gathered, detail: Mapping[str, Any]) -> bool:
     if last.get("data") or detail.get("type") != last.get("type") or detail.get("index") != last.get("index"):
         return False
     return not (detail.get("id") and last.get("id") and detail["id"] != last.get("id"))
+
+
+if TYPE_CHECKING:
+    from lutumpy.core.streaming import PieceDecoder
+
+    _PIECES: type[PieceDecoder] = ChatStreamDecoder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic_core import from_json
 
@@ -269,3 +269,9 @@ def _is_object(arguments: str) -> bool:
         return isinstance(from_json(arguments), dict)
     except (ValueError, TypeError):  # a lone surrogate makes it no string for the parser
         return False
+
+
+if TYPE_CHECKING:
+    from lutumpy.core.streaming import PieceDecoder
+
+    _PIECES: type[PieceDecoder] = ResponsesStreamDecoder

@@ -81,7 +81,16 @@ def tests(session: nox.Session) -> None:
 def between(session: nox.Session) -> None:
     """What a Python between the oldest and the newest may change: classes, types, event loops. `tests` runs everything."""
     _install(session, "test")
-    parts = ("core", "execution", "hooks", "rounds", "tools", "test_import_cost.py", "test_session.py", "test_streams.py")
+    parts = (
+        "core",
+        "execution",
+        "hooks",
+        "rounds",
+        "tools",
+        "test_import_cost.py",
+        "test_session.py",
+        "test_streams.py",
+    )
     session.run("python", "-m", "pytest", "-q", *SPREAD, *[f"tests/{part}" for part in parts])
 
 

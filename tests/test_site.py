@@ -91,12 +91,12 @@ def test_the_site_has_its_pages() -> None:
     assert {"index.html", "quickstart.html", "reference/index.html", "genindex.html"} <= names
 
 
-@pytest.mark.parametrize("file", PAGES, ids=name_of)
+@pytest.mark.parametrize("file", PAGES, ids=[name_of(file) for file in PAGES])
 def test_every_link_of_a_page_leads_somewhere_and_nothing_is_loaded_from_elsewhere(file: Path) -> None:
     assert problems_of(file) == []
 
 
-@pytest.mark.parametrize("file", PAGES, ids=name_of)
+@pytest.mark.parametrize("file", PAGES, ids=[name_of(file) for file in PAGES])
 def test_a_page_has_one_title_and_no_place_twice(file: Path) -> None:
     places = page_of(file).places
     assert sorted({place for place in places if places.count(place) > 1}) == []

@@ -179,7 +179,11 @@ def test_what_pydantic_says_otherwise_is_left_to_it(hint: Any) -> None:
     assert plain_schema({"x": (list[hint], ...)}, {}) is None
 
 
-@pytest.mark.parametrize("default", [object(), 1.5, float("inf"), [1], {}, Place(street="x", zip_code=1)], ids=repr)
+@pytest.mark.parametrize(
+    "default",
+    [object, 1.5, float("inf"), [1], {}, Place(street="x", zip_code=1)],
+    ids=lambda default: getattr(default, "__name__", repr(default)),
+)
 def test_a_default_is_written_down_or_left_to_pydantic(default: Any) -> None:
     schema = plain_schema({"x": (str, default)}, {})
     written = default in (1.5, {})

@@ -248,3 +248,13 @@ def test_a_toolset_without_tools() -> None:
     assert NoTools.selectors() == ()
     assert NoTools.offer().specs == ()
     assert issubclass(ToolCall, BaseToolCall)
+
+
+def test_a_declared_tool_says_its_name_and_whether_it_is_off() -> None:
+    @tool_fn
+    def look(key: str) -> str:
+        """Look."""
+        return key
+
+    assert repr(tool(look)) == "tool('look')"
+    assert repr(tool(look, off=True)) == "tool('look', off=True)"

@@ -80,7 +80,7 @@ class Screen:
         """Draw the growing line."""
         self.end_text()
         if self._terminal:
-            print(f"\r\x1b[2K{words[: shutil.get_terminal_size().columns - 1]}", end="", flush=True)
+            print(f"\r\x1b[2K{words[: (shutil.get_terminal_size().columns or 80) - 1]}", end="", flush=True)
         elif words != self._growing:
             print(words, flush=True)
         self._growing, self._drawn = words, time.monotonic()

@@ -66,11 +66,7 @@ def read_answer(
         return finished(result(turn), OpenAnswer(turn, [], transcript, begun), staged=staged)
     turn = transcript.fresh_ids(turn)
     origin = Origin(transcript, length, turn.calls)
-    if ready is None and answer is None and not turn.cut:
-        entries = [decode_call(offer, block, transcript, cut=block.incomplete, origin=origin) for block in turn.calls]
-    else:
-        entries = decode_calls(offer, turn, origin, transcript, ready or {}, answer)
-    opened = OpenAnswer(turn, entries, transcript, begun)
+    opened = OpenAnswer(turn, decode_calls(offer, turn, origin, transcript, ready or {}, answer), transcript, begun)
     if answer is not None and all(answer.takes(block) for block in turn.calls):
         return finished(*answer.close(opened), staged=staged)
     return NeedsTools(ToolRound(opened))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from lutumpy.core.items import AssistantTurn
+    from lutumpy.core.items import AssistantTurn, ToolMetadata
     from lutumpy.core.rules.problem import Problem
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "CommitError",
     "CommitProblem",
     "DeclarationError",
+    "DroppedRoundError",
     "HookError",
     "HookRegistrationError",
     "InvalidArgumentsError",
@@ -33,6 +34,9 @@ __all__ = [
     "TranscriptError",
     "UnknownToolError",
 ]
+
+
+_CALLS_SHOWN = 10
 
 
 class LutumpyError(Exception):
@@ -149,6 +153,32 @@ class CommitError(LutumpyError, ValueError):
 
 class RoundClosedError(LutumpyError, RuntimeError):
     """The round, plan or finished turn was committed, discarded or handed over before."""
+
+
+class DroppedRoundError(LutumpyError, RuntimeError):
+    """A round was dropped without `commit` or `discard`, and a request is made that would not hold its answer (C7a).
+
+    Nothing was sent. The model was asked and paid for these calls, and the transcript knows nothing of them: usually a
+    `commit` is missing, or an exception left the loop. `discard_open()` of the session (or transcript) goes on without
+    them.
+
+    Attributes:
+        calls: The calls of the rounds that were dropped.
+    """
+
+    def __init__(self, calls: Sequence[ToolMetadata]) -> None:
+        self.calls: tuple[ToolMetadata, ...] = tuple(calls)
+        named = [f"{call.name or 'unnamed'} ({call.id!r})" for call in self.calls[:_CALLS_SHOWN]]
+        if len(self.calls) > _CALLS_SHOWN:
+            named.append(f"{len(self.calls) - _CALLS_SHOWN} more")
+        super().__init__(
+            f"a tool round was dropped without commit or discard, with the calls {', '.join(named)}; "
+            "nothing was sent, and the transcript doesn't hold that answer. Commit each round, or discard it; "
+            "discard_open() goes on without the dropped ones"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.calls,)
 
 
 class StaleRoundError(LutumpyError, RuntimeError):

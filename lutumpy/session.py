@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, cast, overload
 
 from typing_extensions import TypeVar
 
@@ -16,7 +16,7 @@ from lutumpy.errors import TranscriptError
 from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
 from lutumpy.rounds.offer import Offer, make_offer
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
-from lutumpy.rounds.read import mark, read_answer, read_text
+from lutumpy.rounds.read import begin_request, read_answer, read_text
 from lutumpy.tools.calls import BaseToolCall
 from lutumpy.tools.selectors import Selector
 from lutumpy.tools.toolset import HasView, NoTools, Toolset, View
@@ -34,10 +34,27 @@ V = TypeVar("V")
 W = TypeVar("W", default=None)
 
 _PLAIN = TurnOptions()
-_UNCOUNTED = 64
 
 MakeResult: TypeAlias = Callable[[AssistantTurn], TurnResult[W]]
 Content: TypeAlias = "str | Sequence[str | Part]"
+
+
+class _SessionState(NamedTuple):
+    """What a session is at one moment: one value, which a change replaces in one step (rule K3a).
+
+    Attributes:
+        transcript: The conversation.
+        counted: What requests cost, so far as it was added up.
+        answers: How many answers of the transcript are in that.
+    """
+
+    transcript: Transcript
+    counted: Usage
+    answers: int
+
+
+def _of_transcript(transcript: Transcript, usage: Usage) -> _SessionState:
+    return _SessionState(transcript, usage, len(transcript.usages()))
 
 
 class Session:
@@ -46,12 +63,19 @@ class Session:
     Not safe for use by several threads or tasks at once: use `fork()` for branches.
     """
 
-    __slots__ = ("_uncounted", "_usage", "transcript")
+    __slots__ = ("_state",)
 
     def __init__(self, transcript: Transcript | None = None) -> None:
-        self.transcript: Transcript = Transcript() if transcript is None else transcript
-        self._usage = Usage()
-        self._uncounted: list[Usage] = []
+        self._state = _of_transcript(Transcript() if transcript is None else transcript, Usage())
+
+    @property
+    def transcript(self) -> Transcript:
+        """The conversation. Another one may be put in its place, such as a window of it; the usage goes on."""
+        return self._state.transcript
+
+    @transcript.setter
+    def transcript(self, transcript: Transcript) -> None:
+        self._state = _of_transcript(transcript, self.usage)
 
     def push_system(self, content: Content) -> None:
         """Add a system message."""
@@ -92,21 +116,28 @@ class Session:
     @property
     def usage(self) -> Usage:
         """Tokens of every answer that was read against this session."""
-        self._usage = sum(self._uncounted, self._usage)
-        self._uncounted.clear()
-        return self._usage
+        state = self._state
+        answers = state.transcript.usages(state.answers)
+        if answers:
+            # Added up when somebody asks: most rounds are over before that.
+            counted = sum(answers, state.counted)
+            state = self._state = state._replace(counted=counted, answers=state.answers + len(answers))
+        return state.counted
 
     @usage.setter
     def usage(self, usage: Usage) -> None:
-        self._uncounted.clear()
-        self._usage = usage
+        self._state = _of_transcript(self._state.transcript, usage)
 
     def add_usage(self, usage: Usage) -> None:
         """Count what a request cost; answers that are read against this session are counted by themselves."""
-        # Added up when somebody asks: most rounds are over before that.
-        self._uncounted.append(usage)
-        if len(self._uncounted) > _UNCOUNTED:
-            self._usage = self.usage
+        self._state = self._state._replace(counted=self._state.counted + usage)
+
+    def discard_open(self) -> None:
+        """Go on without the rounds that were dropped open, so that requests are made again (rule C7a).
+
+        A round that something still holds stays open. Nothing happens where no round was dropped.
+        """
+        self._state.transcript.discard_open()
 
     def fork(self) -> Session:
         """An independent copy: the same history, the same usage so far."""
@@ -406,19 +437,20 @@ class ToolTurn(Generic[C, W]):
     def _reader(self, decoder: StreamDecoder) -> Reader[C, W]:
         from lutumpy.rounds.reader import Reader
 
+        self._session.transcript.refuse_dropped()
         return Reader(self._offer, decoder, self._session, self._result, self._answer)
 
     async def _collect(self, *, staged: bool) -> NeedsTools[C] | Finished[W]:
-        transcript = self._session.transcript
-        begun = mark(transcript)
+        transcript = self._session._state.transcript
+        begun = begin_request(transcript)
         turn = await self._llm.respond(transcript, self._offering, self._options)
         return read_answer(
             self._offer, turn, self._session, begun, staged=staged, result=self._result, answer=self._answer
         )
 
     def _collect_sync(self, *, staged: bool) -> NeedsTools[C] | Finished[W]:
-        transcript = self._session.transcript
-        begun = mark(transcript)
+        transcript = self._session._state.transcript
+        begun = begin_request(transcript)
         turn = self._llm.respond_sync(transcript, self._offering, self._options)
         return read_answer(
             self._offer, turn, self._session, begun, staged=staged, result=self._result, answer=self._answer
@@ -479,17 +511,18 @@ class TextTurn(Generic[W]):
     def _reader(self, decoder: StreamDecoder) -> Reader[Any, W]:
         from lutumpy.rounds.reader import Reader
 
+        self._session.transcript.refuse_dropped()
         return Reader(NoTools.offer(), decoder, self._session, self._result, self._answer)
 
     async def _collect(self, *, staged: bool) -> Finished[W]:
-        transcript = self._session.transcript
-        begun = mark(transcript)
+        transcript = self._session._state.transcript
+        begun = begin_request(transcript)
         turn = await self._llm.respond(transcript, self._offering, self._options)
         return read_text(turn, self._session, begun, staged=staged, result=self._result, answer=self._answer)
 
     def _collect_sync(self, *, staged: bool) -> Finished[W]:
-        transcript = self._session.transcript
-        begun = mark(transcript)
+        transcript = self._session._state.transcript
+        begun = begin_request(transcript)
         turn = self._llm.respond_sync(transcript, self._offering, self._options)
         return read_text(turn, self._session, begun, staged=staged, result=self._result, answer=self._answer)
 

@@ -59,7 +59,7 @@ _TURN_FLAGS = ("cut", "results_only", "reasoning_dropped")
 
 def dump_transcript(transcript: Transcript) -> dict[str, Any]:
     """The transcript as JSON values."""
-    return {"items": [_dump_item(item) for item in transcript], **transcript._state()}
+    return {"items": [_dump_item(item) for item in transcript], **transcript._beside_items()}
 
 
 def load_transcript(data: Mapping[str, Any]) -> Transcript:

@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from lutumpy.core import json_values
+from lutumpy.core.item_store import FailureKey, failure_key
 from lutumpy.core.items import (
     REJECTION_PREFIX,
     AssistantTurn,
@@ -30,7 +31,7 @@ from lutumpy.core.items import (
     Verbatim,
 )
 from lutumpy.core.rules.problem import Problem
-from lutumpy.core.transcript import FailureKey, Transcript, failure_key
+from lutumpy.core.transcript import Transcript
 from lutumpy.core.values import dataclass
 from lutumpy.errors import TranscriptError
 

@@ -1,17 +1,17 @@
 """The transcript: append-only, and valid at every moment.
 
 Every call has exactly one result right after its turn, in order, so whatever a transcript holds can be sent, to any
-provider (rule K5). All change goes through `_append`; what an edit must not break is asked in one place, `_refuse`.
+provider (rule K5). Every change is made in one step, by `_write` (rule K3a); `transcript_state` says how.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, TypeVar, cast, get_args
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, islice
+from typing import Any, cast, get_args
 
 from lutumpy.core import json_values, windows
-from lutumpy.core.encoding import ItemEncoder
+from lutumpy.core.item_store import FailureKey, ItemStore, failure_key
 from lutumpy.core.items import (
     Api,
     AssistantTurn,
@@ -24,57 +24,31 @@ from lutumpy.core.items import (
     TextPart,
     ToolResults,
 )
+from lutumpy.core.transcript_state import Draft, Receipt
 from lutumpy.core.windows import Count, Summary, TranscriptRound
 from lutumpy.errors import TranscriptError
 
-E = TypeVar("E", bound=ItemEncoder)
 
-FailureKey = tuple[str, str]
-
-
-class Transcript:
+class Transcript(ItemStore):
     """A conversation: messages, assistant turns, and the results of their calls.
 
     `len()` and iteration give its items, ephemeral ones included as long as they are there. There is no call that edits
     or drops a committed item (rule R5); `fork()` gives an independent copy, `window()` one of its last rounds.
     """
 
-    __slots__ = ("_encoders", "_failures", "_held", "_ids", "_items", "_revision", "_tail_sent", "_tail_start")
-
-    def __init__(self) -> None:
-        self._items: list[Item] = []
-        self._ids: set[str] = set()
-        self._failures: dict[FailureKey, int] = {}
-        self._encoders: dict[str, tuple[ItemEncoder, int]] = {}
-        # Counts every addition, so that a round can tell whether anything was added since it began.
-        self._revision = 0
-        # Where the first ephemeral stands. What comes before is there to stay, so its encoding is kept.
-        self._tail_start: int | None = None
-        # How many ephemerals have been part of a successful request; only those may leave.
-        self._tail_sent = 0
-        # A committed turn was signed over the ephemerals: they stay until its tool loop is finished (rule S4).
-        self._held = False
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def __iter__(self) -> Iterator[Item]:
-        return iter(self._items)
-
-    def __getitem__(self, index: int) -> Item:
-        return self._items[index]
+    __slots__ = ()
 
     def __repr__(self) -> str:
-        return f"<Transcript of {len(self._items)} items, {len(self.turns())} turns>"
+        return f"<Transcript of {len(self)} items, {len(self.turns())} turns>"
 
     def turns(self) -> list[AssistantTurn]:
         """The committed assistant turns, in order."""
-        return [item for item in self._items if isinstance(item, AssistantTurn)]
+        return [item for item in self if isinstance(item, AssistantTurn)]
 
     @property
     def revision(self) -> int:
         """Counts the additions so far: equal numbers mean that nothing was added in between."""
-        return self._revision
+        return self._state.revision
 
     @staticmethod
     def from_messages(
@@ -160,13 +134,22 @@ class Transcript:
         if message.verbatim is None:
             _check_parts(message.role, message.parts)
             self._refuse_text()
-        if message.ephemeral and self._tail_start is None:
-            self._tail_start = len(self._items)
-        self._items.append(message)
-        self._revision += 1
+        if not message.ephemeral and not self._state.tail:
+            self._write((message,))
+            return
+        draft = Draft(self._state)
+        draft.add((message,))
+        self._write(draft.settled, draft, added=True)
 
     def append_turn(
-        self, turn: AssistantTurn, results: ToolResults | None = None, failures: Iterable[FailureKey] = ()
+        self,
+        turn: AssistantTurn,
+        results: ToolResults | None = None,
+        failures: Iterable[FailureKey] = (),
+        *,
+        request: int | None = None,
+        last: bool = False,
+        receipt: Receipt | None = None,
     ) -> None:
         """Add an answer and the results of all its calls: both or nothing.
 
@@ -174,6 +157,10 @@ class Transcript:
             turn: The answer, with call ids that this transcript has not seen.
             results: One result for each answerable call, in call order; `None` when there is none.
             failures: The failed calls among them, as `failure_key` spells them.
+            request: How many items the request held, when its success is part of the same change
+                (`request_succeeded` otherwise).
+            last: The tool loop is finished with this turn, though it has calls.
+            receipt: Tells its holder whether the turn was added.
 
         Raises:
             TranscriptError: the results don't match the calls, or an id was used before; nothing was added.
@@ -184,21 +171,31 @@ class Transcript:
             raise TranscriptError(
                 f"the turn's calls {ids} and the results {given} don't match; the transcript is unchanged"
             )
-        used = self._ids
-        fresh = set(ids)
-        if len(fresh) != len(ids) or "" in fresh or not fresh.isdisjoint(used):
+        # The index nearly always has none of them.
+        known = self._id_index.keys() & ids
+        if ids and ("" in ids or len(set(ids)) != len(ids) or (known and self._uses_any(known))):
             raise TranscriptError("a call id is empty, repeated, or was used before; the transcript is unchanged")
-        self._items.append(turn)
-        if ids:
-            self._items.append(cast("ToolResults", results))
-            used |= fresh
-        for key in failures:
-            self._failures[key] = self._failures.get(key, 0) + 1
-        self._revision += 1
-        if self._tail_sent:
-            self._held = self._held or turn.signed
-            if not turn.calls and turn.finish_reason != "paused":
-                self.release_ephemerals()
+        items: Sequence[Item] = (turn, cast("ToolResults", results)) if ids else (turn,)
+        draft: Draft | None = None
+        if self._state.tail:
+            draft = Draft(self._state)
+            if request is not None:
+                draft.answered(turn, self._state.tail[: max(0, request - self._state.stable)])
+            draft.add(items)
+            draft.turn_added(turn, last=last)
+            items = draft.settled
+        failed = [(key, 1) for key in failures]
+        usages = () if request is None else (turn.usage,)
+        self._write(items, draft, added=True, ids=ids, failures=failed, usages=usages, receipt=receipt)
+
+    def discard_open(self) -> None:
+        """Go on without the rounds that were dropped open, so that requests are made again (rule C7a).
+
+        A round that something still holds stays open. Nothing happens where no round was dropped.
+        """
+        if self.dropped:
+            self.turn_discarded()
+            self.dropped.clear()
 
     def _refuse_text(self) -> None:
         turn = self._last_turn_or_none()
@@ -209,161 +206,31 @@ class Transcript:
             )
 
     def _last_turn_or_none(self) -> AssistantTurn | None:
-        for item in reversed(self._items):
+        state = self._state
+        before = islice(reversed(self._stable), len(self._stable) - state.stable, None)
+        for item in chain(reversed(state.tail), before):
             # An answer without content is sent to nobody, so what holds is what stood before it.
             if isinstance(item, ToolResults) or (isinstance(item, AssistantTurn) and item.empty):
                 continue
             return item if isinstance(item, AssistantTurn) else None
         return None
 
-    # --- what rounds need ------------------------------------------------------------------------------------------
-
-    def fresh_ids(self, turn: AssistantTurn) -> AssistantTurn:
-        """`turn`, with new ids for calls whose id is missing, repeated, or already used here (rule C6).
-
-        Fresh ids are counted, and nine letters and digits long: every API takes those.
-        """
-        calls = turn.calls
-        taken: set[str] = set()
-        for call in calls:
-            if not call.id or call.id in self._ids or call.id in taken:
-                break
-            taken.add(call.id)
-        else:
-            return turn
-        taken = set()
-        fresh: dict[int, str] = {}
-        for index, call in enumerate(calls):
-            wanted = self.fresh_id(call.id, taken)
-            if wanted != call.id:
-                fresh[index] = wanted
-            taken.add(wanted)
-        return turn.with_ids(fresh)
-
-    def fresh_id(self, wanted: str, taken: Collection[str]) -> str:
-        """`wanted`, or a new id when that is empty or was used here or by an earlier call of the answer (`taken`).
-
-        Only earlier calls count, so that a call of a stream has its id before the next one arrives.
-        """
-        if wanted and wanted not in self._ids and wanted not in taken:
-            return wanted
-        number = len(self._ids) + len(taken)
-        while True:
-            number += 1
-            candidate = f"call{number:05d}"
-            if candidate not in self._ids and candidate not in taken:
-                return candidate
-
-    def failures(self, name: str, arguments: str) -> int:
-        """How often a call of this tool with the same arguments already failed here."""
-        return self._failures.get(failure_key(name, arguments), 0) if self._failures else 0
-
-    def request_succeeded(self, turn: AssistantTurn, length: int) -> int:
-        """Drop the ephemerals that were sent, or keep them while reasoning is signed over them (rule S4).
-
-        Args:
-            turn: The answer.
-            length: How many items the request held; ephemerals added since then were not sent.
-
-        Returns:
-            How many of those items are still there.
-        """
-        start = self._tail_start
-        if start is None or start >= length:
-            return length
-        sent = sum([1 for item in self._items[start:length] if isinstance(item, Message) and item.ephemeral])
-        self._tail_sent = sent
-        if self._held or turn.signed:
-            return length
-        self.release_ephemerals()
-        return length - sent
-
-    def turn_discarded(self) -> None:
-        """An answer that would have kept the ephemerals is not going to be committed."""
-        if self._tail_sent and not self._held:
-            self.release_ephemerals()
-
-    def release_ephemerals(self) -> None:
-        """Drop every ephemeral that was sent, and with it the reasoning signed over it."""
-        start = self._tail_start
-        if start is None:
-            return
-        kept: list[Item] = []
-        left = self._tail_sent
-        tail_start: int | None = None
-        for item in self._items[start:]:
-            if isinstance(item, Message) and item.ephemeral:
-                if left:
-                    left -= 1
-                    continue
-                if tail_start is None:
-                    tail_start = start + len(kept)
-            elif isinstance(item, AssistantTurn) and item.signed:
-                item = replace(item, reasoning_dropped=True)
-            kept.append(item)
-        self._items[start:] = kept
-        self._tail_start, self._tail_sent, self._held = tail_start, 0, False
-
-    def encoded(self, key: str, make: Callable[[], E]) -> E:
-        """The encoder `key`, fed with every item; to be read, not changed.
-
-        What is there to stay is encoded once and kept; ephemerals and what follows them go into a copy.
-        """
-        items = self._items
-        count = len(items)
-        stable = count if self._tail_start is None else self._tail_start
-        kept = self._encoders.get(key)
-        encoder: Any
-        encoder, upto = (make(), 0) if kept is None else kept
-        if upto < stable:
-            for index in range(upto, stable):
-                encoder.add(items[index])
-            self._encoders[key] = (encoder, stable)
-        if stable == count:
-            return cast("E", encoder)
-        tail: E = encoder.copy()
-        for index in range(stable, len(items)):
-            tail.add(items[index])
-        return tail
-
-    def committed(self, length: int) -> int:
-        """How many of the first `length` items are there to stay, ephemerals not counted."""
-        start = self._tail_start
-        if start is None or start >= length:
-            return length
-        return length - sum([1 for item in self._items[start:length] if isinstance(item, Message) and item.ephemeral])
-
-    def same_prefix(self, other: Transcript, length: int) -> bool:
-        """Whether `other` begins with the first `length` items of this one."""
-        if other is self:
-            return True
-        if len(other) < length:
-            return False
-        return all(a is b or a == b for a, b in zip(self._items[:length], other._items[:length], strict=True))
-
     # --- copies ----------------------------------------------------------------------------------------------------
 
     def fork(self) -> Transcript:
-        """An independent transcript with the same items; rounds read against this one are stale there."""
-        twin = Transcript()
-        twin._items = self._items.copy()
-        twin._ids = self._ids.copy()
-        twin._failures = self._failures.copy()
-        twin._encoders = {key: (encoder.copy(), upto) for key, (encoder, upto) in self._encoders.items()}
-        twin._revision = self._revision
-        twin._tail_start, twin._tail_sent, twin._held = self._tail_start, self._tail_sent, self._held
-        return twin
+        """An independent transcript with the same items; rounds read against this one are stale there.
 
-    def with_tail(self, items: Sequence[Message | AssistantTurn]) -> Transcript:
-        """This transcript, which holds no ephemerals, and `items` behind it, for one request: to be read, not changed.
-
-        What is encoded of this one is kept here; of the others nothing is.
+        It has no mark of rounds that were dropped here.
         """
-        longer = Transcript()
-        longer._items = [*self._items, *items]
-        longer._encoders = self._encoders
-        longer._tail_start = len(self._items)
-        return longer
+        state = self._state
+        twin = Transcript()
+        twin._stable = self._stable[: state.stable]
+        twin._ids = self._ids[: state.ids]
+        twin._id_index = self._id_index.copy()
+        twin._failed = self._failed[: state.failures]
+        twin._encoders = {key: (encoder.copy(), upto) for key, (encoder, upto) in self._encoders.items()}
+        twin._state = state._replace(answers=0, receipt=None)
+        return twin
 
     # --- rounds ----------------------------------------------------------------------------------------------------
 
@@ -375,7 +242,7 @@ class Transcript:
         Args:
             last: How many of the last ones; all when left out.
         """
-        found = windows.rounds_of(self._items)
+        found = windows.rounds_of(self._items())
         return found if last is None else found[max(0, len(found) - last) :]
 
     def window(
@@ -407,7 +274,7 @@ class Transcript:
             TypeError: a limit is no whole number, `count` gives none, or `summary` is no text and gives none.
         """
         windows.check_limits(max_tokens, max_rounds)
-        kept, said = windows.fitting(self._items, self._sent(), max_tokens, max_rounds, count, summary)
+        kept, said = windows.fitting(self._items(), self._sent(), max_tokens, max_rounds, count, summary)
         return self._selected(kept, said)
 
     def select(self, rounds: Iterable[TranscriptRound], *, summary: Summary | None = None) -> Transcript:
@@ -422,23 +289,22 @@ class Transcript:
         Raises:
             TranscriptError: one is no round of this transcript.
         """
-        chosen = windows.chosen_of(self._items, rounds)
-        return self._selected(chosen, windows.summary_text(summary, self._items, chosen))
+        chosen = windows.chosen_of(self._items(), rounds)
+        return self._selected(chosen, windows.summary_text(summary, self._items(), chosen))
 
     def _selected(self, kept: Sequence[TranscriptRound], summary: str | None) -> Transcript:
-        if sum([len(found.items) for found in kept]) == len(self._items) - windows.head_of(self._items):
+        items = self._items()
+        if sum([len(found.items) for found in kept]) == len(items) - windows.head_of(items):
             return self.fork()
         made = Transcript()
-        made._extend(windows.selection(self._items, self._sent(), kept, summary))
+        made._extend(windows.selection(items, self._sent(), kept, summary))
         return made
 
     def _sent(self) -> frozenset[int]:
         """The indexes of the ephemeral messages that were part of a successful request."""
-        start = self._tail_start
-        if start is None or not self._tail_sent:
-            return frozenset()
-        found = [k for k in range(start, len(self._items)) if getattr(self._items[k], "ephemeral", False)]
-        return frozenset(found[: self._tail_sent])
+        state = self._state
+        found = [k for k, item in enumerate(state.tail, state.stable) if getattr(item, "ephemeral", False)]
+        return frozenset(found[: state.sent])
 
     def _extend(self, items: Iterable[Item]) -> None:
         """Add items of another transcript, to one that is being made."""
@@ -454,22 +320,6 @@ class Transcript:
             elif not any(call.answerable for call in item.calls):
                 self.append_turn(item)
             turn = item if isinstance(item, AssistantTurn) else None
-
-    def _state(self) -> Mapping[str, Any]:
-        """What a dump holds beside the items."""
-        return {
-            "failures": [[name, arguments, count] for (name, arguments), count in self._failures.items()],
-            "ephemerals_sent": self._tail_sent,
-            "held": self._held,
-        }
-
-    def _restore(self, failures: dict[FailureKey, int], sent: int, held: bool) -> None:
-        self._failures, self._tail_sent, self._held = failures, sent, held
-
-
-def failure_key(name: str, arguments: str) -> FailureKey:
-    """What makes two failed calls the same: the tool, and its arguments as a JSON value."""
-    return name, json_values.canonical_arguments(arguments)
 
 
 def _parts(role: Role, content: str | Sequence[str | Part]) -> tuple[Part, ...]:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, replace
 from typing import Any
 
+from lutumpy.core.item_store import FailureKey, failure_key
 from lutumpy.core.items import ToolMetadata, Usage
 from lutumpy.core.model import Model
-from lutumpy.core.transcript import FailureKey, failure_key
 from lutumpy.errors import HookError
 from lutumpy.execution import Dispatcher, ExecutionReport, ExecutionResult, ToolExecutor
 from lutumpy.execution.results import interrupted

@@ -7,8 +7,10 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from lutumpy.core import json_values
+from lutumpy.core.item_store import FailureKey, failure_key
 from lutumpy.core.items import AssistantTurn, ResultBlock, ToolResults
-from lutumpy.core.transcript import FailureKey, Transcript, failure_key
+from lutumpy.core.transcript import Transcript
+from lutumpy.core.transcript_state import Receipt
 from lutumpy.errors import CommitError, CommitProblem, ProblemKind, StaleRoundError
 from lutumpy.rounds.target import Target, transcript_of
 from lutumpy.tools.calls import BaseToolCall, ToolCallIssue
@@ -30,20 +32,60 @@ class Mark(NamedTuple):
 class OpenAnswer:
     """An answer with calls that is not in the transcript yet: what a round, and the plans made from it, share.
 
+    Its states:
+
+        made --receive()--> open --write()--> committed
+          |                  +----discard()--> discarded
+          +--write()--> committed     (an answer that is finished when it is read: both in one change)
+
+    Whether it was closed, the transcript says, by a receipt that is part of the change: an exception could come between
+    two stores, one here and one there (rule K3a). `closed` only remembers the answer.
+
     Attributes:
         turn: The decoded answer.
         entries: Its calls and issues, in the order of the answer.
         origin: The transcript that it was read against.
-        begun: Where that stood when the request was made.
+        requested: Where that stood when the request was made.
+        begun: The same without the ephemerals that leave with the request's success: where the round begins.
+        attempt: How it was last tried to close it, with which receipt, and the transcript that says whether that was
+            done.
+        closed: How it was closed, if that is known already; `how_closed` asks.
     """
 
-    __slots__ = ("begun", "entries", "origin", "turn")
+    __slots__ = ("_received", "attempt", "begun", "closed", "entries", "origin", "requested", "turn")
 
-    def __init__(self, turn: AssistantTurn, entries: list[Entry], origin: Transcript, begun: Mark) -> None:
+    def __init__(self, turn: AssistantTurn, entries: list[Entry], origin: Transcript, requested: Mark) -> None:
         self.turn: AssistantTurn = turn
         self.entries: list[Entry] = entries
         self.origin: Transcript = origin
-        self.begun: Mark = begun
+        self.requested: Mark = requested
+        kept = origin.kept_after(turn, requested.length)
+        self.begun: Mark = requested if kept == requested.length else Mark(kept, requested.revision)
+        # Whether the transcript knows that the request has succeeded.
+        self._received = False
+        self.attempt: tuple[str, Receipt, Transcript] | None = None
+        self.closed: str | None = None
+
+    def how_closed(self) -> str | None:
+        """How it was closed, `committed` or `discarded`; `None` while it is open."""
+        if self.closed is None and self.attempt is not None:
+            how, receipt, transcript = self.attempt
+            if transcript.holds(receipt):
+                self.closed = how
+        return self.closed
+
+    def receive(self) -> None:
+        """Tell the transcript that the request has succeeded: its ephemerals have served, and it cost something."""
+        if not self._received:
+            self.origin.request_succeeded(self.turn, self.requested.length)
+            self._received = True
+
+    def discard(self) -> None:
+        """Drop the answer; the transcript stays as it is."""
+        receipt = Receipt()
+        self.attempt = "discarded", receipt, self.origin
+        self.origin.turn_discarded(receipt)
+        self.closed = "discarded"
 
     def write(
         self,
@@ -68,23 +110,22 @@ class OpenAnswer:
         transcript = transcript_of(target)
         turn = self._turn_for(transcript, rebase)
         answers = self._answers(results, decided or _NOTHING)
-        self._append(transcript, turn, answers)
+        receipt = Receipt()
+        self.attempt = "committed", receipt, transcript
+        self._append(transcript, turn, answers, receipt)
+        self.closed = "committed"
 
     def _turn_for(self, transcript: Transcript, rebase: bool) -> AssistantTurn:
         same = transcript is self.origin
         if same and transcript.revision == self.begun.revision:
             return self.turn
-        if not rebase:
-            what = "items were added to the transcript since this round began" if same else "this is another transcript"
-            raise StaleRoundError(
-                f"{what}; nothing was written and the round is still open: commit it with rebase=True, or discard it"
-            )
-        if not self.origin.same_prefix(transcript, self.begun.length):
-            raise StaleRoundError(
-                "what came before this round is not in the target unchanged; nothing was written, the round is still open"
-            )
+        continues = self.origin.same_prefix(transcript, self.begun.length)
+        if not rebase or not continues:
+            raise StaleRoundError(_stale(same, continues))
+        # Another answer may have used the ids since: hosts that count theirs begin again in each answer (rule C6).
+        turn = transcript.fresh_ids(self.turn)
         moved = same or len(transcript) > self.begun.length
-        return replace(self.turn, reasoning_dropped=True) if moved and self.turn.signed else self.turn
+        return replace(turn, reasoning_dropped=True) if moved and turn.signed else turn
 
     def _answers(self, results: Iterable[Answer], decided: Mapping[str, ToolResult]) -> list[ToolResult]:
         entries = self.entries
@@ -127,15 +168,48 @@ class OpenAnswer:
             raise CommitError(problems)
         return answers
 
-    def _append(self, transcript: Transcript, turn: AssistantTurn, answers: list[ToolResult]) -> None:
+    def _append(
+        self,
+        transcript: Transcript,
+        turn: AssistantTurn,
+        answers: list[ToolResult],
+        receipt: Receipt,
+        *,
+        last: bool = False,
+    ) -> None:
         blocks: list[ResultBlock] = []
         failures: list[FailureKey] = []
         for block, answer in zip(turn.calls, answers, strict=True):
             if answer.status != "ok":
                 failures.append(failure_key(block.name, block.arguments))
             if block.position >= 0:
-                blocks.append(result_block(answer, block.kind))
-        transcript.append_turn(turn, ToolResults(tuple(blocks)), failures)
+                blocks.append(result_block(answer, block.kind, block.id))
+        transcript.append_turn(
+            turn,
+            ToolResults(tuple(blocks)),
+            failures,
+            request=None if self._received else self.requested.length,
+            last=last,
+            receipt=receipt,
+        )
+
+
+def _stale(same: bool, continues: bool) -> str:
+    """Why a target is stale, with advice that works there."""
+    if same:
+        return (
+            "items were added to the transcript since this round began; nothing was written and the round is still "
+            "open: commit it with rebase=True, or discard it"
+        )
+    if continues:
+        return (
+            "this is another transcript than the one that the round was read against, with the same beginning; nothing "
+            "was written and the round is still open: commit it into its own, or here with rebase=True, or discard it"
+        )
+    return (
+        "this is another transcript than the one that the round was read against, and what came before the round "
+        "is not in it unchanged; nothing was written and the round is still open: commit it into its own, or discard it"
+    )
 
 
 def _in_order(entries: list[Entry], results: list[Answer]) -> bool:

@@ -78,11 +78,10 @@ class TurnResult(Generic[V_co]):
 class StagedAnswer:
     """A finished answer that is not in the transcript yet."""
 
-    __slots__ = ("answer", "closed")
+    __slots__ = ("answer",)
 
     def __init__(self, answer: OpenAnswer) -> None:
         self.answer: OpenAnswer = answer
-        self.closed: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,19 +107,17 @@ class Finished(Generic[V_co]):
             staged.answer.write(target, ())
         except StaleRoundError as error:
             raise StaleRoundError(str(error), self.result) from None
-        staged.closed = "committed"
 
     def discard(self) -> None:
         """Drop a staged answer; the session stays as it is. Raises `RoundClosedError` as `commit` does."""
-        staged = self._open()
-        staged.closed = "discarded"
-        staged.answer.origin.turn_discarded()
+        self._open().answer.discard()
 
     def _open(self) -> StagedAnswer:
         if self._staged is None:
             raise RoundClosedError("the answer is in the session already; only collect_staged() leaves that to you")
-        if self._staged.closed is not None:
-            raise RoundClosedError(f"the answer was {self._staged.closed} before")
+        closed = self._staged.answer.how_closed()
+        if closed is not None:
+            raise RoundClosedError(f"the answer was {closed} before")
         return self._staged
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Awaitable, Callable, Generator, Iterable
+from inspect import GEN_CLOSED, getgeneratorstate
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, Union
 
@@ -47,17 +48,25 @@ Standing: TypeAlias = Union[BaseToolCall, Decision, ToolCallIssue]
 
 
 class Open(Generic[C_co]):
-    """What a round and a plan have in common: an answer that is open until it is committed, discarded or handed over."""
+    """What a round and a plan have in common: an answer that is open until it is committed, discarded or handed over.
 
-    __slots__ = ("__weakref__", "_answer", "_closed", "_planning", "issues")
+    open --apply_hooks()--> deciding --> handed over to a plan, which is open now
+     |                         +--------> open again, when a hook raised
+     +--commit()---> committed
+     +--discard()--> discarded           (while hooks are deciding, too)
+    """
+
+    __slots__ = ("__weakref__", "_answer", "_deciding", "_handed", "issues")
 
     issues: tuple[ToolCallIssue, ...]
     _what = "round"
 
     def __init__(self, answer: OpenAnswer, issues: tuple[ToolCallIssue, ...]) -> None:
-        self._closed: str | None = None
-        self._planning = False
         self._answer = answer
+        # To what it was handed over. Whether its answer was committed or discarded, the answer says.
+        self._handed: str | None = None
+        # The run of hooks that is looking at its calls.
+        self._deciding: Generator[Any, Any, Any] | None = None
         self.issues = issues
 
     @property
@@ -112,41 +121,40 @@ class Open(Generic[C_co]):
                 stays open, its inputs as they were: of a round, as decoded.
             RoundClosedError: it was committed, discarded or handed over before.
         """
-        work = self._planned(hooks, sync=False)
+        work, run = self._planned(hooks, sync=False)
         try:
-            return self._hand_over(await drive_async(work.run()))
+            self._deciding = run
+            return self._hand_over(await drive_async(run))
         except BaseException:
             work.restore()
             raise
         finally:
-            self._planning = False
+            run.close()
 
     def apply_hooks_sync(self, hooks: Decider) -> ToolRoundPlan[C_co]:
         """As `apply_hooks`, without an event loop; an async hook is a `HookError` that names it."""
-        work = self._planned(hooks, sync=True)
+        work, run = self._planned(hooks, sync=True)
         try:
-            return self._hand_over(drive_sync(work.run()))
+            self._deciding = run
+            return self._hand_over(drive_sync(run))
         except BaseException:
             work.restore()
             raise
         finally:
-            self._planning = False
+            run.close()
 
-    def _planned(self, hooks: Decider, *, sync: bool) -> Planning:
-        self._check_open()
+    def _planned(self, hooks: Decider, *, sync: bool) -> tuple[Planning, Generator[Any, Any, ToolRoundPlan[C_co]]]:
         # Two runs at once would give their hooks the same inputs, and one would take back what the other has decided.
-        if self._planning:
-            raise HookError(f"hooks are being applied to this {self._what} already; wait for them; it is still open")
+        self._check_decided("hooks can't be applied to it")
         work = Planning(self, hooks, sync=sync)
-        self._planning = True
-        return work
+        return work, work.run()
 
     def _hand_over(self, plan: ToolRoundPlan[C_co]) -> ToolRoundPlan[C_co]:
         # Another task may have closed it while an async hook was waiting; then the new plan must not be a second way.
-        if self._closed is not None:
-            plan._closed = self._closed
+        if self._handed is not None or self._answer.attempt is not None:
+            plan._handed = self._closed
             self._check_open()
-        self._closed = "handed over to a plan"
+        self._handed = "handed over to a plan"
         return plan
 
     def commit(self, target: Target, results: Iterable[Answer], *, rebase: bool = False) -> None:
@@ -162,21 +170,20 @@ class Open(Generic[C_co]):
             CommitError: the results don't answer the calls. It stays open.
             StaleRoundError: the target moved on, or is another one. It stays open.
             RoundClosedError: it was committed, discarded or handed over before.
+            HookError: hooks are still deciding about its calls. It stays open.
         """
-        self._check_open()
+        self._check_decided("it can't be committed")
         self._answer.write(target, results, decided=self._decided(), rebase=rebase)
-        self._closed = "committed"
 
     def discard(self) -> None:
         """Drop the answer; the transcript stays as it is. Raises `RoundClosedError` when it was closed before."""
         self._check_open()
-        self._closed = "discarded"
-        self._answer.origin.turn_discarded()
+        self._answer.discard()
 
     def hand_over(self, how: str) -> OpenAnswer:
         """Close it in favour of something that goes on with its answer; raises `RoundClosedError`."""
         self._check_open()
-        self._closed = how
+        self._handed = how
         return self._answer
 
     def standing(self) -> list[Standing]:
@@ -186,14 +193,37 @@ class Open(Generic[C_co]):
     def _decided(self) -> dict[str, ToolResult] | None:
         return None
 
+    @property
+    def _closed(self) -> str | None:
+        return self._handed or self._answer.how_closed()
+
     def _check_open(self) -> None:
-        if self._closed is not None:
-            raise RoundClosedError(f"the {self._what} was {self._closed} before")
+        if self._handed is None and self._answer.attempt is None:
+            return
+        closed = self._closed
+        if closed is not None:
+            raise RoundClosedError(f"the {self._what} was {closed} before")
+
+    def _check_decided(self, refused: str) -> None:
+        """Raise unless it is open, and no hook is still looking at its calls."""
+        if self._handed is not None or self._answer.attempt is not None:
+            self._check_open()
+        # Asked of the run itself: a flag would stay behind where an exception cuts the run off.
+        if self._deciding is not None and getgeneratorstate(self._deciding) != GEN_CLOSED:
+            raise HookError(
+                f"hooks are already deciding about the calls of this {self._what}, so {refused} now; "
+                "wait for them; it is still open"
+            )
 
     def __del__(self, _warn: Any = warnings.warn) -> None:
         # An exception in __init__ leaves the object without its fields.
-        if getattr(self, "_closed", "unmade") is None:
-            _warn(f"a tool {self._what} was dropped without commit or discard: {self!r}", ResourceWarning, source=self)
+        if not hasattr(self, "issues") or self._handed is not None:
+            return
+        answer = self._answer
+        if answer.closed is not None or answer.how_closed() is not None:
+            return
+        answer.origin.round_dropped(tuple([entry.metadata for entry in answer.entries]))
+        _warn(f"a tool {self._what} was dropped without commit or discard: {self!r}", ResourceWarning, source=self)
 
 
 class ToolRoundPlan(Open[C_co]):

@@ -12,7 +12,7 @@ from lutumpy.errors import StaleRoundError
 from lutumpy.rounds.commit import Entry, Mark, OpenAnswer
 from lutumpy.rounds.outcome import Finished, NeedsTools, StagedAnswer, TurnResult
 from lutumpy.rounds.round import ToolRound
-from lutumpy.rounds.target import Target, count_usage, transcript_of
+from lutumpy.rounds.target import Target, transcript_of
 from lutumpy.tools.arguments import Refused, second_look
 from lutumpy.tools.calls import BaseToolCall, IssueReason, ToolCall, ToolCallIssue
 from lutumpy.tools.toolset import NoTools, near_names
@@ -29,6 +29,17 @@ def mark(transcript: Transcript) -> Mark:
     return Mark(len(transcript), transcript.revision)
 
 
+def begin_request(transcript: Transcript) -> Mark:
+    """Where the transcript stands, for a request that is about to be made.
+
+    Raises:
+        DroppedRoundError: a round on this transcript was dropped open; nothing was sent.
+    """
+    if transcript.dropped:
+        transcript.refuse_dropped()
+    return Mark(len(transcript), transcript.revision)
+
+
 def read_answer(
     offer: Offer[Any],
     turn: AssistantTurn,
@@ -40,7 +51,7 @@ def read_answer(
     ready: Mapping[int, Entry] | None = None,
     answer: AnswerTool[Any] | None = None,
 ) -> NeedsTools[Any] | Finished[Any]:
-    """The outcome of an answer.
+    """The outcome of an answer. What it changes of the transcript changes in one step, at the end (rule K3a).
 
     Args:
         offer: What was offered.
@@ -58,18 +69,14 @@ def read_answer(
     transcript = transcript_of(target)
     if begun is None:
         begun = mark(transcript)
-    length = transcript.request_succeeded(turn, begun.length)
-    if length != begun.length:
-        begun = Mark(length, begun.revision)
-    count_usage(target, turn.usage)
+    opened = _open_answer(offer, turn, transcript, begun, ready, answer)
     if not turn.calls:
-        return finished(result(turn), OpenAnswer(turn, [], transcript, begun), staged=staged)
-    turn = transcript.fresh_ids(turn)
-    origin = Origin(transcript, length, turn.calls)
-    opened = OpenAnswer(turn, decode_calls(offer, turn, origin, transcript, ready or {}, answer), transcript, begun)
+        return finished(result(turn), opened, staged=staged)
     if answer is not None and all(answer.takes(block) for block in turn.calls):
         return finished(*answer.close(opened), staged=staged)
-    return NeedsTools(ToolRound(opened))
+    outcome: NeedsTools[Any] = NeedsTools(ToolRound(opened))
+    opened.receive()
+    return outcome
 
 
 def read_text(
@@ -82,22 +89,39 @@ def read_text(
     answer: AnswerTool[Any] | None = None,
 ) -> Finished[Any]:
     """The outcome of an answer to a request without tools: calls in it are issues, answered with it."""
-    outcome = read_answer(NoTools.offer(), turn, target, begun, staged=staged, result=result, answer=answer)
-    if isinstance(outcome, Finished):
-        return outcome
-    opened = outcome.round.hand_over("answered")
-    if answer is not None:
+    opened = _open_answer(NoTools.offer(), turn, transcript_of(target), begun, None, answer)
+    if answer is not None and turn.calls:
         return finished(*answer.close(opened), staged=staged)
     return finished(result(opened.turn), opened, staged=staged)
+
+
+def _open_answer(
+    offer: Offer[Any],
+    turn: AssistantTurn,
+    transcript: Transcript,
+    begun: Mark,
+    ready: Mapping[int, Entry] | None,
+    answer: AnswerTool[Any] | None,
+) -> OpenAnswer:
+    """The answer with its calls decoded; the transcript doesn't know of it yet."""
+    if not turn.calls:
+        return OpenAnswer(turn, [], transcript, begun)
+    turn = transcript.fresh_ids(turn)
+    origin = Origin(transcript, begun.length, turn.calls)
+    entries = decode_calls(offer, turn, origin, transcript, ready or {}, answer)
+    return OpenAnswer(turn, entries, transcript, begun)
 
 
 def finished(result: TurnResult[Any], answer: OpenAnswer, *, staged: bool) -> Finished[Any]:
     """The outcome of an answer that needs no tool: written at once, unless `staged`."""
     if staged:
-        return Finished(result, StagedAnswer(answer))
+        outcome = Finished(result, StagedAnswer(answer))
+        answer.receive()
+        return outcome
     try:
         answer.write(answer.origin, ())
     except StaleRoundError:
+        answer.receive()  # it was answered and paid for, and its ephemerals have served
         raise StaleRoundError(
             "items were added to the transcript during the request; the finished answer was not written, "
             "it is in this error's `result`",

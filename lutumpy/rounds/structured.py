@@ -17,6 +17,7 @@ from lutumpy.core.items import AssistantTurn, CallBlock, TextBlock, ToolMetadata
 from lutumpy.core.model import OutputSpec
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.core.transcript import Transcript
+from lutumpy.core.transcript_state import Receipt
 from lutumpy.errors import DeclarationError
 from lutumpy.rounds.commit import Answer, Entry, OpenAnswer
 from lutumpy.rounds.outcome import TurnResult
@@ -227,7 +228,7 @@ class AnswerTool(Generic[V]):
             return self._reader(turn), answer
         error = None if received is not None else reads[0].error
         results = () if received is None else (received,)
-        return TurnResult(turn, value, error), ClosedAnswer(turn, entries, origin, answer.begun, results)
+        return TurnResult(turn, value, error), ClosedAnswer(answer, entries, results)
 
 
 class ClosedAnswer(OpenAnswer):
@@ -239,10 +240,8 @@ class ClosedAnswer(OpenAnswer):
 
     __slots__ = ("results",)
 
-    def __init__(
-        self, turn: AssistantTurn, entries: list[Entry], origin: Transcript, begun: Any, results: tuple[ToolResult, ...]
-    ) -> None:
-        super().__init__(turn, entries, origin, begun)
+    def __init__(self, answer: OpenAnswer, entries: list[Entry], results: tuple[ToolResult, ...]) -> None:
+        super().__init__(answer.turn, entries, answer.origin, answer.requested)
         self.results: tuple[ToolResult, ...] = results
 
     def write(
@@ -256,10 +255,17 @@ class ClosedAnswer(OpenAnswer):
         """As for any answer."""
         super().write(target, [*self.results, *results], decided=decided, rebase=rebase)
 
-    def _append(self, transcript: Transcript, turn: AssistantTurn, answers: list[ToolResult]) -> None:
-        super()._append(transcript, turn, answers)
-        if self.results:  # the value is there, so the tool loop is finished (rule S4)
-            transcript.release_ephemerals()
+    def _append(
+        self,
+        transcript: Transcript,
+        turn: AssistantTurn,
+        answers: list[ToolResult],
+        receipt: Receipt,
+        *,
+        last: bool = False,
+    ) -> None:
+        # Where the value is there, the tool loop is finished (rule S4).
+        super()._append(transcript, turn, answers, receipt, last=last or bool(self.results))
 
 
 def unfenced(text: str) -> str:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import Protocol, TypeAlias
 
-from lutumpy.core.items import Usage
 from lutumpy.core.transcript import Transcript
 
 
 class HasTranscript(Protocol):
-    """A session: a transcript, and what it cost so far."""
+    """A session: what holds a transcript. What answers cost is counted there."""
 
     @property
     def transcript(self) -> Transcript: ...
-
-    def add_usage(self, usage: Usage) -> None: ...
 
 
 Target: TypeAlias = "Transcript | HasTranscript"
@@ -28,9 +25,3 @@ def transcript_of(target: Target) -> Transcript:
     if not isinstance(found, Transcript):
         raise TypeError(f"a Session or a Transcript is needed, not {type(target).__name__}")
     return found
-
-
-def count_usage(target: Target, usage: Usage) -> None:
-    """Add what an answer cost to the session that it came for."""
-    if not isinstance(target, Transcript):
-        target.add_usage(usage)

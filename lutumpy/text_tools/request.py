@@ -83,6 +83,8 @@ class Asking:
 
     def request(self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions) -> TextRequest:
         """The request for a turn of the session; changes nothing."""
+        if transcript.dropped:
+            transcript.refuse_dropped()
         derived = transcript.encoded(self._key, self._encoder)
         if offering is None or not offering.specs:
             if options.output is not None:

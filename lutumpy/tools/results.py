@@ -119,19 +119,25 @@ def content_parts(output: Any) -> tuple[Part, ...] | None:
     return None
 
 
-def result_block(result: ToolResult, kind: str) -> ResultBlock:
-    """The result as it goes into the transcript: never empty where the status is not `ok` (rule K6)."""
+def result_block(result: ToolResult, kind: str, call_id: str) -> ResultBlock:
+    """The result as it goes into the transcript: never empty where the status is not `ok` (rule K6).
+
+    Args:
+        result: The result.
+        kind: The kind of the call that it answers.
+        call_id: The call's id there, which may be another one than when the round was read.
+    """
     content = result.content
-    metadata = result.metadata
+    name = result.metadata.name
     if type(content) is str and content.isascii() and result.status == "ok":
-        return ResultBlock(metadata.id, metadata.name, content, "ok", kind)
+        return ResultBlock(call_id, name, content, "ok", kind)
     if isinstance(content, str):
         content = json_values.clean_text(content)
     else:
         content = tuple([TextPart(json_values.clean_text(p.text)) if isinstance(p, TextPart) else p for p in content])
     if result.status != "ok":
         content = _marked(content, result)
-    return ResultBlock(metadata.id, metadata.name, content, result.status, kind)
+    return ResultBlock(call_id, name, content, result.status, kind)
 
 
 def _marked(content: str | tuple[Part, ...], result: ToolResult) -> str | tuple[Part, ...]:

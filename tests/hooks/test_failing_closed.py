@@ -258,8 +258,7 @@ async def test_no_path_commits_past_a_rejection() -> None:  # H5a
     plan.commit(session, [])
 
 
-@pytest.mark.parametrize("close", ["commit", "discard"])
-async def test_a_round_that_was_closed_while_hooks_waited_gives_no_plan(close: str) -> None:  # H5a
+async def test_a_round_that_was_discarded_while_hooks_waited_gives_no_plan() -> None:  # H5a
     entered, go = asyncio.Event(), asyncio.Event()
 
     async def policy(call: Any) -> Any:
@@ -270,18 +269,56 @@ async def test_a_round_that_was_closed_while_hooks_waited_gives_no_plan(close: s
     session, round = start(WEATHER)
     task = asyncio.create_task(round.apply_hooks(policy))
     await entered.wait()
-    if close == "commit":
-        round.commit(session, [round.calls[0].complete(Forecast(text="first"))])
-    else:
-        round.discard()
+    round.discard()
     go.set()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(RoundClosedError, match=close):
+        with pytest.raises(RoundClosedError, match="discard"):
             await task
         del task
         gc.collect()
-    assert len(session.turns()) == (close == "commit")
+    assert session.turns() == []
+
+
+async def test_nothing_is_committed_while_a_policy_is_still_deciding() -> None:  # H5a: no path past a rejection
+    entered, go = asyncio.Event(), asyncio.Event()
+
+    async def policy(call: Any) -> Any:
+        entered.set()
+        await go.wait()
+        return Reject("not allowed")
+
+    session, round = start(WEATHER)
+    results = [round.calls[0].complete(Forecast(text="too early"))]
+    for _ in range(2):  # a plan's calls may be looked at again, too
+        task: Any = asyncio.create_task(round.apply_hooks(policy))
+        await entered.wait()
+        with pytest.raises(HookError, match="already deciding.* can't be committed.* still open"):
+            round.commit(session, results)
+        assert session.turns() == []
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        entered.clear()
+    go.set()
+    plan = await round.apply_hooks(policy)
+    with pytest.raises(RoundClosedError):
+        round.commit(session, results)
+    plan.commit(session, [])
+    assert session.turns() != []
+
+
+async def test_a_run_of_hooks_that_was_cut_off_leaves_the_round_open_for_everything() -> None:  # H4 K3a
+    async def never(call: Any) -> Any:
+        await asyncio.sleep(3600)
+
+    session, round = start(WEATHER)
+    with pytest.raises(asyncio.TimeoutError):
+        await asyncio.wait_for(round.apply_hooks(never), 0.001)
+    with pytest.raises(HookError):
+        round.apply_hooks_sync(lambda call: 1 / 0)
+    round.commit(session, [round.calls[0].complete(Forecast(text="x"))])
+    assert len(session.turns()) == 1
 
 
 async def test_hooks_are_not_applied_twice_at_once() -> None:  # H2 H5a: one run would take back what the other decided

@@ -54,6 +54,8 @@ def request_fields(
         if "tool_choice" not in extra and (choice := tool_choice(offering)) is not None:
             check_forced(offering, model, extra)
             fields["tool_choice"] = encode(choice)
+    if transcript.dropped:
+        transcript.refuse_dropped()
     encoder = encoder_of(transcript, model, cache is not None)
     free = FreeBreakpoints(extra, encoder.breakpoints) if cache is not None else None
     at_message = at_system = None

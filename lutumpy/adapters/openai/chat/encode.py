@@ -47,6 +47,8 @@ def chat_fields(
     extra: Mapping[str, Any] | None = None,
 ) -> Fields:
     """The fields of a request but for `model`, as ready JSON by name."""
+    if transcript.dropped:
+        transcript.refuse_dropped()
     fields: Fields = {"messages": transcript.encoded(API, ChatEncoder).entries()}
     tools = offer_fields(offer, API, _tool, strict, _forced)
     if tools:

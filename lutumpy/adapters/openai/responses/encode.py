@@ -41,6 +41,8 @@ def responses_fields(
     extra: Mapping[str, Any] | None = None,
 ) -> Fields:
     """The fields of a request but for `model`, as ready JSON by name."""
+    if transcript.dropped:
+        transcript.refuse_dropped()
     encoder = transcript.encoded(API, ResponsesEncoder)
     fields: Fields = {"input": encoder.entries()}
     if encoder.instructions:

@@ -1,0 +1,301 @@
+"""What stands under a transcript: items, call ids, failures and costs, which change together or not at all (rule K3a).
+
+`transcript_state` says how. Here are the lists, the one place that writes them, and what rounds and adapters ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+
+from lutumpy.core import json_values
+from lutumpy.core.encoding import ItemEncoder
+from lutumpy.core.items import AssistantTurn, Item, Message, ToolMetadata, Usage
+from lutumpy.core.transcript_state import Draft, FailureKey, Failures, Receipt, State, ephemerals_among
+from lutumpy.errors import DroppedRoundError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["FailureKey", "ItemStore", "failure_key"]
+
+E = TypeVar("E", bound=ItemEncoder)
+
+
+class ItemStore:
+    """The items of a conversation, and what is known beside them; `Transcript` has what users see of it."""
+
+    __slots__ = (
+        "_answers",
+        "_encoders",
+        "_failed",
+        "_failures",
+        "_id_index",
+        "_ids",
+        "_stable",
+        "_state",
+        "dropped",
+    )
+
+    def __init__(self) -> None:
+        # How much of the lists below counts is said by the state alone, see `transcript_state`.
+        self._state = State()
+        self._stable: list[Item] = []
+        self._ids: list[str] = []
+        # Where an id stands in that list; what it says counts only if the id does stand there.
+        self._id_index: dict[str, int] = {}
+        self._failed: list[tuple[FailureKey, int]] = []
+        # What the first entries of that list add up to, and how many those are.
+        self._failures: tuple[dict[FailureKey, int], int] = ({}, 0)
+        self._answers: list[Usage] = []
+        # Each encoder with the number of items that it was fed.
+        self._encoders: dict[str, tuple[ItemEncoder, int]] = {}
+        # The calls of rounds that were garbage-collected open: their finalizers append to it (rule C7a).
+        self.dropped: list[tuple[ToolMetadata, ...]] = []
+
+    def __len__(self) -> int:
+        return self._state.stable + len(self._state.tail)
+
+    def __iter__(self) -> Iterator[Item]:
+        state = self._state
+        return chain(islice(self._stable, state.stable), state.tail)
+
+    @overload
+    def __getitem__(self, index: int) -> Item: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Item]: ...
+    def __getitem__(self, index: int | slice) -> Item | list[Item]:
+        stable = self._state.stable
+        if isinstance(index, int) and 0 <= index < stable:
+            return self._stable[index]
+        return self._items()[index]
+
+    def _items(self) -> list[Item]:
+        """Every item, in a list of its own."""
+        state = self._state
+        return [*self._stable[: state.stable], *state.tail]
+
+    def _write(
+        self,
+        settled: Sequence[Item],
+        draft: Draft | None = None,
+        *,
+        added: bool = True,
+        ids: Sequence[str] = (),
+        failures: Failures | tuple[()] = (),
+        usages: Sequence[Usage] = (),
+        receipt: Receipt | None = None,
+    ) -> None:
+        """Make a change, all of it or nothing: the store of the new state is the change (rule K3a).
+
+        Args:
+            settled: Items that join those that are there to stay.
+            draft: What becomes of the tail, where there is one.
+            added: Whether items were added.
+            ids: Call ids that are used from now on.
+            failures: Calls that failed.
+            usages: What answers cost.
+            receipt: Tells its holder whether the change was made.
+        """
+        state = self._state
+        # What stands there behind what counts, a change has left that was cut off.
+        self._stable[state.stable :] = settled
+        self._ids[state.ids :] = ids
+        self._failed[state.failures :] = failures
+        self._answers[state.answers :] = usages
+        for position, call_id in enumerate(ids, state.ids):
+            self._id_index[call_id] = position
+        if state.receipt is not None:
+            state.receipt.written = True
+        self._state = State(
+            state.stable + len(settled),
+            draft.tail if draft is not None else (),
+            draft.sent if draft is not None else 0,
+            draft.held if draft is not None else False,
+            state.ids + len(ids),
+            state.failures + len(failures),
+            state.answers + len(usages),
+            state.revision + added,
+            receipt,
+        )
+
+    def holds(self, receipt: Receipt) -> bool:
+        """Whether the change that this receipt came with was made."""
+        return receipt.written or self._state.receipt is receipt
+
+    # --- what rounds need ------------------------------------------------------------------------------------------
+
+    def fresh_ids(self, turn: AssistantTurn) -> AssistantTurn:
+        """`turn`, with new ids for calls whose id is missing, repeated, or already used here (rule C6).
+
+        Fresh ids are counted, and nine letters and digits long: every API takes those.
+        """
+        calls = turn.calls
+        taken: set[str] = set()
+        for call in calls:
+            if not call.id or call.id in self._id_index or call.id in taken:
+                break
+            taken.add(call.id)
+        else:
+            return turn
+        taken = set()
+        fresh: dict[int, str] = {}
+        for index, call in enumerate(calls):
+            wanted = self.fresh_id(call.id, taken)
+            if wanted != call.id:
+                fresh[index] = wanted
+            taken.add(wanted)
+        return turn.with_ids(fresh) if fresh else turn
+
+    def fresh_id(self, wanted: str, taken: Collection[str]) -> str:
+        """`wanted`, or a new id when that is empty or was used here or by an earlier call of the answer (`taken`).
+
+        Only earlier calls count, so that a call of a stream has its id before the next one arrives.
+        """
+        if wanted and wanted not in taken and not self._uses(wanted):
+            return wanted
+        number = self._state.ids + len(taken)
+        while True:
+            number += 1
+            candidate = f"call{number:05d}"
+            if candidate not in taken and not self._uses(candidate):
+                return candidate
+
+    def _uses(self, call_id: str) -> bool:
+        """Whether a call here has this id."""
+        position = self._id_index.get(call_id, -1)
+        # The index may know more than the list, from a change that was cut off.
+        return -1 < position < self._state.ids and self._ids[position] == call_id
+
+    def _uses_any(self, ids: Iterable[str]) -> bool:
+        """Whether a call here has one of these ids."""
+        return any(self._uses(call_id) for call_id in ids)
+
+    def failures(self, name: str, arguments: str) -> int:
+        """How often a call of this tool with the same arguments already failed here."""
+        if not self._state.failures:
+            return 0
+        return self._failure_counts().get(failure_key(name, arguments), 0)
+
+    def _failure_counts(self) -> dict[FailureKey, int]:
+        counts, upto = self._failures
+        end = self._state.failures
+        if upto != end:
+            # Taken out while it is changed, so that nobody ever sees half of it.
+            self._failures = ({}, 0)
+            for key, times in self._failed[upto:end]:
+                counts[key] = counts.get(key, 0) + times
+            self._failures = (counts, end)
+        return counts
+
+    def usages(self, since: int = 0) -> list[Usage]:
+        """What the answers cost that were read against this transcript, from one of them on."""
+        return self._answers[since : self._state.answers]
+
+    def request_succeeded(self, turn: AssistantTurn, length: int, receipt: Receipt | None = None) -> None:
+        """An answer was read: drop the ephemerals that were sent, or keep them while reasoning is signed over them (S4).
+
+        Args:
+            turn: The answer.
+            length: How many items the request held; ephemerals added since then were not sent.
+            receipt: Tells its holder whether this was done.
+        """
+        state = self._state
+        draft: Draft | None = None
+        settled: Sequence[Item] = ()
+        if state.tail:
+            draft = Draft(state)
+            draft.answered(turn, state.tail[: max(0, length - state.stable)])
+            settled = draft.settled
+        self._write(settled, draft, added=False, usages=(turn.usage,), receipt=receipt)
+
+    def kept_after(self, turn: AssistantTurn, length: int) -> int:
+        """How many of the first `length` items will still be here after `request_succeeded`."""
+        state = self._state
+        if length <= state.stable or state.held or turn.signed:
+            return length
+        return self.committed(length)
+
+    def turn_discarded(self, receipt: Receipt | None = None) -> None:
+        """An answer that would have kept the ephemerals is not going to be committed."""
+        draft = Draft(self._state)
+        if draft.sent and not draft.held:
+            draft.release()
+        self._write(draft.settled, draft, added=False, receipt=receipt)
+
+    def encoded(self, key: str, make: Callable[[], E]) -> E:
+        """The encoder `key`, fed with every item; to be read, not changed.
+
+        What is there to stay is encoded once and kept; ephemerals and what follows them go into a copy.
+        """
+        state = self._state
+        kept = self._encoders.get(key)
+        encoder: Any
+        encoder, upto = (make(), 0) if kept is None else kept
+        if upto < state.stable:
+            # Taken out while it is fed: if an exception cuts that off, the next request makes another one.
+            self._encoders.pop(key, None)
+            for item in self._stable[upto : state.stable]:
+                encoder.add(item)
+            self._encoders[key] = (encoder, state.stable)
+        if not state.tail:
+            return cast("E", encoder)
+        tail: E = encoder.copy()
+        for item in state.tail:
+            tail.add(item)
+        return tail
+
+    def refuse_dropped(self) -> None:
+        """Raise `DroppedRoundError` when a round or plan on this transcript was garbage-collected open (rule C7a)."""
+        if self.dropped:
+            raise DroppedRoundError([call for calls in self.dropped for call in calls])
+
+    def round_dropped(self, calls: tuple[ToolMetadata, ...]) -> None:
+        """A round or plan with these calls was garbage-collected open. Called by its finalizer, so it only appends."""
+        self.dropped.append(calls)
+
+    def committed(self, length: int) -> int:
+        """How many of the first `length` items are there to stay, ephemerals not counted."""
+        state = self._state
+        if length <= state.stable:
+            return length
+        return length - ephemerals_among(state.tail[: length - state.stable])
+
+    def same_prefix(self, other: ItemStore, length: int) -> bool:
+        """Whether `other` begins with the first `length` items of this one."""
+        if other is self:
+            return True
+        if len(other) < length:
+            return False
+        return all(a is b or a == b for a, b in zip(self._items()[:length], other._items()[:length], strict=True))
+
+    def with_tail(self, items: Sequence[Message | AssistantTurn]) -> Self:
+        """This transcript, which holds no ephemerals, and `items` behind it, for one request: to be read, not changed.
+
+        What is encoded of this one is kept here; of the others nothing is.
+        """
+        longer = type(self)()
+        longer._stable = self._stable
+        longer._encoders = self._encoders
+        longer._state = State(self._state.stable, tuple(items))
+        return longer
+
+    def _beside_items(self) -> Mapping[str, Any]:
+        """What a dump holds beside the items."""
+        state = self._state
+        return {
+            "failures": [[name, arguments, count] for (name, arguments), count in self._failure_counts().items()],
+            "ephemerals_sent": state.sent,
+            "held": state.held,
+        }
+
+    def _restore(self, failures: dict[FailureKey, int], sent: int, held: bool) -> None:
+        draft = Draft(self._state)
+        draft.sent, draft.held = sent, held
+        self._write((), draft, added=False, failures=list(failures.items()))
+
+
+def failure_key(name: str, arguments: str) -> FailureKey:
+    """What makes two failed calls the same: the tool, and its arguments as a JSON value."""
+    return name, json_values.canonical_arguments(arguments)

@@ -50,9 +50,10 @@ class OpenAnswer:
         attempt: How it was last tried to close it, with which receipt, and the transcript that says whether that was
             done.
         closed: How it was closed, if that is known already; `how_closed` asks.
+        holder: The token of the round or plan that holds it; `None` where none does.
     """
 
-    __slots__ = ("_received", "attempt", "begun", "closed", "entries", "origin", "requested", "turn")
+    __slots__ = ("_received", "attempt", "begun", "closed", "entries", "holder", "origin", "requested", "turn")
 
     def __init__(self, turn: AssistantTurn, entries: list[Entry], origin: Transcript, requested: Mark) -> None:
         self.turn: AssistantTurn = turn
@@ -65,6 +66,7 @@ class OpenAnswer:
         self._received = False
         self.attempt: tuple[str, Receipt, Transcript] | None = None
         self.closed: str | None = None
+        self.holder: object | None = None
 
     def how_closed(self) -> str | None:
         """How it was closed, `committed` or `discarded`; `None` while it is open."""

@@ -56,18 +56,21 @@ class Open(Generic[C_co]):
      +--discard()--> discarded           (while hooks are deciding, too)
     """
 
-    __slots__ = ("__weakref__", "_answer", "_deciding", "_handed", "issues")
+    __slots__ = ("__weakref__", "_answer", "_deciding", "_token", "issues")
 
     issues: tuple[ToolCallIssue, ...]
     _what = "round"
 
     def __init__(self, answer: OpenAnswer, issues: tuple[ToolCallIssue, ...]) -> None:
+        # Whether it holds its answer, and whether that was committed or discarded, only the answer knows: then a plan
+        # takes the place of its round in one step (rule K3a).
+        self._token = object()
         self._answer = answer
-        # To what it was handed over. Whether its answer was committed or discarded, the answer says.
-        self._handed: str | None = None
         # The run of hooks that is looking at its calls.
         self._deciding: Generator[Any, Any, Any] | None = None
         self.issues = issues
+        if answer.holder is None:
+            answer.holder = self._token
 
     @property
     def continue_suggestion(self) -> str | None:
@@ -129,6 +132,7 @@ class Open(Generic[C_co]):
             work.restore()
             raise
         finally:
+            self._deciding = None  # a run that never began would keep this object alive
             run.close()
 
     def apply_hooks_sync(self, hooks: Decider) -> ToolRoundPlan[C_co]:
@@ -141,6 +145,7 @@ class Open(Generic[C_co]):
             work.restore()
             raise
         finally:
+            self._deciding = None  # a run that never began would keep this object alive
             run.close()
 
     def _planned(self, hooks: Decider, *, sync: bool) -> tuple[Planning, Generator[Any, Any, ToolRoundPlan[C_co]]]:
@@ -151,10 +156,9 @@ class Open(Generic[C_co]):
 
     def _hand_over(self, plan: ToolRoundPlan[C_co]) -> ToolRoundPlan[C_co]:
         # Another task may have closed it while an async hook was waiting; then the new plan must not be a second way.
-        if self._handed is not None or self._answer.attempt is not None:
-            plan._handed = self._closed
+        if self._answer.attempt is not None:
             self._check_open()
-        self._handed = "handed over to a plan"
+        self._answer.holder = plan._token
         return plan
 
     def commit(self, target: Target, results: Iterable[Answer], *, rebase: bool = False) -> None:
@@ -180,12 +184,6 @@ class Open(Generic[C_co]):
         self._check_open()
         self._answer.discard()
 
-    def hand_over(self, how: str) -> OpenAnswer:
-        """Close it in favour of something that goes on with its answer; raises `RoundClosedError`."""
-        self._check_open()
-        self._handed = how
-        return self._answer
-
     def standing(self) -> list[Standing]:
         """Every call in the order of the answer, as it stands: the call while it is pending, its decision, or its issue."""
         return list(self._answer.entries)
@@ -195,10 +193,12 @@ class Open(Generic[C_co]):
 
     @property
     def _closed(self) -> str | None:
-        return self._handed or self._answer.how_closed()
+        if self._answer.holder is not self._token:
+            return "handed over to a plan"
+        return self._answer.how_closed()
 
     def _check_open(self) -> None:
-        if self._handed is None and self._answer.attempt is None:
+        if self._answer.holder is self._token and self._answer.attempt is None:
             return
         closed = self._closed
         if closed is not None:
@@ -206,7 +206,7 @@ class Open(Generic[C_co]):
 
     def _check_decided(self, refused: str) -> None:
         """Raise unless it is open, and no hook is still looking at its calls."""
-        if self._handed is not None or self._answer.attempt is not None:
+        if self._answer.holder is not self._token or self._answer.attempt is not None:
             self._check_open()
         # Asked of the run itself: a flag would stay behind where an exception cuts the run off.
         if self._deciding is not None and getgeneratorstate(self._deciding) != GEN_CLOSED:
@@ -217,13 +217,19 @@ class Open(Generic[C_co]):
 
     def __del__(self, _warn: Any = warnings.warn) -> None:
         # An exception in __init__ leaves the object without its fields.
-        if not hasattr(self, "issues") or self._handed is not None:
+        answer = getattr(self, "_answer", None)
+        if answer is None or answer.holder is not self._token:
             return
-        answer = self._answer
         if answer.closed is not None or answer.how_closed() is not None:
             return
-        answer.origin.round_dropped(tuple([entry.metadata for entry in answer.entries]))
-        _warn(f"a tool {self._what} was dropped without commit or discard: {self!r}", ResourceWarning, source=self)
+        calls = tuple([entry.metadata for entry in answer.entries])
+        answer.origin.round_dropped(calls)
+        names = ", ".join([call.name or "unnamed" for call in calls])
+        _warn(
+            f"a tool {self._what} was dropped without commit or discard, with the calls {names}",
+            ResourceWarning,
+            source=self,
+        )
 
 
 class ToolRoundPlan(Open[C_co]):

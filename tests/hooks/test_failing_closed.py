@@ -235,7 +235,6 @@ async def test_a_plan_takes_the_place_of_its_round() -> None:  # H5a
             lambda: round.commit(session, results),
             round.discard,
             lambda: round.apply_hooks_sync(AppTools.hooks()),
-            lambda: round.hand_over("used"),
         ):
             with pytest.raises(RoundClosedError, match="handed over to a plan"):
                 use()

@@ -1,0 +1,555 @@
+"""An exception may come out of any line, as those of signals do: then a session is as before the step or as after it (K3a).
+
+Each step is run again and again, interrupted at one more place each time: at each line, and at each byte code. What the
+session sends afterwards is compared with one that was never interrupted: before the step, or after it.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
+
+import pytest
+
+import lutumpy
+from lutumpy import (
+    Complete,
+    DroppedRoundError,
+    Finished,
+    LutumpyError,
+    NeedsTools,
+    Reject,
+    RoundClosedError,
+    RunNormally,
+    Session,
+    StaleRoundError,
+    ToolRound,
+    Toolset,
+    tool,
+    tool_fn,
+)
+from lutumpy.adapters.anthropic import AnthropicMessages
+from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.core.items import AssistantTurn
+
+PACKAGE = os.path.dirname(lutumpy.__file__)
+ADAPTERS: dict[str, Any] = {
+    "openai_chat": OpenAIChat,
+    "openai_responses": OpenAIResponses,
+    "anthropic_messages": AnthropicMessages,
+}
+every_api = pytest.mark.parametrize("api", ADAPTERS)
+# Rounds are dropped here on purpose, one at each place of the code.
+pytestmark = pytest.mark.filterwarnings("ignore:a tool round:ResourceWarning")
+# Every byte code takes minutes; by default every line, and each of so many byte codes.
+STRIDE = int(os.environ.get("LUTUMPY_INTERRUPT_STRIDE", "23"))
+
+
+class Interrupt(BaseException):
+    """As KeyboardInterrupt, and not mistaken for one that somebody really sent."""
+
+
+@tool_fn
+def lookup(key: str) -> str:
+    """Look something up."""
+    return f"{key} found"
+
+
+class Tools(Toolset):
+    lookup = tool(lookup)
+
+
+def chat_reply(calls: list[tuple[str, str]], text: str | None = None) -> dict[str, Any]:
+    found = [
+        {"id": call_id, "type": "function", "function": {"name": "lookup", "arguments": arguments}}
+        for call_id, arguments in calls
+    ]
+    message = {"role": "assistant", "content": text, **({"tool_calls": found} if found else {})}
+    finish = "tool_calls" if found else "stop"
+    usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+    return {"choices": [{"message": message, "finish_reason": finish}], "usage": usage}
+
+
+def responses_reply(calls: list[tuple[str, str]], text: str | None = None) -> dict[str, Any]:
+    output: list[dict[str, Any]] = [
+        {"type": "function_call", "id": f"fc_{call_id}", "call_id": call_id, "name": "lookup", "arguments": arguments}
+        for call_id, arguments in calls
+    ]
+    if text is not None:
+        content = [{"type": "output_text", "text": text, "annotations": []}]
+        output.append({"type": "message", "id": "msg_1", "role": "assistant", "content": content})
+    usage = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
+    return {"id": "resp_1", "status": "completed", "output": output, "usage": usage}
+
+
+def anthropic_reply(calls: list[tuple[str, str]], text: str | None = None) -> dict[str, Any]:
+    content: list[dict[str, Any]] = [{"type": "thinking", "thinking": "hm", "signature": "c2ln"}] if calls else []
+    for call_id, arguments in calls:
+        try:
+            given = json.loads(arguments)
+        except ValueError:
+            given = {"broken": arguments}
+        content.append({"type": "tool_use", "id": call_id, "name": "lookup", "input": given})
+    if text is not None:
+        content.append({"type": "text", "text": text})
+    usage = {"input_tokens": 10, "output_tokens": 5}
+    return {"content": content, "stop_reason": "tool_use" if calls else "end_turn", "usage": usage}
+
+
+REPLIES: dict[str, Callable[..., dict[str, Any]]] = {
+    "openai_chat": chat_reply,
+    "openai_responses": responses_reply,
+    "anthropic_messages": anthropic_reply,
+}
+TWO = [("call_a", '{"key":"a"}'), ("call_b", '{"kye":"b"}')]
+
+
+def turn_of(api: str, calls: list[tuple[str, str]], text: str | None = None) -> AssistantTurn:
+    turn: AssistantTurn = ADAPTERS[api].response(REPLIES[api](calls, text))
+    return turn
+
+
+# --- what a session sends -------------------------------------------------------------------------------------------
+
+
+def sent(session: Session) -> dict[str, Any]:
+    """Everything that this session would send and dump, said by a copy, so that nothing of the session changes."""
+    bodies = {}
+    for api, adapter in ADAPTERS.items():
+        twin = Session.load(json.dumps(session.dump()))
+        twin.push_user("And now?")
+        bodies[api] = json.dumps(adapter.request(twin.transcript, Tools.offer()))
+    return {**bodies, "dump": json.dumps(session.dump())}
+
+
+def bodies(session: Session) -> dict[str, str]:
+    """What this very session sends, with whatever it has kept of earlier requests."""
+    session.push_user("And now?")
+    return {api: json.dumps(adapter.request(session.transcript, Tools.offer())) for api, adapter in ADAPTERS.items()}
+
+
+# --- interrupting -----------------------------------------------------------------------------------------------------
+
+
+def _in_finalizer(frame: FrameType | None) -> bool:
+    # What a finalizer raises goes nowhere, so an interrupt there interrupts nobody.
+    while frame is not None:
+        if frame.f_code.co_name == "__del__":
+            return True
+        frame = frame.f_back
+    return False
+
+
+def run_until(step: Callable[[], object], place: int, event: str) -> bool:
+    """Run `step`, interrupted at the place of this number; whether it got that far."""
+    passed = 0
+    reached = False
+
+    def local(frame: FrameType, kind: str, argument: object) -> Any:
+        nonlocal passed, reached
+        if kind == event:
+            if passed == place:
+                reached = True
+                sys.settrace(None)
+                raise Interrupt
+            passed += 1
+        return local
+
+    def begin(frame: FrameType, kind: str, argument: object) -> Any:
+        name = frame.f_code.co_filename
+        if not (name.startswith(PACKAGE) or name == "<string>") or _in_finalizer(frame):
+            return None
+        if event == "opcode":
+            frame.f_trace = local  # from Python 3.13 on, the next line does nothing without it
+            frame.f_trace_opcodes = True
+        return local
+
+    before = sys.gettrace()
+    try:
+        sys._getframe().f_trace_opcodes = (
+            event == "opcode"
+        )  # in Python 3.12, settrace asks whether any frame wants them
+        sys.settrace(begin)
+        step()
+    except Interrupt:
+        pass
+    finally:
+        sys.settrace(before)
+    return reached
+
+
+def places(run: Callable[[int, str], bool]) -> Iterator[tuple[int, str]]:
+    """Every line, and every so many byte codes, until the step is over; `run` says whether it got that far."""
+    for event, stride in (("line", 1), ("opcode", STRIDE)):
+        place = 0
+        while run(place, event):
+            yield place, event
+            place += stride
+        assert place > 0
+
+
+class Scene:
+    """A session in the middle of something, made anew for each interruption."""
+
+    def __init__(self, api: str, *, ephemeral: bool = False) -> None:
+        self.api = api
+        self.session = Session()
+        self.session.push_system("Be brief.")
+        self.session.push_user("Look up a and b.")
+        if ephemeral:
+            self.session.push_ephemeral_user("It is noon.")
+        # Encoders that have something to keep.
+        ADAPTERS[api].request(self.session.transcript, Tools.offer())
+
+    def read(self) -> ToolRound[Any]:
+        outcome = Tools.offer().read(turn_of(self.api, TWO), self.session)
+        assert isinstance(outcome, NeedsTools)
+        return outcome.round
+
+    def results(self, round: Any) -> list[Any]:
+        return [call.complete(f"{call.arguments['key']} found") for call in round.calls]
+
+
+Prepare = Callable[[Scene], "Callable[[], object]"]
+
+
+def push(scene: Scene) -> Callable[[], object]:
+    return lambda: scene.session.push_user("One more thing.")
+
+
+def push_ephemeral(scene: Scene) -> Callable[[], object]:
+    return lambda: scene.session.push_ephemeral_user("It is late.")
+
+
+def read(scene: Scene) -> Callable[[], object]:
+    turn = turn_of(scene.api, TWO)
+    return lambda: Tools.offer().read(turn, scene.session)
+
+
+def read_finished(scene: Scene) -> Callable[[], object]:
+    turn = turn_of(scene.api, [], "Done.")
+    return lambda: Tools.offer().read(turn, scene.session)
+
+
+def commit(scene: Scene) -> Callable[[], object]:
+    round = scene.read()
+    results = scene.results(round)
+    scene.kept = round  # type: ignore[attr-defined]  # held, so that it isn't dropped
+    return lambda: round.commit(scene.session, results)
+
+
+def discard(scene: Scene) -> Callable[[], object]:
+    round = scene.read()
+    scene.kept = round  # type: ignore[attr-defined]
+    return round.discard
+
+
+def add_usage(scene: Scene) -> Callable[[], object]:
+    return lambda: scene.session.add_usage(lutumpy.Usage(1, 2, 3))
+
+
+def decide(call: Any) -> Any:
+    return Reject("no") if call.input.key == "b" else RunNormally(call.input)
+
+
+def apply_and_commit(scene: Scene) -> Callable[[], object]:
+    round = scene.read()
+
+    def step() -> None:
+        plan = round.apply_hooks_sync(decide)
+        plan.commit(scene.session, scene.results_of(plan))  # type: ignore[attr-defined]
+
+    scene.results_of = lambda plan: [c.complete(f"{c.arguments['key']} found") for c in plan.pending]  # type: ignore[attr-defined]
+    return step
+
+
+STEPS: list[Prepare] = [push, push_ephemeral, read, read_finished, commit, discard, add_usage, apply_and_commit]
+
+
+@every_api
+@pytest.mark.parametrize("ephemeral", [False, True])
+@pytest.mark.parametrize("prepare", STEPS, ids=lambda prepare: prepare.__name__)
+def test_a_step_is_done_or_not_done_whatever_interrupts_it_K3a(api: str, ephemeral: bool, prepare: Prepare) -> None:
+    def ended(run: Callable[[Callable[[], object]], object]) -> tuple[Session, object]:
+        """A session after the step, or so much of it as `run` lets happen; a round that it left behind is discarded."""
+        scene = Scene(api, ephemeral=ephemeral)
+        step = prepare(scene)
+        found = run(step)
+        del step
+        scene.__dict__.pop("kept", None)
+        scene.session.discard_open()
+        return scene.session, found
+
+    before = sent(ended(lambda step: None)[0])
+    after = sent(ended(lambda step: bool(step()))[0])  # nothing of what it gives is kept
+    # A round whose making was interrupted may have been read, and was dropped then.
+    allowed = [before, after]
+    if prepare is apply_and_commit:
+        dropped = Scene(api, ephemeral=ephemeral)
+        dropped.read()
+        dropped.session.discard_open()
+        allowed.append(sent(dropped.session))
+    seen: list[int] = []
+
+    def interrupted(place: int, event: str) -> bool:
+        session, reached = ended(lambda step: run_until(step, place, event))
+        found = sent(session)
+        if found not in allowed:
+            # Cut off while Python itself puts an exception away, a frame may wait for the garbage collector.
+            gc.collect()
+            session.discard_open()
+            found = sent(session)
+        assert found in allowed, (place, event)
+        seen.append(allowed.index(found))
+        # What it has kept of earlier requests is what it would make anew.
+        assert bodies(session) == {key: found[key] for key in ADAPTERS}, (place, event)
+        return bool(reached)
+
+    assert list(places(interrupted))
+    assert before == after or {0, 1} <= set(seen)
+
+
+@every_api
+@pytest.mark.parametrize("ephemeral", [False, True])
+def test_a_commit_that_was_interrupted_is_done_or_can_be_done_and_its_round_says_which_K3a(
+    api: str, ephemeral: bool
+) -> None:
+    whole = Scene(api, ephemeral=ephemeral)
+    round = whole.read()
+    round.commit(whole.session, whole.results(round))
+    after = sent(whole.session)
+    ways: set[str] = set()
+
+    def interrupted(place: int, event: str) -> bool:
+        scene = Scene(api, ephemeral=ephemeral)
+        round = scene.read()
+        results = scene.results(round)
+        reached = run_until(lambda: round.commit(scene.session, results), place, event)
+        if scene.session.turns():
+            ways.add("done")
+            assert "committed" in repr(round)
+            with pytest.raises(RoundClosedError, match="committed"):
+                round.commit(scene.session, results)
+            with pytest.raises(RoundClosedError, match="committed"):
+                round.discard()
+        else:
+            ways.add("not done")
+            assert "open" in repr(round)
+            # Something else may come first; then the answer still goes behind it.
+            round.commit(scene.session, results)
+        assert sent(scene.session) == after, (place, event)
+        return reached
+
+    assert list(places(interrupted))
+    assert ways == {"done", "not done"}
+
+
+@every_api
+def test_a_commit_that_was_cut_off_leaves_no_id_and_no_item_behind_K3a(api: str) -> None:
+    """What it has written already counts for nobody: the next turn may have the same ids."""
+
+    def interrupted(place: int, event: str) -> bool:
+        scene = Scene(api)
+        round = scene.read()
+        results = scene.results(round)
+        reached = run_until(lambda: round.commit(scene.session, results), place, event)
+        if scene.session.turns():
+            return reached
+        round.discard()
+        again = scene.read()
+        assert [entry.metadata.id for entry in (*again.calls, *again.issues)] == ["call_a", "call_b"]
+        assert again.issues[0].repeat == 0
+        again.commit(scene.session, scene.results(again))
+        assert len(scene.session.transcript) == 4
+        return reached
+
+    assert list(places(interrupted))
+
+
+@every_api
+@pytest.mark.parametrize("ephemeral", [False, True])
+def test_a_request_that_was_interrupted_is_the_same_when_it_is_made_again_K3a(api: str, ephemeral: bool) -> None:
+    """An encoder that was cut off in an item doesn't send it twice."""
+
+    def scene() -> Session:
+        made = Scene(api)
+        round = made.read()
+        round.commit(made.session, made.results(round))
+        made.session.push_user("Go on.")
+        if ephemeral:
+            made.session.push_ephemeral_user("It is late.")
+        return made.session
+
+    request = ADAPTERS[api].request
+    expected = json.dumps(request(scene().transcript, Tools.offer()))
+
+    def interrupted(place: int, event: str) -> bool:
+        session = scene()
+        reached = run_until(lambda: request(session.transcript, Tools.offer()), place, event)
+        assert json.dumps(request(session.transcript, Tools.offer())) == expected, (place, event)
+        for other in ADAPTERS.values():
+            other.request(session.transcript, Tools.offer())
+        return reached
+
+    assert list(places(interrupted))
+
+
+@every_api
+@pytest.mark.parametrize("what", ["fork", "dump", "load"])
+def test_a_copy_that_was_interrupted_changes_nothing_K3a(api: str, what: str) -> None:
+    scene = Scene(api, ephemeral=True)
+    round = scene.read()
+    round.commit(scene.session, scene.results(round))
+    data = json.dumps(scene.session.dump())
+    steps: dict[str, Callable[[], object]] = {
+        "fork": scene.session.fork,
+        "dump": scene.session.dump,
+        "load": lambda: Session.load(data),
+    }
+    before = sent(scene.session)
+
+    def interrupted(place: int, event: str) -> bool:
+        reached = run_until(steps[what], place, event)
+        assert sent(scene.session) == before, (place, event)
+        return reached
+
+    assert list(places(interrupted))
+
+
+@every_api
+def test_hooks_that_were_interrupted_leave_the_round_as_decoded_or_gave_it_to_a_plan_K3a_H2(api: str) -> None:
+    def edit(call: Any) -> Any:
+        call.input.key = "edited in place"
+        return RunNormally(call.input)
+
+    def interrupted(place: int, event: str) -> bool:
+        scene = Scene(api)
+        round = scene.read()
+        reached = run_until(lambda: round.apply_hooks_sync(edit), place, event)
+        if "open" in repr(round):
+            assert round.calls[0].input.key == "a"
+            plan = round.apply_hooks_sync(decide)
+            plan.commit(scene.session, scene.results(PlanAsRound(plan)))
+        else:
+            # The plan that took its place was dropped before anybody got it, and the next request says so.
+            with pytest.raises(DroppedRoundError, match="call_a"):
+                ADAPTERS[api].request(scene.session.transcript)
+            scene.session.discard_open()
+        bodies(scene.session)
+        return reached
+
+    assert list(places(interrupted))
+
+
+class PlanAsRound:
+    """The pending calls of a plan under the name that those of a round have."""
+
+    def __init__(self, plan: Any) -> None:
+        self.calls = plan.pending
+
+
+def test_a_stream_that_was_interrupted_while_it_ended_is_read_or_not_K3a() -> None:
+    chunks = [
+        {"choices": [{"index": 0, "delta": {"role": "assistant", "content": "Done"}}]},
+        {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
+    ]
+    before = sent(Scene("openai_chat").session)
+    whole = Scene("openai_chat")
+    Tools.offer().reader(OpenAIChat.stream_decoder(), whole.session).collect(chunks)
+    after = sent(whole.session)
+
+    def interrupted(place: int, event: str) -> bool:
+        scene = Scene("openai_chat")
+        reader = Tools.offer().reader(OpenAIChat.stream_decoder(), scene.session)
+        reached = run_until(lambda: reader.collect(chunks), place, event)
+        assert sent(scene.session) in (before, after)
+        return reached
+
+    assert list(places(interrupted))
+
+
+# --- signals ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the platform has no timers that signal")
+@every_api
+def test_signals_at_any_moment_leave_a_session_that_goes_on_K3a(api: str) -> None:
+    """Real ones, aimed at a loop that requests, reads, decides and commits."""
+
+    scene = Scene(api)
+    session, request = scene.session, ADAPTERS[api].request
+
+    def work(number: int) -> None:
+        request(session.transcript, Tools.offer())
+        outcome = Tools.offer().read(turn_of(api, [(f"call_{number}", '{"key":"a"}')]), session)
+        assert isinstance(outcome, NeedsTools)
+        plan = outcome.round.apply_hooks_sync(lambda call: Complete("found"))
+        plan.commit(session, [])
+        assert isinstance(Tools.offer().read(turn_of(api, [], "Done."), session), Finished)
+
+    def ring(number: int, frame: FrameType | None) -> None:
+        inside = frame
+        while inside is not None and inside.f_code is not work.__code__:
+            inside = inside.f_back
+        if inside is not None and not _in_finalizer(frame):
+            raise Interrupt
+
+    before = signal.signal(signal.SIGALRM, ring)
+    interrupted = 0
+    try:
+        for number in range(150):
+            signal.setitimer(signal.ITIMER_REAL, 0.00002 + (number % 50) * 0.00002)
+            try:
+                work(number)
+            except Interrupt:
+                interrupted += 1
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            session.discard_open()
+            session.push_user("Next.")
+            # The encoders that lived through all this say what new ones say.
+            fresh = Session.load(json.dumps(session.dump()))
+            assert request(session.transcript) == request(fresh.transcript)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert interrupted
+
+
+# --- rounds that were dropped ----------------------------------------------------------------------------------------------
+
+
+@every_api
+def test_a_dropped_round_is_named_by_the_next_request_until_it_is_discarded_C7a(api: str) -> None:
+    scene = Scene(api)
+    with pytest.warns(ResourceWarning, match="dropped without commit or discard, with the calls lookup, lookup"):
+        scene.read()
+    for _ in range(2):
+        with pytest.raises(
+            DroppedRoundError, match=r"lookup \('call_a'\), lookup \('call_b'\).*discard_open"
+        ) as caught:
+            ADAPTERS[api].request(scene.session.transcript, Tools.offer())
+    assert [call.id for call in caught.value.calls] == ["call_a", "call_b"]
+    assert isinstance(caught.value, LutumpyError)
+    for copy in (scene.session.fork(), Session.load(scene.session.dump())):
+        ADAPTERS[api].request(copy.transcript)  # a fork and a load begin without marks
+    ADAPTERS[api].messages(scene.session.transcript)  # what is no request is not refused
+    scene.session.discard_open()
+    scene.session.transcript.discard_open()
+    ADAPTERS[api].request(scene.session.transcript, Tools.offer())
+
+
+def test_several_rounds_may_be_open_as_long_as_something_holds_them_C7a() -> None:
+    scene = Scene("openai_chat")
+    one, two = scene.read(), scene.read()
+    OpenAIChat.request(scene.session.transcript)
+    one.commit(scene.session, scene.results(one))
+    with pytest.raises(StaleRoundError, match="rebase=True"):
+        two.commit(scene.session, scene.results(two))
+    two.commit(scene.session, scene.results(two), rebase=True)
+    assert len(scene.session.turns()) == 2

@@ -31,12 +31,14 @@ from lutumpy import (
     StaleRoundError,
     ToolRound,
     Toolset,
+    Usage,
     tool,
     tool_fn,
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.core.items import AssistantTurn
+from lutumpy.testing import Call, Reply, ScriptedModel
 
 PACKAGE = os.path.dirname(lutumpy.__file__)
 ADAPTERS: dict[str, Any] = {
@@ -45,10 +47,14 @@ ADAPTERS: dict[str, Any] = {
     "anthropic_messages": AnthropicMessages,
 }
 every_api = pytest.mark.parametrize("api", ADAPTERS)
+# Without ephemerals less happens, and it is the same for every API.
+every_scene = pytest.mark.parametrize(
+    ("api", "ephemeral"), [("openai_chat", False), *[(api, True) for api in ADAPTERS]]
+)
 # Rounds are dropped here on purpose, one at each place of the code.
 pytestmark = pytest.mark.filterwarnings("ignore:a tool round:ResourceWarning")
 # Every byte code takes minutes; by default every line, and each of so many byte codes.
-STRIDE = int(os.environ.get("LUTUMPY_INTERRUPT_STRIDE", "23"))
+STRIDE = int(os.environ.get("LUTUMPY_INTERRUPT_STRIDE", "37"))
 
 
 @pytest.fixture(autouse=True)
@@ -260,7 +266,7 @@ def discard(scene: Scene) -> Callable[[], object]:
 
 
 def add_usage(scene: Scene) -> Callable[[], object]:
-    return lambda: scene.session.add_usage(lutumpy.Usage(1, 2, 3))
+    return lambda: scene.session.add_usage(Usage(1, 2, 3))
 
 
 def decide(call: Any) -> Any:
@@ -278,11 +284,76 @@ def apply_and_commit(scene: Scene) -> Callable[[], object]:
     return step
 
 
-STEPS: list[Prepare] = [push, push_ephemeral, read, read_finished, commit, discard, add_usage, apply_and_commit]
+def collect(scene: Scene) -> Callable[[], object]:
+    llm = ScriptedModel([Reply("Done.")], api=scene.api, check=False)  # type: ignore[arg-type]
+    return lambda: scene.session.text_turn(llm).collect_sync()
 
 
-@every_api
-@pytest.mark.parametrize("ephemeral", [False, True])
+def collect_calls(scene: Scene) -> Callable[[], object]:
+    llm = ScriptedModel([Reply(calls=[Call("lookup", {"key": "a"})])], api=scene.api, check=False)  # type: ignore[arg-type]
+    return lambda: scene.session.text_turn(llm, tools=Tools).collect_sync()
+
+
+def stream(scene: Scene) -> Callable[[], object]:
+    llm = ScriptedModel([Reply("Done.")], api=scene.api, check=False)  # type: ignore[arg-type]
+
+    def step() -> None:
+        with scene.session.text_turn(llm, tools=Tools).stream_sync() as events:
+            for _ in events:
+                pass
+
+    return step
+
+
+def structured(scene: Scene) -> Callable[[], object]:
+    """The value comes by a tool, whose call is committed with its result."""
+    llm: Any = ScriptedModel([Reply(calls=[Call("answer", {"value": 3})])], api=scene.api, check=False)  # type: ignore[arg-type]
+    llm.structured = "tool"
+    return lambda: scene.session.structured_turn(llm, int).collect_sync()
+
+
+def commit_staged(scene: Scene) -> Callable[[], object]:
+    llm = ScriptedModel([Reply("Done.")], api=scene.api, check=False)  # type: ignore[arg-type]
+    outcome = scene.session.text_turn(llm).collect_staged_sync()
+    return lambda: outcome.commit(scene.session)
+
+
+def discard_staged(scene: Scene) -> Callable[[], object]:
+    llm = ScriptedModel([Reply("Done.")], api=scene.api, check=False)  # type: ignore[arg-type]
+    return scene.session.text_turn(llm).collect_staged_sync().discard
+
+
+def discard_open(scene: Scene) -> Callable[[], object]:
+    scene.read()  # and dropped
+    return scene.session.discard_open
+
+
+def take_another_transcript(scene: Scene) -> Callable[[], object]:
+    scene.read().discard()
+    window = scene.session.transcript.window(max_rounds=1)
+    window.push_user("Another one.")
+
+    def step() -> None:
+        scene.session.transcript = window
+
+    return step
+
+
+def set_usage(scene: Scene) -> Callable[[], object]:
+    def step() -> None:
+        scene.session.usage = Usage(7, 7, 14)
+
+    return step
+
+
+STEPS: list[Prepare] = [
+    *(push, push_ephemeral, read, read_finished, commit, discard, add_usage, apply_and_commit),
+    *(collect, collect_calls, stream, structured, commit_staged, discard_staged),
+    *(discard_open, take_another_transcript, set_usage),
+]
+
+
+@every_scene
 @pytest.mark.parametrize("prepare", STEPS, ids=lambda prepare: prepare.__name__)
 def test_a_step_is_done_or_not_done_whatever_interrupts_it_K3a(api: str, ephemeral: bool, prepare: Prepare) -> None:
     def ended(run: Callable[[Callable[[], object]], object]) -> tuple[Session, object]:
@@ -321,8 +392,7 @@ def test_a_step_is_done_or_not_done_whatever_interrupts_it_K3a(api: str, ephemer
     assert before == after or {0, 1} <= set(seen)
 
 
-@every_api
-@pytest.mark.parametrize("ephemeral", [False, True])
+@every_scene
 def test_a_commit_that_was_interrupted_is_done_or_can_be_done_and_its_round_says_which_K3a(
     api: str, ephemeral: bool
 ) -> None:
@@ -378,8 +448,7 @@ def test_a_commit_that_was_cut_off_leaves_no_id_and_no_item_behind_K3a(api: str)
     assert list(places(interrupted))
 
 
-@every_api
-@pytest.mark.parametrize("ephemeral", [False, True])
+@every_scene
 def test_a_request_that_was_interrupted_is_the_same_when_it_is_made_again_K3a(api: str, ephemeral: bool) -> None:
     """An encoder that was cut off in an item doesn't send it twice."""
 

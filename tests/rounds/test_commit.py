@@ -27,6 +27,7 @@ from lutumpy import (
     ToolRound,
     ToolRoundArityError,
     Toolset,
+    check_messages,
     tool,
     tool_input,
 )
@@ -281,6 +282,50 @@ def test_staleness_and_rebase_K4() -> None:
     _, late = start(Call("a", id="c9"))
     late.commit(loaded, [late.calls[0].fail("x")], rebase=True)  # an equal prefix, though another object
     assert len(loaded.transcript) == 3
+
+
+@pytest.mark.parametrize("api", ["openai_chat", "openai_responses", "anthropic_messages"])
+def test_a_rebase_gives_fresh_ids_where_the_host_counts_them_K4_C6(api: Any) -> None:
+    """Two answers in flight, both with the id that the host begins with: neither tool's result is lost."""
+    adapter: Any = {
+        "openai_chat": OpenAIChat,
+        "openai_responses": OpenAIResponses,
+        "anthropic_messages": AnthropicMessages,
+    }[api]
+    session = Session()
+    session.push_user("go")
+    rounds: list[ToolRound[Any]] = []
+    for _ in range(2):
+        calls = [Call("b", id="call_0"), Call("b", id="call_1")]
+        reply = render(Reply(calls=calls), api, number=1, model="m")
+        outcome = Tools.offer().read(adapter.response(reply), session)
+        assert isinstance(outcome, NeedsTools)
+        rounds.append(outcome.round)
+    for name, round in zip(("first", "second"), rounds, strict=True):
+        results = [call.complete(f"{name} {number}") for number, call in enumerate(round.calls)]
+        round.commit(session, results, rebase=True)
+    found = [item for item in session.transcript if isinstance(item, ToolResults)]
+    contents = [[result.content for result in results.results] for results in found]
+    assert contents == [["first 0", "first 1"], ["second 0", "second 1"]]
+    ids = [result.call_id for results in found for result in results.results]
+    assert ids[:2] == ["call_0", "call_1"]
+    assert len(set(ids)) == 4
+    body = adapter.request(session.transcript)
+    assert check_messages(api, body["input" if api == "openai_responses" else "messages"]) == []
+
+
+def test_advice_about_a_stale_target_works_there_K4() -> None:
+    session, round = start(Call("a", id="c1"))
+    results = [round.calls[0].complete(Report(text="x"))]
+    other = Session()
+    other.push_user("something else")
+    with pytest.raises(StaleRoundError, match=r"another transcript.*commit it into its own, or discard it") as caught:
+        round.commit(other, results)
+    assert "rebase" not in str(caught.value)
+    twin = session.fork()
+    with pytest.raises(StaleRoundError, match="another transcript.*rebase=True"):
+        round.commit(twin, results)
+    round.commit(twin, results, rebase=True)
 
 
 def test_a_target_that_ends_before_the_round_began_takes_no_rebase_K4() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from .chat_tools import MAX_NAME, check_model_limits, check_tool_choice, check_tools
+from .chat_tools import MAX_NAME, TOOL_TYPES, check_model_limits, check_tool_choice, check_tools
 from .declared import undeclared
 from .encoding import check_encoding
 from .openai_shapes import (
@@ -219,8 +219,8 @@ def _call(where: str, call: Any) -> list[Problem]:
     kind = call.get("type")
     if kind is None:
         return [*found, missing("chat.tool_calls", f"{where}.type")]
-    if kind not in ("function", "custom"):
-        return [*found, wrong_value("chat.tool_calls", f"{where}.type", kind, ("function", "custom"))]
+    if kind not in TOOL_TYPES:
+        return [*found, wrong_value("chat.tool_calls", f"{where}.type", kind, TOOL_TYPES)]
     body = call.get(kind)
     if body is None:
         return [*found, missing("chat.tool_calls", f"{where}.{kind}")]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .problem import Problem, is_array, mapping
+from .problem import Problem, items, mapping
 
 THREAD_KEYS: Mapping[str, frozenset[str]] = {
     "create": frozenset({"type"}),
@@ -127,9 +127,5 @@ def _billing(body: Mapping[str, Any]) -> list[Problem]:
 
 def is_compacted(message: Any) -> bool:
     """Whether a message is a summary alone: the answer to a compaction, which the next request may end with."""
-    blocks = message.get("content") if isinstance(message, Mapping) else None
-    return (
-        is_array(blocks)
-        and len(blocks) > 0
-        and all(isinstance(block, Mapping) and block.get("type") == "compaction" for block in blocks)
-    )
+    blocks = items(message.get("content")) if isinstance(message, Mapping) else ()
+    return bool(blocks) and all(isinstance(block, Mapping) and block.get("type") == "compaction" for block in blocks)

@@ -135,6 +135,20 @@ def check_ranges(prefix: str, body: Mapping[str, Any]) -> list[Problem]:
     return found
 
 
+def check_integer(rule: str, where: str, value: Any, low: int, high: int) -> list[Problem]:
+    """A count inside its limits; absent is fine."""
+    if value is None:
+        return []
+    if isinstance(value, bool) or not isinstance(value, int):
+        return [wrong_type(rule, where, "an integer", value)]
+    if low <= value <= high:
+        return []
+    side, sign, limit = ("below minimum", ">=", low) if value < low else ("above maximum", "<=", high)
+    message = f"Invalid '{where}': integer {side} value. Expected a value {sign} {limit}, but got {value} instead."
+    code = f"integer_{'below_min' if value < low else 'above_max'}_value"
+    return [Problem(rule, where, message, "refused", param=where, code=code)]
+
+
 def check_model(prefix: str, value: Any, absent: str | None = None) -> list[Problem]:
     """`model` is a string; `absent` is the message for a missing one where it is not the usual."""
     rule = f"{prefix}.required"

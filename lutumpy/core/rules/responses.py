@@ -90,6 +90,7 @@ ITEM_KEYS: Mapping[str, frozenset[str]] = {
 }
 """The keys of the items that programs write themselves [API description]; of other items nothing is claimed."""
 
+LATER_WINDOWS = ("2h", "8h")
 MAX_CALL_ID = 64
 MAX_ITEM_ID = 64
 MAX_HISTORY_NAME = 128
@@ -169,8 +170,28 @@ def _top_level(body: Mapping[str, Any], counted: bool) -> list[Problem]:
         code = "mutually_exclusive_parameters"
         found.append(Problem("responses.held_prefix", "conversation", message, "refused", code=code))
     known = COUNT_PARAMETERS if counted else PARAMETERS
+    found += _background(body)
     found += [unknown("responses.unknown_parameter", str(key)) for key in body if key not in known]
     return found + check_ranges("responses", body)
+
+
+def _background(body: Mapping[str, Any]) -> list[Problem]:
+    """An answer in the background is stored, or nobody could fetch it [documentation]; a later one isn't streamed [SDK].
+
+    The API's own words for these are not recorded.
+    """
+    found: list[Problem] = []
+    background = body.get("background") is True
+    if background and body.get("store") is False:
+        message = "Background mode requires 'store' to be true."
+        found.append(Problem("responses.background", "store", message, "refused", param="store"))
+    options = body.get("background_options")
+    window = options.get("completion_window") if isinstance(options, Mapping) else None
+    if window in LATER_WINDOWS and (not background or body.get("stream") is True):
+        where = "background_options.completion_window"
+        message = f"The completion window '{window}' requires 'background' to be true and 'stream' to be false."
+        found.append(Problem("responses.background", where, message, "refused", param=where))
+    return found
 
 
 def _named_calls(entries: Any) -> Iterator[tuple[str, str, str]]:

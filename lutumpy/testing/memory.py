@@ -194,13 +194,13 @@ class Memory:
         refusal = _thread_refusal(thread, previous)
         if thread is None or refusal is not None:
             return [*found, *([refusal] if refusal is not None else [])]
+        if not body["messages"] and not thread.unfinished:
+            message = "messages: at least one message is required"
+            return [*found, Problem("anthropic.messages", "messages", message, "refused")]
         whole = {key: value for key, value in body.items() if key != "thread"}
         whole.update(thread.fixed, messages=[*thread.messages, *body["messages"]])
         found = anthropic.check_request(whole, issued=self.signed)
         if not body["messages"]:
-            if not thread.unfinished:
-                message = "messages: at least one message is required"
-                return [*found, Problem("anthropic.messages", "messages", message, "refused")]
             found = [problem for problem in found if not problem.rule.startswith("anthropic.prefill")]
         thread.in_flight = not _refused(found)
         return found

@@ -17,7 +17,16 @@ import pytest
 from pydantic import BaseModel
 from typing_extensions import Annotated, NotRequired, Required, get_args, get_origin, get_type_hints
 
-from lutumpy.core.rules import anthropic, anthropic_requests, anthropic_tools, chat, chat_tools, responses, responses_sequence
+from lutumpy.core.rules import (
+    anthropic,
+    anthropic_requests,
+    anthropic_tools,
+    chat,
+    chat_tools,
+    responses,
+    responses_requests,
+    responses_sequence,
+)
 from lutumpy.core.rules import responses_tools as tools_of_responses
 
 WRAPPERS: tuple[Any, ...] = (Required, NotRequired, Annotated)
@@ -156,7 +165,7 @@ def test_responses_knows_every_parameter() -> None:
 
 def test_responses_knows_every_parameter_of_a_count() -> None:
     counted = sdk_type("openai.types.responses.input_token_count_params:InputTokenCountParams")
-    assert lacking(responses.COUNT_PARAMETERS, keys(counted)) == []
+    assert lacking(responses_requests.COUNT_PARAMETERS, keys(counted)) == []
 
 
 def test_responses_knows_every_item() -> None:

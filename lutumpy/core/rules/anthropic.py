@@ -78,9 +78,7 @@ def check_request(
     messages = body.get("messages")
     found = _top_level(body, counted)
     if messages is not None:
-        found += check_encoding("anthropic", messages, WHERE)
-        # A thread that was left unfinished goes on without a new message.
-        found += [] if held and is_array(messages) and not messages else _messages(messages, model)
+        found += check_encoding("anthropic", messages, WHERE) + _messages(messages, model, held)
     found += _system(body.get("system"))
     found += check_tools(body.get("tools"))
     found += check_tool_choice(body, model, thinking_type, held=held)
@@ -98,6 +96,7 @@ def check_messages(
     tools: Sequence[Any] | None = None,
     model: str | None = None,
     thinking: str | None = None,
+    server_held_prefix: bool = False,
 ) -> list[Problem]:
     """The problems of a transcript alone: shapes first, then the sequence of blocks.
 
@@ -107,12 +106,14 @@ def check_messages(
         tools: Its tools, or their names, for calls of tools that it doesn't declare.
         model: Its `model`, for what only some models refuse.
         thinking: The `type` of its `thinking`: enabled, adaptive, disabled.
+        server_held_prefix: The conversation's start is at the server, which continues a thread.
     """
-    found = check_encoding("anthropic", messages, WHERE) + _messages(messages, model) + _system(system)
+    found = check_encoding("anthropic", messages, WHERE) + _messages(messages, model, server_held_prefix)
+    found += _system(system)
     found += _cache_controls({"messages": messages, "system": system, "tools": tools})
     # Names alone don't tell which of the provider's own tools are among them.
     objects = tools if tools is not None and not any(isinstance(tool, str) for tool in tools) else None
-    found += check_sequence(messages, model=model, thinking=thinking, tools=objects)
+    found += check_sequence(messages, model=model, thinking=thinking, tools=objects, held=server_held_prefix)
     return found + _declared(messages, tools) if tools is not None else found
 
 
@@ -204,12 +205,13 @@ def _tag(value: Any, expected: Sequence[str]) -> str:
 # ------------------------------------------------------------------ shapes
 
 
-def _messages(messages: Any, model: str | None) -> list[Problem]:
+def _messages(messages: Any, model: str | None, held: bool) -> list[Problem]:
     rule = "anthropic.messages"
     if not is_array(messages):
         return [shape(rule, "messages", "Input should be a valid array")]
     if not messages:
-        return [shape(rule, "messages", "at least one message is required")]
+        # A thread that was left unfinished goes on without a new message.
+        return [] if held else [shape(rule, "messages", "at least one message is required")]
     found: list[Problem] = []
     for index, message in enumerate(messages):
         where = f"messages.{index}"

@@ -12,7 +12,6 @@ from .chat_tools import MAX_NAME, TOOL_TYPES, check_model_limits, check_tool_cho
 from .declared import undeclared
 from .encoding import check_encoding
 from .openai_shapes import (
-    check_integer,
     check_model,
     check_name,
     check_ranges,
@@ -57,7 +56,6 @@ PART_BODIES = {
 }
 MAX_CALL_ID = 40
 MAX_CALLS = 128
-MAX_CHOICES = 128
 WHERE = "messages[{}]"
 
 NO_SYSTEM_MODELS = ("o1-mini", "o1-preview")
@@ -106,7 +104,7 @@ def _top_level(body: Mapping[str, Any]) -> list[Problem]:
     if body.get("messages") is None:
         found.append(missing("chat.required", "messages"))
     found += [unknown("chat.unknown_parameter", str(key)) for key in body if key not in PARAMETERS]
-    return found + check_ranges("chat", body) + check_integer("chat.ranges", "n", body.get("n"), 1, MAX_CHOICES)
+    return found + check_ranges("chat", body)
 
 
 # ------------------------------------------------------------------ shapes

@@ -109,6 +109,9 @@ def check_name(rule: str, where: str, value: Any, limit: int) -> list[Problem]:
     return []
 
 
+COUNTS: Mapping[str, tuple[int, int]] = {"n": (1, 128)}
+
+
 def check_ranges(prefix: str, body: Mapping[str, Any]) -> list[Problem]:
     """Sampling parameters inside their limits [recorded for `temperature`]."""
     found: list[Problem] = []
@@ -132,6 +135,8 @@ def check_ranges(prefix: str, body: Mapping[str, Any]) -> list[Problem]:
             found.append(
                 Problem(f"{prefix}.ranges", key, message, "refused", param=key, code="decimal_above_max_value")
             )
+    for key, (least, most) in COUNTS.items():
+        found += check_integer(f"{prefix}.ranges", key, body.get(key), least, most)
     return found
 
 

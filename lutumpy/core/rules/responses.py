@@ -27,6 +27,7 @@ from .openai_shapes import (
     wrong_value,
 )
 from .problem import Certainty, Problem, about, is_array, is_json, items, text
+from .responses_requests import COUNT_PARAMETERS, check_background
 from .responses_sequence import check_sequence
 from .responses_tools import check_tool_choice, check_tools
 
@@ -38,12 +39,6 @@ PARAMETERS = frozenset(
     "prompt_cache_key prompt_cache_options prompt_cache_retention reasoning safety_identifier service_tier store stream "
     "stream_options temperature text tool_choice tools top_logprobs top_p truncation user".split()
 )
-COUNT_PARAMETERS = frozenset(
-    "conversation input instructions model parallel_tool_calls personality previous_response_id reasoning text "
-    "tool_choice tools truncation".split()
-)
-"""What `POST /v1/responses/input_tokens` takes."""
-
 ROLES = ("assistant", "system", "developer", "user")
 ITEM_TYPES = (
     "additional_tools apply_patch_call apply_patch_call_output code_interpreter_call compaction compaction_trigger "
@@ -90,7 +85,6 @@ ITEM_KEYS: Mapping[str, frozenset[str]] = {
 }
 """The keys of the items that programs write themselves [API description]; of other items nothing is claimed."""
 
-LATER_WINDOWS = ("2h", "8h")
 MAX_CALL_ID = 64
 MAX_ITEM_ID = 64
 MAX_HISTORY_NAME = 128
@@ -170,28 +164,9 @@ def _top_level(body: Mapping[str, Any], counted: bool) -> list[Problem]:
         code = "mutually_exclusive_parameters"
         found.append(Problem("responses.held_prefix", "conversation", message, "refused", code=code))
     known = COUNT_PARAMETERS if counted else PARAMETERS
-    found += _background(body)
+    found += check_background(body)
     found += [unknown("responses.unknown_parameter", str(key)) for key in body if key not in known]
     return found + check_ranges("responses", body)
-
-
-def _background(body: Mapping[str, Any]) -> list[Problem]:
-    """An answer in the background is stored, or nobody could fetch it [documentation]; a later one isn't streamed [SDK].
-
-    The API's own words for these are not recorded.
-    """
-    found: list[Problem] = []
-    background = body.get("background") is True
-    if background and body.get("store") is False:
-        message = "Background mode requires 'store' to be true."
-        found.append(Problem("responses.background", "store", message, "refused", param="store"))
-    options = body.get("background_options")
-    window = options.get("completion_window") if isinstance(options, Mapping) else None
-    if window in LATER_WINDOWS and (not background or body.get("stream") is True):
-        where = "background_options.completion_window"
-        message = f"The completion window '{window}' requires 'background' to be true and 'stream' to be false."
-        found.append(Problem("responses.background", where, message, "refused", param=where))
-    return found
 
 
 def _named_calls(entries: Any) -> Iterator[tuple[str, str, str]]:

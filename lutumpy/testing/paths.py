@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from lutumpy.testing.script import Api
 
 PREFIX = r"(?:/v1|/openai/v1|/openai)?"
+"""What base URLs end with."""
 
 OPERATIONS: tuple[tuple[Api | None, str, Mapping[str, str]], ...] = (
     ("openai_chat", "/chat/completions", {"POST": "create"}),
@@ -38,7 +39,6 @@ FAMILIES: tuple[tuple[str, Api], ...] = (
     ("/responses", "openai_responses"),
     ("/conversations", "openai_responses"),
     ("/chat", "openai_chat"),
-    ("/openai", "openai_chat"),
 )
 """How the paths of each API begin, for those that the server doesn't know."""
 
@@ -73,7 +73,9 @@ def _pattern(template: str) -> re.Pattern[str]:
     return re.compile(("" if template.startswith("/openai") else PREFIX) + named)
 
 
-_COMPILED = tuple([(api, _pattern(template), methods) for api, template, methods in OPERATIONS])
+_COMPILED: list[tuple[Api | None, re.Pattern[str], Mapping[str, str]]] = [
+    (api, _pattern(template), methods) for api, template, methods in OPERATIONS
+]
 _PREFIX = re.compile(PREFIX)
 
 
@@ -84,6 +86,8 @@ def locate(method: str, path: str, headers: Mapping[str, str]) -> Target:
         match = pattern.fullmatch(path)
         if match is not None:
             return Target(api or shared, methods.get(method, ""), match.groupdict(), tuple(methods))
-    bare = path[_PREFIX.match(path).end() :]  # type: ignore[union-attr]  # the prefix may be empty
-    family = next((api for start, api in FAMILIES if re.match(rf"{start}(?:/|\Z)", bare)), shared)
-    return Target(family)
+    bare = _PREFIX.sub("", path, count=1)
+    for start, family in FAMILIES:
+        if bare == start or bare.startswith(f"{start}/"):
+            return Target(family)
+    return Target(shared)

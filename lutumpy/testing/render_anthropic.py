@@ -123,7 +123,9 @@ def render_stream(reply: Reply, *, number: int, model: str, body: Mapping[str, A
     for index, block in enumerate(_blocks(reply, number, body)):
         if block["type"] == "thinking":
             empty: dict[str, Any] = {**block, "thinking": "", "signature": ""}
-            deltas: list[dict[str, Any]] = [{"type": "thinking_delta", "thinking": piece} for piece in pieces(block["thinking"])]
+            deltas: list[dict[str, Any]] = [
+                {"type": "thinking_delta", "thinking": piece} for piece in pieces(block["thinking"])
+            ]
             deltas.append({"type": "signature_delta", "signature": block["signature"]})
         elif block["type"] == "text":
             empty = {**block, "text": ""}

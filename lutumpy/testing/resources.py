@@ -28,6 +28,9 @@ COUNTED = ("instructions", "system", "tools", "messages")
 CHARACTERS_OF_TOKEN = 4
 MAX_ITEMS = 20
 MAX_PAGE = 100
+MAY_FOLLOW = ("responses.output_for_call", "responses.dangling_reasoning")
+"""What a conversation may lack until more is added to it."""
+
 ORDERS = ("asc", "desc")
 
 
@@ -184,7 +187,7 @@ class Resources:
             raise Refused(wrong_type("responses.input", "items", "an array of objects", items))
         found = [long_array("responses.input", "items", MAX_ITEMS, len(items))] if len(items) > MAX_ITEMS else []
         for problem in responses.check_messages(items, server_held_prefix=True):
-            if problem.certainty == "refused" and problem.rule not in ("responses.output_for_call", "responses.dangling_reasoning"):
+            if problem.certainty == "refused" and problem.rule not in MAY_FOLLOW:
                 param = problem.param.replace("input", "items", 1) if problem.param is not None else None
                 found.append(replace(problem, message=problem.message.replace("input[", "items["), param=param))
         if found:

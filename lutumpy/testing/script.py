@@ -132,9 +132,7 @@ def entries(script: Iterable[E]) -> deque[E]:
     return deque(script)
 
 
-def render(
-    reply: Reply, api: Api, *, number: int, model: str, body: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
+def render(reply: Reply, api: Api, *, number: int, model: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The JSON of the answer, as `api` sends it.
 
     Args:

@@ -11,11 +11,11 @@ import importlib
 import sys
 import types
 from collections.abc import Collection, Iterator
-from typing import Any, Literal, Union
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import pytest
 from pydantic import BaseModel
-from typing_extensions import Annotated, NotRequired, Required, get_args, get_origin, get_type_hints
+from typing_extensions import NotRequired, Required, get_type_hints
 
 from lutumpy.core.rules import (
     anthropic,

@@ -136,11 +136,13 @@ def test_tools_that_a_runner_adds_later_come_in_the_conversation() -> None:
 
     with serve([SCRIPT[1], Reply(calls=[Call("clock")]), Reply("Noon.")]) as server, claude(server) as client:
         runner = client.beta.messages.tool_runner(**params(tools=[anthropic.beta_tool(weather)]))
-        for number, message in enumerate(runner):
-            if number == 0:
+        messages = []
+        for message in runner:
+            messages.append(message)
+            if len(messages) == 1:
                 runner.add_tools(anthropic.beta_tool(clock))
         bodies = accepted(server)
-    assert message.content[0].text == "Noon."
+    assert messages[-1].content[0].text == "Noon."
     assert [block["type"] for block in bodies[1]["messages"][-1]["content"]] == ["tool_addition"]
     assert results(bodies[2]) == ["noon"]
 

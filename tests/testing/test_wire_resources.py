@@ -110,9 +110,9 @@ def test_tokens_of_a_response_are_counted_with_what_the_server_holds(server: Wir
     assert alone.object == "response.input_tokens"
     assert 0 < alone.input_tokens < held.input_tokens
     assert client.responses.input_tokens.count(model=MODEL).input_tokens > 0
-    with pytest.raises(openai.BadRequestError, match="Previous response with id 'resp_x' not found."):
+    with pytest.raises(openai.BadRequestError, match="Previous response with id 'resp_x' not found"):
         client.responses.input_tokens.count(model=MODEL, input="x", previous_response_id="resp_x")
-    with pytest.raises(openai.BadRequestError, match="Unknown parameter: 'temperature'."):
+    with pytest.raises(openai.BadRequestError, match="Unknown parameter: 'temperature'"):
         client.responses.input_tokens.count(model=MODEL, input="x", extra_body={"temperature": 1})
 
 
@@ -392,7 +392,7 @@ def test_the_async_client_holds_a_conversation(server: WireServer) -> None:
 
 @pytest.mark.parametrize("held", [{"conversation": "nothing"}, {"conversation": {}}, {"conversation": 7}])
 def test_an_unknown_conversation_is_refused(server: WireServer, client: Any, held: Json) -> None:
-    with pytest.raises(openai.NotFoundError, match="Conversation with id '.*' not found."):
+    with pytest.raises(openai.NotFoundError, match=r"Conversation with id '.*' not found\."):
         client.responses.create(model=MODEL, input="x", extra_body=held)
     assert server.requests[-1].problems[0].rule == "responses.conversation"
 

@@ -152,7 +152,9 @@ def _top_level(body: Mapping[str, Any], counted: bool) -> list[Problem]:
     needs_model = body.get("prompt") is None and not counted  # a stored prompt names its model
     if needs_model or body.get("model") is not None:
         found += check_model("responses", body.get("model"))
-    if not counted and all(body.get(key) is None for key in ("input", "previous_response_id", "prompt", "conversation")):
+    if not counted and all(
+        body.get(key) is None for key in ("input", "previous_response_id", "prompt", "conversation")
+    ):
         message = "One of \"input\" or \"previous_response_id\" or 'prompt' or 'conversation_id' must be provided."
         code = "missing_required_parameter"
         found.append(Problem("responses.required", "input", message, "refused", param="input", code=code))

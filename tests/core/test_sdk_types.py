@@ -144,7 +144,7 @@ def test_chat_knows_every_role_and_what_its_content_may_be() -> None:
 
 def test_chat_knows_every_kind_of_call_tool_and_choice() -> None:
     calls = tagged("type", field(sdk_type(CHAT_MESSAGE), "tool_calls"))
-    assert lacking(chat_tools.TOOL_TYPES, calls) == []
+    assert lacking(chat.CALL_TYPES, calls) == []
     assert lacking(chat_tools.TOOL_TYPES, tagged("type", field(sdk_type(CHAT), "tools"))) == []
     choice = field(sdk_type(CHAT), "tool_choice")
     assert lacking(chat_tools.CHOICES, values(choice)) == []

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from .chat_tools import MAX_NAME, TOOL_TYPES, check_model_limits, check_tool_choice, check_tools
+from .chat_tools import MAX_NAME, check_model_limits, check_tool_choice, check_tools
 from .declared import undeclared
 from .encoding import check_encoding
 from .openai_shapes import (
@@ -54,6 +54,7 @@ PART_BODIES = {
     "file": "file",
     "refusal": "refusal",
 }
+CALL_TYPES = ("function", "custom")
 MAX_CALL_ID = 40
 MAX_CALLS = 128
 WHERE = "messages[{}]"
@@ -219,8 +220,8 @@ def _call(where: str, call: Any) -> list[Problem]:
     kind = call.get("type")
     if kind is None:
         return [*found, missing("chat.tool_calls", f"{where}.type")]
-    if kind not in TOOL_TYPES:
-        return [*found, wrong_value("chat.tool_calls", f"{where}.type", kind, TOOL_TYPES)]
+    if kind not in CALL_TYPES:
+        return [*found, wrong_value("chat.tool_calls", f"{where}.type", kind, CALL_TYPES)]
     body = call.get(kind)
     if body is None:
         return [*found, missing("chat.tool_calls", f"{where}.{kind}")]

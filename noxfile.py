@@ -221,6 +221,20 @@ def browser(session: nox.Session) -> None:
 
 
 @nox.session(python=NEWEST)
+def npm(session: nox.Session) -> None:
+    """The tool runners of the official SDKs from npm, against the test server."""
+    if not all(map(shutil.which, ("node", "npm"))):
+        session.skip("there is no node, or no npm, on the PATH")
+    _install(session, "test")
+    folder = Path(session.create_tmp()).resolve()
+    shutil.copy(ROOT / "tests" / "testing" / "npm" / "package.json", folder)
+    options = ("--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts")
+    session.run("npm", "install", *options, "--prefix", str(folder), external=True)
+    file = "tests/testing/test_npm_runners.py"
+    session.run("python", "-m", "pytest", "-q", file, *session.posargs, env={"LUTUMPY_NPM": str(folder)})
+
+
+@nox.session(python=NEWEST)
 def bench(session: nox.Session) -> None:
     """Print the benchmarks."""
     _install(session, "test")

@@ -12,6 +12,7 @@ from typing import Any, Literal, cast
 from lutumpy import Session, TranscriptError
 from lutumpy.cli.reading import Form
 from lutumpy.cli.recognition import APIS, Api, api_of_answer, apis_of_body, apis_of_messages, is_message
+from lutumpy.core.rules.anthropic_requests import continues_thread
 
 __all__ = ["Document", "DocumentError", "DocumentKind", "Place", "open_document"]
 
@@ -112,7 +113,8 @@ class Document:
     @property
     def server_held_prefix(self) -> bool:
         """Whether the conversation's beginning is kept by the provider, and not in this document."""
-        return any(self.body.get(key) is not None for key in ("previous_response_id", "conversation"))
+        held = any(self.body.get(key) is not None for key in ("previous_response_id", "conversation"))
+        return held or continues_thread(self.body)
 
     def with_messages(self, messages: Sequence[Any]) -> Document:
         """The same document with other messages, `raw` included.

@@ -44,8 +44,8 @@ def check_messages(
         api: The wire that the messages are for.
         messages: The list of messages (Chat, Messages) or input items (Responses): JSON values, or objects of the SDKs.
         tools: The request's tools, or their names, for calls of tools that it doesn't declare.
-        server_held_prefix: The start of the conversation is at the server (`previous_response_id`, `conversation`), so an
-            output may answer a call that is not here. Responses only.
+        server_held_prefix: The start of the conversation is at the server (`previous_response_id`, `conversation`, a
+            `thread` that is continued), so a result may answer a call that is not here. Not for Chat.
         system: Anthropic's top-level `system`.
         model: The request's model, for what only some models refuse.
         thinking: The `type` of Anthropic's `thinking` parameter: `enabled`, `adaptive` or `disabled`.
@@ -75,7 +75,14 @@ def check_messages(
             entries, tools=declared, server_held_prefix=server_held_prefix, compatible=compatible
         )
     else:
-        found = anthropic.check_messages(entries, before, tools=declared, model=model, thinking=thinking)
+        found = anthropic.check_messages(
+            entries,
+            before,
+            tools=declared,
+            model=model,
+            thinking=thinking,
+            server_held_prefix=server_held_prefix,
+        )
     placed = [p if p.path else replace(p, path=path_of(p.position, entries)) for p in found]
     return [*deep, *[replace(p, path=("system", *p.path)) for p in deep_system], *placed]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from .render_chat import pieces
@@ -21,7 +22,9 @@ STOP = {
 }
 
 
-def _blocks(reply: Reply, number: int) -> list[dict[str, Any]]:
+def _blocks(reply: Reply, number: int, body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    if _is_compaction(body):
+        return [_compaction(reply, number)]
     blocks: list[dict[str, Any]] = []
     if reply.reasoning is not None:
         blocks.append(
@@ -32,6 +35,22 @@ def _blocks(reply: Reply, number: int) -> list[dict[str, Any]]:
         use_id = call.id if call.id is not None else f"toolu_01{number:014d}{index:08d}"
         blocks.append({"type": "tool_use", "id": use_id, "name": call.name, "input": _input(reply, call)})
     return blocks
+
+
+def _is_compaction(body: Mapping[str, Any]) -> bool:
+    return body.get("compaction") is not None
+
+
+def _compaction(reply: Reply, number: int) -> dict[str, Any]:
+    """The summary; without words the compaction has failed [SDK]."""
+    summary = reply.text or None
+    return {
+        "type": "compaction",
+        "content": summary,
+        "encrypted_content": None,
+        "signature": None if summary is None else signature(summary, number),
+        "tool_changes": [],
+    }
 
 
 def signature(thinking: str, number: int) -> str:
@@ -67,29 +86,33 @@ def _usage(reply: Reply, written: int) -> dict[str, Any]:
     }
 
 
-def _stop_details(reply: Reply) -> dict[str, Any] | None:
-    if STOP[reply.finish_reason] != "refusal":
+def _stop_reason(reply: Reply, body: Mapping[str, Any]) -> str:
+    return "compaction" if _is_compaction(body) else STOP[reply.finish_reason]
+
+
+def _stop_details(reply: Reply, body: Mapping[str, Any]) -> dict[str, Any] | None:
+    if _stop_reason(reply, body) != "refusal":
         return None
     return {"type": "refusal", "category": None, "explanation": reply.refusal}
 
 
-def render(reply: Reply, *, number: int, model: str) -> dict[str, Any]:
+def render(reply: Reply, *, number: int, model: str, body: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "model": model,
         "id": f"msg_01{number:022d}",
         "type": "message",
         "role": "assistant",
-        "content": _blocks(reply, number),
-        "stop_reason": STOP[reply.finish_reason],
+        "content": _blocks(reply, number, body),
+        "stop_reason": _stop_reason(reply, body),
         "stop_sequence": None,
-        "stop_details": _stop_details(reply),
+        "stop_details": _stop_details(reply, body),
         "usage": _usage(reply, reply.tokens[1]),
     }
 
 
-def render_stream(reply: Reply, *, number: int, model: str) -> list[dict[str, Any]]:
+def render_stream(reply: Reply, *, number: int, model: str, body: Mapping[str, Any]) -> list[dict[str, Any]]:
     start = {
-        **render(reply, number=number, model=model),
+        **render(reply, number=number, model=model, body=body),
         "content": [],
         "stop_reason": None,
         "stop_details": None,
@@ -97,14 +120,19 @@ def render_stream(reply: Reply, *, number: int, model: str) -> list[dict[str, An
     }
     events: list[dict[str, Any]] = [{"type": "message_start", "message": start}]
     calls = iter(reply.calls)
-    for index, block in enumerate(_blocks(reply, number)):
+    for index, block in enumerate(_blocks(reply, number, body)):
         if block["type"] == "thinking":
-            empty = {**block, "thinking": "", "signature": ""}
-            deltas = [{"type": "thinking_delta", "thinking": piece} for piece in pieces(block["thinking"])]
+            empty: dict[str, Any] = {**block, "thinking": "", "signature": ""}
+            deltas: list[dict[str, Any]] = [
+                {"type": "thinking_delta", "thinking": piece} for piece in pieces(block["thinking"])
+            ]
             deltas.append({"type": "signature_delta", "signature": block["signature"]})
         elif block["type"] == "text":
             empty = {**block, "text": ""}
             deltas = [{"type": "text_delta", "text": piece} for piece in pieces(block["text"])]
+        elif block["type"] == "compaction":
+            empty = {**block, "content": None}
+            deltas = [{"type": "compaction_delta", "content": block["content"], "encrypted_content": None}]
         else:
             empty = {**block, "input": {}}
             parts = ["", *pieces(_input_text(next(calls)))]
@@ -114,7 +142,11 @@ def render_stream(reply: Reply, *, number: int, model: str) -> list[dict[str, An
             events.append({"type": "ping"})
         events += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
         events.append({"type": "content_block_stop", "index": index})
-    ending = {"stop_reason": STOP[reply.finish_reason], "stop_sequence": None, "stop_details": _stop_details(reply)}
+    ending = {
+        "stop_reason": _stop_reason(reply, body),
+        "stop_sequence": None,
+        "stop_details": _stop_details(reply, body),
+    }
     events.append({"type": "message_delta", "delta": ending, "usage": {"output_tokens": reply.tokens[1]}})
     events.append({"type": "message_stop"})
     return events

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -44,7 +46,18 @@ def _usage(reply: Reply) -> dict[str, Any]:
     }
 
 
-def render(reply: Reply, *, number: int, model: str) -> dict[str, Any]:
+def _count(body: Mapping[str, Any]) -> int:
+    """How many choices were asked for."""
+    n = body.get("n")
+    return n if isinstance(n, int) else 1
+
+
+def _call_index(reply: Reply, choice: int, index: int) -> int:
+    """Ids are counted on over the choices."""
+    return choice * len(reply.calls) + index
+
+
+def _choice(reply: Reply, number: int, choice: int) -> dict[str, Any]:
     message: dict[str, Any] = {
         "role": "assistant",
         "content": reply.text or None,
@@ -56,25 +69,29 @@ def render(reply: Reply, *, number: int, model: str) -> dict[str, Any]:
     if reply.calls:
         message["tool_calls"] = [
             {
-                "id": call_id(call, number, index),
+                "id": call_id(call, number, _call_index(reply, choice, index)),
                 "type": "function",
                 "function": {"name": call.name, "arguments": call.text},
             }
             for index, call in enumerate(reply.calls)
         ]
+    return {"index": choice, "message": message, "logprobs": None, "finish_reason": FINISH[reply.finish_reason]}
+
+
+def render(reply: Reply, *, number: int, model: str, body: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "id": f"chatcmpl-{number:029d}",
         "object": "chat.completion",
         "created": CREATED + number,
         "model": model,
-        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": FINISH[reply.finish_reason]}],
+        "choices": [_choice(reply, number, choice) for choice in range(_count(body))],
         "usage": _usage(reply),
         "service_tier": "default",
         "system_fingerprint": "fp_000000000000",
     }
 
 
-def render_stream(reply: Reply, *, number: int, model: str) -> list[dict[str, Any]]:
+def render_stream(reply: Reply, *, number: int, model: str, body: Mapping[str, Any]) -> list[dict[str, Any]]:
     def chunk(choices: list[dict[str, Any]], usage: dict[str, Any] | None = None) -> dict[str, Any]:
         return {
             "id": f"chatcmpl-{number:029d}",
@@ -87,19 +104,28 @@ def render_stream(reply: Reply, *, number: int, model: str) -> list[dict[str, An
             "usage": usage,
         }
 
-    def delta(value: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
-        return chunk([{"index": 0, "delta": value, "logprobs": None, "finish_reason": finish}])
-
-    only_calls = bool(reply.calls) and not reply.text
-    events = [delta({"role": "assistant", "content": None if only_calls else "", "refusal": None})]
-    events += [delta({"content": piece}) for piece in pieces(reply.text)]
-    events += [delta({"refusal": piece}) for piece in pieces(reply.refusal or "")]
-    for index, call in enumerate(reply.calls):
-        function = {"name": call.name, "arguments": ""}
-        first = {"index": index, "id": call_id(call, number, index), "type": "function", "function": function}
-        events.append(delta({"tool_calls": [first]}))
-        for piece in pieces(call.text):
-            events.append(delta({"tool_calls": [{"index": index, "function": {"arguments": piece}}]}))
-    events.append(delta({}, FINISH[reply.finish_reason]))
+    choices = [_deltas(reply, number, choice) for choice in range(_count(body))]
+    # The choices take turns, as they are sampled side by side.
+    events = [chunk([delta]) for deltas in zip_longest(*choices) for delta in deltas if delta is not None]
     events.append(chunk([], _usage(reply)))
     return events
+
+
+def _deltas(reply: Reply, number: int, choice: int) -> list[dict[str, Any]]:
+    """One choice in pieces."""
+
+    def delta(value: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
+        return {"index": choice, "delta": value, "logprobs": None, "finish_reason": finish}
+
+    only_calls = bool(reply.calls) and not reply.text
+    deltas = [delta({"role": "assistant", "content": None if only_calls else "", "refusal": None})]
+    deltas += [delta({"content": piece}) for piece in pieces(reply.text)]
+    deltas += [delta({"refusal": piece}) for piece in pieces(reply.refusal or "")]
+    for index, call in enumerate(reply.calls):
+        function = {"name": call.name, "arguments": ""}
+        use_id = call_id(call, number, _call_index(reply, choice, index))
+        deltas.append(delta({"tool_calls": [{"index": index, "id": use_id, "type": "function", "function": function}]}))
+        for piece in pieces(call.text):
+            deltas.append(delta({"tool_calls": [{"index": index, "function": {"arguments": piece}}]}))
+    deltas.append(delta({}, FINISH[reply.finish_reason]))
+    return deltas

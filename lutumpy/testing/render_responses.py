@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from .render_chat import CREATED, call_id, pieces
@@ -20,11 +21,37 @@ EMPTY: dict[str, dict[str, Any]] = {
 INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 
+ECHOED = (
+    "access_programs background image instructions max_output_tokens metadata parallel_tool_calls previous_response_id "
+    "store temperature tool_choice tools top_p truncation"
+).split()
+"""Parameters of a request that come back in its answer."""
+
+
+def _echo(body: Mapping[str, Any]) -> dict[str, Any]:
+    echo = {key: body[key] for key in ECHOED if body.get(key) is not None}
+    held = conversation_id(body)
+    return echo if held is None else {**echo, "conversation": {"id": held}}
+
+
+def conversation_id(body: Mapping[str, Any]) -> str | None:
+    """The conversation that a request belongs to, given by its id or as an object."""
+    held = body.get("conversation")
+    held = held.get("id") if isinstance(held, Mapping) else held
+    return held if isinstance(held, str) else None
+
+
+def waiting(answer: Mapping[str, Any], status: str) -> dict[str, Any]:
+    """An answer in the background before it is there: `queued`, `in_progress`, or `cancelled`."""
+    nothing: dict[str, Any] = {"output": [], "usage": None, "completed_at": None, "incomplete_details": None}
+    return {**answer, **nothing, "status": status}
+
+
 def _item_id(prefix: str, number: int, index: int) -> str:
     return f"{prefix}_{number:034x}{index:016x}"
 
 
-def _envelope(reply: Reply, number: int, model: str) -> dict[str, Any]:
+def _envelope(number: int, model: str, body: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "id": f"resp_{number:050x}",
         "object": "response",
@@ -58,11 +85,14 @@ def _envelope(reply: Reply, number: int, model: str) -> dict[str, Any]:
         "usage": None,
         "user": None,
         "metadata": {},
+        **_echo(body),
     }
 
 
-def _finished(reply: Reply, number: int, model: str, output: list[dict[str, Any]]) -> dict[str, Any]:
-    answer = _envelope(reply, number, model)
+def _finished(
+    reply: Reply, number: int, model: str, output: list[dict[str, Any]], body: Mapping[str, Any]
+) -> dict[str, Any]:
+    answer = _envelope(number, model, body)
     read, written = reply.tokens
     reason = INCOMPLETE.get(reply.finish_reason)
     answer["status"] = "completed" if reason is None else "incomplete"
@@ -121,19 +151,24 @@ def _output(reply: Reply, number: int) -> list[dict[str, Any]]:
     return output
 
 
-def render(reply: Reply, *, number: int, model: str) -> dict[str, Any]:
-    return _finished(reply, number, model, _output(reply, number))
+def render(reply: Reply, *, number: int, model: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    return _finished(reply, number, model, _output(reply, number), body)
 
 
-def render_stream(reply: Reply, *, number: int, model: str) -> list[dict[str, Any]]:
+def render_stream(reply: Reply, *, number: int, model: str, body: Mapping[str, Any]) -> list[dict[str, Any]]:
     events: list[dict[str, Any]] = []
 
     def event(kind: str, **fields: Any) -> None:
         events.append({"type": kind, "sequence_number": len(events), **fields})
 
     output = _output(reply, number)
-    event("response.created", response=_envelope(reply, number, model))
-    event("response.in_progress", response=_envelope(reply, number, model))
+    started = _envelope(number, model, body)
+    if body.get("background") is True:
+        event("response.created", response=waiting(started, "queued"))
+        event("response.queued", response=waiting(started, "queued"))
+    else:
+        event("response.created", response=started)
+    event("response.in_progress", response=started)
     for index, item in enumerate(output):
         empty: dict[str, Any] = EMPTY[item["type"]]
         event("response.output_item.added", output_index=index, item={**item, **empty})
@@ -152,7 +187,7 @@ def render_stream(reply: Reply, *, number: int, model: str) -> list[dict[str, An
             event("response.reasoning_summary_text.done", **where, text=part["text"])
             event("response.reasoning_summary_part.done", **where, part=part)
         event("response.output_item.done", output_index=index, item=item)
-    answer = _finished(reply, number, model, output)
+    answer = _finished(reply, number, model, output, body)
     event(f"response.{answer['status']}", response=answer)
     return events
 

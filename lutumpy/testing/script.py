@@ -132,7 +132,7 @@ def entries(script: Iterable[E]) -> deque[E]:
     return deque(script)
 
 
-def render(reply: Reply, api: Api, *, number: int, model: str) -> dict[str, Any]:
+def render(reply: Reply, api: Api, *, number: int, model: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The JSON of the answer, as `api` sends it.
 
     Args:
@@ -140,21 +140,26 @@ def render(reply: Reply, api: Api, *, number: int, model: str) -> dict[str, Any]
         api: `openai_chat`, `openai_responses` or `anthropic_messages`.
         number: Number of the answer; ids are counted from it, so equal numbers give equal ids.
         model: The model that was asked for.
+        body: The request, where the answer depends on it: Chat's `n` gives as many choices, which all say the same,
+            Messages' `compaction` a summary, which is the reply's text; Responses repeats its settings.
 
     On `anthropic_messages`, arguments that are no JSON object become `{}` where the answer was cut off, and else
     `{"INVALID_JSON": text}`.
     """
-    answer: dict[str, Any] = _renderer(api).render(reply, number=number, model=reply.model or model)
+    answer: dict[str, Any] = _renderer(api).render(reply, number=number, model=reply.model or model, body=body or {})
     return answer
 
 
-def render_stream(reply: Reply, api: Api, *, number: int, model: str) -> list[dict[str, Any]]:
-    """The same answer as the JSON of its stream events, in the order in which `api` sends them.
+def render_stream(
+    reply: Reply, api: Api, *, number: int, model: str, body: Mapping[str, Any] | None = None
+) -> list[dict[str, Any]]:
+    """The same answer as the JSON of its stream events, in the order in which `api` sends them; arguments as of `render`.
 
     Chat chunks end with the usage chunk, which the API sends only if asked. On `anthropic_messages` the text of
     arguments is streamed as it is, broken or not.
     """
-    events: list[dict[str, Any]] = _renderer(api).render_stream(reply, number=number, model=reply.model or model)
+    render_events = _renderer(api).render_stream
+    events: list[dict[str, Any]] = render_events(reply, number=number, model=reply.model or model, body=body or {})
     return events
 
 
@@ -185,10 +190,13 @@ def render_failure(
     code: str | None = None,
     request_id: str = "",
 ) -> dict[str, Any]:
-    """The JSON of an error, in the envelope of `api`."""
+    """The JSON of an error, in the envelope of `api`; Anthropic's has a code in its `details`."""
     if api == "anthropic_messages":
         kind = kind or ANTHROPIC_KINDS.get(status, "api_error" if status >= 500 else "invalid_request_error")
-        return {"type": "error", "error": {"type": kind, "message": message}, "request_id": request_id}
+        error: dict[str, Any] = {"type": kind, "message": message}
+        if code is not None:
+            error["details"] = {"error_code": code}
+        return {"type": "error", "error": error, "request_id": request_id}
     if not kind:
         kind = "requests" if status == 429 else "server_error" if status >= 500 else "invalid_request_error"
         code = code or ("rate_limit_exceeded" if status == 429 else None)

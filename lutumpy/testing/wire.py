@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from lutumpy.core.rules import Problem
-from lutumpy.testing.script import Api, Failure, Reply, entries, render_failure
+from lutumpy.testing.script import Api, Failure, Reply, entries
 
 try:
     import uvicorn
@@ -26,7 +26,10 @@ try:
     from starlette.responses import Response
     from starlette.routing import Route
 
-    from lutumpy.testing.exchange import BAD_ANTHROPIC_JSON, BAD_OPENAI_JSON, Answer, Exchange, Memory, json_response
+    from lutumpy.testing.exchange import Answer, Exchange
+    from lutumpy.testing.memory import Memory
+    from lutumpy.testing.paths import Target, locate
+    from lutumpy.testing.resources import Resources
 except ImportError as _error:
     raise ImportError(
         "lutumpy.testing.wire needs starlette and uvicorn; install them with: pip install lutumpy[testing]"
@@ -40,12 +43,7 @@ Entry = Answer | Callable[[Api, Mapping[str, Any]], Answer]
 START_SECONDS = 10.0
 STOP_SECONDS = 10.0
 
-PATHS: Mapping[str, tuple[Api, tuple[str, ...]]] = {
-    "chat": ("openai_chat", ("/chat/completions", "/openai/deployments/{deployment}/chat/completions")),
-    "responses": ("openai_responses", ("/responses",)),
-    "messages": ("anthropic_messages", ("/messages",)),
-}
-PREFIXES = ("", "/v1", "/openai", "/openai/v1")
+METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +51,14 @@ class WireRequest:
     """One request that the server got, and what became of it.
 
     Attributes:
-        api: `openai_chat`, `openai_responses` or `anthropic_messages`.
+        api: The API whose path it is: `openai_chat`, `openai_responses` or `anthropic_messages`. What OpenAI has at no
+            path of these, as its models, counts as `openai_chat`.
         path: The URL's path.
         headers: Headers, names in lower case.
-        body: The parsed body; None if it was no JSON.
+        body: The parsed body; None if it was no JSON, or there was none.
         status: Status of the answer.
         problems: Everything that the rules found, doubtful and discouraged things included.
+        method: The HTTP method.
     """
 
     api: Api
@@ -67,6 +67,7 @@ class WireRequest:
     body: Any
     status: int
     problems: tuple[Problem, ...] = ()
+    method: str = "POST"
 
 
 def serve(script: Iterable[Entry] | None = (), *, host: str = "127.0.0.1", port: int = 0) -> WireServer:
@@ -184,39 +185,57 @@ class WireServer:
 
     # ---------------------------------------------------------- answer
 
-    async def _answer(self, api: Api, request: Request) -> Response:
+    async def _answer(self, request: Request) -> Response:
         with self._lock:
             self._number += 1
             number = self._number
-        exchange = Exchange(api, number, request)
-        body: Any = None
-        response = exchange.refused_headers()
+        target = locate(request.method, request.scope["path"], request.headers)
+        exchange = Exchange(target.api, number, request)
         problems: list[Problem] = []
-        if response is None:
-            try:
-                body = json.loads(await request.body())
-            except (ValueError, RecursionError):
-                text = BAD_ANTHROPIC_JSON if api == "anthropic_messages" else BAD_OPENAI_JSON
-                response = exchange.failure(400, text)
-        if response is None:
-            deployment = request.path_params.get("deployment")
-            if deployment is not None and isinstance(body, dict) and body.get("model") is None:
-                body["model"] = deployment
+        data = await request.body()
+        body, is_json = _parsed(data)
+        response = exchange.nowhere(target) or exchange.refused_headers()
+        if response is None and not is_json and (data or target.needs_body):
+            response = exchange.not_json()
+        if response is None and target.operation != "create":
             with self._lock:
-                problems = self._memory.check(api, body)
-            refusal = next((problem for problem in problems if problem.certainty == "refused"), None)
-            if refusal is not None:
-                response = exchange.refusal(refusal)
-        if response is None:
-            answer = await self._next(api, body)
-            response, said = exchange.respond(answer, body)
-            if said is not None:
-                with self._lock:
-                    self._memory.remember(api, body, said)
-        record = WireRequest(api, request.url.path, dict(request.headers), body, response.status_code, tuple(problems))
+                resources = Resources(self._memory, exchange, target, request.query_params, body)
+                response, problems = resources.answer(target.operation)
+        elif response is None:
+            response, problems = await self._created(exchange, target, body)
+        record = WireRequest(
+            target.api,
+            request.url.path,
+            dict(request.headers),
+            body,
+            response.status_code,
+            tuple(problems),
+            request.method,
+        )
         with self._lock:
             self._requests.append(record)
         return response
+
+    async def _created(self, exchange: Exchange, target: Target, body: Any) -> tuple[Response, list[Problem]]:
+        """The answer to a request for a model's answer, and the problems of the request."""
+        api, deployment = target.api, target.ids.get("deployment")
+        if deployment is not None and isinstance(body, dict) and body.get("model") is None:
+            body["model"] = deployment
+        with self._lock:
+            problems = self._memory.check(api, body)
+        response = exchange.refusal(problems)
+        if response is not None:
+            return response, problems
+        try:
+            answer = await self._next(api, body)
+            response, said, events = exchange.respond(answer, body)
+            if said is not None:
+                with self._lock:
+                    self._memory.remember(api, body, said, events)
+            return response, problems
+        finally:
+            with self._lock:
+                self._memory.release(body)
 
     async def _next(self, api: Api, body: Mapping[str, Any]) -> Answer:
         with self._lock:
@@ -248,21 +267,17 @@ class _ReadyServer(uvicorn.Server):
         self._ready.set()
 
 
-def _app(answer: Callable[[Api, Request], Any]) -> Starlette:
-    routes: list[Route] = []
-    for api, paths in PATHS.values():
-
-        async def endpoint(request: Request, api: Api = api) -> Response:
-            response: Response = await answer(api, request)
-            return response
-
-        for path in paths:
-            prefixes = PREFIXES if not path.startswith("/openai") else ("",)
-            routes += [Route(prefix + path, endpoint, methods=["POST"]) for prefix in prefixes]
-    routes.append(Route("/{path:path}", _nowhere, methods=["GET", "POST", "PUT", "PATCH", "DELETE"]))
-    return Starlette(routes=routes)
+def _parsed(data: bytes) -> tuple[Any, bool]:
+    """The body as JSON, and whether it is any."""
+    try:
+        return json.loads(data), True
+    except (ValueError, RecursionError):
+        return None, False
 
 
-async def _nowhere(request: Request) -> Response:
-    message = f"Invalid URL ({request.method} {request.url.path})"
-    return json_response(404, render_failure("openai_chat", 404, message), {})
+def _app(answer: Callable[[Request], Any]) -> Starlette:
+    async def endpoint(request: Request) -> Response:
+        response: Response = await answer(request)
+        return response
+
+    return Starlette(routes=[Route("/{path:path}", endpoint, methods=METHODS)])

@@ -46,6 +46,14 @@ def test_a_whole_request_is_checked_as_one(run: Run, write: Write) -> None:
     assert run("check", write("b.json", {"messages": WHOLE})).code == 0
 
 
+def test_a_request_that_continues_a_thread_may_hold_results_alone(run: Run, write: Write) -> None:
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "rain"}
+    body = {"model": "claude-sonnet-5", "max_tokens": 9, "messages": [{"role": "user", "content": [result]}]}
+    thread = {"type": "continue", "previous_message_id": "msg_1"}
+    assert run("check", write("a.json", {**body, "thread": thread})).code == 0
+    assert run("check", write("b.json", {**body, "thread": {"type": "create"}})).code == 1
+
+
 def test_lines_are_reported_by_number_and_a_bad_one_stops_no_other(run: Run, write: Write) -> None:
     lines = [json.dumps(WHOLE), "{bad", json.dumps(BROKEN), '{"a": 1}', json.dumps(BROKEN)]
     ended = run("check", write("a.jsonl", text="\n".join(lines)))

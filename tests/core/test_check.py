@@ -188,6 +188,23 @@ def test_outputs_may_answer_what_the_server_holds() -> None:
     assert rules(check_messages("openai_responses", [OUTPUT])) == [("responses.call_for_output", "refused")]
 
 
+def test_results_may_answer_what_a_thread_holds() -> None:
+    def held(*messages: Any) -> list[Any]:
+        return rules(check_messages("anthropic_messages", list(messages), server_held_prefix=True))
+
+    assert held(user(RESULT)) == []
+    assert held() == []  # a turn that paused goes on
+    assert rules(check_messages("anthropic_messages", [user(RESULT)])) == [("anthropic.use_for_result", "refused")]
+    # What stands in the messages pairs up all the same.
+    assert held(user(RESULT), assistant(USE)) == [("anthropic.results_after_uses", "refused")]
+    assert held(user(RESULT), assistant({"type": "text", "text": "x"}), user(RESULT)) == [
+        ("anthropic.use_for_result", "refused")
+    ]
+    late = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
+    assert held(user(RESULT), assistant(late), USER) == []
+    assert held({"role": "system", "content": "One more tool."}) == []
+
+
 @pytest.mark.parametrize(
     ("api", "messages", "expected"),
     [

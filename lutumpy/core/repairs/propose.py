@@ -66,7 +66,7 @@ def propose_repairs(
         api: The wire that the messages are for.
         messages: The list of messages or input items: JSON values, or objects of the SDKs.
         tools: As for `check_messages`, and so are the arguments up to `compatible`.
-        server_held_prefix: The start of the conversation is at the server. Responses only.
+        server_held_prefix: The start of the conversation is at the server. Not for Chat.
         system: Anthropic's top-level `system`.
         model: The request's model.
         thinking: The `type` of Anthropic's `thinking` parameter.

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import anthropic_models
+from .anthropic_requests import check_requested, continues_thread
 from .anthropic_sequence import check_sequence
 from .anthropic_tools import check_tool_choice, check_tools
 from .declared import declared_names, undeclared
@@ -21,10 +22,16 @@ __all__ = ["check_messages", "check_request"]
 
 REQUIRED = ("max_tokens", "messages", "model")
 PARAMETERS = frozenset(
-    "cache_control container context_management diagnostics fallback_credit_token fallbacks inference_geo max_tokens "
-    "mcp_servers messages metadata model output_config output_format service_tier speed stop_sequences stream system "
-    "temperature thinking tool_choice tools top_k top_p".split()
+    "billing_policy cache_control compaction container context_management diagnostics fallback_credit_token fallbacks "
+    "inference_geo max_tokens mcp_servers messages metadata model output_config output_format service_tier speed "
+    "stop_sequences stream system temperature thinking thread tool_choice tools top_k top_p".split()
 )
+COUNT_PARAMETERS = frozenset(
+    "billing_policy cache_control compaction context_management mcp_servers messages model output_config output_format "
+    "speed system thinking tool_choice tools".split()
+)
+"""What `POST /v1/messages/count_tokens` takes."""
+
 ROLES = ("user", "assistant", "system")
 BLOCK_TYPES = (
     "advisor_tool_result bash_code_execution_tool_result browser_state code_execution_tool_result compaction "
@@ -49,30 +56,35 @@ WHERE = "messages.{}"
 MAX_HISTORY_NAME = 200
 MAX_CACHE_CONTROLS = 4
 MIN_BUDGET = 1024
-THINKING_TYPES = ("adaptive", "disabled", "enabled")
+THINKING_TYPES = ("adaptive", "between_tools", "disabled", "enabled")
 
 
-def check_request(body: Mapping[str, Any], *, issued: Mapping[str, str] | None = None) -> list[Problem]:
+def check_request(
+    body: Mapping[str, Any], *, issued: Mapping[str, str] | None = None, counted: bool = False
+) -> list[Problem]:
     """Every problem of a request body, in the order in which the API would meet them. No JSON makes it raise.
 
     Args:
         body: The request.
         issued: Signature to thinking text, of the blocks that the server knows to have written.
+        counted: The request asks for its tokens to be counted, which takes fewer parameters.
     """
     if not isinstance(body, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  # the wire may bring anything
         return [shape("anthropic.body", "", "Input should be an object")]
     model = text(body.get("model"))
     thinking = mapping(body.get("thinking"))
     thinking_type = text(thinking.get("type")) if thinking is not None else None
-    found = _top_level(body)
-    if body.get("messages") is not None:
-        found += check_encoding("anthropic", body["messages"], WHERE) + _messages(body["messages"], model)
+    held = continues_thread(body)
+    messages = body.get("messages")
+    found = _top_level(body, counted)
+    if messages is not None:
+        found += check_encoding("anthropic", messages, WHERE) + _messages(messages, model, held)
     found += _system(body.get("system"))
     found += check_tools(body.get("tools"))
-    found += check_tool_choice(body, model, thinking_type)
+    found += check_tool_choice(body, model, thinking_type, held=held)
     found += _cache_controls(body)
     found += check_sequence(
-        body.get("messages"), model=model, thinking=thinking_type, tools=body.get("tools"), issued=issued
+        messages, model=model, thinking=thinking_type, tools=body.get("tools"), issued=issued, held=held
     )
     return found
 
@@ -84,6 +96,7 @@ def check_messages(
     tools: Sequence[Any] | None = None,
     model: str | None = None,
     thinking: str | None = None,
+    server_held_prefix: bool = False,
 ) -> list[Problem]:
     """The problems of a transcript alone: shapes first, then the sequence of blocks.
 
@@ -93,12 +106,14 @@ def check_messages(
         tools: Its tools, or their names, for calls of tools that it doesn't declare.
         model: Its `model`, for what only some models refuse.
         thinking: The `type` of its `thinking`: enabled, adaptive, disabled.
+        server_held_prefix: The conversation's start is at the server, which continues a thread.
     """
-    found = check_encoding("anthropic", messages, WHERE) + _messages(messages, model) + _system(system)
+    found = check_encoding("anthropic", messages, WHERE) + _messages(messages, model, server_held_prefix)
+    found += _system(system)
     found += _cache_controls({"messages": messages, "system": system, "tools": tools})
     # Names alone don't tell which of the provider's own tools are among them.
     objects = tools if tools is not None and not any(isinstance(tool, str) for tool in tools) else None
-    found += check_sequence(messages, model=model, thinking=thinking, tools=objects)
+    found += check_sequence(messages, model=model, thinking=thinking, tools=objects, held=server_held_prefix)
     return found + _declared(messages, tools) if tools is not None else found
 
 
@@ -132,8 +147,9 @@ def shape(rule: str, where: str, message: str, certainty: Certainty = "refused",
     return Problem(rule, where, f"{where}: {message}" if where else message, certainty, **more)
 
 
-def _top_level(body: Mapping[str, Any]) -> list[Problem]:
-    found = [shape("anthropic.required", key, "Field required") for key in REQUIRED if body.get(key) is None]
+def _top_level(body: Mapping[str, Any], counted: bool) -> list[Problem]:
+    required, known = (REQUIRED[1:], COUNT_PARAMETERS) if counted else (REQUIRED, PARAMETERS)
+    found = [shape("anthropic.required", key, "Field required") for key in required if body.get(key) is None]
     model, limit = body.get("model"), body.get("max_tokens")
     if model is not None and not isinstance(model, str):
         found.append(shape("anthropic.required", "model", "Input should be a valid string"))
@@ -149,9 +165,9 @@ def _top_level(body: Mapping[str, Any]) -> list[Problem]:
     found += [
         shape("anthropic.unknown_parameter", str(key), "Extra inputs are not permitted")
         for key in body
-        if key not in PARAMETERS
+        if key not in known
     ]
-    return found
+    return found + check_requested(body)
 
 
 def _thinking(thinking: Any, limit: Any) -> list[Problem]:
@@ -189,12 +205,13 @@ def _tag(value: Any, expected: Sequence[str]) -> str:
 # ------------------------------------------------------------------ shapes
 
 
-def _messages(messages: Any, model: str | None) -> list[Problem]:
+def _messages(messages: Any, model: str | None, held: bool) -> list[Problem]:
     rule = "anthropic.messages"
     if not is_array(messages):
         return [shape(rule, "messages", "Input should be a valid array")]
     if not messages:
-        return [shape(rule, "messages", "at least one message is required")]
+        # A thread that was left unfinished goes on without a new message.
+        return [] if held else [shape(rule, "messages", "at least one message is required")]
     found: list[Problem] = []
     for index, message in enumerate(messages):
         where = f"messages.{index}"

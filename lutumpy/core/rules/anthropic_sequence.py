@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import anthropic_models
+from .anthropic_requests import is_compacted
 from .problem import Certainty, Problem, is_array, items, text
 
 ASSISTANT_ONLY = ("tool_use", "thinking", "redacted_thinking", "server_tool_use", "mcp_tool_use")
@@ -43,19 +44,29 @@ def check_sequence(
     thinking: str | None = None,
     tools: Any = None,
     issued: Mapping[str, str] | None = None,
+    held: bool = False,
 ) -> list[Problem]:
-    """Problems of the order and pairing of blocks; shapes are somebody else's."""
+    """Problems of the order and pairing of blocks; shapes are somebody else's.
+
+    Args:
+        messages: The request's `messages`.
+        model: Its `model`.
+        thinking: The `type` of its `thinking`.
+        tools: Its tools.
+        issued: Signature to thinking text, of the blocks that the server knows to have written.
+        held: The conversation's start is at the server, so the first result may answer a call that is not here.
+    """
     turns = _turns(messages)
-    found = _system_positions(turns)
+    found = _system_positions(turns, held)
     found += _roles(turns)
     found += _empty_users(turns)
-    found += _pairing(turns)
+    found += _pairing(turns, held)
     found += _toolsets(turns)
-    found += _server_tools(turns, tools)
+    found += _server_tools(turns, tools, held)
     found += _thinking(turns, thinking)
     found += _issued(turns, issued or {})
-    found += _last(turns, model)
-    return found
+    listed = items(messages)
+    return found if listed and is_compacted(listed[-1]) else found + _last(turns, model)
 
 
 def _turns(messages: Any) -> list[_Turn]:
@@ -82,14 +93,14 @@ def _turns(messages: Any) -> list[_Turn]:
     return turns
 
 
-def _system_positions(turns: list[_Turn]) -> list[Problem]:
+def _system_positions(turns: list[_Turn], held: bool) -> list[Problem]:
     """A system message stands not first, and before an assistant message or at the end [probed]."""
     found: list[Problem] = []
     for number, turn in enumerate(turns):
         if turn.role != "system":
             continue
         where = f"messages.{turn.first}"
-        if number == 0:
+        if number == 0 and not held:
             message = f"{where}: use the top-level 'system' parameter for the initial system prompt"
             found.append(Problem("anthropic.system_first", where, message, "refused"))
         elif number + 1 < len(turns) and turns[number + 1].role != "assistant":
@@ -124,7 +135,7 @@ def _empty_users(turns: list[_Turn]) -> list[Problem]:
 # ----------------------------------------------------------------- pairing
 
 
-def _pairing(turns: list[_Turn]) -> list[Problem]:
+def _pairing(turns: list[_Turn], held: bool) -> list[Problem]:
     found: list[Problem] = []
     earlier: set[str] = set()
     for number, turn in enumerate(turns):
@@ -132,7 +143,7 @@ def _pairing(turns: list[_Turn]) -> list[Problem]:
         before = turns[number - 1] if number else None
         if turn.role == "assistant":
             found += _uses(turn, after, earlier)
-        elif turn.role == "user":
+        elif turn.role == "user" and (before is not None or not held):
             found += _results(turn, before)
     return found
 
@@ -258,7 +269,7 @@ def _results(turn: _Turn, before: _Turn | None) -> list[Problem]:
 # ------------------------------------------------------------ server tools
 
 
-def _server_tools(turns: list[_Turn], tools: Any) -> list[Problem]:
+def _server_tools(turns: list[_Turn], tools: Any, held: bool) -> list[Problem]:
     """Calls that the server runs: results after their calls, and nothing of ours said while one is under way."""
     found: list[Problem] = []
     uses: dict[str, tuple[int, str, str]] = {}  # id: (turn, position, name of its result)
@@ -276,7 +287,7 @@ def _server_tools(turns: list[_Turn], tools: Any) -> list[Problem]:
                 result_of = text(block.get("tool_use_id"))
                 if result_of is None:
                     continue
-                if result_of not in uses:
+                if result_of not in uses and not held:
                     found.append(_orphan(where, kind, result_of))
                 answered.add(result_of)
     for use_id, (number, where, name) in uses.items():

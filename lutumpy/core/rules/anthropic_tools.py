@@ -291,8 +291,10 @@ def _complexity(schema: Any) -> tuple[int, int]:
 # ------------------------------------------------------------- tool choice
 
 
-def check_tool_choice(body: Mapping[str, Any], model: str | None, thinking: str | None) -> list[Problem]:
-    """Problems of `tool_choice`, with what model and thinking allow."""
+def check_tool_choice(
+    body: Mapping[str, Any], model: str | None, thinking: str | None, *, held: bool = False
+) -> list[Problem]:
+    """Problems of `tool_choice`, with what model and thinking allow; `held` if the server has the tools."""
     choice = body.get("tool_choice")
     if choice is None:
         return []
@@ -316,7 +318,7 @@ def check_tool_choice(body: Mapping[str, Any], model: str | None, thinking: str 
         where = f"tool_choice.{kind}.disable_parallel_tool_use"
         found.append(_shape(rule, where, "Input should be a valid boolean"))
     has_tools = bool(items(body.get("tools"))) or bool(items(body.get("mcp_servers")))
-    if not has_tools:
+    if not has_tools and not held:
         certainty: Certainty = "some" if kind == "none" else "refused"
         message = f"tool_choice.{kind} may only be specified while providing tools"
         found.append(Problem("anthropic.tool_choice_needs_tools", "tool_choice", message, certainty))

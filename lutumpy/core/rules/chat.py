@@ -54,6 +54,7 @@ PART_BODIES = {
     "file": "file",
     "refusal": "refusal",
 }
+CALL_TYPES = ("function", "custom")
 MAX_CALL_ID = 40
 MAX_CALLS = 128
 WHERE = "messages[{}]"
@@ -219,8 +220,8 @@ def _call(where: str, call: Any) -> list[Problem]:
     kind = call.get("type")
     if kind is None:
         return [*found, missing("chat.tool_calls", f"{where}.type")]
-    if kind not in ("function", "custom"):
-        return [*found, wrong_value("chat.tool_calls", f"{where}.type", kind, ("function", "custom"))]
+    if kind not in CALL_TYPES:
+        return [*found, wrong_value("chat.tool_calls", f"{where}.type", kind, CALL_TYPES)]
     body = call.get(kind)
     if body is None:
         return [*found, missing("chat.tool_calls", f"{where}.{kind}")]

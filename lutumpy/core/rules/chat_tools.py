@@ -21,7 +21,9 @@ from .openai_shapes import (
 from .problem import Problem, is_array, items, mapping, text
 
 MAX_NAME = 64
+TOOL_TYPES = ("function", "custom")
 CHOICES = ("none", "auto", "required")
+ALLOWED_MODES = ("auto", "required")
 CHOICE_TYPES = ("function", "allowed_tools", "custom")
 NO_TOOLS_MODELS = ("gpt-6-astra",)
 TOOLS_WITHOUT_REASONING_MODELS = ("gpt-5.6",)
@@ -48,8 +50,8 @@ def _tool(where: str, tool: Any, model: str | None) -> list[Problem]:
     kind = tool.get("type")
     if kind is None:
         return [missing("chat.tools", f"{where}.type")]
-    if kind not in ("function", "custom"):
-        return [wrong_value("chat.tools", f"{where}.type", kind, ("function", "custom"))]
+    if kind not in TOOL_TYPES:
+        return [wrong_value("chat.tools", f"{where}.type", kind, TOOL_TYPES)]
     where = f"{where}.{kind}"
     body = tool.get(kind)
     if body is None:
@@ -81,7 +83,7 @@ def _declared(tools: Any) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for index, tool in enumerate(items(tools)):
         kind = tool.get("type") if isinstance(tool, Mapping) else None
-        body = mapping(tool[kind]) if kind in ("function", "custom") and kind in tool else None
+        body = mapping(tool[kind]) if kind in TOOL_TYPES and kind in tool else None
         name = text(body.get("name")) if body is not None else None
         if name is not None:
             found.append((f"tools[{index}].{kind}.name", name))
@@ -122,12 +124,12 @@ def check_tool_choice(body: Mapping[str, Any]) -> list[Problem]:
 def _allowed(target: Mapping[str, Any], body: Mapping[str, Any]) -> list[Problem]:
     found: list[Problem] = []
     mode = target.get("mode")
-    if mode not in ("auto", "required"):
+    if mode not in ALLOWED_MODES:
         where = "tool_choice.allowed_tools.mode"
         found.append(
             missing("chat.tool_choice", where)
             if mode is None
-            else wrong_value("chat.tool_choice", where, mode, ("auto", "required"))
+            else wrong_value("chat.tool_choice", where, mode, ALLOWED_MODES)
         )
     if not is_array(target.get("tools")):
         found.append(missing("chat.tool_choice", "tool_choice.allowed_tools.tools"))

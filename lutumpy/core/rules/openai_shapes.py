@@ -109,6 +109,9 @@ def check_name(rule: str, where: str, value: Any, limit: int) -> list[Problem]:
     return []
 
 
+COUNTS: Mapping[str, tuple[int, int]] = {"n": (1, 128)}
+
+
 def check_ranges(prefix: str, body: Mapping[str, Any]) -> list[Problem]:
     """Sampling parameters inside their limits [recorded for `temperature`]."""
     found: list[Problem] = []
@@ -132,7 +135,23 @@ def check_ranges(prefix: str, body: Mapping[str, Any]) -> list[Problem]:
             found.append(
                 Problem(f"{prefix}.ranges", key, message, "refused", param=key, code="decimal_above_max_value")
             )
+    for key, (least, most) in COUNTS.items():
+        found += check_integer(f"{prefix}.ranges", key, body.get(key), least, most)
     return found
+
+
+def check_integer(rule: str, where: str, value: Any, low: int, high: int) -> list[Problem]:
+    """A count inside its limits; absent is fine."""
+    if value is None:
+        return []
+    if isinstance(value, bool) or not isinstance(value, int):
+        return [wrong_type(rule, where, "an integer", value)]
+    if low <= value <= high:
+        return []
+    side, sign, limit = ("below minimum", ">=", low) if value < low else ("above maximum", "<=", high)
+    message = f"Invalid '{where}': integer {side} value. Expected a value {sign} {limit}, but got {value} instead."
+    code = f"integer_{'below_min' if value < low else 'above_max'}_value"
+    return [Problem(rule, where, message, "refused", param=where, code=code)]
 
 
 def check_model(prefix: str, value: Any, absent: str | None = None) -> list[Problem]:

@@ -30,7 +30,7 @@ class Problem:
         status: HTTP status of the answer.
         kind: `error.type` of the answer.
         param: OpenAI's `error.param`.
-        code: OpenAI's `error.code`.
+        code: OpenAI's `error.code`, Anthropic's `error.details.error_code`.
         call_ids: Ids of the calls that the problem is about.
         tools: Names of the tools that the problem is about.
         path: Keys and indices that lead from the list of messages to the place; the last may name what is missing. Empty

@@ -27,22 +27,23 @@ from .openai_shapes import (
     wrong_value,
 )
 from .problem import Certainty, Problem, about, is_array, is_json, items, text
+from .responses_requests import COUNT_PARAMETERS, check_background
 from .responses_sequence import check_sequence
 from .responses_tools import check_tool_choice, check_tools
 
 __all__ = ["check_messages", "check_request"]
 
 PARAMETERS = frozenset(
-    "background context_management conversation include input instructions max_output_tokens max_tool_calls metadata "
-    "model moderation parallel_tool_calls previous_response_id prompt prompt_cache_key prompt_cache_options "
-    "prompt_cache_retention reasoning safety_identifier service_tier store stream stream_options temperature text "
-    "tool_choice tools top_logprobs top_p truncation user".split()
+    "access_programs background background_options context_management conversation image include input instructions "
+    "max_output_tokens max_tool_calls metadata model moderation parallel_tool_calls previous_response_id prompt "
+    "prompt_cache_key prompt_cache_options prompt_cache_retention reasoning safety_identifier service_tier store stream "
+    "stream_options temperature text tool_choice tools top_logprobs top_p truncation user".split()
 )
 ROLES = ("assistant", "system", "developer", "user")
 ITEM_TYPES = (
     "additional_tools apply_patch_call apply_patch_call_output code_interpreter_call compaction compaction_trigger "
-    "computer_call computer_call_output custom_tool_call custom_tool_call_output file_search_call function_call "
-    "function_call_output image_generation_call item_reference local_shell_call local_shell_call_output "
+    "computer_call computer_call_output configuration_update custom_tool_call custom_tool_call_output file_search_call "
+    "function_call function_call_output image_generation_call item_reference local_shell_call local_shell_call_output "
     "mcp_approval_request mcp_approval_response mcp_call mcp_list_tools message program program_output reasoning "
     "shell_call shell_call_output tool_search_call tool_search_output web_search_call"
 ).split()
@@ -80,6 +81,7 @@ ITEM_KEYS: Mapping[str, frozenset[str]] = {
     "custom_tool_call": frozenset("type id call_id name input status namespace caller async".split()),
     "function_call_output": frozenset("type id call_id output status name namespace caller".split()),
     "custom_tool_call_output": frozenset("type id call_id output status name namespace caller".split()),
+    "configuration_update": frozenset("type id reasoning text".split()),
 }
 """The keys of the items that programs write themselves [API description]; of other items nothing is claimed."""
 
@@ -93,7 +95,11 @@ _MEDIA = re.compile(r"data:((?:audio|video)/[^;,]{0,100})[;,]")
 
 
 def check_request(
-    body: Mapping[str, Any], *, required_reasoning: Mapping[str, str] | None = None, compatible: bool = False
+    body: Mapping[str, Any],
+    *,
+    required_reasoning: Mapping[str, str] | None = None,
+    compatible: bool = False,
+    counted: bool = False,
 ) -> list[Problem]:
     """Every problem of a request body, in the order in which the API would meet them. No JSON makes it raise.
 
@@ -101,12 +107,13 @@ def check_request(
         body: The request.
         required_reasoning: Item id to the id of the reasoning item that the server knows to belong before it.
         compatible: The host is another than OpenAI: what only OpenAI is known to refuse has certainty "some".
+        counted: The request asks for its tokens to be counted, which takes fewer parameters and needs none.
     """
     if not isinstance(body, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  # the wire may bring anything
         return [wrong_type("responses.body", "body", "an object", body)]
     held = body.get("previous_response_id") is not None or body.get("conversation") is not None
     entries = body.get("input")
-    found = _top_level(body)
+    found = _top_level(body, counted)
     if entries is not None:
         found += check_encoding("responses", entries, WHERE) + _shapes(entries)
     found += check_tools(body)
@@ -140,11 +147,14 @@ def check_messages(
     return for_compatible_host("responses", found) if compatible else found
 
 
-def _top_level(body: Mapping[str, Any]) -> list[Problem]:
+def _top_level(body: Mapping[str, Any], counted: bool) -> list[Problem]:
     found: list[Problem] = []
-    if body.get("prompt") is None or body.get("model") is not None:  # a stored prompt names its model
+    needs_model = body.get("prompt") is None and not counted  # a stored prompt names its model
+    if needs_model or body.get("model") is not None:
         found += check_model("responses", body.get("model"))
-    if all(body.get(key) is None for key in ("input", "previous_response_id", "prompt", "conversation")):
+    if not counted and all(
+        body.get(key) is None for key in ("input", "previous_response_id", "prompt", "conversation")
+    ):
         message = "One of \"input\" or \"previous_response_id\" or 'prompt' or 'conversation_id' must be provided."
         code = "missing_required_parameter"
         found.append(Problem("responses.required", "input", message, "refused", param="input", code=code))
@@ -155,7 +165,9 @@ def _top_level(body: Mapping[str, Any]) -> list[Problem]:
         )
         code = "mutually_exclusive_parameters"
         found.append(Problem("responses.held_prefix", "conversation", message, "refused", code=code))
-    found += [unknown("responses.unknown_parameter", str(key)) for key in body if key not in PARAMETERS]
+    known = COUNT_PARAMETERS if counted else PARAMETERS
+    found += check_background(body)
+    found += [unknown("responses.unknown_parameter", str(key)) for key in body if key not in known]
     return found + check_ranges("responses", body)
 
 

@@ -28,6 +28,7 @@ TOOL_TYPES = (
 ).split()
 CHOICES = ("none", "auto", "required")
 NAMED_CHOICES = ("function", "custom")
+ALLOWED_MODES = ("auto", "required")
 
 
 def check_tools(body: Mapping[str, Any]) -> list[Problem]:
@@ -114,8 +115,8 @@ def check_tool_choice(body: Mapping[str, Any], held: bool) -> list[Problem]:
         mode = choice.get("mode")
         if mode is None:
             found.append(missing(rule, "tool_choice.mode"))
-        elif mode not in ("auto", "required"):
-            found.append(wrong_value(rule, "tool_choice.mode", mode, ("auto", "required")))
+        elif mode not in ALLOWED_MODES:
+            found.append(wrong_value(rule, "tool_choice.mode", mode, ALLOWED_MODES))
         if not is_array(choice.get("tools")):
             found.append(missing(rule, "tool_choice.tools"))
         for index, tool in enumerate(items(choice.get("tools"))):

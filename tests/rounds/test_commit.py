@@ -323,7 +323,7 @@ def test_advice_about_a_stale_target_works_there_K4() -> None:
         round.commit(other, results)
     assert "rebase" not in str(caught.value)
     twin = session.fork()
-    with pytest.raises(StaleRoundError, match="another transcript.*rebase=True"):
+    with pytest.raises(StaleRoundError, match=r"another transcript.*rebase=True"):
         round.commit(twin, results)
     round.commit(twin, results, rebase=True)
 

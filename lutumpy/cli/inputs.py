@@ -20,6 +20,9 @@ __all__ = ["Unreadable", "documents", "report_unreadable"]
 DEEPEST = 200
 """Levels of nesting that a document may have: no provider takes so many, and what walks it may need the stack."""
 
+MOST_SHOWN = 100
+"""Faults of one file that people are shown: a file that is something else altogether has one in every line."""
+
 _LINES = (".jsonl", ".ndjson", ".jsonlines")
 
 
@@ -54,6 +57,7 @@ def documents(files: Sequence[str], output: Output, api: Api | None = None) -> I
             if isinstance(error, BrokenPipeError):
                 raise
             yield Unreadable(file, None, None, f"can't be read: {error.strerror or error}")
+        _conclude(output, file)
 
 
 def _documents(file: str, stream: BinaryIO, bar: FileProgress, api: Api | None) -> Iterator[Document | Unreadable]:
@@ -110,8 +114,18 @@ def _size(stream: BinaryIO) -> int | None:
 
 
 def report_unreadable(output: Output, fault: Unreadable) -> None:
-    """Say what could not be read."""
+    """Say what could not be read: all of it to programs, the first `MOST_SHOWN` faults of a file to people."""
     if output.as_json:
         output.record("unreadable", file=fault.file, line=fault.line, column=fault.column, cause=fault.cause)
-    else:
+        return
+    output.faults[fault.file] += 1
+    if output.faults[fault.file] <= MOST_SHOWN:
         output.complain(styled(("cannot read ", "bold red"), str(fault)))
+
+
+def _conclude(output: Output, file: str) -> None:
+    """Say how many faults of a file were not shown."""
+    more = output.faults.pop(file, 0) - MOST_SHOWN
+    if more > 0:
+        places = "one more place" if more == 1 else f"{more} more places"
+        output.complain(styled(("cannot read ", "bold red"), f"{file}: {places}; --json lists all of them"))

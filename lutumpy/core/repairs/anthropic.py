@@ -11,6 +11,7 @@ from lutumpy.core.repairs.anthropic_pairing import mend_order, mend_pairing, men
 from lutumpy.core.repairs.anthropic_turns import Conversation
 from lutumpy.core.repairs.editor import Editor, Path
 from lutumpy.core.repairs.entries import mend_entry, mend_role_name
+from lutumpy.core.repairs.foreign import mend_foreign_part
 from lutumpy.core.repairs.mending import (
     Mender,
     Stage,
@@ -105,6 +106,9 @@ def _block(editor: Editor, problem: Problem) -> None:
         editor.expect((*path, "text"))
         editor.put((*path, "type"), "text")
         editor.done("set_content", problem, "A text stands here as a block of type 'text', with this API.")
+    else:
+        is_models = len(path) == 3 and editor.get((path[0], "role")) == "assistant"
+        mend_foreign_part("anthropic_messages", editor, problem, path, assistant=is_models)
 
 
 def _block_keys(editor: Editor, problem: Problem) -> None:

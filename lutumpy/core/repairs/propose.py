@@ -8,6 +8,7 @@ from typing import Any
 from lutumpy.core.check import Api, check_messages, plain_json
 from lutumpy.core.repairs import anthropic, chat, responses
 from lutumpy.core.repairs.editor import Editor, copied
+from lutumpy.core.repairs.foreign import convert_messages
 from lutumpy.core.repairs.mending import Stage
 from lutumpy.core.repairs.repair import Repair
 from lutumpy.core.rules import Problem
@@ -42,6 +43,9 @@ ALSO = frozenset(
 """Rules whose breaches are mended although a refusal isn't sure: a mistake beyond doubt, and the repair loses nothing."""
 
 _MOST_PASSES = 60
+
+_READABLE = 2
+"""The stages after which every value is one that JSON knows: messages of other APIs are read then, before anything is mended."""
 
 
 def propose_repairs(
@@ -94,7 +98,7 @@ def propose_repairs(
             thinking=thinking,
             compatible=compatible,
         )
-        if not _pass(api, editor, [p for p in found if _wanted(api, p, compatible, thorough)]):
+        if not _pass(api, editor, [p for p in found if _wanted(api, p, compatible, thorough)], found):
             break
     return editor.repairs
 
@@ -110,11 +114,22 @@ def _wanted(api: Api, problem: Problem, compatible: bool, thorough: bool) -> boo
     return problem.rule in ALSO and not softened
 
 
-def _pass(api: Api, editor: Editor, problems: list[Problem]) -> bool:
-    """Mend the first stage that can be mended; whether anything was."""
+def _pass(api: Api, editor: Editor, problems: list[Problem], found: list[Problem]) -> bool:
+    """Mend the first stage that can be mended; whether anything was.
+
+    Args:
+        api: The wire.
+        editor: The messages.
+        problems: What is to be mended.
+        found: All problems.
+    """
     before = len(editor.repairs)
     editor.next_pass()
-    for rules, stage in _STAGES[api]:
+    for number, (rules, stage) in enumerate(_STAGES[api]):
+        if number == _READABLE:
+            convert_messages(api, editor, found)
+            if len(editor.repairs) > before:
+                return True
         chosen = [problem for problem in problems if problem.rule in rules]
         if chosen:
             stage(editor, chosen)

@@ -257,8 +257,8 @@ def _result(api: Api, kind: str, part: Mapping[str, Any]) -> Piece:
     if kind in ("function_call_output", "custom_tool_call_output"):
         content = part.get("output", part.get("content"))
         return Answered(result_id(part), _content(api, content), failed, kind == "custom_tool_call_output")
-    rest = {key: value for key, value in part.items() if key not in _ITEM_OWN}
-    output = rest["output"] if rest.keys() == {"output"} else rest
+    rest = {key: value for key, value in part.items() if key == "status" or key not in _ITEM_OWN}
+    output = rest["output"] if "output" in rest and rest.keys() <= {"output", "status"} else rest
     return Answered(result_id(part), output if isinstance(output, str) else as_text(output), failed)
 
 

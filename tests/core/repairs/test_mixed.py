@@ -104,3 +104,292 @@ def test_a_history_that_goes_on_with_another_api_keeps_every_call_with_its_resul
 def same(calls: Mapping[str, tuple[str, Any]]) -> dict[str, tuple[str, Any]]:
     """Free text and an object that holds it are the same arguments."""
     return {key: (name, json.dumps(value, sort_keys=True)) for key, (name, value) in calls.items()}
+
+
+# ------------------------------------------------------------------ one by one
+
+IMAGE_URL: Json = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}", "detail": "low"}}
+INPUT_IMAGE: Json = {"type": "input_image", "image_url": f"data:image/png;base64,{PNG}", "detail": "low"}
+IMAGE: Json = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}
+CHAT_PDF: Json = {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERi0="}}
+INPUT_PDF: Json = {"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERi0="}
+PDF: Json = {
+    "type": "document",
+    "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="},
+    "title": "a.pdf",
+}
+THINKING: Json = {"type": "thinking", "thinking": "Hm.", "signature": "S"}
+
+
+def said(role: str, *parts: Any) -> Json:
+    return {"role": role, "content": list(parts)}
+
+
+def function(call_id: str, arguments: str = '{"city":"Oslo"}') -> Json:
+    return {"id": call_id, "type": "function", "function": {"name": "weather", "arguments": arguments}}
+
+
+def calling(*ids: str, content: Any = None) -> Json:
+    return {"role": "assistant", "content": content, "tool_calls": [function(call_id) for call_id in ids]}
+
+
+def call(call_id: str) -> Json:
+    return {"type": "function_call", "call_id": call_id, "name": "weather", "arguments": '{"city":"Oslo"}'}
+
+
+def use(call_id: str) -> Json:
+    return {"type": "tool_use", "id": call_id, "name": "weather", "input": {"city": "Oslo"}}
+
+
+def result(call_id: str, content: Any = "rain", **more: Any) -> Json:
+    return {"type": "tool_result", "tool_use_id": call_id, "content": content, **more}
+
+
+TEXT: Json = {"type": "text", "text": "I look."}
+OLD: Json = {
+    "role": "assistant",
+    "content": None,
+    "function_call": {"name": "weather", "arguments": '{"city":"Oslo"}'},
+}
+Case = tuple[Api, list[Any], list[Any]]
+CASES: dict[str, Case] = {
+    # Messages into Chat Completions
+    "uses and results of one message each": (
+        "openai_chat",
+        [USER, said("assistant", THINKING, TEXT, use("a"), use("b")), said("user", result("a"), result("b"), TEXT)],
+        [USER, calling("a", "b", content=[TEXT]), tool("a"), tool("b"), said("user", TEXT)],
+    ),
+    "a marked error": (
+        "openai_chat",
+        [USER, said("assistant", use("a")), said("user", result("a", "no city", is_error=True))],
+        [USER, calling("a"), tool("a", "The tool failed: no city")],
+    ),
+    "a marked error that says nothing": (
+        "openai_chat",
+        [USER, said("assistant", use("a")), said("user", result("a", "", is_error=True))],
+        [USER, calling("a"), tool("a", "The tool failed and said nothing.")],
+    ),
+    "blocks in a message of the role tool": (
+        "openai_chat",
+        [USER, calling("a"), {"role": "tool", "content": [result("a")]}],
+        [USER, calling("a"), tool("a")],
+    ),
+    "another name for the id": (
+        "openai_chat",
+        [USER, calling("a"), {"role": "tool", "tool_use_id": "a", "content": "rain"}],
+        [USER, calling("a"), tool("a")],
+    ),
+    "blocks under tool_calls": (
+        "openai_chat",
+        [USER, {"role": "assistant", "content": None, "tool_calls": [use("a"), call("b")]}, tool("a"), tool("b")],
+        [USER, calling("a", "b"), tool("a"), tool("b")],
+    ),
+    "the same call both ways": (
+        "openai_chat",
+        [USER, {**calling("a"), "content": [use("a")]}, tool("a")],
+        [USER, calling("a"), tool("a")],
+    ),
+    "a bare block": ("openai_chat", [USER, use("a"), result("a")], [USER, calling("a"), tool("a")]),
+    # Responses into Chat Completions
+    "parallel items are one message": (
+        "openai_chat",
+        [USER, {"type": "reasoning", "id": "rs_1", "summary": []}, call("a"), call("b"), output("a"), output("b")],
+        [USER, calling("a", "b"), tool("a"), tool("b")],
+    ),
+    "items of a provider's own tool": (
+        "openai_chat",
+        [USER, {"type": "web_search_call", "id": "ws_1", "status": "completed"}, MORE],
+        [
+            USER,
+            said("assistant", {"type": "text", "text": '{"type":"web_search_call","id":"ws_1","status":"completed"}'}),
+            MORE,
+        ],
+    ),
+    "references and reasoning": (
+        "openai_chat",
+        [USER, {"type": "item_reference", "id": "msg_1"}, {"type": "reasoning", "id": "rs_1", "summary": []}],
+        [USER],
+    ),
+    # Chat Completions into Responses
+    "a text beside calls": (
+        "openai_responses",
+        [USER, calling("a", "b", content="I look."), tool("a"), tool("b")],
+        [USER, {"role": "assistant", "content": "I look."}, call("a"), call("b"), output("a"), output("b")],
+    ),
+    "a free text": (
+        "openai_responses",
+        [
+            USER,
+            {"role": "assistant", "tool_calls": [{"id": "a", "type": "custom", "custom": {"name": "w", "input": "ls"}}]},
+            tool("a"),
+        ],
+        [
+            USER,
+            {"type": "custom_tool_call", "call_id": "a", "name": "w", "input": "ls"},
+            {"type": "custom_tool_call_output", "call_id": "a", "output": "rain"},
+        ],
+    ),
+    "old functions": (
+        "openai_responses",
+        [USER, OLD, {"role": "function", "name": "weather", "content": "rain"}],
+        [USER, call("call_weather_1"), output("call_weather_1")],
+    ),
+    "another name for an item's id": (
+        "openai_responses",
+        [USER, call("a"), {"type": "function_call_output", "tool_call_id": "a", "output": "rain"}],
+        [USER, call("a"), output("a")],
+    ),
+    # Messages into Responses
+    "blocks as items": (
+        "openai_responses",
+        [USER, said("assistant", THINKING, TEXT, use("a")), said("user", result("a", [TEXT, IMAGE]), PDF)],
+        [
+            USER,
+            {"role": "assistant", "content": "I look."},
+            call("a"),
+            output("a", [{"type": "input_text", "text": "I look."}, {k: v for k, v in INPUT_IMAGE.items() if k != "detail"}]),
+            said("user", INPUT_PDF),
+        ],
+    ),
+    # Chat Completions into Messages
+    "calls as blocks": (
+        "anthropic_messages",
+        [USER, calling("a", "b", content="I look."), tool("a", [TEXT, IMAGE_URL]), tool("b", ""), said("user", CHAT_PDF)],
+        [
+            USER,
+            said("assistant", TEXT, use("a"), use("b")),
+            said("user", result("a", [TEXT, IMAGE]), {"type": "tool_result", "tool_use_id": "b"}),
+            said("user", PDF),
+        ],
+    ),
+    "a message that shows its role": (
+        "anthropic_messages",
+        [USER, {"tool_calls": [function("a")]}, {"tool_call_id": "a", "content": "rain"}],
+        [USER, said("assistant", use("a")), said("user", result("a"))],
+    ),
+    "old functions as blocks": (
+        "anthropic_messages",
+        [USER, OLD, {"role": "function", "name": "weather", "content": "rain"}],
+        [USER, said("assistant", use("call_weather_1")), said("user", result("call_weather_1"))],
+    ),
+    # Responses into Messages
+    "items as blocks": (
+        "anthropic_messages",
+        [USER, call("a"), call("b"), output("a", [INPUT_IMAGE]), output("b"), MORE],
+        [USER, said("assistant", use("a"), use("b")), said("user", result("a", [IMAGE]), result("b")), MORE],
+    ),
+    "a failed patch": (
+        "anthropic_messages",
+        [
+            USER,
+            {"type": "apply_patch_call", "call_id": "a", "operation": {"path": "x"}, "status": "completed"},
+            {"type": "apply_patch_call_output", "call_id": "a", "status": "failed", "output": "no such file"},
+        ],
+        [
+            USER,
+            said("assistant", {"type": "tool_use", "id": "a", "name": "apply_patch", "input": {"operation": {"path": "x"}}}),
+            said("user", result("a", "no such file", is_error=True)),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_another_api_spelled_is_written_in_this_ones_words(name: str, client: Client) -> None:
+    api, history, wanted = CASES[name]
+    before = copy.deepcopy(history)
+    _, after = mended(api, history)
+    assert after == wanted and history == before
+    assert client.send(api, [*after, USER]) == (200, "")
+
+
+@pytest.mark.parametrize(
+    ("api", "history"),
+    [
+        ("openai_chat", [USER, said("assistant", use("a")), said("user", result("a"))]),
+        ("openai_chat", [USER, call("a"), output("a")]),
+        ("openai_responses", [USER, calling("a", content="I look."), tool("a")]),
+    ],
+)
+def test_a_compatible_host_reads_no_other_apis_calls_either(api: Api, history: History) -> None:
+    kinds, after = mended(api, history, compatible=True)
+    assert set(kinds) <= {"convert_message", "set_role"} and results_of(after) == {"a": ("rain", False)}
+
+
+SHOWN: dict[str, tuple[Api, list[Any], list[Any]]] = {
+    "chat": (
+        "openai_chat",
+        [USER, said("assistant", TEXT, IMAGE), MORE],
+        [
+            USER,
+            said("assistant", TEXT, {"type": "text", "text": "[image_url of the assistant's message: see the user message behind]"}),
+            said("user", {"type": "text", "text": "[image_url of the assistant's message]"}, {**IMAGE_URL, "image_url": {"url": IMAGE_URL["image_url"]["url"]}}),
+            MORE,
+        ],
+    ),
+    "responses": (
+        "openai_responses",
+        [USER, said("assistant", {"type": "output_text", "text": "See"}, IMAGE_URL), call("a"), output("a")],
+        [
+            USER,
+            said(
+                "assistant",
+                {"type": "output_text", "text": "See"},
+                {"type": "output_text", "text": "[input_image of the assistant's message: see the user message behind]"},
+            ),
+            call("a"),
+            output("a"),
+            said("user", {"type": "input_text", "text": "[input_image of the assistant's message]"}, INPUT_IMAGE),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_model_shows_nothing_so_what_it_was_to_show_is_the_users(name: str, client: Client) -> None:
+    api, history, wanted = SHOWN[name]
+    _, after = mended(api, history)
+    assert after == wanted
+    assert client.send(api, after) == (200, "")
+
+
+@pytest.mark.parametrize(
+    ("api", "part", "wanted"),
+    [
+        ("openai_chat", INPUT_PDF, CHAT_PDF),
+        ("openai_chat", PDF, CHAT_PDF),
+        ("openai_chat", {"type": "input_file", "file_id": "file-1"}, {"type": "file", "file": {"file_id": "file-1"}}),
+        ("openai_chat", {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "x"}},
+         {"type": "text", "text": "x"}),
+        ("openai_chat", {"type": "input_file", "file_url": "https://x/a.pdf"},
+         {"type": "text", "text": "[file left out: https://x/a.pdf]"}),
+        ("openai_chat", {"type": "image", "source": {"type": "file", "file_id": "file_1"}},
+         {"type": "text", "text": "[image left out: file_1]"}),
+        ("openai_chat", {"type": "search_result", "source": "x", "title": "y", "content": []},
+         {"type": "text", "text": '{"type":"search_result","source":"x","title":"y","content":[]}'}),
+        ("openai_responses", {"type": "document", "source": {"type": "url", "url": "https://x/a.pdf"}},
+         {"type": "input_file", "file_url": "https://x/a.pdf"}),
+        ("openai_responses", {"type": "file", "file": {"file_id": "file-1"}}, {"type": "input_file", "file_id": "file-1"}),
+        ("openai_responses", {"type": "image", "source": {"type": "file", "file_id": "file_1"}},
+         {"type": "input_text", "text": "[image left out: file_1]"}),
+        ("openai_responses", {"type": "document", "source": {"type": "file", "file_id": "f"}},
+         {"type": "input_text", "text": "[file left out: f]"}),
+        ("anthropic_messages", {"type": "input_image", "image_url": "https://x/1.png"},
+         {"type": "image", "source": {"type": "url", "url": "https://x/1.png"}}),
+        ("anthropic_messages", {"type": "input_image", "file_id": "file-1"}, {"type": "text", "text": "[image left out: file-1]"}),
+        ("anthropic_messages", {"type": "input_audio", "input_audio": {"data": "AA==", "format": "wav"}},
+         {"type": "text", "text": "[audio left out]"}),
+        ("anthropic_messages", INPUT_PDF, PDF),
+        ("anthropic_messages", {"type": "refusal", "refusal": "No."}, {"type": "text", "text": "No."}),
+    ],
+)  # fmt: skip
+def test_a_part_of_another_api_shows_the_same_here(api: Api, part: Json, wanted: Json, client: Client) -> None:
+    kinds, (after,) = mended(api, [said("user", part)])
+    assert after["content"] == [wanted] and kinds == ["set_content"]
+    assert client.send(api, [after]) == (200, "")
+
+
+@pytest.mark.parametrize("api", ["openai_chat", "openai_responses"])
+def test_reasoning_of_another_api_goes_from_a_message_that_says_more(api: Api) -> None:
+    kinds, after = mended(api, [USER, said("assistant", THINKING, TEXT), MORE])
+    assert kinds[0] == "drop_reasoning" and [part["text"] for part in after[1]["content"]] == ["I look."]

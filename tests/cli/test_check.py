@@ -216,7 +216,8 @@ def test_the_first_hundred_faults_of_a_file_are_shown_and_the_others_counted(run
     barely = write("barely.jsonl", text="not json\n" * 101)
     ended = run("check", broken, whole, barely, broken)
     lines = ended.err.splitlines()
-    assert ended.code == 2 and len(lines) == 303
+    assert ended.code == 2
+    assert len(lines) == 303
     assert lines[99] == "cannot read broken.jsonl:100:1: not JSON: expecting value"
     assert lines[100] == "cannot read broken.jsonl: 3 more places; --json lists all of them"
     assert lines[201] == "cannot read barely.jsonl: one more place; --json lists all of them"

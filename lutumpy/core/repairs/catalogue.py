@@ -65,6 +65,12 @@ RULES: Mapping[str, TranscriptRule] = {
         ("refused",),
         left="another model hears it, or its words have to be written down",
     ),
+    "chat.media_type": TranscriptRule(
+        "Images are PNG, JPEG, GIF or WebP, files are PDF, sounds WAV or MP3",
+        ("refused", "some"),
+        ("set_content",),
+        "what has to be converted first",
+    ),
     "chat.tool_calls": TranscriptRule(
         "`tool_calls` is a list of 1 to 128 calls, each a function or custom",
         ("refused",),
@@ -164,6 +170,14 @@ RULES: Mapping[str, TranscriptRule] = {
         ("refused",),
         left="what it says has to be written down, or shown to a model that hears it",
     ),
+    "responses.media_type": TranscriptRule(
+        "Images are PNG, JPEG, GIF or WebP", ("refused", "some"), ("set_content",), "what has to be converted first"
+    ),
+    "responses.status": TranscriptRule(
+        "An item's status is in_progress, completed or incomplete; reasoning has none",
+        ("refused", "some"),
+        ("drop_key",),
+    ),
     "responses.reasoning_summary": TranscriptRule(
         "Reasoning has a list of summaries, also an empty one", ("refused", "some"), ("set_field",)
     ),
@@ -260,6 +274,12 @@ RULES: Mapping[str, TranscriptRule] = {
     "anthropic.thinking_block": TranscriptRule(
         "A thinking block has its text and signature, a redacted one its data", ("refused",), ("drop_reasoning",)
     ),
+    "anthropic.media_type": TranscriptRule(
+        "Images are PNG, JPEG, GIF or WebP, documents PDF or plain text",
+        ("refused",),
+        ("set_field", "set_content"),
+        "what has to be converted first",
+    ),
     "anthropic.is_error": TranscriptRule("`is_error` is true or false", ("refused",), ("set_field",)),
     "anthropic.result_content": TranscriptRule(
         "A result's content is a text or a list of blocks", ("refused", "some"), ("set_content",)
@@ -274,16 +294,19 @@ RULES: Mapping[str, TranscriptRule] = {
         left="it isn't in the messages, which repairs are for",
     ),
     "anthropic.cache_control": TranscriptRule(
-        "At most four blocks are marked for the cache", ("refused",), ("drop_key",)
+        "At most four blocks are marked for the cache, each as the API knows it, and none for longer than one before it",
+        ("refused", "some"),
+        ("drop_key",),
+        "marks in `system` and `tools`, which repairs aren't for",
     ),
     "anthropic.system_first": TranscriptRule("A system message isn't the first", ("refused",), ("set_role",)),
     "anthropic.system_position": TranscriptRule(
         "A system message stands before an assistant message or at the end", ("refused",), ("move_message",)
     ),
     "anthropic.block_role": TranscriptRule(
-        "Calls and reasoning stand in assistant messages, results in user messages",
+        "Calls and reasoning stand in assistant messages; results, images and documents in user messages",
         ("refused",),
-        ("set_role", "move_call", "move_result", "drop_result", "drop_reasoning"),
+        ("move_content", "set_role", "move_call", "move_result", "drop_result", "drop_reasoning"),
     ),
     "anthropic.empty_user": TranscriptRule(
         "A user message says something", ("refused",), ("drop_empty",), "the only message, if it says nothing"

@@ -9,6 +9,7 @@ from lutumpy.core.repairs.contents import mend_content, mend_part
 from lutumpy.core.repairs.editor import Editor
 from lutumpy.core.repairs.entries import mend_entry, mend_role_name
 from lutumpy.core.repairs.foreign import mend_foreign_part
+from lutumpy.core.repairs.media import mend_chat_part
 from lutumpy.core.repairs.mending import Stage, drop_entry, each, replace_characters, write_nested
 from lutumpy.core.repairs.wording import Fresh, as_arguments, as_text, shortened
 from lutumpy.core.rules import Problem
@@ -238,6 +239,7 @@ STAGES: tuple[tuple[frozenset[str], Stage], ...] = (
     ),
     (frozenset({"chat.call_name"}), _names),
     (frozenset({"chat.content", "chat.parts"}), each({"chat.content": _content, "chat.parts": _parts})),
+    (frozenset({"chat.media_type"}), each({"chat.media_type": mend_chat_part})),
     (frozenset({"chat.call_id"}), mend_ids),
     (frozenset({"chat.tool_call_id"}), mend_result_ids),
     (frozenset({"chat.duplicate_call_id"}), mend_repeats),

@@ -9,6 +9,7 @@ from lutumpy.core.repairs.contents import mend_content, mend_part
 from lutumpy.core.repairs.editor import Editor
 from lutumpy.core.repairs.entries import mend_entry, mend_role_name
 from lutumpy.core.repairs.foreign import mend_foreign_part
+from lutumpy.core.repairs.media import mend_responses_part
 from lutumpy.core.repairs.mending import Stage, drop_entry, drop_key, each, replace_characters, write_nested
 from lutumpy.core.repairs.responses_calls import drop_truncated, mend_interleaved
 from lutumpy.core.repairs.responses_pairing import mend_ids, mend_items, mend_outputs, mend_reasoning, mend_repeats
@@ -148,6 +149,13 @@ def _arguments(editor: Editor, problem: Problem) -> None:
     editor.done("wrap_arguments", problem, "The arguments have to be a text with this API; they are written as JSON.")
 
 
+def _status(editor: Editor, problem: Problem) -> None:
+    path = problem.path[:1]
+    editor.expect_keys(path, "type", "call_id")
+    editor.remove_key((*path, "status"))
+    editor.done("drop_key", problem, "The API doesn't take this status here, and an item needs none; it is left out.")
+
+
 def _item_id(editor: Editor, problem: Problem) -> None:
     """An id that isn't one of its type: items need none."""
     path = problem.path[:1]
@@ -191,6 +199,7 @@ STAGES: tuple[tuple[frozenset[str], Stage], ...] = (
     ),
     (frozenset({"responses.call_name"}), _names),
     _stage(content=_content, parts=_parts),
+    _stage(media_type=mend_responses_part, status=_status),
     (frozenset({"responses.call_id"}), mend_ids),
     _stage(item_id=_item_id),
     (frozenset({"responses.duplicate_item"}), mend_items),

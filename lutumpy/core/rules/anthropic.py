@@ -10,7 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from . import anthropic_models
+from . import anthropic_models, media_types
+from .anthropic_parameters import cache_problems, check_sampling
 from .anthropic_sequence import check_sequence
 from .anthropic_tools import check_tool_choice, check_tools
 from .declared import declared_names, undeclared
@@ -65,6 +66,7 @@ def check_request(body: Mapping[str, Any], *, issued: Mapping[str, str] | None =
     thinking = mapping(body.get("thinking"))
     thinking_type = text(thinking.get("type")) if thinking is not None else None
     found = _top_level(body)
+    found += check_sampling(body, model, thinking_type)
     if body.get("messages") is not None:
         found += check_encoding("anthropic", body["messages"], WHERE) + _messages(body["messages"], model)
     found += _system(body.get("system"))
@@ -266,6 +268,8 @@ def _block(where: str, block: Any, types: Sequence[str], root: str) -> list[Prob
         found += _strings("anthropic.thinking_block", inner, block, ("signature", "thinking"))
     elif kind == "redacted_thinking":
         found += _strings("anthropic.thinking_block", inner, block, ("data",))
+    elif kind in ("image", "document"):
+        found += media_types.anthropic_block("anthropic.media_type", inner, block)
     known = CLOSED_BLOCKS.get(kind)
     if known is not None:
         found += _extra("anthropic.block_keys", inner, block, known)
@@ -364,7 +368,8 @@ def _system(system: Any) -> list[Problem]:
 
 
 def _cache_controls(body: Mapping[str, Any]) -> list[Problem]:
-    """At most four over tools, system and messages; `null` does not count [recorded]."""
+    """Marks of the known kind, at most four over tools, system and messages; `null` does not count [recorded]."""
+    found = cache_problems("anthropic.cache_control", body)
     blocks = [*items(body.get("tools")), *items(body.get("system"))]
     for message in items(body.get("messages")):
         for block in items(message.get("content")) if isinstance(message, Mapping) else ():
@@ -372,6 +377,6 @@ def _cache_controls(body: Mapping[str, Any]) -> list[Problem]:
             blocks += items(block.get("content")) if isinstance(block, Mapping) else ()
     count = sum(1 for block in blocks if isinstance(block, Mapping) and block.get("cache_control") is not None)
     if count <= MAX_CACHE_CONTROLS:
-        return []
+        return found
     message = f"A maximum of {MAX_CACHE_CONTROLS} blocks with cache_control may be provided. Found {count}."
-    return [Problem("anthropic.cache_control", "", message, "refused")]
+    return [*found, Problem("anthropic.cache_control", "", message, "refused")]

@@ -220,7 +220,10 @@ CASES: dict[str, Case] = {
         "openai_responses",
         [
             USER,
-            {"role": "assistant", "tool_calls": [{"id": "a", "type": "custom", "custom": {"name": "w", "input": "ls"}}]},
+            {
+                "role": "assistant",
+                "tool_calls": [{"id": "a", "type": "custom", "custom": {"name": "w", "input": "ls"}}],
+            },
             tool("a"),
         ],
         [
@@ -247,14 +250,23 @@ CASES: dict[str, Case] = {
             USER,
             {"role": "assistant", "content": "I look."},
             call("a"),
-            output("a", [{"type": "input_text", "text": "I look."}, {k: v for k, v in INPUT_IMAGE.items() if k != "detail"}]),
+            output(
+                "a",
+                [{"type": "input_text", "text": "I look."}, {k: v for k, v in INPUT_IMAGE.items() if k != "detail"}],
+            ),
             said("user", INPUT_PDF),
         ],
     ),
     # Chat Completions into Messages
     "calls as blocks": (
         "anthropic_messages",
-        [USER, calling("a", "b", content="I look."), tool("a", [TEXT, IMAGE_URL]), tool("b", ""), said("user", CHAT_PDF)],
+        [
+            USER,
+            calling("a", "b", content="I look."),
+            tool("a", [TEXT, IMAGE_URL]),
+            tool("b", ""),
+            said("user", CHAT_PDF),
+        ],
         [
             USER,
             said("assistant", TEXT, use("a"), use("b")),
@@ -287,7 +299,10 @@ CASES: dict[str, Case] = {
         ],
         [
             USER,
-            said("assistant", {"type": "tool_use", "id": "a", "name": "apply_patch", "input": {"operation": {"path": "x"}}}),
+            said(
+                "assistant",
+                {"type": "tool_use", "id": "a", "name": "apply_patch", "input": {"operation": {"path": "x"}}},
+            ),
             said("user", result("a", "no such file", is_error=True)),
         ],
     ),
@@ -299,7 +314,8 @@ def test_what_another_api_spelled_is_written_in_this_ones_words(name: str, clien
     api, history, wanted = CASES[name]
     before = copy.deepcopy(history)
     _, after = mended(api, history)
-    assert after == wanted and history == before
+    assert after == wanted
+    assert history == before
     assert client.send(api, [*after, USER]) == (200, "")
 
 
@@ -313,7 +329,8 @@ def test_what_another_api_spelled_is_written_in_this_ones_words(name: str, clien
 )
 def test_a_compatible_host_reads_no_other_apis_calls_either(api: Api, history: History) -> None:
     kinds, after = mended(api, history, compatible=True)
-    assert set(kinds) <= {"convert_message", "set_role"} and results_of(after) == {"a": ("rain", False)}
+    assert set(kinds) <= {"convert_message", "set_role"}
+    assert results_of(after) == {"a": ("rain", False)}
 
 
 SHOWN: dict[str, tuple[Api, list[Any], list[Any]]] = {
@@ -322,8 +339,16 @@ SHOWN: dict[str, tuple[Api, list[Any], list[Any]]] = {
         [USER, said("assistant", TEXT, IMAGE), MORE],
         [
             USER,
-            said("assistant", TEXT, {"type": "text", "text": "[image_url of the assistant's message: see the user message behind]"}),
-            said("user", {"type": "text", "text": "[image_url of the assistant's message]"}, {**IMAGE_URL, "image_url": {"url": IMAGE_URL["image_url"]["url"]}}),
+            said(
+                "assistant",
+                TEXT,
+                {"type": "text", "text": "[image_url of the assistant's message: see the user message behind]"},
+            ),
+            said(
+                "user",
+                {"type": "text", "text": "[image_url of the assistant's message]"},
+                {**IMAGE_URL, "image_url": {"url": IMAGE_URL["image_url"]["url"]}},
+            ),
             MORE,
         ],
     ),
@@ -335,7 +360,10 @@ SHOWN: dict[str, tuple[Api, list[Any], list[Any]]] = {
             said(
                 "assistant",
                 {"type": "output_text", "text": "See"},
-                {"type": "output_text", "text": "[input_image of the assistant's message: see the user message behind]"},
+                {
+                    "type": "output_text",
+                    "text": "[input_image of the assistant's message: see the user message behind]",
+                },
             ),
             call("a"),
             output("a"),
@@ -385,11 +413,13 @@ def test_a_model_shows_nothing_so_what_it_was_to_show_is_the_users(name: str, cl
 )  # fmt: skip
 def test_a_part_of_another_api_shows_the_same_here(api: Api, part: Json, wanted: Json, client: Client) -> None:
     kinds, (after,) = mended(api, [said("user", part)])
-    assert after["content"] == [wanted] and kinds == ["set_content"]
+    assert after["content"] == [wanted]
+    assert kinds == ["set_content"]
     assert client.send(api, [after]) == (200, "")
 
 
 @pytest.mark.parametrize("api", ["openai_chat", "openai_responses"])
 def test_reasoning_of_another_api_goes_from_a_message_that_says_more(api: Api) -> None:
     kinds, after = mended(api, [USER, said("assistant", THINKING, TEXT), MORE])
-    assert kinds[0] == "drop_reasoning" and [part["text"] for part in after[1]["content"]] == ["I look."]
+    assert kinds[0] == "drop_reasoning"
+    assert [part["text"] for part in after[1]["content"]] == ["I look."]

@@ -47,12 +47,21 @@ class Unreadable:
         return f"{where}: {self.cause}"
 
 
-def documents(files: Sequence[str], output: Output, api: Api | None = None) -> Iterator[Document | Unreadable]:
-    """Every document of the files, in order, read as it is asked for; a fault is one entry and ends only what it breaks."""
+def documents(
+    files: Sequence[str], output: Output, api: Api | None = None, host: str | None = None
+) -> Iterator[Document | Unreadable]:
+    """Every document of the files, in order, read as it is asked for; a fault is one entry and ends only what it breaks.
+
+    Args:
+        files: Names of files; `-` for standard input.
+        output: Where faults are counted, and a bar is shown.
+        api: Whose API they are for; recognised when left out.
+        host: The host that they are for, as for `host_name`; seen from each document when left out.
+    """
     for file in files:
         try:
             with _opened(file) as stream, FileProgress(output, file, _size(stream)) as bar:
-                yield from _documents(file, stream, bar, api)
+                yield from _documents(file, stream, bar, api, host)
         except OSError as error:
             if isinstance(error, BrokenPipeError):
                 raise
@@ -60,7 +69,9 @@ def documents(files: Sequence[str], output: Output, api: Api | None = None) -> I
         _conclude(output, file)
 
 
-def _documents(file: str, stream: BinaryIO, bar: FileProgress, api: Api | None) -> Iterator[Document | Unreadable]:
+def _documents(
+    file: str, stream: BinaryIO, bar: FileProgress, api: Api | None, host: str | None
+) -> Iterator[Document | Unreadable]:
     lines = True if file.lower().endswith(_LINES) else None
     found = read_values(stream, lines=lines, is_part=is_message, progress=bar.advance)
     for number, entry in enumerate(found, 1):
@@ -72,7 +83,7 @@ def _documents(file: str, stream: BinaryIO, bar: FileProgress, api: Api | None) 
             continue
         place = Place(file, entry.line, number, entry.form, entry.text)
         try:
-            document = open_document(entry.value, place, api)
+            document = open_document(entry.value, place, api, host)
         except DocumentError as error:
             yield Unreadable(file, entry.line, None, str(error))
         else:

@@ -47,6 +47,7 @@ def mend_uses_last(editor: Editor, problems: list[Problem]) -> None:
 def mend_shown(editor: Editor, problems: list[Problem]) -> None:
     """Images and documents of the model's go into a user message behind its turn, and behind the results of its calls."""
     conversation = Conversation(editor)
+    blamed = {problem.path[:3]: problem for problem in problems}
     for turn in {id(turn): turn for problem in problems if (turn := _turn(conversation, problem)) is not None}.values():
         shown = [path for path, block in turn.of(*SHOWN) if len(path) == 3]
         if turn.role != "assistant" or not shown:
@@ -54,7 +55,7 @@ def mend_shown(editor: Editor, problems: list[Problem]) -> None:
         after = conversation.after(turn)
         behind = (after if after is not None else turn).last + 1
         note: dict[str, object] = {"type": "text", "text": "[shown by the assistant's message]"}
-        problem = next(problem for problem in problems if problem.path[:3] == shown[0])
+        problem = blamed[shown[0]]
         for path in shown:
             expect_entry(editor, path)
         editor.insert((behind,), {"role": "user", "content": [note, *[copied(editor.get(path)) for path in shown]]})

@@ -12,7 +12,7 @@ from lutumpy.core.repairs.foreign import convert_messages
 from lutumpy.core.repairs.mending import Stage
 from lutumpy.core.repairs.repair import Repair
 from lutumpy.core.rules import Problem
-from lutumpy.core.rules.openai_shapes import OPENAI_ONLY
+from lutumpy.core.rules.hosts import is_compatible, is_softened
 
 __all__ = ["propose_repairs"]
 
@@ -21,7 +21,7 @@ _STAGES: Mapping[str, tuple[tuple[frozenset[str], Stage], ...]] = {
     "openai_responses": responses.STAGES,
     "anthropic_messages": anthropic.STAGES,
 }
-_FAMILY = {"openai_chat": "chat", "openai_responses": "responses"}
+_FAMILY = {"openai_chat": "chat", "openai_responses": "responses", "anthropic_messages": "anthropic"}
 
 ALSO = frozenset(
     {
@@ -58,6 +58,7 @@ def propose_repairs(
     model: str | None = None,
     thinking: str | None = None,
     compatible: bool = False,
+    host: str | None = None,
     thorough: bool = False,
 ) -> list[Repair]:
     """What would make the messages acceptable, one repair at a time; nothing is changed, and no JSON makes it raise.
@@ -74,7 +75,8 @@ def propose_repairs(
         system: Anthropic's top-level `system`.
         model: The request's model.
         thinking: The `type` of Anthropic's `thinking` parameter.
-        compatible: The host is another than OpenAI: what OpenAI alone refuses is left as it is.
+        compatible: The host is another than the vendor: what OpenAI or Anthropic alone refuses is left as it is.
+        host: The host's address or name, as for `check_messages`.
         thorough: Mend also what only some hosts refuse, and what works badly: ids of earlier turns used again, results in
             another order than their calls, text behind calls, calls that were cut off.
 
@@ -82,11 +84,12 @@ def propose_repairs(
         The repairs in the order in which they are applied; each is made for the messages as they are after those before.
 
     Raises:
-        ValueError: `api` is none of the three.
+        ValueError: `api` is none of the three, or `host` is neither a name that is known nor an address.
     """
     document = copied(plain_json(messages))
     outside = [*_entries(plain_json(tools)), *_entries(plain_json(system))]
     editor = Editor(document if isinstance(document, list) else [], outside)
+    softens = compatible or (host is not None and is_compatible(api, host))
     for _ in range(_MOST_PASSES):
         found = check_messages(
             api,
@@ -97,8 +100,9 @@ def propose_repairs(
             model=model,
             thinking=thinking,
             compatible=compatible,
+            host=host,
         )
-        if not _pass(api, editor, [p for p in found if _wanted(api, p, compatible, thorough)], found):
+        if not _pass(api, editor, [p for p in found if _wanted(api, p, softens, thorough)], found):
             break
     return editor.repairs
 
@@ -110,7 +114,7 @@ def _entries(value: Any) -> list[Any]:
 def _wanted(api: Api, problem: Problem, compatible: bool, thorough: bool) -> bool:
     if thorough or problem.certainty == "refused":
         return True
-    softened = compatible and problem.rule in OPENAI_ONLY.get(_FAMILY.get(api, ""), ())
+    softened = compatible and is_softened(_FAMILY[api], problem)
     return problem.rule in ALSO and not softened
 
 

@@ -16,6 +16,7 @@ from .anthropic_sequence import check_sequence
 from .anthropic_tools import check_tool_choice, check_tools
 from .declared import declared_names, undeclared
 from .encoding import check_encoding
+from .hosts import for_compatible_host
 from .problem import Certainty, Problem, about, is_array, is_number, items, mapping, text
 
 __all__ = ["check_messages", "check_request"]
@@ -53,12 +54,15 @@ MIN_BUDGET = 1024
 THINKING_TYPES = ("adaptive", "disabled", "enabled")
 
 
-def check_request(body: Mapping[str, Any], *, issued: Mapping[str, str] | None = None) -> list[Problem]:
+def check_request(
+    body: Mapping[str, Any], *, issued: Mapping[str, str] | None = None, compatible: bool = False
+) -> list[Problem]:
     """Every problem of a request body, in the order in which the API would meet them. No JSON makes it raise.
 
     Args:
         body: The request.
         issued: Signature to thinking text, of the blocks that the server knows to have written.
+        compatible: The host is another than Anthropic: what only Anthropic is known to refuse has certainty "some".
     """
     if not isinstance(body, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  # the wire may bring anything
         return [shape("anthropic.body", "", "Input should be an object")]
@@ -76,7 +80,7 @@ def check_request(body: Mapping[str, Any], *, issued: Mapping[str, str] | None =
     found += check_sequence(
         body.get("messages"), model=model, thinking=thinking_type, tools=body.get("tools"), issued=issued
     )
-    return found
+    return for_compatible_host("anthropic", found) if compatible else found
 
 
 def check_messages(
@@ -86,6 +90,7 @@ def check_messages(
     tools: Sequence[Any] | None = None,
     model: str | None = None,
     thinking: str | None = None,
+    compatible: bool = False,
 ) -> list[Problem]:
     """The problems of a transcript alone: shapes first, then the sequence of blocks.
 
@@ -95,13 +100,15 @@ def check_messages(
         tools: Its tools, or their names, for calls of tools that it doesn't declare.
         model: Its `model`, for what only some models refuse.
         thinking: The `type` of its `thinking`: enabled, adaptive, disabled.
+        compatible: The host is another than Anthropic: what only Anthropic is known to refuse has certainty "some".
     """
     found = check_encoding("anthropic", messages, WHERE) + _messages(messages, model) + _system(system)
     found += _cache_controls({"messages": messages, "system": system, "tools": tools})
     # Names alone don't tell which of the provider's own tools are among them.
     objects = tools if tools is not None and not any(isinstance(tool, str) for tool in tools) else None
     found += check_sequence(messages, model=model, thinking=thinking, tools=objects)
-    return found + _declared(messages, tools) if tools is not None else found
+    found += _declared(messages, tools) if tools is not None else []
+    return for_compatible_host("anthropic", found) if compatible else found
 
 
 def _declared(messages: Any, tools: Sequence[Any]) -> list[Problem]:

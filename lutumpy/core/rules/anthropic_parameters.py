@@ -68,7 +68,7 @@ def check_sampling(body: Mapping[str, Any], model: str | None, thinking: str | N
     if thinking == "enabled" and values.get("temperature", 1) != 1:
         message = "`temperature` may only be set to 1 when thinking is enabled."
         return [Problem(rule, "temperature", message, "refused")]
-    if {"temperature", "top_p"} <= values.keys() and known in ONE_OF_BOTH:
+    if known is not None and known in ONE_OF_BOTH and {"temperature", "top_p"} <= values.keys():
         message = "`temperature` and `top_p` cannot both be specified for this model. Please use only one."
         return [Problem("anthropic.parameter_for_model", "temperature", message, ONE_OF_BOTH[known])]
     return []

@@ -12,6 +12,7 @@ from . import media_types
 from .chat_tools import MAX_NAME, check_model_limits, check_tool_choice, check_tools
 from .declared import undeclared
 from .encoding import check_encoding
+from .hosts import for_compatible_host
 from .openai_models import check_model_parameters
 from .openai_shapes import (
     check_model,
@@ -20,7 +21,6 @@ from .openai_shapes import (
     check_text_length,
     empty_array,
     empty_string,
-    for_compatible_host,
     is_official,
     long_array,
     long_string,

@@ -14,6 +14,7 @@ from typing import Any
 from . import media_types
 from .declared import undeclared
 from .encoding import check_encoding
+from .hosts import for_compatible_host
 from .openai_models import check_model_parameters
 from .openai_shapes import (
     check_model,
@@ -21,7 +22,6 @@ from .openai_shapes import (
     check_ranges,
     check_text_length,
     empty_string,
-    for_compatible_host,
     long_string,
     missing,
     unknown,

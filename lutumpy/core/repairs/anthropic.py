@@ -326,7 +326,7 @@ def _cache_controls(editor: Editor, problems: list[Problem]) -> None:
         is_lifetime = problem.path[-1] == "ttl"
         editor.remove_key(problem.path)
         reason = (
-            "A mark can't last longer than one before it; it gets the usual lifetime."
+            "A mark can't last so long, or longer than one before it; it gets the usual lifetime."
             if is_lifetime
             else "The API doesn't know such a mark for the cache; it is left out."
         )

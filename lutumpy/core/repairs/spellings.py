@@ -153,7 +153,7 @@ def read_entry(
         pieces.append(Said(refusal, refusal=True))
     known = {call_id for piece in pieces if (call_id := _called(piece)) is not None}
     calls = entry.get("tool_calls")
-    read = [read_part(api, call) for call in (calls if isinstance(calls, list) else ())]
+    read = [read_part(api, call) for call in (calls if isinstance(calls, list) else ()) if call]
     pieces += [call for call in read if _called(call) not in known]  # some programs write each call both ways
     function = entry.get("function_call")
     if isinstance(function, Mapping):

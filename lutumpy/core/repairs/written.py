@@ -211,10 +211,8 @@ def _anthropic_shown(piece: Shown) -> Json | None:
     kind = "image" if piece.kind == "image" else "document"
     title = {"title": piece.name} if piece.name is not None and kind == "document" else {}
     data = piece.data
-    if piece.text is not None:
-        source: Json = {"type": "text", "media_type": "text/plain", "data": piece.text}
-    elif data is not None:
-        source = {"type": "base64", "media_type": data[0], "data": data[1]}
+    if data is not None:
+        source: Json = {"type": "base64", "media_type": data[0], "data": data[1]}
     elif piece.url is not None and not piece.url.startswith("data:"):
         source = {"type": "url", "url": piece.url}
     else:

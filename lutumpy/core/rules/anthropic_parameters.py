@@ -89,7 +89,10 @@ def cache_problems(rule: str, body: Mapping[str, Any]) -> list[Problem]:
             continue
         where = f"{where}.cache_control"
         path = (*path, "cache_control")
-        wrong = [replace(problem, path=path) for problem in _mark(rule, where, mark)]
+        wrong = [
+            replace(problem, path=(*path, "ttl") if problem.position.endswith(".ttl") else path)
+            for problem in _mark(rule, where, mark)
+        ]
         found += wrong
         if wrong or not isinstance(mark, Mapping):
             continue

@@ -7,6 +7,7 @@ an address is not known here.
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -35,11 +36,8 @@ PLAIN = "text/plain"
 AUDIO_FORMATS = ("wav", "mp3")
 
 _DATA = re.compile(r"data:([^;,]{1,100})[;,]")
-_MAGIC: Mapping[str, str] = {
-    "iVBORw0KGgo": "image/png",
-    "/9j/": "image/jpeg",
-    "R0lGOD": "image/gif",
-}
+_MAGIC: Mapping[bytes, str] = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
+_HEAD = 24  # characters of base64 text that are looked at
 
 
 def data_type(url: Any) -> str | None:
@@ -55,9 +53,13 @@ def is_image(media_type: str) -> bool:
 
 def type_of_bytes(data: str) -> str | None:
     """What base64 text begins like, of the images that the APIs take."""
-    if data.startswith("UklGR") and data[10:].startswith(("FdFQl", "XRUJQ", "V0VCU")):
+    try:
+        head = base64.b64decode(data[: min(_HEAD, len(data)) // 4 * 4])
+    except ValueError:
+        return None
+    if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
         return "image/webp"
-    return next((media_type for start, media_type in _MAGIC.items() if data.startswith(start)), None)
+    return next((media_type for start, media_type in _MAGIC.items() if head.startswith(start)), None)
 
 
 def chat_part(rule: str, where: str, part: Mapping[str, Any]) -> list[Problem]:

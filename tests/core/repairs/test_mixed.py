@@ -190,7 +190,47 @@ CASES: dict[str, Case] = {
         [USER, calling("a"), tool("a")],
     ),
     "a bare block": ("openai_chat", [USER, use("a"), result("a")], [USER, calling("a"), tool("a")]),
+    "an image beside a call": (
+        "openai_chat",
+        [USER, said("assistant", IMAGE, use("a"), "Hm.", None), said("user", result("a"))],
+        [
+            USER,
+            calling("a", content="Hm."),
+            tool("a"),
+            said("user", {"type": "image_url", "image_url": {"url": IMAGE_URL["image_url"]["url"]}}),
+        ],
+    ),
+    "parts that lack what they show": (
+        "openai_chat",
+        [
+            USER,
+            said("assistant", {"type": "image", "source": 5}, {"type": "document", "source": {}}, use("a")),
+            said("user", result("a")),
+        ],
+        [
+            USER,
+            calling(
+                "a",
+                content=[
+                    {"type": "text", "text": '{"type":"image","source":5}'},
+                    {"type": "text", "text": '{"type":"document","source":{}}'},
+                ],
+            ),
+            tool("a"),
+        ],
+    ),
     # Responses into Chat Completions
+    "a search that the provider answered": (
+        "openai_chat",
+        [USER, {"type": "tool_search_call", "call_id": None, "execution": "server"}, MORE],
+        [
+            USER,
+            said(
+                "assistant", {"type": "text", "text": '{"type":"tool_search_call","call_id":null,"execution":"server"}'}
+            ),
+            MORE,
+        ],
+    ),
     "parallel items are one message": (
         "openai_chat",
         [USER, {"type": "reasoning", "id": "rs_1", "summary": []}, call("a"), call("b"), output("a"), output("b")],
@@ -242,6 +282,39 @@ CASES: dict[str, Case] = {
         [USER, call("a"), {"type": "function_call_output", "tool_call_id": "a", "output": "rain"}],
         [USER, call("a"), output("a")],
     ),
+    "a refusal beside calls": (
+        "openai_responses",
+        [USER, calling("a") | {"refusal": "No."}, tool("a"), MORE],
+        [USER, said("assistant", {"type": "refusal", "refusal": "No."}), call("a"), output("a"), MORE],
+    ),
+    "parts of both beside calls": (
+        "openai_responses",
+        [
+            USER,
+            calling(
+                "a",
+                content=[
+                    {"type": "output_text", "text": "x"},
+                    {"type": "image_url", "image_url": {}},
+                    {"type": "file", "file": {}},
+                ],
+            ),
+            tool("a"),
+            MORE,
+        ],
+        [
+            USER,
+            said(
+                "assistant",
+                {"type": "output_text", "text": "x"},
+                {"type": "output_text", "text": '{"type":"image_url","image_url":{}}'},
+                {"type": "output_text", "text": '{"type":"file","file":{}}'},
+            ),
+            call("a"),
+            output("a"),
+            MORE,
+        ],
+    ),
     # Messages into Responses
     "blocks as items": (
         "openai_responses",
@@ -273,6 +346,16 @@ CASES: dict[str, Case] = {
             said("user", result("a", [TEXT, IMAGE]), {"type": "tool_result", "tool_use_id": "b"}),
             said("user", PDF),
         ],
+    ),
+    "the same block both ways": (
+        "anthropic_messages",
+        [USER, said("assistant", use("a")) | {"tool_calls": [function("a"), None]}, tool("a")],
+        [USER, said("assistant", use("a")), said("user", result("a"))],
+    ),
+    "items in a message": (
+        "anthropic_messages",
+        [USER, said("assistant", call("a")), said("user", output("a"), {"type": "input_text", "text": "I look."})],
+        [USER, said("assistant", use("a")), said("user", result("a"), TEXT)],
     ),
     "a message that shows its role": (
         "anthropic_messages",

@@ -81,7 +81,7 @@ def holds_foreign_calls(api: Api, entry: Any) -> bool:
         return role in _OLD_ROLES or bool(calls) or isinstance(entry.get("function_call"), Mapping)
     if role == "tool" and not isinstance(entry.get("tool_call_id"), str):
         return _has_other_id(entry)
-    return role == "assistant" and bool(_kinds(calls) & CALLS)
+    return role == "assistant" and bool(_kinds(calls) & {*CALLS, "tool_call"})
 
 
 def _has_other_id(entry: Mapping[str, Any]) -> bool:

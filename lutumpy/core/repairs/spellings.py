@@ -229,6 +229,8 @@ def read_part(api: Api, part: Any) -> Piece:
     if kind in ("function", "custom") and isinstance(body, Mapping):
         key = "arguments" if kind == "function" else "input"
         return Called(part.get("id", part.get("call_id")), body.get("name"), body.get(key), kind == "custom")
+    if isinstance(part.get("name"), str) and ("arguments" in part or "args" in part):
+        return Called(part.get("id", part.get("call_id")), part["name"], part.get("arguments", part.get("args")))
     if kind in PARTS[api]:
         return Kept(part)
     reader = _READERS.get(kind)

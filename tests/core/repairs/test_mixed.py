@@ -184,6 +184,18 @@ CASES: dict[str, Case] = {
         [USER, {"role": "assistant", "content": None, "tool_calls": [use("a"), call("b")]}, tool("a"), tool("b")],
         [USER, calling("a", "b"), tool("a"), tool("b")],
     ),
+    "a flat call of a framework": (
+        "openai_chat",
+        [
+            USER,
+            {
+                "role": "assistant",
+                "tool_calls": [{"type": "tool_call", "id": "a", "name": "weather", "args": {"city": "Oslo"}}],
+            },
+            tool("a"),
+        ],
+        [USER, calling("a"), tool("a")],
+    ),
     "the same call both ways": (
         "openai_chat",
         [USER, {**calling("a"), "content": [use("a")]}, tool("a")],
@@ -356,6 +368,15 @@ CASES: dict[str, Case] = {
         "anthropic_messages",
         [USER, said("assistant", call("a")), said("user", output("a"), {"type": "input_text", "text": "I look."})],
         [USER, said("assistant", use("a")), said("user", result("a"), TEXT)],
+    ),
+    "calls without ids": (
+        "anthropic_messages",
+        [
+            USER,
+            {"role": "assistant", "tool_calls": [{"function": {"name": "weather", "arguments": {"city": "Oslo"}}}]},
+            {"role": "tool", "tool_name": "weather", "content": "rain"},
+        ],
+        [USER, said("assistant", use("toolu_recovered_2")), said("user", result("toolu_recovered_2"))],
     ),
     "a message that shows its role": (
         "anthropic_messages",

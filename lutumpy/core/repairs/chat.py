@@ -11,6 +11,7 @@ from lutumpy.core.repairs.entries import mend_entry, mend_role_name
 from lutumpy.core.repairs.foreign import mend_foreign_part
 from lutumpy.core.repairs.media import mend_chat_part
 from lutumpy.core.repairs.mending import Stage, drop_entry, each, replace_characters, write_nested
+from lutumpy.core.repairs.spellings import type_of
 from lutumpy.core.repairs.wording import Fresh, as_arguments, as_text, shortened
 from lutumpy.core.rules import Problem
 from lutumpy.core.rules.chat import MAX_CALLS, PARTS, ROLES
@@ -77,7 +78,7 @@ def _parts(editor: Editor, problem: Problem) -> None:
     part = editor.get(problem.path[:3])
     if mend_foreign_part("openai_chat", editor, problem, problem.path[:3], assistant=role == "assistant"):
         return
-    if role in ("tool", "assistant") and isinstance(part, dict) and part.get("type") in _USER_PARTS:
+    if role in ("tool", "assistant") and isinstance(part, dict) and type_of(part) in _USER_PARTS:
         _move_part(editor, problem, part, role)
         return
     mend_part(editor, problem, problem.path[:3], "text", _TEXT_KEYS)

@@ -131,6 +131,15 @@ def test_a_text_that_openai_may_take_as_a_file_is_written_out_by_a_thorough_repa
     assert after == [said("user", {"type": "text", "text": "hello"})]
 
 
+@pytest.mark.parametrize("api", ["openai_chat", "openai_responses", "anthropic_messages"])
+@pytest.mark.parametrize("kind", [[], {}, 5, None])
+def test_a_type_that_is_no_text_is_left(api: Api, kind: Any) -> None:
+    for role in ("user", "assistant"):
+        history = [said(role, {"type": kind, "image_url": "x", "source": {"type": kind, "media_type": kind}})]
+        assert propose_repairs(api, history) == []
+    assert propose_repairs(api, [said("user", {"type": kind}), {"type": kind, "tool_call_id": kind}]) is not None
+
+
 def test_images_are_told_by_their_first_bytes() -> None:
     known = {PNG: "image/png", JPEG: "image/jpeg", "R0lGODlhAQ": "image/gif", "UklGRiQAAABXRUJQ": "image/webp"}
     assert {data: type_of_bytes(data) for data in known} == known

@@ -10,7 +10,7 @@ import typer
 from lutumpy.cli.documents import Document
 from lutumpy.cli.findings import CERTAINTIES, counted, document_fields, problem_fields, problem_lines, problems_of
 from lutumpy.cli.inputs import Unreadable, documents, report_unreadable
-from lutumpy.cli.options import ApiOption, Files, JsonOption, api_of
+from lutumpy.cli.options import ApiOption, Files, HostOption, JsonOption, api_of
 from lutumpy.cli.terminal import Output, styled
 from lutumpy.core.rules import Problem
 
@@ -20,6 +20,7 @@ __all__ = ["check"]
 def check(
     files: Files,
     api: ApiOption = None,
+    host: HostOption = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="What only some hosts refuse, and what is discouraged, counts as well.")
     ] = False,
@@ -32,7 +33,7 @@ def check(
     """
     output = Output(as_json=as_json)
     tally: Counter[str] = Counter()
-    for entry in documents(files, output, api_of(api)):
+    for entry in documents(files, output, api_of(api), host):
         if isinstance(entry, Unreadable):
             tally["unreadable"] += 1
             report_unreadable(output, entry)

@@ -11,8 +11,18 @@ from typing import Any, Literal, cast
 
 from lutumpy import Session, TranscriptError
 from lutumpy.cli.reading import Form
-from lutumpy.cli.recognition import APIS, Api, api_of_answer, apis_of_body, apis_of_messages, is_message
+from lutumpy.cli.recognition import (
+    ADDRESS_KEYS,
+    APIS,
+    Api,
+    address_of,
+    api_of_answer,
+    apis_of_body,
+    apis_of_messages,
+    is_message,
+)
 from lutumpy.core.rules.anthropic_requests import continues_thread
+from lutumpy.core.rules.hosts import is_compatible
 
 __all__ = ["Document", "DocumentError", "DocumentKind", "Place", "open_document"]
 
@@ -128,19 +138,23 @@ class Document:
         body = {**self.body, self.messages_key: entries}
         raw: Any = entries
         if self.kind == "exchange":
-            raw = {**self.raw, "request": body}
+            sent = self.raw["request"]
+            inner = {"body": body} if _has_body(sent) else {self.messages_key: entries}
+            raw = {**self.raw, "request": {**sent, **inner}}
         elif isinstance(self.raw, Mapping):
-            raw = body
+            raw = {**self.raw, **({"body": body} if _has_body(self.raw) else {self.messages_key: entries})}
         return replace(self, body=body, raw=raw)
 
 
-def open_document(value: Any, place: Place, api: Api | None = None) -> Document:
+def open_document(value: Any, place: Place, api: Api | None = None, host: str | None = None) -> Document:
     """The document that a JSON value is.
 
     Args:
         value: The JSON value.
         place: Where it stood.
         api: Whose API it is for; recognised from the shape when left out. Of a dump: as whose request to show it.
+        host: The host that it is for, as for `host_name`; when left out, the one whose `host`, `base_url` or `url` stands
+            beside the request, else the vendor's.
 
     Raises:
         DocumentError: It is none of the shapes, or more than one API fits its shape.
@@ -154,15 +168,20 @@ def open_document(value: Any, place: Place, api: Api | None = None) -> Document:
         if not any(map(is_message, entries)):
             raise DocumentError("the list holds no messages: none has a role, or the type of an item")
         chosen = _one(apis_of_messages(entries), api)
-        return Document("messages", chosen, {_key(chosen): entries}, value, place)
+        return Document(
+            "messages", chosen, {_key(chosen): entries}, value, place, compatible=_is_elsewhere(chosen, host)
+        )
     if not isinstance(value, Mapping):
         raise DocumentError(f"{_kind(value)} is no document")
     data = cast("Mapping[str, Any]", value)
     if data.get("format") == "lutumpy.session":
         return _session(data, place, api)
     if isinstance(data.get("request"), Mapping):
-        return _exchange(data, place, api)
-    apis = apis_of_body(data)
+        return _exchange(data, place, api, host)
+    host = host or address_of(data)
+    beside = data
+    data = _without_address(cast("Mapping[str, Any]", data["body"]) if _has_body(data) else data)
+    apis = _of_address(beside) or apis_of_body(data)
     if not apis:
         if api_of_answer(data) is not None:
             raise DocumentError("the object is an answer without its request")
@@ -170,8 +189,15 @@ def open_document(value: Any, place: Place, api: Api | None = None) -> Document:
     chosen = _one(apis, api)
     if _key(chosen) not in data and "model" not in data:
         raise DocumentError(f"a request of {chosen} has its conversation under {_key(chosen)!r}, and this one has none")
-    return Document("request" if "model" in data else "messages", chosen, data, value, place)
+    kind: DocumentKind = "request" if "model" in data else "messages"
+    return Document(kind, chosen, data, value, place, compatible=_is_elsewhere(chosen, host))
 
+
+_PATHS: Mapping[str, Api] = {
+    "/chat/completions": "openai_chat",
+    "/responses": "openai_responses",
+    "/messages": "anthropic_messages",
+}
 
 _EXPECTED = "no request body, no list of messages, no exchange ({request, response}) and no Session.dump()"
 
@@ -194,24 +220,57 @@ def _one(apis: Sequence[Api], wanted: Api | None) -> Api:
     return apis[0]
 
 
-def _exchange(data: Mapping[str, Any], place: Place, api: Api | None) -> Document:
-    body = cast("Mapping[str, Any]", data["request"])
-    answer, named, status, host = data.get("response"), data.get("api"), data.get("status"), data.get("host")
+def _exchange(data: Mapping[str, Any], place: Place, api: Api | None, host: str | None) -> Document:
+    sent = cast("Mapping[str, Any]", data["request"])
+    body = cast("Mapping[str, Any]", sent["body"]) if _has_body(sent) else sent
+    host = host or address_of(data) or address_of(sent)
+    answer, named, status = data.get("response"), data.get("api"), data.get("status")
     known = _known(named) or api_of_answer(answer)
+    if known is None and (of_address := _of_address(data) or _of_address(sent)):
+        known = of_address[0]
+    body = _without_address(body)
     apis: tuple[Api, ...] = apis_of_body(body) if known is None else (known,)
     if not apis:
         raise DocumentError("the exchange's request is none of the three APIs': it has neither messages nor input")
+    chosen = _one(apis, api)
     return Document(
         "exchange",
-        _one(apis, api),
+        chosen,
         body,
         data,
         place,
         answer=answer,
         status=status if isinstance(status, int) and not isinstance(status, bool) else None,
-        compatible=isinstance(host, str) and host not in ("api.openai.com", "api.anthropic.com"),
+        compatible=_is_elsewhere(chosen, host),
         decisions=_decisions(data),
     )
+
+
+def _has_body(sent: Mapping[str, Any]) -> bool:
+    """Whether a recorder wrote the HTTP request, with what was sent under `body`."""
+    return isinstance(sent.get("body"), Mapping) and "messages" not in sent and "input" not in sent
+
+
+def _without_address(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    if address_of(body) is None:
+        return body
+    return {key: value for key, value in body.items() if key not in ADDRESS_KEYS}
+
+
+def _is_elsewhere(api: Api, host: str | None) -> bool:
+    """Whether a document is for another host than the vendor; what can't be read as an address says nothing."""
+    try:
+        return host is not None and is_compatible(api, host)
+    except ValueError:
+        return False
+
+
+def _of_address(data: Mapping[str, Any]) -> tuple[Api, ...]:
+    """The API whose path an address ends with."""
+    url = data.get("url")
+    path = url.partition("?")[0].rstrip("/") if isinstance(url, str) else ""
+    found: list[Api] = [api for end, api in _PATHS.items() if path.endswith(end)]
+    return tuple(found)
 
 
 def _known(name: Any) -> Api | None:

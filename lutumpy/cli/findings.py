@@ -66,7 +66,7 @@ def _check_request(document: Document) -> list[Problem]:
         return chat.check_request(document.body, compatible=document.compatible)
     if document.api == "openai_responses":
         return responses.check_request(document.body, compatible=document.compatible)
-    return anthropic.check_request(document.body)
+    return anthropic.check_request(document.body, compatible=document.compatible)
 
 
 def document_fields(document: Document) -> dict[str, Any]:

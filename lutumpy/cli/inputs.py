@@ -20,6 +20,9 @@ __all__ = ["Unreadable", "documents", "report_unreadable"]
 DEEPEST = 200
 """Levels of nesting that a document may have: no provider takes so many, and what walks it may need the stack."""
 
+MOST_SHOWN = 100
+"""Faults of one file that people are shown: a file that is something else altogether has one in every line."""
+
 _LINES = (".jsonl", ".ndjson", ".jsonlines")
 
 
@@ -44,19 +47,31 @@ class Unreadable:
         return f"{where}: {self.cause}"
 
 
-def documents(files: Sequence[str], output: Output, api: Api | None = None) -> Iterator[Document | Unreadable]:
-    """Every document of the files, in order, read as it is asked for; a fault is one entry and ends only what it breaks."""
+def documents(
+    files: Sequence[str], output: Output, api: Api | None = None, host: str | None = None
+) -> Iterator[Document | Unreadable]:
+    """Every document of the files, in order, read as it is asked for; a fault is one entry and ends only what it breaks.
+
+    Args:
+        files: Names of files; `-` for standard input.
+        output: Where faults are counted, and a bar is shown.
+        api: Whose API they are for; recognised when left out.
+        host: The host that they are for, as for `host_name`; seen from each document when left out.
+    """
     for file in files:
         try:
             with _opened(file) as stream, FileProgress(output, file, _size(stream)) as bar:
-                yield from _documents(file, stream, bar, api)
+                yield from _documents(file, stream, bar, api, host)
         except OSError as error:
             if isinstance(error, BrokenPipeError):
                 raise
             yield Unreadable(file, None, None, f"can't be read: {error.strerror or error}")
+        _conclude(output, file)
 
 
-def _documents(file: str, stream: BinaryIO, bar: FileProgress, api: Api | None) -> Iterator[Document | Unreadable]:
+def _documents(
+    file: str, stream: BinaryIO, bar: FileProgress, api: Api | None, host: str | None
+) -> Iterator[Document | Unreadable]:
     lines = True if file.lower().endswith(_LINES) else None
     found = read_values(stream, lines=lines, is_part=is_message, progress=bar.advance)
     for number, entry in enumerate(found, 1):
@@ -68,7 +83,7 @@ def _documents(file: str, stream: BinaryIO, bar: FileProgress, api: Api | None) 
             continue
         place = Place(file, entry.line, number, entry.form, entry.text)
         try:
-            document = open_document(entry.value, place, api)
+            document = open_document(entry.value, place, api, host)
         except DocumentError as error:
             yield Unreadable(file, entry.line, None, str(error))
         else:
@@ -110,8 +125,18 @@ def _size(stream: BinaryIO) -> int | None:
 
 
 def report_unreadable(output: Output, fault: Unreadable) -> None:
-    """Say what could not be read."""
+    """Say what could not be read: all of it to programs, the first `MOST_SHOWN` faults of a file to people."""
     if output.as_json:
         output.record("unreadable", file=fault.file, line=fault.line, column=fault.column, cause=fault.cause)
-    else:
+        return
+    output.faults[fault.file] += 1
+    if output.faults[fault.file] <= MOST_SHOWN:
         output.complain(styled(("cannot read ", "bold red"), str(fault)))
+
+
+def _conclude(output: Output, file: str) -> None:
+    """Say how many faults of a file were not shown."""
+    more = output.faults.pop(file, 0) - MOST_SHOWN
+    if more > 0:
+        places = "one more place" if more == 1 else f"{more} more places"
+        output.complain(styled(("cannot read ", "bold red"), f"{file}: {places}; --json lists all of them"))

@@ -12,7 +12,16 @@ from typing import Any
 
 from lutumpy.core.check import APIS, Api
 
-__all__ = ["APIS", "Api", "api_of_answer", "apis_of_body", "apis_of_messages", "is_message"]
+__all__ = [
+    "ADDRESS_KEYS",
+    "APIS",
+    "Api",
+    "address_of",
+    "api_of_answer",
+    "apis_of_body",
+    "apis_of_messages",
+    "is_message",
+]
 
 CHAT: Api = "openai_chat"
 RESPONSES: Api = "openai_responses"
@@ -45,6 +54,15 @@ _RESPONSES_ITEMS = frozenset(
 _RESPONSES_ITEM = re.compile(
     r"[a-z_]+_call(_output)?\Z|[a-z_]+_(output|approval_request|approval_response)\Z|mcp_\w+\Z"
 )
+
+
+ADDRESS_KEYS = ("host", "base_url", "url")
+"""Where a recorder says whom a request went to; no API has a parameter of these names."""
+
+
+def address_of(data: Mapping[str, Any]) -> str | None:
+    """The address that stands beside a request, or in it."""
+    return next((value for key in ADDRESS_KEYS if isinstance(value := data.get(key), str) and value), None)
 
 
 def is_message(value: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -14,11 +14,10 @@ from rich.text import Text
 from lutumpy.cli.documents import Document
 from lutumpy.cli.findings import conversation, counted, doctor_options, document_fields, problem_lines, problems_of
 from lutumpy.cli.inputs import Unreadable, documents, report_unreadable
-from lutumpy.cli.options import ApiOption, Files, JsonOption, api_of
+from lutumpy.cli.options import ApiOption, Files, HostOption, JsonOption, api_of
 from lutumpy.cli.terminal import Output, shortened, styled
 from lutumpy.cli.writing import Discarded, destination
 from lutumpy.core import json_values
-from lutumpy.core.check import Api
 from lutumpy.core.json_patch import PatchError, apply_operations, resolve
 from lutumpy.core.repairs import Repair, apply_repairs, propose_repairs
 from lutumpy.core.repairs.editor import copied
@@ -37,6 +36,7 @@ def repair(
         typer.Option("--out", "-o", metavar="OUT", help="Write into this file instead; - is standard output."),
     ] = None,
     api: ApiOption = None,
+    host: HostOption = None,
     full: Annotated[bool, typer.Option("--full", help="Show long values whole.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -61,16 +61,19 @@ def repair(
     # What would go to standard output twice goes to standard error: the diff, beside the repaired history.
     shown = _Shown(output, full=full, aside=out == "-")
     for file in files:
-        _repair_file(file, api_of(api), out if out is not None else file if apply else None, shown, tally)
+        path = out if out is not None else file if apply else None
+        _repair_file(documents([file], output, api_of(api), host), file, path, shown, tally)
     code = 2 if tally["unreadable"] else int(bool(tally["left"]))
     shown.summary(tally, code, written=apply or out is not None)
     raise typer.Exit(code)
 
 
-def _repair_file(file: str, api: Api | None, path: str | None, shown: _Shown, tally: Counter[str]) -> None:
+def _repair_file(
+    entries: Iterable[Document | Unreadable], file: str, path: str | None, shown: _Shown, tally: Counter[str]
+) -> None:
     before = tally["unreadable"], tally["edits"]
     with destination(shown.output, path) as writer:
-        for entry in documents([file], shown.output, api):
+        for entry in entries:
             if isinstance(entry, Unreadable):
                 tally["unreadable"] += 1
                 report_unreadable(shown.output, entry)

@@ -12,6 +12,7 @@ import os
 import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable
 from types import TracebackType
 from typing import Any
@@ -80,6 +81,7 @@ class Output:
         self.console: Console = _console(sys.stdout)
         self.errors: Console = _console(sys.stderr)
         self.bar: FileProgress | None = None
+        self.faults: Counter[str] = Counter()  # how many parts of each file could not be read
 
     def record(self, name: str, /, **fields: Any) -> None:
         """One JSON line, of the type `name`; nothing but ASCII in it, so that it goes through every terminal and pipe."""

@@ -9,6 +9,7 @@ from typing import Any, get_args
 from lutumpy.core.items import Api
 from lutumpy.core.rules import Problem, anthropic, chat, responses
 from lutumpy.core.rules.encoding import encodable
+from lutumpy.core.rules.hosts import is_compatible
 from lutumpy.core.rules.nesting import check_nesting
 from lutumpy.core.rules.paths import path_of
 
@@ -34,6 +35,7 @@ def check_messages(
     model: str | None = None,
     thinking: str | None = None,
     compatible: bool = False,
+    host: str | None = None,
 ) -> list[Problem]:
     """Every rule that a transcript breaks, with the provider's own words, in the order in which it would meet them.
 
@@ -49,16 +51,19 @@ def check_messages(
         system: Anthropic's top-level `system`.
         model: The request's model, for what only some models refuse.
         thinking: The `type` of Anthropic's `thinking` parameter: `enabled`, `adaptive` or `disabled`.
-        compatible: The host is another than OpenAI: what only OpenAI is known to refuse has certainty `some`.
+        compatible: The host is another than the vendor: what only OpenAI or Anthropic is known to refuse has certainty `some`.
+        host: The host's address (`api.groq.com`, a base URL) or name (`groq`, `compatible`), which says the same: `compatible`
+            holds of every host but the vendor's own.
 
     Returns:
         The problems. Each has a `path` from the list of messages to the place; of one in `system` it begins with that word.
 
     Raises:
-        ValueError: `api` is none of the three.
+        ValueError: `api` is none of the three, or `host` is neither a name that is known nor an address.
     """
     if api not in APIS:
         raise ValueError(f"unknown api {api!r}: one of {', '.join(APIS)}")
+    compatible = compatible or (host is not None and is_compatible(api, host))
     entries = plain_json(messages)
     declared = plain_json(tools) if tools is not None else None
     if declared is not None and not isinstance(declared, list):
@@ -82,6 +87,7 @@ def check_messages(
             model=model,
             thinking=thinking,
             server_held_prefix=server_held_prefix,
+            compatible=compatible,
         )
     placed = [p if p.path else replace(p, path=path_of(p.position, entries)) for p in found]
     return [*deep, *[replace(p, path=("system", *p.path)) for p in deep_system], *placed]

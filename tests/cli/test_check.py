@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from cli_toolkit import AMBIGUOUS, BROKEN, FIXTURES, SYSTEM, WHOLE, Run, Write, calls, user
+from counting import calls_made
 
 
 def test_a_valid_history_ends_with_0(run: Run, write: Write) -> None:
@@ -206,3 +207,27 @@ def test_a_file_without_documents_is_not_passed_over_in_silence(run: Run, write:
     Path("a.jsonl").write_text("\n  \n")
     ended = run("check", "a.jsonl")
     assert (ended.code, ended.out) == (0, "0 documents checked: there is none in what was given\n")
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)], ids=["text", "json"])
+def test_a_line_that_is_no_json_costs_a_few_calls_whatever_it_is_reported_as(
+    run: Run, write: Write, form: tuple[str, ...]
+) -> None:
+    few, many = [write(f"{count}.jsonl", text="not json\n" * count) for count in (200, 1200)]
+    run("check", *form, few)  # what is imported is imported
+    cost = [calls_made(lambda file=file: run("check", *form, file)) for file in (few, many)]
+    assert (cost[1] - cost[0]) / 1000 < 70
+
+
+def test_the_first_hundred_faults_of_a_file_are_shown_and_the_others_counted(run: Run, write: Write) -> None:
+    whole, broken = write("whole.jsonl", *[{"messages": WHOLE}]), write("broken.jsonl", text="not json\n" * 103)
+    barely = write("barely.jsonl", text="not json\n" * 101)
+    ended = run("check", broken, whole, barely, broken)
+    lines = ended.err.splitlines()
+    assert ended.code == 2
+    assert len(lines) == 303
+    assert lines[99] == "cannot read broken.jsonl:100:1: not JSON: expecting value"
+    assert lines[100] == "cannot read broken.jsonl: 3 more places; --json lists all of them"
+    assert lines[201] == "cannot read barely.jsonl: one more place; --json lists all of them"
+    assert lines[302] == lines[100]
+    assert [record["type"] for record in run("check", "--json", broken).records].count("unreadable") == 103

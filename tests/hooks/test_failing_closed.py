@@ -292,7 +292,7 @@ async def test_nothing_is_committed_while_a_policy_is_still_deciding() -> None: 
     for _ in range(2):  # a plan's calls may be looked at again, too
         task: Any = asyncio.create_task(round.apply_hooks(policy))
         await entered.wait()
-        with pytest.raises(HookError, match="already deciding.* can't be committed.* still open"):
+        with pytest.raises(HookError, match=r"already deciding.* can't be committed.* still open"):
             round.commit(session, results)
         assert session.turns() == []
         task.cancel()

@@ -6,11 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from lutumpy.core.repairs.anthropic_ids import mend_ids, mend_repeats
-from lutumpy.core.repairs.anthropic_order import mend_thinking_first, mend_uses_last
+from lutumpy.core.repairs.anthropic_order import mend_shown, mend_thinking_first, mend_uses_last
 from lutumpy.core.repairs.anthropic_pairing import mend_order, mend_pairing, mend_roles
 from lutumpy.core.repairs.anthropic_turns import Conversation
 from lutumpy.core.repairs.editor import Editor, Path
 from lutumpy.core.repairs.entries import mend_entry, mend_role_name
+from lutumpy.core.repairs.foreign import mend_foreign_part
+from lutumpy.core.repairs.media import mend_block
 from lutumpy.core.repairs.mending import (
     Mender,
     Stage,
@@ -105,6 +107,9 @@ def _block(editor: Editor, problem: Problem) -> None:
         editor.expect((*path, "text"))
         editor.put((*path, "type"), "text")
         editor.done("set_content", problem, "A text stands here as a block of type 'text', with this API.")
+    else:
+        is_models = len(path) == 3 and editor.get((path[0], "role")) == "assistant"
+        mend_foreign_part("anthropic_messages", editor, problem, path, assistant=is_models)
 
 
 def _block_keys(editor: Editor, problem: Problem) -> None:
@@ -313,7 +318,21 @@ def _prefill_whitespace(editor: Editor, problem: Problem) -> None:
 
 
 def _cache_controls(editor: Editor, problems: list[Problem]) -> None:
-    """The last four marks are the useful ones; those before them go."""
+    """What is no mark goes, and what is wrong in one; the last four marks are the useful ones, those before them go."""
+    counted = [problem for problem in problems if not problem.path]
+    for problem in problems:
+        if message_index(problem) is None or editor.get(problem.path) is None:
+            continue
+        is_lifetime = problem.path[-1] == "ttl"
+        editor.remove_key(problem.path)
+        reason = (
+            "A mark can't last so long, or longer than one before it; it gets the usual lifetime."
+            if is_lifetime
+            else "The API doesn't know such a mark for the cache; it is left out."
+        )
+        editor.done("drop_key", problem, reason)
+    if not counted:
+        return
     places: list[Path] = []
     for turn in Conversation(editor).turns:
         for path, block in turn.blocks:
@@ -327,7 +346,7 @@ def _cache_controls(editor: Editor, problems: list[Problem]) -> None:
     for path in marked[: max(0, len(marked) + outside - MAX_CACHE_CONTROLS)]:
         editor.remove_key((*path, "cache_control"))
         reason = f"A request takes {MAX_CACHE_CONTROLS} of these marks; the first ones are left out."
-        editor.done("drop_key", problems[0], reason)
+        editor.done("drop_key", counted[0], reason)
 
 
 def _stage(**menders: Any) -> tuple[frozenset[str], Stage]:
@@ -353,6 +372,8 @@ STAGES: tuple[tuple[frozenset[str], Stage], ...] = (
     (_rules("unique_ids"), mend_repeats),
     _stage(system_first=_system_as_user, system_for_model=_system_as_user),
     (_rules("system_position"), _system_position),
+    _stage(media_type=mend_block),
+    (_rules("block_role"), mend_shown),
     (_rules("block_role"), mend_roles),
     (_rules("results_after_uses", "results_first", "use_for_result", "single_result", "block_role"), mend_pairing),
     _stage(

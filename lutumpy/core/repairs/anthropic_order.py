@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from lutumpy.core.repairs.anthropic_turns import Conversation, Turn
-from lutumpy.core.repairs.editor import Editor, Path
+from lutumpy.core.repairs.editor import Editor, Path, copied
 from lutumpy.core.repairs.mending import expect_entry, message_index
 from lutumpy.core.rules import Problem
-from lutumpy.core.rules.anthropic_sequence import THINKING
+from lutumpy.core.rules.anthropic_sequence import SHOWN, THINKING
 
 
 def mend_uses_last(editor: Editor, problems: list[Problem]) -> None:
@@ -41,6 +41,30 @@ def mend_uses_last(editor: Editor, problems: list[Problem]) -> None:
         for index in emptied:
             editor.remove((index,))
         reason = "Text stands behind the calls of its message, and calls come last; it is moved before them."
+        editor.done("move_content", problem, reason)
+
+
+def mend_shown(editor: Editor, problems: list[Problem]) -> None:
+    """Images and documents of the model's go into a user message behind its turn, and behind the results of its calls."""
+    conversation = Conversation(editor)
+    blamed = {problem.path[:3]: problem for problem in problems}
+    for turn in {id(turn): turn for problem in problems if (turn := _turn(conversation, problem)) is not None}.values():
+        shown = [path for path, block in turn.of(*SHOWN) if len(path) == 3]
+        if turn.role != "assistant" or not shown:
+            continue
+        after = conversation.after(turn)
+        behind = (after if after is not None else turn).last + 1
+        note: dict[str, object] = {"type": "text", "text": "[shown by the assistant's message]"}
+        problem = blamed[shown[0]]
+        for path in shown:
+            expect_entry(editor, path)
+        editor.insert((behind,), {"role": "user", "content": [note, *[copied(editor.get(path)) for path in shown]]})
+        for path in shown:
+            editor.remove(path)
+        for index in dict.fromkeys([int(path[0]) for path in shown]):
+            if editor.get((index, "content")) == []:
+                editor.remove((index,))
+        reason = "Only a user's message shows something; what the assistant's was to show goes into one behind it."
         editor.done("move_content", problem, reason)
 
 

@@ -42,7 +42,7 @@ RULES: Mapping[str, TranscriptRule] = {
     "chat.role": TranscriptRule(
         "Each message has a role, one of six",
         ("refused",),
-        ("set_role",),
+        ("set_role", "convert_message", "drop_reasoning"),
         "neither the name nor the content shows the role",
     ),
     "chat.role_for_model": TranscriptRule(
@@ -51,13 +51,13 @@ RULES: Mapping[str, TranscriptRule] = {
     "chat.content": TranscriptRule(
         "Every message has content; an assistant's may lack it beside calls or a refusal",
         ("refused", "some"),
-        ("drop_empty", "set_content"),
+        ("drop_empty", "set_content", "convert_message", "drop_reasoning"),
         "the only message, if it says nothing",
     ),
     "chat.parts": TranscriptRule(
         "Parts of content are of a type that the role takes; only a user shows images, sounds and files",
         ("refused", "some"),
-        ("drop_empty", "set_content", "move_content"),
+        ("drop_empty", "set_content", "move_content", "convert_message", "drop_reasoning"),
         "parts of a type that nobody knows, or without what they should hold: the program has to show it another way",
     ),
     "chat.audio_for_model": TranscriptRule(
@@ -65,10 +65,16 @@ RULES: Mapping[str, TranscriptRule] = {
         ("refused",),
         left="another model hears it, or its words have to be written down",
     ),
+    "chat.media_type": TranscriptRule(
+        "Images are PNG, JPEG, GIF or WebP, files are PDF, sounds WAV or MP3",
+        ("refused", "some"),
+        ("set_content",),
+        "what has to be converted first",
+    ),
     "chat.tool_calls": TranscriptRule(
         "`tool_calls` is a list of 1 to 128 calls, each a function or custom",
         ("refused",),
-        ("drop_call", "drop_key", "set_field", "move_call"),
+        ("drop_call", "drop_key", "set_field", "move_call", "convert_message"),
     ),
     "chat.call_id": TranscriptRule(
         "A call's id is a text of up to 40 characters, not empty", ("refused", "some"), ("replace_id",)
@@ -82,7 +88,7 @@ RULES: Mapping[str, TranscriptRule] = {
         "The arguments are no longer than 1,048,576 characters", ("some",), ("wrap_arguments",)
     ),
     "chat.tool_call_id": TranscriptRule(
-        "A result says which call it answers", ("refused",), ("match_result", "drop_result")
+        "A result says which call it answers", ("refused",), ("match_result", "drop_result", "convert_message")
     ),
     "chat.results_after_calls": TranscriptRule(
         "Each call is answered in the messages right behind it, before any other",
@@ -111,16 +117,22 @@ RULES: Mapping[str, TranscriptRule] = {
     "responses.input": TranscriptRule(
         "The input is a text or a list of objects that say what they are",
         ("refused",),
-        ("set_field", "drop_reference", "drop_empty", "move_message"),
+        ("set_field", "drop_reference", "drop_empty", "move_message", "convert_message", "set_role"),
         "an entry whose keys don't show what it is",
     ),
     "responses.item_type": TranscriptRule(
         "Items are of a type that the API takes",
         ("refused", "some"),
+        (
+            "convert_message",
+            "drop_reasoning",
+        ),
         left="nothing shows what an item of an unknown type was to say",
     ),
     "responses.item_keys": TranscriptRule(
-        "Messages, calls, outputs and reasoning have no keys but their own", ("refused", "some"), ("drop_key",)
+        "Messages, calls, outputs and reasoning have no keys but their own",
+        ("refused", "some"),
+        ("drop_key", "convert_message", "set_role"),
     ),
     "responses.item_id": TranscriptRule(
         "An item's id has the prefix of its type and up to 64 characters",
@@ -133,16 +145,19 @@ RULES: Mapping[str, TranscriptRule] = {
     "responses.role": TranscriptRule(
         "A message's role is assistant, system, developer or user",
         ("refused",),
-        ("set_role",),
+        ("set_role", "convert_message"),
         "neither the name nor the parts show the role",
     ),
     "responses.content": TranscriptRule(
-        "Every message has content", ("refused",), ("drop_empty", "set_content"), "the only message, if it says nothing"
+        "Every message has content",
+        ("refused",),
+        ("drop_empty", "set_content", "convert_message", "set_role"),
+        "the only message, if it says nothing",
     ),
     "responses.parts": TranscriptRule(
         "Parts are of a type that the role takes",
         ("refused", "some"),
-        ("drop_empty", "set_content"),
+        ("drop_empty", "set_content", "convert_message", "drop_reasoning", "move_content"),
         "parts of a type that nobody knows: the program has to show it another way",
     ),
     "responses.file_data": TranscriptRule(
@@ -155,11 +170,21 @@ RULES: Mapping[str, TranscriptRule] = {
         ("refused",),
         left="what it says has to be written down, or shown to a model that hears it",
     ),
+    "responses.media_type": TranscriptRule(
+        "Images are PNG, JPEG, GIF or WebP", ("refused", "some"), ("set_content",), "what has to be converted first"
+    ),
+    "responses.status": TranscriptRule(
+        "An item's status is in_progress, completed or incomplete; reasoning has none",
+        ("refused", "some"),
+        ("drop_key",),
+    ),
     "responses.reasoning_summary": TranscriptRule(
         "Reasoning has a list of summaries, also an empty one", ("refused", "some"), ("set_field",)
     ),
     "responses.call_id": TranscriptRule(
-        "A `call_id` is a text of 1 to 64 characters", ("refused",), ("replace_id", "match_result", "drop_result")
+        "A `call_id` is a text of 1 to 64 characters",
+        ("refused",),
+        ("replace_id", "match_result", "drop_result", "convert_message", "set_role"),
     ),
     "responses.call_name": TranscriptRule(
         "A call's name is 1 to 128 letters, digits, `_` and `-`", ("refused", "some"), ("rename_tool",)
@@ -209,13 +234,13 @@ RULES: Mapping[str, TranscriptRule] = {
     "anthropic.messages": TranscriptRule(
         "The messages are a list of objects with role and content, and at least one",
         ("refused",),
-        ("drop_key", "drop_empty", "move_message"),
+        ("drop_key", "drop_empty", "move_message", "convert_message", "drop_reasoning"),
         "a text or a number among the messages doesn't say whose it is; a list without messages says nothing",
     ),
     "anthropic.role": TranscriptRule(
         "A role is user, assistant or system",
         ("refused",),
-        ("set_role",),
+        ("set_role", "convert_message", "drop_reasoning"),
         "neither the name nor the blocks show the role",
     ),
     "anthropic.system_for_model": TranscriptRule(
@@ -224,13 +249,13 @@ RULES: Mapping[str, TranscriptRule] = {
     "anthropic.content": TranscriptRule(
         "Content is a text or a list of blocks",
         ("refused",),
-        ("drop_empty", "set_content"),
+        ("drop_empty", "set_content", "convert_message", "drop_reasoning"),
         "the only message, if it says nothing",
     ),
     "anthropic.block": TranscriptRule(
         "Blocks are objects of a known type",
         ("refused",),
-        ("drop_empty", "set_content"),
+        ("drop_empty", "set_content", "convert_message", "drop_reasoning"),
         "blocks of a type that nobody knows: the program has to show it another way",
     ),
     "anthropic.block_keys": TranscriptRule(
@@ -249,6 +274,12 @@ RULES: Mapping[str, TranscriptRule] = {
     "anthropic.thinking_block": TranscriptRule(
         "A thinking block has its text and signature, a redacted one its data", ("refused",), ("drop_reasoning",)
     ),
+    "anthropic.media_type": TranscriptRule(
+        "Images are PNG, JPEG, GIF or WebP, documents PDF or plain text",
+        ("refused",),
+        ("set_field", "set_content"),
+        "what has to be converted first",
+    ),
     "anthropic.is_error": TranscriptRule("`is_error` is true or false", ("refused",), ("set_field",)),
     "anthropic.result_content": TranscriptRule(
         "A result's content is a text or a list of blocks", ("refused", "some"), ("set_content",)
@@ -263,16 +294,19 @@ RULES: Mapping[str, TranscriptRule] = {
         left="it isn't in the messages, which repairs are for",
     ),
     "anthropic.cache_control": TranscriptRule(
-        "At most four blocks are marked for the cache", ("refused",), ("drop_key",)
+        "At most four blocks are marked for the cache, each as the API knows it, and none for longer than one before it",
+        ("refused", "some"),
+        ("drop_key",),
+        "marks in `system` and `tools`, which repairs aren't for",
     ),
     "anthropic.system_first": TranscriptRule("A system message isn't the first", ("refused",), ("set_role",)),
     "anthropic.system_position": TranscriptRule(
         "A system message stands before an assistant message or at the end", ("refused",), ("move_message",)
     ),
     "anthropic.block_role": TranscriptRule(
-        "Calls and reasoning stand in assistant messages, results in user messages",
+        "Calls and reasoning stand in assistant messages; results, images and documents in user messages",
         ("refused",),
-        ("set_role", "move_call", "move_result", "drop_result", "drop_reasoning"),
+        ("move_content", "set_role", "move_call", "move_result", "drop_result", "drop_reasoning"),
     ),
     "anthropic.empty_user": TranscriptRule(
         "A user message says something", ("refused",), ("drop_empty",), "the only message, if it says nothing"
@@ -358,6 +392,7 @@ KINDS: Mapping[RepairKind, str] = {
     "move_result": "A result is moved to where the API wants it.",
     "move_call": "Calls that their message can't hold go into an assistant message behind it.",
     "move_message": "A message is moved to where the API takes it, or out of a list inside the list.",
+    "convert_message": "Calls and results that another API's program wrote are written as this API does.",
     "match_result": "A result without an id gets the one of the call in its place.",
     "rename_id": "An id that is used twice is changed, in the call and in its result alike.",
     "replace_id": "An id that the API refuses is shortened or replaced, in the call and in its result alike.",

@@ -8,7 +8,10 @@ from lutumpy.core.repairs.chat_pairing import mend_ids, mend_pairing, mend_repea
 from lutumpy.core.repairs.contents import mend_content, mend_part
 from lutumpy.core.repairs.editor import Editor
 from lutumpy.core.repairs.entries import mend_entry, mend_role_name
+from lutumpy.core.repairs.foreign import mend_foreign_part
+from lutumpy.core.repairs.media import mend_chat_part
 from lutumpy.core.repairs.mending import Stage, drop_entry, each, replace_characters, write_nested
+from lutumpy.core.repairs.spellings import type_of
 from lutumpy.core.repairs.wording import Fresh, as_arguments, as_text, shortened
 from lutumpy.core.rules import Problem
 from lutumpy.core.rules.chat import MAX_CALLS, PARTS, ROLES
@@ -73,28 +76,32 @@ def _parts(editor: Editor, problem: Problem) -> None:
     if len(problem.path) < 3 or not isinstance(role, str):
         return
     part = editor.get(problem.path[:3])
-    if role == "tool" and isinstance(part, dict) and part.get("type") in PARTS["user"] and part["type"] != "text":
-        _move_part(editor, problem, part)
+    if mend_foreign_part("openai_chat", editor, problem, problem.path[:3], assistant=role == "assistant"):
+        return
+    if role in ("tool", "assistant") and isinstance(part, dict) and type_of(part) in _USER_PARTS:
+        _move_part(editor, problem, part, role)
         return
     mend_part(editor, problem, problem.path[:3], "text", _TEXT_KEYS)
 
 
-def _move_part(editor: Editor, problem: Problem, part: dict[str, Any]) -> None:
-    """A tool message holds text only, so what it was to show goes into a user message behind the results."""
+def _move_part(editor: Editor, problem: Problem, part: dict[str, Any], role: str) -> None:
+    """Only a user shows something, so what another message was to show goes into a user message behind the results."""
     index = int(problem.path[0])
-    call_id = editor.get((index, "tool_call_id"))
     behind = index + 1
     while isinstance(after := editor.get((behind,)), dict) and after.get("role") == "tool":
         behind += 1
-    note = f"[{part['type']} of the result of call {call_id}]"
+    whose = f"result of call {editor.get((index, 'tool_call_id'))}" if role == "tool" else "assistant's message"
+    note = f"[{part['type']} of the {whose}]"
     editor.expect(problem.path[:3])
-    editor.set_entry(
-        problem.path[:3], {"type": "text", "text": f"{note[:-1]}: see the user message after the results]"}
-    )
+    where = "after the results" if role == "tool" else "behind"
+    editor.set_entry(problem.path[:3], {"type": "text", "text": f"{note[:-1]}: see the user message {where}]"})
     editor.insert((behind,), {"role": "user", "content": [{"type": "text", "text": note}, part]})
-    editor.done(
-        "move_content", problem, "A tool message takes text only; the part goes into a user message after the results."
+    reason = (
+        "A tool message takes text only; the part goes into a user message after the results."
+        if role == "tool"
+        else "An assistant's message shows nothing; the part goes into a user message behind it."
     )
+    editor.done("move_content", problem, reason)
 
 
 # ------------------------------------------------------------------- calls
@@ -233,6 +240,7 @@ STAGES: tuple[tuple[frozenset[str], Stage], ...] = (
     ),
     (frozenset({"chat.call_name"}), _names),
     (frozenset({"chat.content", "chat.parts"}), each({"chat.content": _content, "chat.parts": _parts})),
+    (frozenset({"chat.media_type"}), each({"chat.media_type": mend_chat_part})),
     (frozenset({"chat.call_id"}), mend_ids),
     (frozenset({"chat.tool_call_id"}), mend_result_ids),
     (frozenset({"chat.duplicate_call_id"}), mend_repeats),

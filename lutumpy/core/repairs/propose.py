@@ -8,10 +8,11 @@ from typing import Any
 from lutumpy.core.check import Api, check_messages, plain_json
 from lutumpy.core.repairs import anthropic, chat, responses
 from lutumpy.core.repairs.editor import Editor, copied
+from lutumpy.core.repairs.foreign import convert_messages
 from lutumpy.core.repairs.mending import Stage
 from lutumpy.core.repairs.repair import Repair
 from lutumpy.core.rules import Problem
-from lutumpy.core.rules.openai_shapes import OPENAI_ONLY
+from lutumpy.core.rules.hosts import is_compatible, is_softened
 
 __all__ = ["propose_repairs"]
 
@@ -20,7 +21,7 @@ _STAGES: Mapping[str, tuple[tuple[frozenset[str], Stage], ...]] = {
     "openai_responses": responses.STAGES,
     "anthropic_messages": anthropic.STAGES,
 }
-_FAMILY = {"openai_chat": "chat", "openai_responses": "responses"}
+_FAMILY = {"openai_chat": "chat", "openai_responses": "responses", "anthropic_messages": "anthropic"}
 
 ALSO = frozenset(
     {
@@ -43,6 +44,9 @@ ALSO = frozenset(
 
 _MOST_PASSES = 60
 
+_READABLE = 2
+"""The stages after which every value is one that JSON knows: messages of other APIs are read then, before anything is mended."""
+
 
 def propose_repairs(
     api: Api,
@@ -54,6 +58,7 @@ def propose_repairs(
     model: str | None = None,
     thinking: str | None = None,
     compatible: bool = False,
+    host: str | None = None,
     thorough: bool = False,
 ) -> list[Repair]:
     """What would make the messages acceptable, one repair at a time; nothing is changed, and no JSON makes it raise.
@@ -70,7 +75,8 @@ def propose_repairs(
         system: Anthropic's top-level `system`.
         model: The request's model.
         thinking: The `type` of Anthropic's `thinking` parameter.
-        compatible: The host is another than OpenAI: what OpenAI alone refuses is left as it is.
+        compatible: The host is another than the vendor: what OpenAI or Anthropic alone refuses is left as it is.
+        host: The host's address or name, as for `check_messages`.
         thorough: Mend also what only some hosts refuse, and what works badly: ids of earlier turns used again, results in
             another order than their calls, text behind calls, calls that were cut off.
 
@@ -78,11 +84,12 @@ def propose_repairs(
         The repairs in the order in which they are applied; each is made for the messages as they are after those before.
 
     Raises:
-        ValueError: `api` is none of the three.
+        ValueError: `api` is none of the three, or `host` is neither a name that is known nor an address.
     """
     document = copied(plain_json(messages))
     outside = [*_entries(plain_json(tools)), *_entries(plain_json(system))]
     editor = Editor(document if isinstance(document, list) else [], outside)
+    softens = compatible or (host is not None and is_compatible(api, host))
     for _ in range(_MOST_PASSES):
         found = check_messages(
             api,
@@ -93,8 +100,9 @@ def propose_repairs(
             model=model,
             thinking=thinking,
             compatible=compatible,
+            host=host,
         )
-        if not _pass(api, editor, [p for p in found if _wanted(api, p, compatible, thorough)]):
+        if not _pass(api, editor, [p for p in found if _wanted(api, p, softens, thorough)], found):
             break
     return editor.repairs
 
@@ -106,15 +114,26 @@ def _entries(value: Any) -> list[Any]:
 def _wanted(api: Api, problem: Problem, compatible: bool, thorough: bool) -> bool:
     if thorough or problem.certainty == "refused":
         return True
-    softened = compatible and problem.rule in OPENAI_ONLY.get(_FAMILY.get(api, ""), ())
+    softened = compatible and is_softened(_FAMILY[api], problem)
     return problem.rule in ALSO and not softened
 
 
-def _pass(api: Api, editor: Editor, problems: list[Problem]) -> bool:
-    """Mend the first stage that can be mended; whether anything was."""
+def _pass(api: Api, editor: Editor, problems: list[Problem], found: list[Problem]) -> bool:
+    """Mend the first stage that can be mended; whether anything was.
+
+    Args:
+        api: The wire.
+        editor: The messages.
+        problems: What is to be mended.
+        found: All problems.
+    """
     before = len(editor.repairs)
     editor.next_pass()
-    for rules, stage in _STAGES[api]:
+    for number, (rules, stage) in enumerate(_STAGES[api]):
+        if number == _READABLE:
+            convert_messages(api, editor, found)
+            if len(editor.repairs) > before:
+                return True
         chosen = [problem for problem in problems if problem.rule in rules]
         if chosen:
             stage(editor, chosen)

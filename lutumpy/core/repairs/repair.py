@@ -14,6 +14,7 @@ RepairKind = Literal[
     "move_result",
     "move_call",
     "move_message",
+    "convert_message",
     "match_result",
     "rename_id",
     "replace_id",

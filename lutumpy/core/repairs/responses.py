@@ -8,6 +8,8 @@ from lutumpy.core.repairs.chat import mend_names, wrap_long, wrap_unreadable
 from lutumpy.core.repairs.contents import mend_content, mend_part
 from lutumpy.core.repairs.editor import Editor
 from lutumpy.core.repairs.entries import mend_entry, mend_role_name
+from lutumpy.core.repairs.foreign import mend_foreign_part
+from lutumpy.core.repairs.media import mend_responses_part
 from lutumpy.core.repairs.mending import Stage, drop_entry, drop_key, each, replace_characters, write_nested
 from lutumpy.core.repairs.responses_calls import drop_truncated, mend_interleaved
 from lutumpy.core.repairs.responses_pairing import mend_ids, mend_items, mend_outputs, mend_reasoning, mend_repeats
@@ -24,6 +26,7 @@ from lutumpy.core.rules.responses import (
 )
 
 _TEXT_KEYS = {"input_text": "text", "output_text": "text", "text": "text", "refusal": "refusal"}
+_SHOWN = ("input_image", "input_file")
 _NEEDS_ID = ("item_reference", "mcp_approval_request")
 
 
@@ -56,19 +59,10 @@ def _item(editor: Editor, problem: Problem) -> None:
 
 
 def _role(editor: Editor, problem: Problem) -> None:
-    """A result as Chat Completions writes it, and messages whose parts tell the role."""
+    """Messages whose parts tell the role."""
     path = problem.path[:1]
     item = editor.get(path)
     if not isinstance(item, dict) or mend_role_name(editor, problem, ROLES):
-        return
-    call_id = item.get("tool_call_id", item.get("call_id"))
-    if item.get("role") == "tool" and isinstance(call_id, str):
-        content = item.get("content")
-        output = {"type": "function_call_output", "call_id": call_id, "output": "" if content is None else content}
-        editor.expect_keys(path, "role", "tool_call_id", "call_id")
-        editor.set_entry(path, output)
-        reason = "A result is an item of its own here, not a message of the role `tool`; it is written as one."
-        editor.done("set_role", problem, reason, call_ids=(call_id,))
         return
     content = item.get("content")
     parts = content if isinstance(content, list) else []
@@ -114,24 +108,27 @@ def _parts(editor: Editor, problem: Problem) -> None:
     if len(path) < 3:
         return
     part = editor.get(path)
-    if isinstance(part, dict) and part.get("type") == "image_url":
-        _image(editor, problem, part)
-        return
     assistant = editor.get((path[0], "role")) == "assistant" and path[1] == "content"
+    if mend_foreign_part("openai_responses", editor, problem, path, assistant=assistant):
+        return
+    if assistant and isinstance(part, dict) and part.get("type") in _SHOWN:
+        _move_part(editor, problem, part)
+        return
     mend_part(editor, problem, path, "output_text" if assistant else "input_text", _TEXT_KEYS)
 
 
-def _image(editor: Editor, problem: Problem, part: dict[str, Any]) -> None:
-    """An image as Chat Completions writes it."""
+def _move_part(editor: Editor, problem: Problem, part: dict[str, Any]) -> None:
+    """What an assistant's message was to show goes into a user message behind the items of that turn."""
     path = problem.path[:3]
-    image = part.get("image_url")
-    image = {"url": image} if isinstance(image, str) else image
-    if not isinstance(image, dict) or not isinstance(image.get("url"), str):
-        return
-    detail = {"detail": image["detail"]} if isinstance(image.get("detail"), str) else {}
-    editor.expect((*path, "type"))
-    editor.set_entry(path, {"type": "input_image", "image_url": image["url"], **detail})
-    editor.done("set_content", problem, "An image stands here as a part of type 'input_image', with this API.")
+    behind = int(path[0]) + 1
+    while isinstance(after := editor.get((behind,)), dict) and item_type(after) not in ("message", "reasoning"):
+        behind += 1
+    note = f"[{part['type']} of the assistant's message]"
+    editor.expect(path)
+    editor.set_entry(path, {"type": "output_text", "text": f"{note[:-1]}: see the user message behind]"})
+    editor.insert((behind,), {"role": "user", "content": [{"type": "input_text", "text": note}, part]})
+    reason = "An assistant's message shows nothing; the part goes into a user message behind it."
+    editor.done("move_content", problem, reason)
 
 
 def _summary(editor: Editor, problem: Problem) -> None:
@@ -150,6 +147,13 @@ def _arguments(editor: Editor, problem: Problem) -> None:
     else:
         editor.put(problem.path, as_arguments(value))
     editor.done("wrap_arguments", problem, "The arguments have to be a text with this API; they are written as JSON.")
+
+
+def _status(editor: Editor, problem: Problem) -> None:
+    path = problem.path[:1]
+    editor.expect_keys(path, "type", "call_id")
+    editor.remove_key((*path, "status"))
+    editor.done("drop_key", problem, "The API doesn't take this status here, and an item needs none; it is left out.")
 
 
 def _item_id(editor: Editor, problem: Problem) -> None:
@@ -195,6 +199,7 @@ STAGES: tuple[tuple[frozenset[str], Stage], ...] = (
     ),
     (frozenset({"responses.call_name"}), _names),
     _stage(content=_content, parts=_parts),
+    _stage(media_type=mend_responses_part, status=_status),
     (frozenset({"responses.call_id"}), mend_ids),
     _stage(item_id=_item_id),
     (frozenset({"responses.duplicate_item"}), mend_items),

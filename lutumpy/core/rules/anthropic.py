@@ -10,12 +10,14 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from . import anthropic_models
+from . import anthropic_models, media_types
+from .anthropic_parameters import cache_problems, check_sampling
 from .anthropic_requests import check_requested, continues_thread
 from .anthropic_sequence import check_sequence
 from .anthropic_tools import check_tool_choice, check_tools
 from .declared import declared_names, undeclared
 from .encoding import check_encoding
+from .hosts import for_compatible_host
 from .problem import Certainty, Problem, about, is_array, is_number, items, mapping, text
 
 __all__ = ["check_messages", "check_request"]
@@ -60,7 +62,11 @@ THINKING_TYPES = ("adaptive", "between_tools", "disabled", "enabled")
 
 
 def check_request(
-    body: Mapping[str, Any], *, issued: Mapping[str, str] | None = None, counted: bool = False
+    body: Mapping[str, Any],
+    *,
+    issued: Mapping[str, str] | None = None,
+    counted: bool = False,
+    compatible: bool = False,
 ) -> list[Problem]:
     """Every problem of a request body, in the order in which the API would meet them. No JSON makes it raise.
 
@@ -68,6 +74,7 @@ def check_request(
         body: The request.
         issued: Signature to thinking text, of the blocks that the server knows to have written.
         counted: The request asks for its tokens to be counted, which takes fewer parameters.
+        compatible: The host is another than Anthropic: what only Anthropic is known to refuse has certainty "some".
     """
     if not isinstance(body, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  # the wire may bring anything
         return [shape("anthropic.body", "", "Input should be an object")]
@@ -77,6 +84,7 @@ def check_request(
     held = continues_thread(body)
     messages = body.get("messages")
     found = _top_level(body, counted)
+    found += check_sampling(body, model, thinking_type)
     if messages is not None:
         found += check_encoding("anthropic", messages, WHERE) + _messages(messages, model, held)
     found += _system(body.get("system"))
@@ -86,7 +94,7 @@ def check_request(
     found += check_sequence(
         messages, model=model, thinking=thinking_type, tools=body.get("tools"), issued=issued, held=held
     )
-    return found
+    return for_compatible_host("anthropic", found) if compatible else found
 
 
 def check_messages(
@@ -97,6 +105,7 @@ def check_messages(
     model: str | None = None,
     thinking: str | None = None,
     server_held_prefix: bool = False,
+    compatible: bool = False,
 ) -> list[Problem]:
     """The problems of a transcript alone: shapes first, then the sequence of blocks.
 
@@ -107,6 +116,7 @@ def check_messages(
         model: Its `model`, for what only some models refuse.
         thinking: The `type` of its `thinking`: enabled, adaptive, disabled.
         server_held_prefix: The conversation's start is at the server, which continues a thread.
+        compatible: The host is another than Anthropic: what only Anthropic is known to refuse has certainty "some".
     """
     found = check_encoding("anthropic", messages, WHERE) + _messages(messages, model, server_held_prefix)
     found += _system(system)
@@ -114,7 +124,8 @@ def check_messages(
     # Names alone don't tell which of the provider's own tools are among them.
     objects = tools if tools is not None and not any(isinstance(tool, str) for tool in tools) else None
     found += check_sequence(messages, model=model, thinking=thinking, tools=objects, held=server_held_prefix)
-    return found + _declared(messages, tools) if tools is not None else found
+    found += _declared(messages, tools) if tools is not None else []
+    return for_compatible_host("anthropic", found) if compatible else found
 
 
 def _declared(messages: Any, tools: Sequence[Any]) -> list[Problem]:
@@ -283,6 +294,8 @@ def _block(where: str, block: Any, types: Sequence[str], root: str) -> list[Prob
         found += _strings("anthropic.thinking_block", inner, block, ("signature", "thinking"))
     elif kind == "redacted_thinking":
         found += _strings("anthropic.thinking_block", inner, block, ("data",))
+    elif kind in ("image", "document"):
+        found += media_types.anthropic_block("anthropic.media_type", inner, block)
     known = CLOSED_BLOCKS.get(kind)
     if known is not None:
         found += _extra("anthropic.block_keys", inner, block, known)
@@ -381,7 +394,8 @@ def _system(system: Any) -> list[Problem]:
 
 
 def _cache_controls(body: Mapping[str, Any]) -> list[Problem]:
-    """At most four over tools, system and messages; `null` does not count [recorded]."""
+    """Marks of the known kind, at most four over tools, system and messages; `null` does not count [recorded]."""
+    found = cache_problems("anthropic.cache_control", body)
     blocks = [*items(body.get("tools")), *items(body.get("system"))]
     for message in items(body.get("messages")):
         for block in items(message.get("content")) if isinstance(message, Mapping) else ():
@@ -389,6 +403,6 @@ def _cache_controls(body: Mapping[str, Any]) -> list[Problem]:
             blocks += items(block.get("content")) if isinstance(block, Mapping) else ()
     count = sum(1 for block in blocks if isinstance(block, Mapping) and block.get("cache_control") is not None)
     if count <= MAX_CACHE_CONTROLS:
-        return []
+        return found
     message = f"A maximum of {MAX_CACHE_CONTROLS} blocks with cache_control may be provided. Found {count}."
-    return [Problem("anthropic.cache_control", "", message, "refused")]
+    return [*found, Problem("anthropic.cache_control", "", message, "refused")]

@@ -11,7 +11,8 @@ from .anthropic_requests import is_compacted
 from .problem import Certainty, Problem, is_array, items, text
 
 ASSISTANT_ONLY = ("tool_use", "thinking", "redacted_thinking", "server_tool_use", "mcp_tool_use")
-USER_ONLY = ("tool_result",)
+SHOWN = ("image", "document")
+USER_ONLY = ("tool_result", *SHOWN)
 THINKING = ("thinking", "redacted_thinking")
 SERVER_USES = ("server_tool_use", "mcp_tool_use")
 SERVER_TOOL_OF: Mapping[str, str] = {
@@ -115,6 +116,8 @@ def _roles(turns: list[_Turn]) -> list[Problem]:
         for where, block in turn.blocks:
             kind = block.get("type")
             needed = "assistant" if kind in ASSISTANT_ONLY else "user" if kind in USER_ONLY else None
+            if kind in SHOWN and turn.role == "system":
+                continue
             if needed is not None and turn.role != needed and turn.role:
                 at = ".".join(where.split(".")[:2])
                 message = f"{at}: `{kind}` blocks can only be in `{needed}` messages"

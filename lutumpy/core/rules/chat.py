@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from . import media_types
 from .chat_tools import MAX_NAME, check_model_limits, check_tool_choice, check_tools
 from .declared import undeclared
 from .encoding import check_encoding
+from .hosts import for_compatible_host
+from .openai_models import check_model_parameters
 from .openai_shapes import (
     check_model,
     check_name,
@@ -18,7 +21,6 @@ from .openai_shapes import (
     check_text_length,
     empty_array,
     empty_string,
-    for_compatible_host,
     is_official,
     long_array,
     long_string,
@@ -79,6 +81,7 @@ def check_request(body: Mapping[str, Any], *, compatible: bool = False) -> list[
     found += check_tools(body, model)
     found += check_tool_choice(body)
     found += check_model_limits(body, model)
+    found += check_model_parameters("chat", body)
     found += _pairing(messages)
     return for_compatible_host("chat", found) if compatible else found
 
@@ -196,7 +199,7 @@ def _part(message: str, where: str, part: Any, role: str, model: str | None) -> 
         return [missing("chat.parts", f"{where}.{key}")]
     if key in ("text", "refusal") and not isinstance(value, str):
         return [wrong_type("chat.parts", f"{where}.{key}", "a string", value)]
-    return []
+    return media_types.chat_part("chat.media_type", where, part)
 
 
 def _calls(where: str, calls: Any) -> list[Problem]:

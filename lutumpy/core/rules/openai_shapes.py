@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from .problem import Certainty, Problem, is_number, json_kind, listed
@@ -174,53 +173,6 @@ def repeated(rule: str, names: Iterable[tuple[str, str]]) -> list[Problem]:
             found.append(Problem(rule, where, message, "some", param="tools", tools=(name,)))
         seen.add(name)
     return found
-
-
-OPENAI_ONLY: Mapping[str, frozenset[str]] = {
-    "chat": frozenset(
-        {
-            "chat.call_id",
-            "chat.call_name",
-            "chat.content",
-            "chat.parts",
-            "chat.ranges",
-            "chat.tool_choice",
-            "chat.tool_name",
-            "chat.tools",
-            "chat.unknown_parameter",
-        }
-    ),
-    "responses": frozenset(
-        {
-            "responses.arguments_length",
-            "responses.call_name",
-            "responses.dangling_reasoning",
-            "responses.item_id",
-            "responses.item_keys",
-            "responses.item_type",
-            "responses.parts",
-            "responses.ranges",
-            "responses.reasoning_summary",
-            "responses.tool_choice",
-            "responses.tool_name",
-            "responses.tools",
-            "responses.unknown_parameter",
-        }
-    ),
-}
-"""Rules that other hosts of the same API are known, or likely, not to keep [recorded from eleven hosts]."""
-
-
-def for_compatible_host(prefix: str, found: list[Problem]) -> list[Problem]:
-    """The same problems, sure no more where only OpenAI is known to refuse: shapes, names, schemas, not pairing."""
-    softer = OPENAI_ONLY[prefix]
-    schema = (f"{prefix}.strict_", f"{prefix}.schema_")
-    return [
-        replace(problem, certainty="some")
-        if problem.certainty == "refused" and (problem.rule in softer or problem.rule.startswith(schema))
-        else problem
-        for problem in found
-    ]
 
 
 def is_official(model: str | None) -> bool:

@@ -11,15 +11,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from . import media_types
 from .declared import undeclared
 from .encoding import check_encoding
+from .hosts import for_compatible_host
+from .openai_models import check_model_parameters
 from .openai_shapes import (
     check_model,
     check_name,
     check_ranges,
     check_text_length,
     empty_string,
-    for_compatible_host,
     long_string,
     missing,
     unknown,
@@ -85,6 +87,16 @@ ITEM_KEYS: Mapping[str, frozenset[str]] = {
 }
 """The keys of the items that programs write themselves [API description]; of other items nothing is claimed."""
 
+OF_CHAT = ("tool_calls", "function_call", "tool_call_id")
+"""What Chat Completions has in its messages: no model of this API wrote it."""
+
+STATUSES = ("in_progress", "completed", "incomplete")
+WITH_STATUS = frozenset(
+    "message reasoning function_call function_call_output custom_tool_call custom_tool_call_output tool_search_call "
+    "tool_search_output computer_call_output shell_call shell_call_output local_shell_call_output".split()
+)
+"""Items that may say how far they are, and needn't."""
+
 MAX_CALL_ID = 64
 MAX_ITEM_ID = 64
 MAX_HISTORY_NAME = 128
@@ -118,6 +130,7 @@ def check_request(
         found += check_encoding("responses", entries, WHERE) + _shapes(entries)
     found += check_tools(body)
     found += check_tool_choice(body, held)
+    found += check_model_parameters("responses", body)
     found += check_sequence(entries, held, required_reasoning)
     return for_compatible_host("responses", found) if compatible else found
 
@@ -235,7 +248,7 @@ def _item(where: str, item: Mapping[str, Any]) -> list[Problem]:
         return [missing("responses.input", f"{where}.type")]
     if kind not in ITEM_TYPES:
         return [wrong_value("responses.item_type", f"{where}.type", kind, ITEM_TYPES)]
-    found = _item_keys(where, kind, item) + _item_id(where, kind, item)
+    found = _item_keys(where, kind, item) + _item_id(where, kind, item) + _status(where, kind, item)
     if kind == "message":
         return found + _message(where, item)
     if kind == "reasoning":
@@ -263,9 +276,24 @@ def _item_keys(where: str, kind: str, item: Mapping[str, Any]) -> list[Problem]:
         if key not in known:
             # A key that would read as several steps is named in the message only.
             position = f"{where}.{key}" if isinstance(key, str) and key.isidentifier() else where
-            problem = unknown("responses.item_keys", f"{where}.{key}", "refused" if ours else "some")
+            certainty: Certainty = "refused" if ours or key in OF_CHAT else "some"
+            problem = unknown("responses.item_keys", f"{where}.{key}", certainty)
             found.append(replace(problem, position=position))
     return found
+
+
+def _status(where: str, kind: str, item: Mapping[str, Any]) -> list[Problem]:
+    """Three values [API description]; `null` is none [recorded: 2 accepted]."""
+    value = item.get("status")
+    if value is None or kind not in WITH_STATUS:
+        return []
+    where = f"{where}.status"
+    if not isinstance(value, str):
+        return [wrong_type("responses.status", where, "a string", value)]
+    if value not in STATUSES:
+        return [wrong_value("responses.status", where, value, STATUSES)]
+    # The description has it, and the endpoint answered this [reported: litellm#13420]; no recording sends it.
+    return [unknown("responses.status", where, "some")] if kind == "reasoning" else []
 
 
 def _item_id(where: str, kind: str, item: Mapping[str, Any]) -> list[Problem]:
@@ -323,7 +351,9 @@ def _part(where: str, part: Any, *, assistant: bool) -> list[Problem]:
         return [missing("responses.parts", f"{where}.{key}")]
     if key is not None and not isinstance(part.get(key), str):
         return [wrong_type("responses.parts", f"{where}.{key}", "a string", part.get(key))]
-    return _file(where, part) if kind == "input_file" else []
+    return (
+        _file(where, part) if kind == "input_file" else media_types.responses_part("responses.media_type", where, part)
+    )
 
 
 def _file(where: str, part: Mapping[str, Any]) -> list[Problem]:

@@ -18,7 +18,7 @@ from lutumpy.errors import (
 )
 from lutumpy.tools.arguments import Refused, second_look
 from lutumpy.tools.calls import BaseToolCall, ToolCall
-from lutumpy.tools.selectors import NestedSelectors, Selector
+from lutumpy.tools.selectors import NestedSelectors, Selector, select
 from lutumpy.tools.tool import Nested, Tool
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class ToolsetTable:
         for name, member in members.items():
             place = f"{toolset.__name__}.{name}"
             if isinstance(member, Tool):
-                selector = self._add(toolset, place, Selector(toolset, member.source))
+                selector = self._add(toolset, place, select(toolset, member.source))
                 self.by_member[member] = selector
                 if not member.off:
                     defaults.append(selector)
@@ -81,7 +81,7 @@ class ToolsetTable:
             for other in inner.selectors:
                 # "AppTools.data.get_user": the inner place without the name of the inner toolset
                 path = inner.places[other.name].partition(".")[2]
-                selector = self._add(toolset, f"{place}.{path}", Selector(toolset, other.tool))
+                selector = self._add(toolset, f"{place}.{path}", select(toolset, other.tool))
                 if not member.off and other in inner.defaults:
                     defaults.append(selector)
         self.selectors: tuple[Selector[Any, Any, Any], ...] = tuple(self.by_name.values())

@@ -170,7 +170,7 @@ class HookSet:
     def on(self, slot: HookSlot[P, Coroutine[Any, Any, T]]) -> OnSlot[T | Awaitable[T]]: ...
     @overload
     def on(self, slot: HookSlot[P, R]) -> OnSlot[R]: ...
-    def on(self, slot: HookSlot[..., Any]) -> Any:
+    def on(self, slot: Any) -> Any:
         """Decorator: register one function for one slot, `hooks.on(AppHooks.validate_prompt)`.
 
         The function names those of the slot's parameters that it needs, and `last`. It may be marked with `@hook_impl`,

@@ -83,7 +83,7 @@ class OnFunction(Protocol[P, O]):
     """
 
     @overload
-    def __call__(
+    def __call__(  # type: ignore[overload-overlap]  # a hook may be of both forms: one for a parameter `input`
         self, hook: Callable[Concatenate[ToolMetadata, P], Decides[O]], /
     ) -> Callable[Concatenate[ToolMetadata, P], Decides[O]]: ...
     @overload
@@ -146,7 +146,9 @@ class ToolHooks(Generic[TS]):
         return twin
 
     @overload
-    def on(self, selector: FunctionSelector[TS, P, O]) -> OnFunction[P, O]: ...
+    def on(  # type: ignore[overload-overlap]  # a function's selector is a selector too; the first one matches
+        self, selector: FunctionSelector[TS, P, O]
+    ) -> OnFunction[P, O]: ...
     @overload
     def on(self, selector: Selector[TS, I, O]) -> OnTool[I, O]: ...
     def on(self, selector: Selector[TS, Any, Any]) -> Any:

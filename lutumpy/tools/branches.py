@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Hashable, Iterable, Iterator, Mapping
-from typing import Annotated, Any, ForwardRef, Literal, NamedTuple, Protocol, Union, get_args, get_origin
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, Any, ForwardRef, Literal, NamedTuple, Protocol, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel
 from typing_extensions import Never, NoReturn, TypeAliasType
@@ -51,7 +51,8 @@ class _Branch(NamedTuple):
 
     def is_same(self, other: _Branch) -> bool:
         """Whether both are one type."""
-        return _seen(self.input) == _seen(other.input) and _seen(self.output) == _seen(other.output)
+        mine: tuple[_Kind, _Kind] = (_seen(self.input), _seen(self.output))
+        return mine == (_seen(other.input), _seen(other.output))
 
     def overlaps(self, other: _Branch) -> bool:
         """Whether a checker may take a call of one for a call of the other."""
@@ -67,7 +68,7 @@ def check_branches(cls: type[Any], base: type[Any], table: _Members) -> None:
         table: Its members, nested ones included.
     """
     union = _union_of(cls, base)
-    is_open = get_origin(union) is not None and getattr(union, "__parameters__", ())
+    is_open = get_origin(union) is not None and bool(getattr(union, "__parameters__", ()))
     if union is BaseToolCall or isinstance(union, typing.TypeVar) or is_open:
         return  # none is named, or a subclass will choose it
     _refuse_text(cls, union)
@@ -114,13 +115,17 @@ def _union_of(cls: type[Any], base: type[Any]) -> Any:
         if origin is base:
             return get_args(one)[0] if get_args(one) else BaseToolCall
         if isinstance(origin, type) and issubclass(origin, base):
-            inner = _union_of(origin, base)
-            parameters = getattr(inner, "__parameters__", ()) or ((inner,) if isinstance(inner, typing.TypeVar) else ())
-            chosen = dict(zip(getattr(origin, "__parameters__", ()), get_args(one), strict=False))
-            if not parameters or not chosen:
-                return inner
-            return chosen[inner] if inner in chosen else inner[tuple(chosen.get(p, p) for p in parameters)]
+            return _chosen(_union_of(origin, base), origin, get_args(one))
     return BaseToolCall
+
+
+def _chosen(union: Any, base: Any, args: tuple[Any, ...]) -> Any:
+    """`union` of a generic base, with the type variables replaced by what a subclass has chosen for them."""
+    chosen = dict(zip(getattr(base, "__parameters__", ()), args, strict=False))
+    if union in chosen:
+        return chosen[union]
+    parameters = getattr(union, "__parameters__", ())
+    return union[tuple([chosen.get(p, p) for p in parameters])] if parameters and chosen else union
 
 
 def _refuse_text(cls: type[Any], union: Any) -> None:
@@ -159,8 +164,7 @@ def _branches(cls: type[Any], union: Any) -> Iterator[_Branch]:
 
 def _flat(union: Any) -> Iterator[Any]:
     """The branches of a union, through aliases; none of `Never`."""
-    if isinstance(union, _ALIASES):
-        union = union.__value__
+    union = _without_alias(union)
     if any(union is nothing for nothing in _NOTHING):
         return
     if get_origin(union) in _UNIONS:
@@ -168,6 +172,19 @@ def _flat(union: Any) -> Iterator[Any]:
             yield from _flat(branch)
     else:
         yield union
+
+
+def _without_alias(hint: Any) -> Any:
+    """What a `type X = ...` stands for; anything else as it is."""
+    while True:
+        # The origin first: an alias with its arguments passes for an instance of the alias's class on Python 3.10.
+        alias: Any = get_origin(hint)
+        if isinstance(alias, _ALIASES):
+            hint = alias.__value__[get_args(hint)]
+        elif isinstance(hint, _ALIASES):
+            hint = cast("Any", hint).__value__
+        else:
+            return hint
 
 
 def _branch_of(tool: CompiledTool) -> _Branch:
@@ -178,7 +195,7 @@ def _branch_of(tool: CompiledTool) -> _Branch:
 class _Kind(NamedTuple):
     """A type in the form that is compared: `args` is `None` where they were left out, which means `Any`."""
 
-    origin: Hashable
+    origin: Any
     args: tuple[Any, ...] | frozenset[Any] | None = ()
 
 
@@ -186,21 +203,17 @@ _ANY = _Kind(Any)
 _BARE = (list, dict, set, frozenset, tuple, type)
 
 
-def _seen(hint: Any) -> Any:
+def _seen(hint: Any) -> _Kind:
     """A type as a checker sees it."""
     if hint is None:
         return _Kind(types.NoneType)
-    if isinstance(hint, _ALIASES):
-        return _seen(hint.__value__)
+    hint = _without_alias(hint)
     origin, args = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return _seen(args[0])
     if origin in _UNIONS or origin is Literal:
-        kinds = set(_members_of(hint))
-        return next(iter(kinds)) if len(kinds) == 1 else _Kind(Union, frozenset(kinds))
-    if isinstance(origin, _ALIASES):
-        alias: Any = origin
-        return _seen(alias.__value__[args])
+        kinds = frozenset(_members_of(hint))
+        return next(iter(kinds)) if len(kinds) == 1 else _Kind(Union, kinds)
     if isinstance(hint, list):  # the parameters of a Callable
         parameters: list[Any] = hint
         return _Kind("parameters", tuple([_seen(p) for p in parameters]))
@@ -212,7 +225,7 @@ def _seen(hint: Any) -> Any:
     return _Kind(hint, None if is_bare else ())
 
 
-def _members_of(hint: Any) -> Iterator[Any]:
+def _members_of(hint: Any) -> Iterator[_Kind]:
     """The members of a union, literals one by one."""
     if get_origin(hint) is Literal:
         for value in get_args(hint):
@@ -221,7 +234,7 @@ def _members_of(hint: Any) -> Iterator[Any]:
         for branch in get_args(hint):
             found = _seen(branch)
             if found.origin is Union:
-                yield from found.args
+                yield from found.args or ()
             else:
                 yield found
 

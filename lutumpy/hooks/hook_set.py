@@ -16,13 +16,14 @@ from lutumpy.hooks.registry import Registry
 P = ParamSpec("P")
 Q = ParamSpec("Q")
 R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 T = TypeVar("T")
 
 SlotKind = Literal["always", "fallback", "singleton"]
 _KINDS = ("always", "fallback", "singleton")
 
 
-class HookSlot(Generic[P, R]):
+class HookSlot(Generic[P, R_co]):
     """One slot of a `HookSet`. Reading it from an instance gives the callable; from the class, the slot, for `on`."""
 
     def __init__(self, kind: SlotKind, default: Callable[..., Any]) -> None:
@@ -44,12 +45,12 @@ class HookSlot(Generic[P, R]):
     @overload
     def __get__(self, instance: None, owner: type[Any]) -> Self: ...
     @overload
-    def __get__(self, instance: HookSet, owner: type[Any]) -> Callable[P, R]: ...
-    def __get__(self, instance: HookSet | None, owner: type[Any]) -> Self | Callable[P, R]:
+    def __get__(self, instance: HookSet, owner: type[Any]) -> Callable[P, R_co]: ...
+    def __get__(self, instance: HookSet | None, owner: type[Any]) -> Self | Callable[P, R_co]:
         if instance is None:
             return self
         run = self._run_async if self.is_async else self._run
-        return cast("Callable[P, R]", lambda *args, **kwargs: run(instance, args, kwargs))
+        return cast("Callable[P, R_co]", lambda *args, **kwargs: run(instance, args, kwargs))
 
     @property
     def spec(self) -> SlotSpec:
@@ -117,6 +118,15 @@ class OnSlot(Protocol[T]):
     def __call__(self, hook: Callable[Q, T], /) -> Callable[Q, T]: ...
 
 
+class OnAsyncSlot(Protocol[T]):
+    """Registers one function, async or plain, for one async slot and returns it."""
+
+    @overload
+    def __call__(self, hook: Callable[Q, Coroutine[Any, Any, T]], /) -> Callable[Q, Coroutine[Any, Any, T]]: ...
+    @overload
+    def __call__(self, hook: Callable[Q, T | Awaitable[T]], /) -> Callable[Q, T | Awaitable[T]]: ...
+
+
 class HookSet:
     """Base of a class of hook slots. Each instance is a registry of its own.
 
@@ -167,7 +177,7 @@ class HookSet:
         return twin
 
     @overload
-    def on(self, slot: HookSlot[P, Coroutine[Any, Any, T]]) -> OnSlot[T | Awaitable[T]]: ...
+    def on(self, slot: HookSlot[P, Coroutine[Any, Any, T]]) -> OnAsyncSlot[T]: ...
     @overload
     def on(self, slot: HookSlot[P, R]) -> OnSlot[R]: ...
     def on(self, slot: Any) -> Any:
@@ -182,7 +192,9 @@ class HookSet:
         """
         if not isinstance(slot, HookSlot) or self._slots().get(slot.name) is not slot:
             shown = slot.name if isinstance(slot, HookSlot) else repr(slot)
-            raise HookRegistrationError(f"{shown} is no slot of {type(self).__name__}: give {type(self).__name__}.<slot>")
+            raise HookRegistrationError(
+                f"{shown} is no slot of {type(self).__name__}: give {type(self).__name__}.<slot>"
+            )
 
         def register(hook: Any) -> Any:
             self._registry.register_function(slot.name, hook)

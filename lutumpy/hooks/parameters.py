@@ -193,21 +193,19 @@ def _resolved(function: Any, annotation: Any) -> Any:
 
 
 def _innermost(function: Any) -> Any:
-    """The function with the code: without wrappers, `partial`, and the object that it is a method of."""
-    while True:
+    """The function with the code: without wrappers, `partial`, and the object that is called or that it belongs to."""
+    while not hasattr(function, "__code__") or hasattr(function, "__wrapped__"):
         if isinstance(function, functools.partial):
             function = function.func
         elif hasattr(function, "__wrapped__"):
             function = inspect.unwrap(function)
         elif hasattr(function, "__func__"):
             function = function.__func__
-        elif not hasattr(function, "__code__") and hasattr(type(function), "__call__"):
-            inner = type(function).__call__
-            if not hasattr(inner, "__code__"):
-                return function
-            function = inner
+        elif hasattr(type(function).__call__, "__code__"):
+            function = type(function).__call__
         else:
-            return function
+            return function  # of C
+    return function
 
 
 def _local_names(function: Any) -> dict[str, Any]:

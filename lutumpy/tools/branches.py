@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, ForwardRef, Literal, NamedTuple, Protocol, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel
-from typing_extensions import Never, NoReturn, TypeAliasType
+from typing_extensions import Never, TypeAliasType
 
 from lutumpy.errors import DeclarationError
 from lutumpy.tools.calls import BaseToolCall, ToolCall
@@ -31,7 +31,7 @@ __all__ = ["check_branches"]
 _UNIONS = (Union, types.UnionType)
 # `type X = ...` of Python 3.12 makes a class of the standard library's, which isn't that of typing_extensions everywhere.
 _ALIASES: tuple[Any, ...] = tuple({TypeAliasType, getattr(typing, "TypeAliasType", TypeAliasType)})
-_NOTHING = (Never, NoReturn, typing.NoReturn, getattr(typing, "Never", Never))
+_NOTHING = (Never, typing.NoReturn)
 _CURE = "or leave the union out: `class {name}(Toolset)`"
 
 
@@ -81,7 +81,9 @@ def check_branches(cls: type[Any], base: type[Any], table: _Members) -> None:
     ]
     problems += [f"no member for {w}" for w in wanted if not any(w.is_same(branch) for branch in members.values())]
     if problems:
-        raise DeclarationError(f"the union of {cls.__name__} doesn't match its members: {'; '.join(problems)} (rule D9)")
+        raise DeclarationError(
+            f"the union of {cls.__name__} doesn't match its members: {'; '.join(problems)} (rule D9)"
+        )
     _refuse_shared(cls, members)
 
 
@@ -165,7 +167,7 @@ def _branches(cls: type[Any], union: Any) -> Iterator[_Branch]:
 def _flat(union: Any) -> Iterator[Any]:
     """The branches of a union, through aliases; none of `Never`."""
     union = _without_alias(union)
-    if any(union is nothing for nothing in _NOTHING):
+    if union in _NOTHING:
         return
     if get_origin(union) in _UNIONS:
         for branch in get_args(union):

@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["check_names", "edited_input", "replaced_input", "run_with", "run_with_some"]
 
 
-def edited_input(
-    tool: CompiledTool, metadata: ToolMetadata, input: BaseModel, changes: Mapping[str, Any]
-) -> BaseModel:
+def edited_input(tool: CompiledTool, metadata: ToolMetadata, input: BaseModel, changes: Mapping[str, Any]) -> BaseModel:
     """`input` with other values for some of its arguments, validated.
 
     Args:

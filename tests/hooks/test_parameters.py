@@ -309,7 +309,9 @@ def test_a_parameter_called_input_is_given_unless_the_annotation_says_the_whole_
         hooks: Any = Tools.hooks()
         hooks.on(Tools.say)(hook)
         assert decide(hooks, SAY).output == "HI", hook
-    with pytest.raises(HookRegistrationError, match=r"or \(metadata, input, loud\); in the first, annotate `input: Bas"):
+    with pytest.raises(
+        HookRegistrationError, match=r"or \(metadata, input, loud\); in the first, annotate `input: Bas"
+    ):
         Tools.hooks().on(Tools.say)(lambda metadata, text: None)  # type: ignore[call-overload,misc]
 
 
@@ -379,10 +381,10 @@ def test_a_hook_that_says_it_passes_on_another_tools_input_is_refused() -> None:
     for returns in (RunNormally[GetUser], ToolDecision[GetUser, str], "Union[Reject, RunNormally[GetUser]]"):
         with pytest.raises(HookRegistrationError, match=r"`RunNormally\[GetUser\]` is not for 'weather'"):
             hooks.on(OldTools.weather)(takes(Any, returns))
+
+    def hook(metadata: Any, amount: Any) -> RunNormally[Weather]: ...
+
     with pytest.raises(HookRegistrationError, match=r"`RunNormally\[Weather\]` is not for 'pay'"):
-
-        def hook(metadata: Any, amount: Any) -> RunNormally[Weather]: ...
-
         Tools.hooks().bank.on(Bank.pay)(hook)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import types
 from collections.abc import Mapping
 from typing import Annotated, Any, Dict, Generic, List, Literal, Optional, Union  # noqa: UP035  # what users may write
 
@@ -57,10 +58,12 @@ upper, lower = returning("upper", str), returning("lower", str)
 def build(union: Any, **members: Any) -> type[Toolset[Any]]:
     """The toolset of this union; what is no nested toolset goes through `tool()`."""
 
-    class Made(Toolset[union]):  # type: ignore[valid-type]
-        locals().update({name: nested(m) if isinstance(m, type) and issubclass(m, Toolset) else tool(m) for name, m in members.items()})
+    def fill(body: dict[str, Any]) -> None:
+        for name, member in members.items():
+            is_toolset = isinstance(member, type) and issubclass(member, Toolset)
+            body[name] = nested(member) if is_toolset else tool(member)
 
-    return Made
+    return types.new_class("Made", (Toolset[union],), exec_body=fill)
 
 
 def test_two_functions_with_the_same_output_are_one_branch_and_are_refused_D9() -> None:
@@ -138,7 +141,7 @@ class Box(BaseModel, Generic[T]):
 SAME: list[tuple[Any, Any]] = [
     (list[str], List[str]),  # noqa: UP006
     (dict[str, int], Dict[str, int]),  # noqa: UP006
-    (int | None, Optional[int]),  # noqa: UP007
+    (int | None, Optional[int]),  # noqa: UP045
     (int | str, Union[str, int]),
     (str, Annotated[str, "note"]),
     (list[str], list[Annotated[str, "note"]]),
@@ -219,7 +222,12 @@ def test_any_in_a_branch_is_refused_for_functions_too_D9() -> None:
 
 @pytest.mark.parametrize(
     "union",
-    ["ReadCall", Union["ReadCall", ToolCall[BaseModel, str]], ToolCall["Read", Page], ToolCall[Read, "Page"]],  # type: ignore[misc]  # noqa: UP037
+    [
+        "ReadCall",
+        Union["ReadCall", ToolCall[BaseModel, str]],  # type: ignore[name-defined]  # noqa: F821
+        ToolCall["Read", Page],
+        ToolCall[Read, "Page"],
+    ],
     ids=repr,
 )
 def test_a_union_given_as_a_string_is_refused_since_it_cannot_be_checked_D9(union: Any) -> None:

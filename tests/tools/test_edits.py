@@ -148,7 +148,9 @@ def test_apply_refuses_a_function_that_does_not_take_the_arguments_and_does_not_
         (pay, "missing a required .*argument: 'ledger'"),
     ]
     for function, message in wrong:
-        with pytest.raises(TypeError, match=rf"the arguments of tool 'pay' \(amount, to\): {message}; it was not called"):
+        with pytest.raises(
+            TypeError, match=rf"the arguments of tool 'pay' \(amount, to\): {message}; it was not called"
+        ):
             Tools.pay.apply(asked, function)
     with pytest.raises(TypeError, match="no Skip parameter index"):
         Tools.pay.apply(asked, pay, index=3)

@@ -42,7 +42,8 @@ class Changes:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Changes) and self.values == other.values
 
-    __hash__ = None  # type: ignore[assignment]  # its values need not have one
+    def __hash__(self) -> int:
+        return hash(tuple(self.values))  # the values need not have one
 
     def __repr__(self) -> str:
         return ", ".join([f"{name}={value!r}" for name, value in self.values.items()])

@@ -14,7 +14,19 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, ForwardRef, Literal, NamedTuple, Protocol, Union, cast, get_args, get_origin
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ForwardRef,
+    Literal,
+    NamedTuple,
+    Protocol,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+)
 
 from pydantic import BaseModel
 from typing_extensions import Never, TypeAliasType
@@ -22,7 +34,7 @@ from typing_extensions import Never, TypeAliasType
 from lutumpy.errors import DeclarationError
 from lutumpy.tools.calls import BaseToolCall, ToolCall
 
-if typing.TYPE_CHECKING:
+if TYPE_CHECKING:
     from lutumpy.tools.compiled import CompiledTool
     from lutumpy.tools.selectors import Selector
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Dict, Generic, List, Literal, Optional, Union  # noqa: UP035  # what users may write
 
 import pytest
@@ -131,6 +131,7 @@ def test_subclasses_and_other_outputs_are_branches_of_their_own_D9() -> None:
 
 
 Texts = TypeAliasType("Texts", list[str])
+Numbers = TypeAliasType("Numbers", Union[int, str])
 Of = TypeAliasType("Of", list[T], type_params=(T,))  # type: ignore[misc]
 
 
@@ -146,6 +147,7 @@ SAME: list[tuple[Any, Any]] = [
     (str, Annotated[str, "note"]),
     (list[str], list[Annotated[str, "note"]]),
     (list[str], Texts),
+    (int | str | None, Union[Numbers, None]),
     (list[str], Of[str]),
     (Literal["a", "b"], Literal["b", "a"]),
     (Literal["a", "b"], Union[Literal["a"], Literal["b"]]),
@@ -267,6 +269,27 @@ def test_a_union_behind_an_alias_or_a_generic_base_is_checked_too_D9() -> None:
             lower = tool(lower)
 
 
+def test_a_union_beside_other_bases_is_found_D9() -> None:
+    class Mixin:
+        """Of no interest."""
+
+    class Other:
+        """Neither."""
+
+    class Mixed(Mixin, Toolset[ToolCall[Read, Page]]):
+        read = tool(Read)
+
+    class Again(Mixed, Mixin):
+        """Inherits it."""
+
+    with pytest.raises(DeclarationError, match=r"no ToolCall for More\.upper"):
+
+        class More(Other, Mixed):
+            upper = tool(upper)
+
+    assert len(Again.selectors()) == 1
+
+
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="the statement is new in Python 3.12")
 def test_a_union_behind_a_type_statement_is_checked_too_D9() -> None:
     names: dict[str, Any] = {"ToolCall": ToolCall, "Read": Read, "Page": Page}
@@ -279,6 +302,8 @@ def test_the_union_that_does_not_match_names_the_branch_of_each_member() -> None
         build(ToolCall[Read, Page], read=Read, upper=upper)
     with pytest.raises(DeclarationError, match=r"no member for ToolCall\[Read, Page\]"):
         build(ToolCall[Read, Page])
+    with pytest.raises(DeclarationError, match=r"no member for ToolCall\[BaseModel, .*Callable\[\[int\], str\]\]"):
+        build(Union[ToolCall[BaseModel, str], ToolCall[BaseModel, Callable[[int], str]]], upper=upper)
     with pytest.raises(DeclarationError, match="no ToolCall for"):
         build(Never, read=Read)
     with pytest.raises(DeclarationError, match=r"no ToolCall for Made\.turn, which is ToolCall\[Turn, None\]"):

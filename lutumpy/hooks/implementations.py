@@ -195,7 +195,7 @@ def _read(
     tool = slot.tool
     by_parameters = tool is not None and is_by_parameters(function, signature, tool)
     if tool is not None and by_parameters:
-        wrong = list(wrong_parameters(signature, tool))
+        wrong = list(wrong_parameters(function, signature, tool))
     else:
         wrong = list(_wrong_names(signature, slot))
     if tool is not None:

@@ -3,10 +3,11 @@
     async def pay_hook(self, metadata: ToolMetadata, input: Any) -> ToolDecision: ...
     async def pay_hook(self, metadata: ToolMetadata, amount: Decimal, to: str) -> ToolDecision: ...
 
-Which of them it is follows from the names alone, with one exception: for a function that has a parameter called `input`,
-the first form says so by the annotation, `BaseModel` or `.Input`. A function with a parameter called `metadata` has the
-first form only, since the name is the hook's. All of it is worked out when the hook is registered, so that running one
-costs a look at the input's values and the call itself.
+Which of them it is follows from the names alone, with one exception: for a function that has a
+parameter called `input`, the first form says so by the annotation, `BaseModel` or `.Input`. A
+function with a parameter called `metadata` has the first form only, since the name is the hook's.
+All of it is worked out when the hook is registered, so that running one costs a look at the input's
+values and the call itself.
 """
 
 from __future__ import annotations
@@ -43,11 +44,14 @@ def is_by_parameters(function: Any, signature: inspect.Signature, tool: Compiled
     return not parameters.isdisjoint(names) or (takes_rest and tool.function is not None)
 
 
-def wrong_parameters(signature: inspect.Signature, tool: CompiledTool) -> Iterator[str]:
+def wrong_parameters(function: Any, signature: inspect.Signature, tool: CompiledTool) -> Iterator[str]:
     """What is wrong with the names of a hook that is written with a function's parameters."""
     known = list(tool.keyword_names.values())
+    bound = function.keywords if isinstance(function, functools.partial) else ()
     for parameter in signature.parameters.values():
         name = parameter.name
+        if name in bound and name not in known:
+            continue  # `partial` has given it
         if parameter.kind is parameter.VAR_KEYWORD or name == "metadata" or name in known:
             if parameter.kind is parameter.POSITIONAL_ONLY:
                 yield f"{name!r} must be usable by name"

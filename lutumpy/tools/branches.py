@@ -1,12 +1,14 @@
 """The union of a toolset's calls, held against its members as a type checker sees them (rule D9).
 
-`Toolset[A | B]` lets a checker prove with `assert_never` that every tool is handled. The proof is worth as much as the
-union: each static member must have a branch, and no two may share one. To a checker all functions have the input
-`BaseModel`, so two functions with the same output are one branch, and the first `matches` would take both. `ToolCall` is
-invariant, so subclasses of an input or output are different branches.
+`Toolset[A | B]` lets a checker prove with `assert_never` that every tool is handled. The proof is
+worth as much as the union: each static member must have a branch, and no two may share one. To a
+checker all functions have the input `BaseModel`, so two functions with the same output are one
+branch, and the first `matches` would take both. `ToolCall` is invariant, so subclasses of an input
+or output are different branches.
 
-Equal at run time and the same to a checker are not the same thing: `List[int]` and `list[int]`, an alias and its value,
-`Annotated[int, ...]` and `int` differ at run time only. So both sides are brought into one form first.
+Equal at run time and the same to a checker are two things: `List[int]` and `list[int]`, an alias
+and its value, `Annotated[int, ...]` and `int` differ at run time only. So both sides are brought
+into one form first.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["check_branches"]
 
 _UNIONS = (Union, types.UnionType)
-# `type X = ...` of Python 3.12 makes a class of the standard library's, which isn't that of typing_extensions everywhere.
+# What `type X = ...` of Python 3.12 makes is not the class of typing_extensions in every version.
 _ALIASES: tuple[Any, ...] = tuple({TypeAliasType, getattr(typing, "TypeAliasType", TypeAliasType)})
 _NOTHING = (Never, typing.NoReturn)
 _CURE = "or leave the union out: `class {name}(Toolset)`"

@@ -1,12 +1,12 @@
-"""Another input for a call, and another function for its arguments: what programs do with a decoded call.
+"""Another input for a call, and another function for its arguments.
 
-An edit is validated like what the model wrote, and gives a new input; the old one stays as it is. What is wrong with it is
-the program's mistake, so it raises: a name that the tool doesn't have is a `TypeError`, a value that doesn't fit an
-`InvalidArgumentsError`.
+An edit is validated like what the model wrote, and gives a new input; the old one stays as it is.
+What is wrong with it is the program's mistake, so it raises: a name that the tool doesn't have is a
+`TypeError`, a value that doesn't fit an `InvalidArgumentsError`.
 
-The values that stay were validated once. Validating them again would change some: a field that decodes Base64 would
-decode twice. The model of a function has no checks across fields, so there each changed field is validated alone. An
-input class may have such checks, and is validated whole.
+The values that stay were validated once. Validating them again would change some: a field that
+decodes Base64 would decode twice. The model of a function has no checks across fields, so there each
+changed field is validated alone. An input class may have such checks, and is validated whole.
 """
 
 from __future__ import annotations

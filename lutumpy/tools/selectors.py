@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, TypeGuard, cast, get_args, overload
+from collections.abc import Callable, ItemsView
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeGuard, cast, get_args, overload
 
 from pydantic import BaseModel
 from typing_extensions import ParamSpec, TypeIs, TypeVar
@@ -31,6 +31,8 @@ O2 = TypeVar("O2")
 P = ParamSpec("P")
 P2 = ParamSpec("P2")
 R = TypeVar("R")
+S_co = TypeVar("S_co", covariant=True)
+V_co = TypeVar("V_co", covariant=True)
 
 
 class Selector(Generic[TS, I, O]):
@@ -141,6 +143,15 @@ class Selector(Generic[TS, I, O]):
             serialization=core_schema.plain_serializer_function_ser_schema(str, return_schema=core_schema.str_schema()),
             metadata={"pydantic_js_functions": [_NamesSchema(toolset)]},
         )
+
+
+class ByTool(Protocol[S_co, V_co]):
+    """Values by selector, as descriptions of a turn: any mapping.
+
+    The keys of a `Mapping` are invariant, so that a dictionary whose keys are all functions would be refused.
+    """
+
+    def items(self) -> ItemsView[S_co, V_co]: ...
 
 
 class FunctionSelector(Selector[TS, BaseModel, O], Generic[TS, P, O]):

@@ -17,7 +17,7 @@ from lutumpy.errors import (
 from lutumpy.tools.arguments import Refused, second_look
 from lutumpy.tools.branches import check_branches
 from lutumpy.tools.calls import BaseToolCall, ToolCall
-from lutumpy.tools.selectors import NestedSelectors, Selector, select
+from lutumpy.tools.selectors import ByTool, NestedSelectors, Selector, select
 from lutumpy.tools.tool import Nested, Tool
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ class Toolset(Generic[C]):
         cls,
         available: ToolAvailability[Self] | None = None,
         require: ToolRequirement[Self] | None = None,
-        describe: Mapping[Selector[Self, Any, Any], str] | None = None,
+        describe: ByTool[Selector[Self, Any, Any], str] | None = None,
         parallel: bool = True,
     ) -> Offer[C]:
         """The tools of one turn: renders to each API, and reads an answer back.

@@ -134,10 +134,11 @@ def test_a_hook_names_the_parameters_that_it_needs_in_any_order() -> None:
     on(lambda metadata, **rest: seen.append(rest) or RunNormally())
     on(lambda **everything: seen.append(everything) or RunNormally())
     on(functools.partial(lambda note, to: seen.append((note, to)) or RunNormally(), "note"))
+    on(functools.partial(lambda to, book: seen.append((book, to)) or RunNormally(), book="book"))
     on(lambda to, _cache=(): seen.append(_cache) or RunNormally())
     everything = {"amount": Decimal(5), "to": "Bob"}
     assert decide(hooks, PAY) == everything
-    assert seen == [("pay", "Bob"), 5, (5, "Bob"), everything, everything, ("note", "Bob"), ()]
+    assert seen == [("pay", "Bob"), 5, (5, "Bob"), everything, everything, ("note", "Bob"), ("book", "Bob"), ()]
 
 
 def test_names_that_pydantic_has_for_itself_are_the_functions_names_to_a_hook() -> None:

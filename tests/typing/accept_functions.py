@@ -10,9 +10,11 @@ from lutumpy import (
     BaseToolCall,
     Complete,
     FunctionSelector,
+    Model,
     Reject,
     RunNormally,
     Selector,
+    Session,
     Skip,
     ToolCall,
     ToolDecision,
@@ -77,6 +79,13 @@ assert_type(Bank.close, Selector[Bank, Close, bool])
 assert_type(App.bank[Bank.close], Selector[App, Close, bool])
 selectors: list[Selector[Bank, Any, Any]] = [Bank.pay, Bank.search, Bank.close]
 any_function: list[FunctionSelector[Bank, ..., Any]] = [Bank.pay, Bank.search]
+
+
+def described(session: Session, llm: Model) -> None:
+    texts = {Bank.pay: "Pay."}
+    Bank.offer(describe=texts)
+    session.text_turn(llm, tools=Bank, describe=texts)
+    session.text_turn(llm, tools=Bank, describe={Bank.pay: "Pay.", Bank.search: "Search.", Bank.close: "Close."})
 
 
 async def calls(call: BaseToolCall) -> None:

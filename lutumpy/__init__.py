@@ -56,7 +56,7 @@ from lutumpy.tools.calls import BaseToolCall, ToolCall, ToolCallIssue
 from lutumpy.tools.declare import ToolFn, tool_fn, tool_input
 from lutumpy.tools.definition import ToolDef, ToolOptions
 from lutumpy.tools.results import HandledTool, RejectedToolCall, ToolResult
-from lutumpy.tools.selectors import Selector
+from lutumpy.tools.selectors import FunctionSelector, Selector
 from lutumpy.tools.signature import Skip
 from lutumpy.tools.tool import nested, tool
 from lutumpy.tools.toolset import NoTools, Toolset
@@ -95,6 +95,7 @@ __all__ = [
     "FilePart",
     "FinishReason",
     "Finished",
+    "FunctionSelector",
     "HandledTool",
     "HookError",
     "HookRegistrationError",

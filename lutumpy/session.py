@@ -18,7 +18,7 @@ from lutumpy.rounds.offer import Offer, make_offer
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
 from lutumpy.rounds.read import begin_request, read_answer, read_text
 from lutumpy.tools.calls import BaseToolCall
-from lutumpy.tools.selectors import Selector
+from lutumpy.tools.selectors import ByTool, Selector
 from lutumpy.tools.toolset import HasView, NoTools, Toolset, View
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ class Session:
         tools: HasView[View[TS, C]],
         available: ToolAvailability[TS] | None = None,
         require: ToolRequirement[TS] | None = None,
-        describe: Mapping[Selector[TS, Any, Any], str] | None = None,
+        describe: ByTool[Selector[TS, Any, Any], str] | None = None,
         parallel: bool = True,
         temperature: float | None = None,
         max_output_tokens: int | None = None,
@@ -213,7 +213,7 @@ class Session:
         tools: HasView[View[Any, Any]] | None = None,
         available: ToolAvailability[Any] | None = None,
         require: ToolRequirement[Any] | None = None,
-        describe: Mapping[Selector[Any, Any, Any], str] | None = None,
+        describe: ByTool[Selector[Any, Any, Any], str] | None = None,
         parallel: bool = True,
         temperature: float | None = None,
         max_output_tokens: int | None = None,
@@ -258,7 +258,7 @@ class Session:
         tools: HasView[View[TS, C]],
         available: ToolAvailability[TS] | None = None,
         require: ToolRequirement[TS] | None = None,
-        describe: Mapping[Selector[TS, Any, Any], str] | None = None,
+        describe: ByTool[Selector[TS, Any, Any], str] | None = None,
         parallel: bool = True,
         temperature: float | None = None,
         max_output_tokens: int | None = None,
@@ -283,7 +283,7 @@ class Session:
         tools: HasView[View[TS, C]],
         available: ToolAvailability[TS] | None = None,
         require: ToolRequirement[TS] | None = None,
-        describe: Mapping[Selector[TS, Any, Any], str] | None = None,
+        describe: ByTool[Selector[TS, Any, Any], str] | None = None,
         parallel: bool = True,
         temperature: float | None = None,
         max_output_tokens: int | None = None,
@@ -297,7 +297,7 @@ class Session:
         tools: HasView[View[Any, Any]] | None = None,
         available: ToolAvailability[Any] | None = None,
         require: ToolRequirement[Any] | None = None,
-        describe: Mapping[Selector[Any, Any, Any], str] | None = None,
+        describe: ByTool[Selector[Any, Any, Any], str] | None = None,
         parallel: bool = True,
         temperature: float | None = None,
         max_output_tokens: int | None = None,
@@ -356,7 +356,7 @@ def _turn(
     tools: HasView[View[Any, Any]] | None,
     available: ToolAvailability[Any] | None,
     require: ToolRequirement[Any] | None,
-    describe: Mapping[Selector[Any, Any, Any], str] | None,
+    describe: ByTool[Selector[Any, Any, Any], str] | None,
     parallel: bool,
 ) -> TextTurn[Any] | ToolTurn[Any, Any]:
     check_model(llm)

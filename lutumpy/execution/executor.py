@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random as random_module
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -20,7 +20,7 @@ from lutumpy.execution.slots import Slots
 from lutumpy.execution.unresolved import Unresolved, UnresolvedCall
 from lutumpy.tools.calls import BaseToolCall
 from lutumpy.tools.compiled import CompiledTool
-from lutumpy.tools.selectors import Selector
+from lutumpy.tools.selectors import ByTool, Selector
 
 __all__ = ["ToolExecutor", "refuse_running_loop"]
 
@@ -52,7 +52,7 @@ class ToolExecutor:
         self,
         *,
         max_concurrency: int = 5,
-        limits: Mapping[Selector[Any, Any, Any], int] | None = None,
+        limits: ByTool[Selector[Any, Any, Any], int] | None = None,
         deduplicate: bool = False,
         scope: str = "",
         backoff: float = 0.2,
@@ -207,7 +207,7 @@ def _report(call: BaseToolCall, resume: ExecutionReport | None) -> CallReport:
     return known if known is not None and known.settled else CallReport(call)
 
 
-def _by_tool(limits: Mapping[Selector[Any, Any, Any], int]) -> dict[CompiledTool, int]:
+def _by_tool(limits: ByTool[Selector[Any, Any, Any], int]) -> dict[CompiledTool, int]:
     found: dict[CompiledTool, int] = {}
     for selector, limit in limits.items():
         if not isinstance(selector, Selector):

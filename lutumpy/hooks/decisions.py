@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeAlias, Union
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, Union, overload
 
 from typing_extensions import TypeVar
 
@@ -14,11 +15,75 @@ I_co = TypeVar("I_co", covariant=True, default=Any)
 O_co = TypeVar("O_co", covariant=True, default=Any)
 
 
+class Unchanged:
+    """Stands for the input that a hook was given: the hook need not hold it."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "unchanged"
+
+    def __reduce__(self) -> str:
+        return "UNCHANGED"  # one object, also when it was copied or pickled
+
+
+class Changes:
+    """Stands for the input that a hook was given, with other values for some arguments.
+
+    Attributes:
+        values: The new ones by name.
+    """
+
+    __slots__ = ("values",)
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self.values: Mapping[str, Any] = values
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Changes) and self.values == other.values
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.values))  # the values need not have one
+
+    def __repr__(self) -> str:
+        return ", ".join([f"{name}={value!r}" for name, value in self.values.items()])
+
+
+UNCHANGED: Any = Unchanged()
+
+
 @dataclass(frozen=True, slots=True)
 class RunNormally(Generic[I_co]):
-    """The call goes on, with this input: to the next hook, and at the end to the code that executes it."""
+    """The call goes on: to the next hook, and at the end to the code that executes it.
 
-    input: I_co
+    `RunNormally()` passes it on as it is, `RunNormally(input)` with this input, `RunNormally.edited(...)` with other
+    values for some arguments.
+    """
+
+    input: I_co = UNCHANGED
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __init__(self: RunNormally[Any]) -> None: ...
+        @overload
+        def __init__(self, input: I_co) -> None: ...
+        def __init__(self, input: Any = ...) -> None: ...
+
+    @staticmethod
+    def edited(**changes: Any) -> RunNormally[Any]:
+        """The call goes on with these values for some of its arguments; the others stay.
+
+        They are validated when the decision is taken: what is no argument of the tool, or doesn't fit, is a `HookError`.
+        """
+        return RunNormally(Changes(changes)) if changes else RunNormally()
+
+    def __repr__(self) -> str:
+        if self.input is UNCHANGED:
+            return "RunNormally()"
+        if isinstance(self.input, Changes):
+            return f"RunNormally.edited({self.input!r})"
+        return f"RunNormally(input={self.input!r})"
 
 
 @dataclass(frozen=True, slots=True)

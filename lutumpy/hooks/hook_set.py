@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from typing import Any, Concatenate, Generic, Literal, cast
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from typing import Any, Concatenate, Generic, Literal, Protocol, TypeVar, cast, overload
 
-from typing_extensions import ParamSpec, Self, TypeVar
+from typing_extensions import ParamSpec, Self
 
 from lutumpy.errors import DeclarationError, HookError, HookRegistrationError
 from lutumpy.hooks.implementations import Implementation, SlotSpec, is_async
@@ -14,14 +14,17 @@ from lutumpy.hooks.pipeline import close
 from lutumpy.hooks.registry import Registry
 
 P = ParamSpec("P")
+Q = ParamSpec("Q")
 R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+T = TypeVar("T")
 
 SlotKind = Literal["always", "fallback", "singleton"]
 _KINDS = ("always", "fallback", "singleton")
 
 
-class HookSlot(Generic[P, R]):
-    """One slot of a `HookSet`; reading it from an instance gives the callable."""
+class HookSlot(Generic[P, R_co]):
+    """One slot of a `HookSet`. Reading it from an instance gives the callable; from the class, the slot, for `on`."""
 
     def __init__(self, kind: SlotKind, default: Callable[..., Any]) -> None:
         self.kind: SlotKind = kind
@@ -29,22 +32,33 @@ class HookSlot(Generic[P, R]):
         self.name: str = default.__name__
         self.is_async: bool = is_async(default)
         self.signature: inspect.Signature = inspect.signature(default)
+        if "last" in self.signature.parameters:
+            raise DeclarationError(
+                f"the slot {self.name}{self.signature} declares 'last' for itself: its hooks are given the result so far "
+                "by that name (rule H7); name the parameter differently"
+            )
         self.__doc__ = default.__doc__
 
     def __set_name__(self, owner: type[Any], name: str) -> None:
         self.name = name
 
-    def __get__(self, instance: HookSet, owner: type[Any]) -> Callable[P, R]:
-        if instance is None:  # pyright: ignore[reportUnnecessaryComparison]  # read from the class
-            return cast("Callable[P, R]", self)
+    @overload
+    def __get__(self, instance: None, owner: type[Any]) -> Self: ...
+    @overload
+    def __get__(self, instance: HookSet, owner: type[Any]) -> Callable[P, R_co]: ...
+    def __get__(self, instance: HookSet | None, owner: type[Any]) -> Self | Callable[P, R_co]:
+        if instance is None:
+            return self
         run = self._run_async if self.is_async else self._run
-        return cast("Callable[P, R]", lambda *args, **kwargs: run(instance, args, kwargs))
+        return cast("Callable[P, R_co]", lambda *args, **kwargs: run(instance, args, kwargs))
 
     @property
     def spec(self) -> SlotSpec:
         """What a registry is told of the slot."""
-        names = [n for n in list(self.signature.parameters)[1:] if n != "last"]
-        return SlotSpec(self.name, (*names, "last"), self.is_async, self.kind == "singleton")
+        names = tuple(self.signature.parameters)[1:]
+        if self.kind == "singleton":
+            return SlotSpec(self.name, names, self.is_async, singleton=True)
+        return SlotSpec(self.name, (*names, "last"), self.is_async)
 
     def _plan(
         self, instance: HookSet, args: Any, kwargs: Any
@@ -98,8 +112,27 @@ def hook_slot(kind: SlotKind) -> Callable[[Callable[Concatenate[Any, P], R]], Ho
     return lambda default: HookSlot(kind, default)
 
 
+class OnSlot(Protocol[T]):
+    """Registers one function for one slot and returns it."""
+
+    def __call__(self, hook: Callable[Q, T], /) -> Callable[Q, T]: ...
+
+
+class OnAsyncSlot(Protocol[T]):
+    """Registers one function, async or plain, for one async slot and returns it."""
+
+    @overload
+    def __call__(self, hook: Callable[Q, Coroutine[Any, Any, T]], /) -> Callable[Q, Coroutine[Any, Any, T]]: ...
+    @overload
+    def __call__(self, hook: Callable[Q, T | Awaitable[T]], /) -> Callable[Q, T | Awaitable[T]]: ...
+
+
 class HookSet:
-    """Base of a class of hook slots. Each instance is a registry of its own."""
+    """Base of a class of hook slots. Each instance is a registry of its own.
+
+    A set may hold others, as attributes of the instance or of the class: each instance has inner sets of its own, and
+    what copies or extends a set does the same with the inner ones.
+    """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -113,6 +146,10 @@ class HookSet:
 
     def __init__(self) -> None:
         self._registry = Registry(type(self).__name__, [slot.spec for slot in self._slots().values()])
+        for base in reversed(type(self).__mro__):
+            for name, member in vars(base).items():
+                if isinstance(member, HookSet):
+                    self.__dict__[name] = member._copy()
 
     @classmethod
     def _slots(cls) -> dict[str, HookSlot[..., Any]]:
@@ -134,16 +171,54 @@ class HookSet:
         self._registry.unregister(plugin)
 
     def with_hooks(self, *plugins: Any) -> Self:
-        """A new set with these plugins too; this one stays as it is."""
+        """A new set with these plugins too; this one stays as it is, and so do the sets that it holds."""
         twin = self._copy()
         twin._registry.register(*plugins)
         return twin
 
+    @overload
+    def on(self, slot: HookSlot[P, Coroutine[Any, Any, T]]) -> OnAsyncSlot[T]: ...
+    @overload
+    def on(self, slot: HookSlot[P, R]) -> OnSlot[R]: ...
+    def on(self, slot: Any) -> Any:
+        """Decorator: register one function for one slot, `hooks.on(AppHooks.validate_prompt)`.
+
+        The function names those of the slot's parameters that it needs, and `last`. It may be marked with `@hook_impl`,
+        for `tryfirst` and `trylast`.
+
+        Raises:
+            HookRegistrationError: the slot is none of this set; or what is registered takes something else, or is there
+                already. The set is as it was.
+        """
+        if not isinstance(slot, HookSlot) or self._slots().get(slot.name) is not slot:
+            shown = slot.name if isinstance(slot, HookSlot) else repr(slot)
+            raise HookRegistrationError(
+                f"{shown} is no slot of {type(self).__name__}: give {type(self).__name__}.<slot>"
+            )
+
+        def register(hook: Any) -> Any:
+            self._registry.register_function(slot.name, hook)
+            return hook
+
+        return register
+
     def extend(self, other: HookSet) -> None:
-        """Register every plugin of another set of the same class: all or none."""
-        if type(other) is not type(self):
-            raise HookRegistrationError(f"{type(other).__name__} is another set of hooks than {type(self).__name__}")
-        self._registry.adopt(other._registry.plugins)
+        """Register every plugin of another set of the same class, and of the sets that it holds: all or none.
+
+        What is registered here already stays where it is. A set that only the other one holds is held here then, as a
+        copy.
+
+        Raises:
+            HookRegistrationError: the other one is of another class, or a set that both hold is. Nothing has changed.
+        """
+        pairs = list(self._pairs(other, type(self).__name__, set()))
+        merged = [mine._registry.copy() for mine, _ in pairs]
+        for registry, (_, theirs) in zip(merged, pairs, strict=True):
+            registry.adopt([p for p in theirs._registry.plugins if not registry.has(p)])
+        for registry, (mine, theirs) in zip(merged, pairs, strict=True):
+            mine._registry = registry
+            held = mine._held()
+            mine.__dict__.update({name: s._copy() for name, s in theirs._held().items() if name not in held})
 
     def with_extended(self, other: HookSet) -> Self:
         """A new set with the plugins of both; this one stays as it is."""
@@ -155,8 +230,30 @@ class HookSet:
         """Register the installed plugins of this name (entry points of the group `lutumpy`): all or none."""
         self._registry.load(name)
 
-    def _copy(self) -> Self:
+    def _held(self) -> dict[str, HookSet]:
+        """The sets that are attributes of this one."""
+        return {name: member for name, member in vars(self).items() if isinstance(member, HookSet)}
+
+    def _pairs(self, other: Any, place: str, seen: set[int]) -> Iterator[tuple[HookSet, HookSet]]:
+        """This set and the other one, and each set that both hold, once."""
+        if type(other) is not type(self):
+            raise HookRegistrationError(f"{type(other).__name__} is another set of hooks than {place}")
+        if id(self) in seen:
+            return
+        seen.add(id(self))
+        yield self, other
+        theirs = other._held()
+        for name, mine in self._held().items():
+            if name in theirs:
+                yield from mine._pairs(theirs[name], f"{place}.{name}", seen)
+
+    def _copy(self, twins: dict[int, HookSet] | None = None) -> Self:
+        # A set that is held twice is one in the copy too, and two may hold each other.
+        twins = {} if twins is None else twins
         twin = object.__new__(type(self))
+        twins[id(self)] = twin
         twin.__dict__.update(self.__dict__)
+        for name, held in self._held().items():
+            twin.__dict__[name] = twins[id(held)] if id(held) in twins else held._copy(twins)
         twin._registry = self._registry.copy()
         return twin

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, overload
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from lutumpy.core.values import dataclass
+from lutumpy.hooks.parameters import (
+    forms,
+    is_by_parameters,
+    mixed_names,
+    with_parameters,
+    wrong_annotations,
+    wrong_parameters,
+)
 from lutumpy.tools.toolset import near_names
+
+if TYPE_CHECKING:
+    from lutumpy.tools.compiled import CompiledTool
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -42,12 +53,14 @@ class SlotSpec:
         parameters: Those that implementations may name, in order.
         allows_async: Whether implementations may be `async def`.
         singleton: Whether only the one registered last counts.
+        tool: The tool whose calls the slot decides; its hooks take (metadata, input), or its function's parameters.
     """
 
     name: str
     parameters: tuple[str, ...]
     allows_async: bool = True
     singleton: bool = False
+    tool: CompiledTool | None = None
 
 
 class Implementation:
@@ -67,7 +80,11 @@ class Implementation:
     def __init__(self, function: Callable[..., Any], slot: SlotSpec, signature: inspect.Signature, rank: int) -> None:
         self.function: Callable[..., Any] = function
         self.parameters: tuple[str, ...] = tuple([name for name in signature.parameters if name in slot.parameters])
-        self.by_position: Callable[..., Any] = _by_position(function, slot.parameters, signature)
+        self.by_position: Callable[..., Any]
+        if slot.tool is not None and is_by_parameters(function, signature, slot.tool):
+            self.by_position = with_parameters(function, signature, slot.tool)
+        else:
+            self.by_position = _by_position(function, slot.parameters, signature)
         self.is_async: bool = is_async(function)
         self.label: str = label(function)
         self.rank: int = rank
@@ -143,7 +160,9 @@ def read_plugin(plugin: Any, slots: Mapping[str, SlotSpec], title: str) -> tuple
             problems.append(f"{where}: {title} has no hook slot {name!r}{_hint(name, slots)}")
         elif (hook := _read(where, function, mark, slot, problems)) is not None:
             hooks[name] = hook
-    if not marked:
+    if not marked and isinstance(getattr(plugin, _MARK, None), dict):
+        problems.append(f"{label(plugin)} is a function: register it for one slot, with on()")
+    elif not marked:
         problems.append(f"{label(plugin)} has no hook: mark its methods with @hook_impl")
     elif problems and isinstance(plugin, type):
         problems.append(f"{label(plugin)} is a class: register an instance of it")
@@ -173,22 +192,38 @@ def _read(
     except (TypeError, ValueError) as error:
         problems += [*found, f"{where}: its parameters can't be read: {error}"]
         return None
-    allowed = ", ".join(slot.parameters)
-    for parameter in signature.parameters.values():
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            found.append(
-                f"{where}{signature}: name the parameters that it needs, of ({allowed}), in place of {parameter}"
-            )
-        elif parameter.kind is parameter.POSITIONAL_ONLY:
-            found.append(f"{where}{signature}: {parameter.name!r} must be usable by name")
-        elif parameter.name not in slot.parameters and parameter.default is parameter.empty:
-            found.append(f"{where}{signature}: {slot.name} has no parameter {parameter.name!r}; it has ({allowed})")
+    tool = slot.tool
+    by_parameters = tool is not None and is_by_parameters(function, signature, tool)
+    if tool is not None and by_parameters:
+        wrong = list(wrong_parameters(function, signature, tool))
+    else:
+        wrong = list(_wrong_names(signature, slot))
+    if tool is not None:
+        wrong += wrong_annotations(function, signature, tool, of_input=not by_parameters)
+    found += [f"{where}{signature}: {problem}" for problem in wrong]
     if not slot.allows_async and is_async(function):
         found.append(f"{where}{signature} is async; {slot.name} is a plain slot and takes plain hooks")
     problems += found
     if found:
         return None
     return Implementation(function, slot, signature, bool(mark.get("trylast")) - bool(mark.get("tryfirst")))
+
+
+def _wrong_names(signature: inspect.Signature, slot: SlotSpec) -> Iterator[str]:
+    allowed = f"({', '.join(slot.parameters)})" if slot.tool is None else forms(slot.tool)
+    for parameter in signature.parameters.values():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            yield f"name the parameters that it needs, of {allowed}, in place of {parameter}"
+        elif parameter.kind is parameter.POSITIONAL_ONLY:
+            yield f"{parameter.name!r} must be usable by name"
+        elif parameter.name in slot.parameters:
+            continue
+        elif parameter.name == "last" and slot.singleton:
+            yield "a singleton runs one hook, so nothing came before it: there is no 'last' to name"
+        elif parameter.default is parameter.empty:
+            yield f"{slot.name} has no parameter {parameter.name!r}; it has {allowed}"
+    if slot.tool is not None:
+        yield from mixed_names(signature, slot.tool)
 
 
 def _by_position(

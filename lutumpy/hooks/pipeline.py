@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from lutumpy.core.items import ToolMetadata
 from lutumpy.core.preview import preview
-from lutumpy.errors import HookError
-from lutumpy.hooks.decisions import Complete, Reject, RunNormally
+from lutumpy.errors import HookError, InvalidArgumentsError
+from lutumpy.hooks.decisions import UNCHANGED, Changes, Complete, Reject, RunNormally
 from lutumpy.tools.calls import BaseToolCall
+from lutumpy.tools.edits import edited_input
 from lutumpy.tools.results import HandledTool, RejectedToolCall, ToolResult, completed
 
 if TYPE_CHECKING:
@@ -124,7 +125,9 @@ def decide(
             raise failed(where(step, metadata), error, UNDECIDED) from error
         if kind is RunNormally:
             given = decision.input
-            if given is not value:
+            if given is not value and given is not UNCHANGED:
+                if type(given) is Changes:
+                    given = _edited(step, call, value, given)
                 if not isinstance(given, tool.input_type):
                     raise _misfit(
                         step, metadata, f"RunNormally({_kind(given)}); the tool takes {tool.input_type.__name__}"
@@ -140,7 +143,7 @@ def decide(
                 raise _misfit(step, metadata, f"Complete({_kind(output)}): {result.output_error}")
             if loud:
                 _log(step, metadata, "complete")
-            return Decision(HandledTool(metadata, snapshot(value), output), result, source, step.label)
+            return Decision(HandledTool(metadata, snapshot(value), output, call.selector), result, source, step.label)
         elif kind is Reject:
             reason = decision.reason
             if not isinstance(reason, str):
@@ -154,6 +157,15 @@ def decide(
             close(decision)
             raise _misfit(step, metadata, f"{_kind(decision)}, not RunNormally, Complete or Reject")
     return call.with_input(value) if edited else call
+
+
+def _edited(step: Step, call: BaseToolCall, value: Any, changes: Changes) -> Any:
+    try:
+        return edited_input(call.selector.tool, call.metadata, value, changes.values)
+    except Exception as error:
+        names = ", ".join(changes.values)
+        why = error.detail if isinstance(error, InvalidArgumentsError) else error
+        raise _misfit(step, call.metadata, f"RunNormally.edited({names}): {why}") from error
 
 
 def refuse_async(steps: Iterable[Step], metadata: ToolMetadata) -> None:

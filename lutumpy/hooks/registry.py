@@ -92,6 +92,10 @@ class Registry:
         """Whether this plugin, or function that was registered alone, is here."""
         return any(plugin.is_for(registered) for plugin in self._order)
 
+    def has(self, plugin: Plugin) -> bool:
+        """Whether this plugin of another registry, or one that says the same, is here."""
+        return any(plugin.is_same(other) for other in self._order)
+
     def unregister(self, registered: Any) -> None:
         """Take a plugin out, or a function that was registered alone; raises `HookRegistrationError` when it isn't here."""
         leaving = [plugin for plugin in self._order if plugin.is_for(registered)]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, Protocol, TypeAlias, Union, overload
 
-from typing_extensions import Self, TypeVar
+from typing_extensions import ParamSpec, Self, TypeVar
 
 from lutumpy.core.items import ToolMetadata
 from lutumpy.errors import HookError, HookRegistrationError
@@ -31,11 +31,13 @@ from lutumpy.hooks.registry import Registry
 from lutumpy.hooks.review import Answer, as_results, refuse_async_review, reviewing
 from lutumpy.tools.calls import BaseToolCall
 from lutumpy.tools.results import HandledTool, RejectedToolCall, ToolResult
-from lutumpy.tools.selectors import Selector
+from lutumpy.tools.selectors import FunctionSelector, Selector
 from lutumpy.tools.tool import Nested, Tool
 from lutumpy.tools.toolset import Toolset, hook_slots
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from lutumpy.tools.definition import ToolDef
 
 TS = TypeVar("TS", bound=Toolset[Any])
@@ -44,6 +46,9 @@ C = TypeVar("C", bound=BaseToolCall)
 I = TypeVar("I")
 O = TypeVar("O")
 O_co = TypeVar("O_co", covariant=True)
+P = ParamSpec("P")
+
+Decides: TypeAlias = Union[ToolDecision[Any, O], Awaitable[ToolDecision[Any, O]]]
 
 _ANY_TOOL = SlotSpec("any_tool_hook", ("metadata", "call"))
 _ANY_RESULT = SlotSpec("any_result_hook", ("metadata", "result"))
@@ -71,6 +76,20 @@ class OnTool(Protocol[I, O]):
     def __call__(self, hook: ToolHook[I, O], /) -> ToolHook[I, O]: ...
 
 
+class OnFunction(Protocol[P, O]):
+    """Registers one function for one tool that is a function, and returns it.
+
+    The hook is written with the parameters of the tool, in their order, behind the metadata; or it takes the input.
+    """
+
+    @overload
+    def __call__(  # type: ignore[overload-overlap]  # a hook may be of both forms: one for a parameter `input`
+        self, hook: Callable[Concatenate[ToolMetadata, P], Decides[O]], /
+    ) -> Callable[Concatenate[ToolMetadata, P], Decides[O]]: ...
+    @overload
+    def __call__(self, hook: ToolHook[BaseModel, O], /) -> ToolHook[BaseModel, O]: ...
+
+
 class ToolHooks(Generic[TS]):
     """The hooks of a toolset. May be used by any number of rounds at once; each uses the hooks as they were when it began.
 
@@ -84,7 +103,8 @@ class ToolHooks(Generic[TS]):
         for name, member in table.members.items():
             if isinstance(member, Tool):
                 call, description = hook_slots(member.source.definition.name)
-                slots += [SlotSpec(call, ("metadata", "input")), SlotSpec(description, ("definition",), singleton=True)]
+                slots.append(SlotSpec(call, ("metadata", "input"), tool=member.source))
+                slots.append(SlotSpec(description, ("definition",), singleton=True))
             elif isinstance(member, Nested):
                 groups[name] = ToolHooks(member.toolset)
         self._toolset = toolset
@@ -125,8 +145,21 @@ class ToolHooks(Generic[TS]):
         twin._registry.register(*plugins)
         return twin
 
-    def on(self, selector: Selector[TS, I, O]) -> OnTool[I, O]:
-        """Decorator: register one function for one tool, nested ones included."""
+    @overload
+    def on(  # type: ignore[overload-overlap]  # a function's selector is a selector too; the first one matches
+        self, selector: FunctionSelector[TS, P, O]
+    ) -> OnFunction[P, O]: ...
+    @overload
+    def on(self, selector: Selector[TS, I, O]) -> OnTool[I, O]: ...
+    def on(self, selector: Selector[TS, Any, Any]) -> Any:
+        """Decorator: register one function for one tool, nested ones included.
+
+        The hook takes (metadata, input); for a tool that is a function also (metadata, ...) with its parameters.
+
+        Raises:
+            HookRegistrationError: the selector is no tool of this toolset; or what is registered takes something else,
+                is annotated for another tool's input, or is there already. The registry is as it was.
+        """
         owner, name = self._owner(selector)
         return lambda hook: owner._register_function(hook_slots(name)[0], hook)
 

@@ -23,7 +23,7 @@ from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
 from lutumpy.rounds.events import StreamEvent
 from lutumpy.session import Session
 from lutumpy.tools.calls import BaseToolCall
-from lutumpy.tools.selectors import Selector
+from lutumpy.tools.selectors import ByTool, Selector
 from lutumpy.tools.toolset import HasView, Toolset, View
 
 TS = TypeVar("TS", bound=Toolset[Any])
@@ -48,7 +48,7 @@ async def run_tools(
     token_budget: int | None = None,
     available: ToolAvailability[TS] | None = None,
     require: ToolRequirement[TS] | None = None,
-    describe: Mapping[Selector[TS, Any, Any], str] | None = None,
+    describe: ByTool[Selector[TS, Any, Any], str] | None = None,
     parallel: bool = True,
     temperature: float | None = None,
     max_output_tokens: int | None = None,
@@ -110,7 +110,16 @@ async def run_tools(
         session,
         llm,
         AsyncEffects(on_event),
-        Request(tools, available, require, dict(describe or {}), parallel, temperature, max_output_tokens, extra),
+        Request(
+            tools,
+            available,
+            require,
+            dict(describe.items() if describe else ()),
+            parallel,
+            temperature,
+            max_output_tokens,
+            extra,
+        ),
         _limits(max_rounds, max_repeats, token_budget),
         dispatch,
         executor,
@@ -136,7 +145,7 @@ def run_tools_sync(
     token_budget: int | None = None,
     available: ToolAvailability[TS] | None = None,
     require: ToolRequirement[TS] | None = None,
-    describe: Mapping[Selector[TS, Any, Any], str] | None = None,
+    describe: ByTool[Selector[TS, Any, Any], str] | None = None,
     parallel: bool = True,
     temperature: float | None = None,
     max_output_tokens: int | None = None,
@@ -161,7 +170,16 @@ def run_tools_sync(
             session,
             llm,
             effects,
-            Request(tools, available, require, dict(describe or {}), parallel, temperature, max_output_tokens, extra),
+            Request(
+                tools,
+                available,
+                require,
+                dict(describe.items() if describe else ()),
+                parallel,
+                temperature,
+                max_output_tokens,
+                extra,
+            ),
             _limits(max_rounds, max_repeats, token_budget),
             dispatch,
             executor,

@@ -14,7 +14,7 @@ from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
 from lutumpy.rounds.read import read_answer
 from lutumpy.tools.calls import BaseToolCall
-from lutumpy.tools.selectors import Selector
+from lutumpy.tools.selectors import ByTool, Selector
 from lutumpy.tools.toolset import Toolset, own
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def make_offer(
     toolset: type[TS],
     available: ToolAvailability[TS] | None,
     require: ToolRequirement[TS] | None,
-    describe: Mapping[Selector[TS, Any, Any], str] | None,
+    describe: ByTool[Selector[TS, Any, Any], str] | None,
     parallel: bool,
 ) -> Offer[Any]:
     """The offer of these constraints; raises `InvalidToolConstraints` when they can't hold."""

@@ -12,7 +12,7 @@ from typing_extensions import TypeVar
 
 from lutumpy.core.items import AssistantTurn, FinishReason, Usage
 from lutumpy.errors import HookError, RoundClosedError
-from lutumpy.hooks.decisions import RunNormally, ToolDecision
+from lutumpy.hooks.decisions import UNCHANGED, RunNormally, ToolDecision
 from lutumpy.hooks.implementations import is_async, label
 from lutumpy.hooks.pipeline import (
     INFO,
@@ -329,7 +329,9 @@ class Planning:
                     decision = function(metadata, value)
                     if type(decision) is CoroutineType:
                         decision = yield decision
-                    if type(decision) is not RunNormally or decision.input is not value:
+                    if type(decision) is not RunNormally or (
+                        decision.input is not value and decision.input is not UNCHANGED
+                    ):
                         met = decision
                         break
                     passed += 1

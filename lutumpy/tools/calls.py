@@ -10,9 +10,12 @@ from typing_extensions import TypeVar
 
 from lutumpy.core.items import REJECTION_PREFIX, ToolMetadata
 from lutumpy.core.values import dataclass
+from lutumpy.tools.edits import edited_input, run_with_some
 from lutumpy.tools.results import HandledTool, ToolResult, completed, failed, rejected
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from typing_extensions import Self
 
     from lutumpy.core.origin import Origin
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 
 I = TypeVar("I", default=Any)
 O = TypeVar("O", default=Any)
+R = TypeVar("R")
 
 IssueReason = Literal["unknown_tool", "not_available", "truncated", "malformed_arguments", "invalid_arguments"]
 
@@ -89,11 +93,37 @@ class BaseToolCall:
 
     def handled(self, output: Any) -> HandledTool[Any, Any]:
         """The call as answered without running the tool, for `commit`."""
-        return HandledTool(self.metadata, self.input, output)
+        return HandledTool(self.metadata, self.input, output, self.selector)
 
     def with_input(self, new: Any) -> Self:
         """The same call with another input; what the model asked (`metadata`) stays."""
         return type(self)(self.metadata, new, self.selector, self.repairs, self.origin)
+
+    def edited(self, /, **changes: Any) -> Self:
+        """The same call with other values for some of its arguments, validated again; this one stays as it is.
+
+        `FunctionSelector.replace` is the form that a type checker checks.
+
+        Raises:
+            TypeError: The tool has no argument of such a name.
+            InvalidArgumentsError: A value doesn't fit.
+        """
+        return self.with_input(edited_input(self.selector.tool, self.metadata, self.input, changes))
+
+    def apply(self, function: Callable[..., R], /, **skipped: Any) -> R:
+        """Run a function of yours with those arguments of the call that it names; async ones give their coroutine.
+
+        `FunctionSelector.apply` is the form that a type checker checks.
+
+        Args:
+            function: Names some of the arguments, or takes all with `**`.
+            skipped: Further arguments, such as parameters of the tool that the model doesn't see.
+
+        Raises:
+            TypeError: The function needs something else, or has no parameter for one of `skipped`. It was not run.
+        """
+        result: R = run_with_some(self.selector.tool, self.input, function, skipped)
+        return result
 
     async def call(self, **skipped: Any) -> Any:
         """Run the function of a `tool_fn` tool with the input and the parameters that the model never sees.

@@ -160,8 +160,22 @@ class CompiledTool:
         """
         if self._direct and not skipped and len(input.__dict__) == len(self.keyword_names):
             return cast("Any", self.function)(**input.__dict__)
+        function = self.own_function()
+        positional, keywords = self.call_arguments(input, skipped)
+        return function(*positional, **keywords)
+
+    def own_function(self) -> Callable[..., Any]:
+        """The tool's function; `TypeError` when it was declared by its input class."""
         if self.function is None:
             raise TypeError(f"tool {self.definition.name!r} was declared by its input class; it has no function to run")
+        return self.function
+
+    def call_arguments(self, input: BaseModel, skipped: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """`input` and `skipped` as the tool's function takes them: by position where it must be, else by name.
+
+        Raises:
+            TypeError: `skipped` isn't made of the tool's `Skip` parameters.
+        """
         if strangers := skipped.keys() - self.skipped:
             names = ", ".join(sorted(strangers))
             raise TypeError(f"tool {self.definition.name!r} has no Skip parameter {names}")
@@ -171,7 +185,11 @@ class CompiledTool:
             if name not in keywords:  # a skipped one that was left out; the function's default, or its TypeError
                 break
             positional.append(keywords.pop(name))
-        return self.function(*positional, **keywords)
+        return positional, keywords
+
+    def argument_names(self, input: BaseModel) -> tuple[str, ...]:
+        """The names that `arguments` may have: all parameters of a function, but those marked `Skip`."""
+        return tuple(self.arguments(input) if self._rooted else self.keyword_names.values())
 
     def encode_output(self, value: Any) -> str:
         """`value` as the text of a tool result (rule K7): a `str` as it is, anything else as compact JSON.

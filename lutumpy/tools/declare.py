@@ -20,7 +20,7 @@ from lutumpy.tools.docstrings import read_docstring
 from lutumpy.tools.plain_schema import plain_schema
 from lutumpy.tools.schema import input_schema, output_adapter, output_schema, reason_of
 from lutumpy.tools.signature import enclosing_names, quoted, read_signature
-from lutumpy.tools.tool import Tool
+from lutumpy.tools.tool import FunctionTool
 
 __all__ = ["AsyncToolFn", "SyncToolFn", "ToolFn", "compiled_tool", "tool_fn", "tool_input"]
 
@@ -76,8 +76,8 @@ class ToolFn(Generic[P, O]):
         """Call the function, unchanged."""
         return self.__wrapped__(*args, **kwargs)
 
-    def __tool__(self) -> Tool[BaseModel, O]:
-        return Tool(self.__lutumpy_tool__)
+    def __tool__(self) -> FunctionTool[P, O]:
+        return FunctionTool(self.__lutumpy_tool__)
 
     def __reduce__(self) -> str:
         return self.__qualname__  # a module-level name: copied and pickled by reference, as functions are

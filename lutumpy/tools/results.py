@@ -23,9 +23,11 @@ from lutumpy.core.values import dataclass
 if TYPE_CHECKING:
     from lutumpy.tools.calls import BaseToolCall
     from lutumpy.tools.compiled import CompiledTool
+    from lutumpy.tools.selectors import Selector
 
 I = TypeVar("I", default=Any)
 O = TypeVar("O", default=Any)
+C_co = TypeVar("C_co", bound="BaseToolCall", default="BaseToolCall", covariant=True)
 
 _PARTS = (TextPart, ImagePart, FilePart)
 
@@ -59,15 +61,17 @@ class HandledTool(Generic[I, O]):
         metadata: The call.
         input: The input as it was when the decision fell.
         output: The answer.
+        selector: Which tool it called; `None` where it was made by hand without one.
     """
 
     metadata: ToolMetadata
     input: I
     output: O
+    selector: Selector[Any, I, O] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class RejectedToolCall:
+class RejectedToolCall(Generic[C_co]):
     """A call that will not be run.
 
     Attributes:
@@ -78,9 +82,14 @@ class RejectedToolCall:
     """
 
     metadata: ToolMetadata
-    call: BaseToolCall
+    call: C_co
     reason: str
     source: str = "hook"
+
+    @property
+    def selector(self) -> Selector[Any, Any, Any]:
+        """Which tool it called."""
+        return self.call.selector
 
 
 def completed(metadata: ToolMetadata, tool: CompiledTool, output: Any) -> ToolResult:

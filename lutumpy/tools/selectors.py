@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, cast, get_args
+from collections.abc import Callable, ItemsView
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeGuard, cast, get_args, overload
 
-from typing_extensions import TypeIs, TypeVar
+from pydantic import BaseModel
+from typing_extensions import ParamSpec, TypeIs, TypeVar
 
 from lutumpy.core.tool_specs import ToolSpec
 from lutumpy.errors import UnknownToolError
+from lutumpy.tools.edits import replaced_input, run_with
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from lutumpy.tools.calls import BaseToolCall, ToolCall
     from lutumpy.tools.compiled import CompiledTool
     from lutumpy.tools.definition import ToolDef
+    from lutumpy.tools.results import HandledTool, RejectedToolCall
     from lutumpy.tools.toolset import Toolset
 
 TS = TypeVar("TS", bound="Toolset[Any]")
@@ -24,6 +28,11 @@ I = TypeVar("I", default=Any)
 O = TypeVar("O", default=Any)
 I2 = TypeVar("I2")
 O2 = TypeVar("O2")
+P = ParamSpec("P")
+P2 = ParamSpec("P2")
+R = TypeVar("R")
+S_co = TypeVar("S_co", covariant=True)
+V_co = TypeVar("V_co", covariant=True)
 
 
 class Selector(Generic[TS, I, O]):
@@ -51,9 +60,22 @@ class Selector(Generic[TS, I, O]):
         """The tool's definition; description overrides of an offer don't change it."""
         return self.tool.definition
 
-    def matches(self, call: BaseToolCall) -> TypeIs[ToolCall[I, O]]:
-        """Whether `call` calls this tool; a type checker then knows its input and output."""
-        return call.selector.tool is self.tool
+    @overload
+    def matches(self, call: BaseToolCall, /) -> TypeIs[ToolCall[I, O]]: ...
+    @overload
+    def matches(self, call: HandledTool[Any, Any], /) -> TypeGuard[HandledTool[I, O]]: ...
+    @overload
+    def matches(self, call: RejectedToolCall[Any], /) -> TypeGuard[RejectedToolCall[ToolCall[I, O]]]: ...
+    def matches(self, call: BaseToolCall | HandledTool[Any, Any] | RejectedToolCall[Any], /) -> bool:
+        """Whether `call` calls this tool; a type checker then knows its input and output.
+
+        Takes calls, and what became of them: `HandledTool` and `RejectedToolCall`. One that was made by hand without a
+        selector goes by the name of the tool.
+        """
+        selector = call.selector
+        if selector is None:
+            return call.metadata.name == self.name
+        return selector.tool is self.tool
 
     def spec(self, description: str | None = None) -> ToolSpec:
         """The tool as adapters see it, with another description if one is given."""
@@ -123,6 +145,63 @@ class Selector(Generic[TS, I, O]):
         )
 
 
+class ByTool(Protocol[S_co, V_co]):
+    """Values by selector, as descriptions of a turn: any mapping.
+
+    The keys of a `Mapping` are invariant, so that a dictionary whose keys are all functions would be refused.
+    """
+
+    def items(self) -> ItemsView[S_co, V_co]: ...
+
+
+class FunctionSelector(Selector[TS, BaseModel, O], Generic[TS, P, O]):
+    """A tool that is a function: to a type checker, its input is its parameters, `P`.
+
+    `P` holds the parameters marked `Skip` too; no type can leave them out. What takes the model's arguments alone ends
+    with `**_: Any`, and repeats the defaults.
+    """
+
+    __slots__ = ()
+
+    def apply(self, call: BaseToolCall, function: Callable[P, R], /, **skipped: Any) -> R:
+        """Run a function of the tool's parameters with the arguments of a call: the tool itself, or one in its place.
+
+        Args:
+            call: A call of this tool.
+            function: Takes all parameters of the tool; async ones give their coroutine.
+            skipped: Parameters that the model doesn't see.
+
+        Raises:
+            TypeError: `call` calls another tool, or the function doesn't take the arguments. Nothing was run.
+        """
+        self._check(call)
+        return cast("R", run_with(self.tool, call.input, function, skipped))
+
+    def replace(self, call: BaseToolCall, /, *args: P.args, **kwargs: P.kwargs) -> ToolCall[BaseModel, O]:
+        """The call with other arguments, all of them; a default stands for what is left out.
+
+        They are validated as the model's are. Parameters marked `Skip` are no part of a call, and are dropped.
+
+        Raises:
+            TypeError: `call` calls another tool, or these are not the tool's parameters.
+            InvalidArgumentsError: a value doesn't fit.
+        """
+        self._check(call)
+        return cast("ToolCall[BaseModel, O]", call.with_input(replaced_input(self.tool, call.metadata, args, kwargs)))
+
+    def _check(self, call: BaseToolCall) -> None:
+        if call.selector.tool is not self.tool:
+            raise TypeError(
+                f"call {call.metadata.id!r} is a call of {call.metadata.name!r}, not of {self.name!r}; ask "
+                f"{self.toolset.__name__}.{self.name}.matches(call) first"
+            )
+
+
+def select(toolset: type[TS], tool: CompiledTool) -> Selector[TS, Any, Any]:
+    """The selector of a tool: a function's knows its parameters."""
+    return Selector(toolset, tool) if tool.function is None else FunctionSelector(toolset, tool)
+
+
 class _NamesSchema:
     """Gives a selector field the enum of the toolset's names, in validation and serialization mode alike."""
 
@@ -160,7 +239,11 @@ class NestedSelectors(Generic[TS, N]):
             raise AttributeError(f"{self._inner.__name__} has no tool {name!r}")
         return self._outer.selector(inner.name)
 
-    def __getitem__(self, selector: Selector[N, I2, O2]) -> Selector[TS, I2, O2]:
+    @overload
+    def __getitem__(self, selector: FunctionSelector[N, P2, O2]) -> FunctionSelector[TS, P2, O2]: ...
+    @overload
+    def __getitem__(self, selector: Selector[N, I2, O2]) -> Selector[TS, I2, O2]: ...
+    def __getitem__(self, selector: Selector[N, Any, Any]) -> Selector[TS, Any, Any]:
         if not isinstance(selector, Selector) or selector.toolset is not self._inner:
             raise UnknownToolError(str(selector), self._inner.__name__)
         return self._outer.selector(selector.name)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, Protocol, cast, overload
 
-from typing_extensions import TypeVar
+from pydantic import BaseModel
+from typing_extensions import ParamSpec, TypeVar
 
 from lutumpy.errors import DeclarationError
 
 if TYPE_CHECKING:
     from lutumpy.tools.compiled import CompiledTool
-    from lutumpy.tools.selectors import NestedSelectors, Selector
+    from lutumpy.tools.selectors import FunctionSelector, NestedSelectors, Selector
     from lutumpy.tools.toolset import Toolset
 
 TS = TypeVar("TS", bound="Toolset[Any]")
 N = TypeVar("N", bound="Toolset[Any]")
 I = TypeVar("I")
 O = TypeVar("O")
+P = ParamSpec("P")
 T_co = TypeVar("T_co", covariant=True)
 
 
@@ -43,6 +45,16 @@ class Tool(Generic[I, O]):
         return f"tool({self.source.definition.name!r}{', off=True' if self.off else ''})"
 
 
+class FunctionTool(Tool[BaseModel, O], Generic[P, O]):
+    """A function as a member of a toolset: its selector knows the parameters."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        def __get__(self, instance: None, owner: type[TS]) -> FunctionSelector[TS, P, O]: ...
+
+
 class Nested(Generic[N]):
     """A toolset as a member of another one."""
 
@@ -59,6 +71,8 @@ class Nested(Generic[N]):
 _UNSET: Any = object()
 
 
+@overload
+def tool(declared: HasTool[FunctionTool[P, O]], /, *, off: bool = False) -> FunctionTool[P, O]: ...
 @overload
 def tool(declared: HasTool[Tool[I, O]], /, *, off: bool = False) -> Tool[I, O]: ...
 @overload
@@ -88,7 +102,7 @@ def tool(declared: Any, /, *, output: Any = _UNSET, off: bool = False) -> Tool[A
                 f"tool({getattr(declared, '__name__', declared)}, output={output!r}): the tool "
                 f"{source.definition.name!r} was declared with the output {source.output_type!r}"
             )
-    return Tool(source, off=off)
+    return Tool(source, off=off) if source.function is None else FunctionTool(source, off=off)
 
 
 def nested(toolset: type[N], *, off: bool = False) -> Nested[N]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import types
-import typing
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, get_args, get_origin
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol
 
 from typing_extensions import Never, Self, TypeVar
 
@@ -17,8 +15,9 @@ from lutumpy.errors import (
     UnknownToolError,
 )
 from lutumpy.tools.arguments import Refused, second_look
+from lutumpy.tools.branches import check_branches
 from lutumpy.tools.calls import BaseToolCall, ToolCall
-from lutumpy.tools.selectors import NestedSelectors, Selector
+from lutumpy.tools.selectors import ByTool, NestedSelectors, Selector, select
 from lutumpy.tools.tool import Nested, Tool
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ class ToolsetTable:
         for name, member in members.items():
             place = f"{toolset.__name__}.{name}"
             if isinstance(member, Tool):
-                selector = self._add(toolset, place, Selector(toolset, member.source))
+                selector = self._add(toolset, place, select(toolset, member.source))
                 self.by_member[member] = selector
                 if not member.off:
                     defaults.append(selector)
@@ -81,7 +80,7 @@ class ToolsetTable:
             for other in inner.selectors:
                 # "AppTools.data.get_user": the inner place without the name of the inner toolset
                 path = inner.places[other.name].partition(".")[2]
-                selector = self._add(toolset, f"{place}.{path}", Selector(toolset, other.tool))
+                selector = self._add(toolset, f"{place}.{path}", select(toolset, other.tool))
                 if not member.off and other in inner.defaults:
                     defaults.append(selector)
         self.selectors: tuple[Selector[Any, Any, Any], ...] = tuple(self.by_name.values())
@@ -106,7 +105,8 @@ class Toolset(Generic[C]):
     """Base of toolsets: a class whose members are made by `tool()` and `nested()`.
 
     `Toolset[A | B]`, a union of `ToolCall[...]`, gives rounds exactly these calls, so that a checker can prove that
-    every tool is handled; the class builder refuses a union that doesn't match the members.
+    every tool is handled; the class builder refuses a union that doesn't match the members, or in which a checker would
+    take the calls of two tools for one another.
     """
 
     __lutumpy_table__: ClassVar[ToolsetTable]
@@ -120,7 +120,7 @@ class Toolset(Generic[C]):
         _check_member_names(cls, members)
         table = ToolsetTable(cls, members)
         _check_slots(cls, members)
-        _check_union(cls, table)
+        check_branches(cls, Toolset, table)
         cls.__lutumpy_table__ = table
 
     @classmethod
@@ -192,7 +192,7 @@ class Toolset(Generic[C]):
         cls,
         available: ToolAvailability[Self] | None = None,
         require: ToolRequirement[Self] | None = None,
-        describe: Mapping[Selector[Self, Any, Any], str] | None = None,
+        describe: ByTool[Selector[Self, Any, Any], str] | None = None,
         parallel: bool = True,
     ) -> Offer[C]:
         """The tools of one turn: renders to each API, and reads an answer back.
@@ -286,47 +286,6 @@ def hook_slots(name: str) -> tuple[str, str]:
     """The names of a tool's two hook slots: for its calls, and for its description (rule D8)."""
     stem = name.replace("-", "_")
     return f"{stem}_hook", f"{stem}_description_hook"
-
-
-def _check_union(cls: type[Any], table: ToolsetTable) -> None:
-    union: Any = None
-    # Inherited where a subclass names no union of its own: its calls have the inherited type, so it must fit that.
-    for base in getattr(cls, "__orig_bases__", ()):
-        if get_origin(base) is Toolset:
-            union = get_args(base)[0]
-    if union is None or isinstance(union, (typing.TypeVar, str, typing.ForwardRef)) or union is BaseToolCall:
-        return
-    branches = get_args(union) if get_origin(union) in (typing.Union, types.UnionType) else (union,)
-    if union is Never or branches == (Never,) or union is typing.NoReturn:
-        branches = ()
-    wanted = [_branch(cls, branch) for branch in branches]
-    missing = [s for s in table.selectors if not any(_fits(s, w) for w in wanted)]
-    surplus = [w for w in wanted if not any(_fits(s, w) for s in table.selectors)]
-    if missing or surplus:
-        problems = [f"no ToolCall for {table.places[s.name]}" for s in missing]
-        problems += [f"no member for ToolCall[{_name(i)}, {_name(o)}]" for i, o in surplus]
-        raise DeclarationError(f"the union of {cls.__name__} doesn't match its members: {'; '.join(problems)}")
-
-
-def _branch(cls: type[Any], branch: Any) -> tuple[Any, Any]:
-    args = get_args(branch)
-    if get_origin(branch) is not ToolCall or len(args) != 2:
-        raise DeclarationError(f"Toolset[...] of {cls.__name__} takes ToolCall[Input, Output], not {branch!r}")
-    return args[0], type(None) if args[1] is None else args[1]
-
-
-def _fits(selector: Selector[Any, Any, Any], wanted: tuple[Any, Any]) -> bool:
-    input_type, output_type = wanted
-    tool = selector.tool
-    # A checker knows a function's input model only as a BaseModel.
-    input_fits = input_type is tool.input_type or (
-        tool.function is not None and (input_type is Any or getattr(input_type, "__name__", "") == "BaseModel")
-    )
-    return input_fits and output_type == tool.output_type
-
-
-def _name(kind: Any) -> str:
-    return getattr(kind, "__name__", None) or repr(kind)
 
 
 class NoTools(Toolset[Never]):

@@ -87,8 +87,7 @@ async def test_singleton_keeps_the_last_one_registered_and_warns() -> None:  # H
             return text + self.mark
 
         @hook_impl
-        def fetch(self, key: str, last: None) -> str:
-            assert last is None
+        def fetch(self, key: str) -> str:
             return key + self.mark
 
     hooks = AppHooks()
@@ -235,13 +234,211 @@ def test_sets_are_copied_and_extended_like_registries() -> None:  # H5b
     for wrong in (More("x"), HookSet(), None):
         with pytest.raises(HookRegistrationError, match="another set of hooks than AppHooks"):
             both.extend(wrong)  # type: ignore[arg-type]
-    with pytest.raises(HookRegistrationError, match="already"):
-        both.extend(new)
+    both.extend(new)  # a plugin of both is there once
+    assert both.rank([]) == ["a"]
     with pytest.raises(HookRegistrationError, match="already"):
         both.register(plugin)
     with pytest.raises(HookRegistrationError, match="not registered"):
         old.unregister(plugin)
     assert More("you").with_hooks(plugin).greet() == "hello you"
+
+
+# --- what a slot has for its hooks (rule H7)
+
+
+def test_a_slot_that_declares_last_for_itself_is_refused_H7() -> None:
+    """Its hooks would be given the result so far by that name, and never the argument."""
+    for kind in ("always", "fallback", "singleton"):
+        with pytest.raises(DeclarationError, match=r"validate\(self, prompt.*declares 'last' for itself"):
+
+            class Bad(HookSet):
+                @hook_slot(kind)  # type: ignore[arg-type]
+                def validate(self, prompt: str, last: str | None = None) -> str | None: ...
+
+
+def test_a_hook_of_a_singleton_that_names_last_is_refused_H7() -> None:
+    class Needs:
+        @hook_impl
+        def title(self, text: str, last: str) -> str:
+            return last
+
+    class Defaults:
+        @hook_impl
+        def title(self, text: str, last: str | None = None) -> str:
+            return text
+
+    hooks = AppHooks()
+    for plugin in (Needs(), Defaults()):
+        with pytest.raises(HookRegistrationError, match=r"title.*a singleton runs one hook.*no 'last'"):
+            hooks.register(plugin)
+    with pytest.raises(HookRegistrationError, match="no 'last'"):
+        hooks.on(AppHooks.title)(lambda text, last=None: text)
+    assert hooks.title("a") == "A"
+
+
+# --- functions
+
+
+def test_a_marked_function_can_be_registered_on_a_slot() -> None:
+    hooks = AppHooks()
+
+    @hooks.on(AppHooks.rank)
+    @hook_impl(trylast=True)
+    def shorten(items: list[str], last: list[str] | None) -> list[str]:
+        return (last or items)[:1]
+
+    @hooks.on(AppHooks.rank)
+    def ordered(items: list[str]) -> list[str]:  # it needs no mark
+        return sorted(items)
+
+    assert hooks.rank(["b", "a"]) == ["a"]
+    hooks.unregister(shorten)
+    assert hooks.rank(["b", "a"]) == ["a", "b"]
+    with pytest.raises(HookRegistrationError, match="ordered is registered on rank of AppHooks already"):
+        hooks.on(AppHooks.rank)(ordered)
+    with pytest.raises(HookRegistrationError, match=r"shorten is a function: register it for one slot, with on\(\)"):
+        hooks.register(shorten)
+
+
+async def test_a_function_on_an_async_slot_may_be_async_or_plain() -> None:
+    hooks = AppHooks()
+
+    @hooks.on(AppHooks.validate)
+    async def first(prompt: str, last: str | None) -> str:
+        return f"{last} first"
+
+    @hooks.on(AppHooks.validate)
+    def second(last: str | None) -> str:
+        return f"{last} second"
+
+    assert await hooks.validate("x") == "None first second"
+
+
+def test_a_function_is_checked_against_the_slot_and_the_slot_against_the_set() -> None:
+    hooks: Any = AppHooks()
+    with pytest.raises(HookRegistrationError, match="rank has no parameter 'things'"):
+        hooks.on(AppHooks.rank)(lambda things: things)
+    with pytest.raises(HookRegistrationError, match="is async; rank is a plain slot"):
+
+        @hooks.on(AppHooks.rank)
+        async def later(items: list[str]) -> list[str]:
+            return items
+
+    for wrong in (More.greet, More.title, "rank", None, AppHooks().rank):
+        with pytest.raises(HookRegistrationError, match=r"is no slot of AppHooks: give AppHooks\.<slot>"):
+            hooks.on(wrong)
+    more = More("you")
+    more.on(AppHooks.rank)(lambda items: ["inherited"])
+    assert more.rank([]) == ["inherited"]
+
+
+# --- sets inside sets
+
+
+class Inner(HookSet):
+    @hook_slot("fallback")
+    def tag(self, text: str) -> str:
+        return text
+
+
+class Outer(HookSet):
+    shared = Inner()  # each instance has its own
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = Inner()
+
+    @hook_slot("fallback")
+    def wrap(self, text: str) -> str:
+        return self.inner.tag(text)
+
+
+class Marks:
+    def __init__(self, mark: str) -> None:
+        self.mark = mark
+
+    @hook_impl
+    def tag(self, text: str, last: str | None) -> str:
+        return f"{last or text}{self.mark}"
+
+
+class Wraps:
+    @hook_impl
+    def wrap(self, text: str) -> str:
+        return f"({text})"
+
+
+def test_each_set_has_inner_sets_of_its_own_H7() -> None:
+    first, second = Outer(), Outer()
+    first.shared.register(Marks("!"))
+    first.inner.register(Marks("?"))
+    assert (first.shared.tag("a"), first.inner.tag("a")) == ("a!", "a?")
+    assert (second.shared.tag("a"), second.inner.tag("a"), Outer.shared.tag("a")) == ("a", "a", "a")
+
+
+def test_with_hooks_shares_no_inner_set_with_the_old_one_H5b() -> None:
+    old = Outer()
+    old.inner.register(Marks("!"))
+    new = old.with_hooks(Wraps())
+    new.inner.register(Marks("new"))
+    new.shared.register(Marks("new"))
+    old.inner.register(Marks("old"))
+    assert (old.wrap("a"), old.inner.tag("a"), old.shared.tag("a")) == ("a!old", "a!old", "a")
+    assert (new.wrap("a"), new.inner.tag("a"), new.shared.tag("a")) == ("(a)", "a!new", "anew")
+
+
+def test_extend_takes_the_inner_sets_along_H5b() -> None:
+    other = Outer().with_hooks(Wraps())
+    other.inner.register(Marks("!"))
+    other.shared.register(Marks("?"))
+    base = Outer()
+    base.inner.register(Marks("0"))
+    both = base.with_extended(other)
+    assert (both.wrap("a"), both.inner.tag("a"), both.shared.tag("a")) == ("(a)", "a0!", "a?")
+    assert (base.wrap("a"), base.inner.tag("a"), base.shared.tag("a")) == ("a0", "a0", "a")
+    base.extend(other)
+    other.inner.register(Marks("later"))
+    assert base.inner.tag("a") == "a0!"
+
+
+def test_extend_takes_a_set_that_shares_a_plugin_once_H5b() -> None:
+    shared, own = Marks("s"), Marks("o")
+    base, other = Outer(), Outer()
+    for hooks in (base, other):
+        hooks.inner.register(shared)
+    other.inner.register(own)
+    base.extend(other)
+    assert base.inner.tag("a") == "aso"
+    base.extend(base)
+    assert base.inner.tag("a") == "aso"
+
+
+def test_extend_keeps_an_inner_set_that_only_the_other_one_holds_H5b() -> None:
+    base, other = Outer(), Outer()
+    del base.inner
+    other.inner.register(Marks("!"))
+    base.extend(other)
+    other.inner.register(Marks("later"))
+    assert base.inner.tag("a") == "a!"
+
+
+def test_extend_is_all_or_nothing_inner_sets_included_H5b() -> None:
+    base, other = Outer(), Outer().with_hooks(Wraps())
+    other.inner = AppHooks()  # type: ignore[assignment]
+    with pytest.raises(HookRegistrationError, match=r"AppHooks is another set of hooks than Outer\.inner"):
+        base.extend(other)
+    assert base.wrap("a") == "a"
+
+
+def test_sets_that_hold_each_other_are_copied_once() -> None:
+    outer: Any = Outer()
+    outer.inner.outer = outer
+    outer.again = outer.inner
+    twin = outer.with_hooks(Wraps())
+    assert twin.inner.outer is twin is not outer
+    assert twin.again is twin.inner is not outer.inner
+    twin.extend(outer)
+    assert twin.wrap("a") == "(a)"
 
 
 async def test_registering_during_a_call_does_not_change_that_call() -> None:

@@ -123,6 +123,25 @@ def test_a_hook_that_lets_the_call_pass_adds_a_fixed_small_number_of_functions(a
     assert ((hooked[1] - bare[1]) - (hooked[0] - bare[0])) / 8 <= 2  # the decision made, and the look at it
 
 
+def by_parameters() -> ToolHooks[Tools]:
+    registry = Tools.hooks()
+
+    @registry.on(Tools.lookup)
+    async def keep(metadata: ToolMetadata, key: str, limit: int = 10) -> ToolDecision[Any, str]:
+        return RunNormally()
+
+    return registry
+
+
+@every_api
+def test_a_hook_by_parameters_costs_one_look_at_the_values_more(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How to bind the parameters was worked out when the hook was registered."""
+    old = cost(api, 9, after=2)
+    monkeypatch.setitem(globals(), "hooks", by_parameters)
+    # The function in between; before Python 3.12 its comprehension is one too.
+    assert 0 < (cost(api, 9, after=2) - old) / 9 <= 2
+
+
 @every_api
 def test_a_round_costs_the_same_however_long_the_conversation_is(api: Api) -> None:
     """What is there is joined; nothing is walked, encoded or validated again."""

@@ -221,7 +221,24 @@ class AppHooks(HookSet):
 app_hooks = AppHooks()
 
 
+@app_hooks.on(AppHooks.validate)
+@hook_impl(tryfirst=True)
+async def careful(prompt: str, last: str | None) -> str | None:
+    return last or None
+
+
+@app_hooks.on(AppHooks.validate)
+def plain(prompt: str) -> str | None:
+    return None
+
+
+@app_hooks.on(AppHooks.rank)
+def shortest(items: Sequence[str]) -> list[str]:
+    return sorted(items, key=len)
+
+
 async def slots() -> None:
+    assert_type(await careful("hello", None), str | None)
     assert_type(await app_hooks.validate("hello"), str | None)
     assert_type(app_hooks.rank(["a"], limit=1), list[str])
     assert_type(app_hooks.title(text="a"), str)

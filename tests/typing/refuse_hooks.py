@@ -1,6 +1,7 @@
 """Each line marked `# refused` is an error for mypy --strict and pyright; nothing else is. Nothing of it is run."""
 
 from accept_hooks import (
+    AppHooks,
     AppTools,
     DataTools,
     FileText,
@@ -96,7 +97,24 @@ async def wrong(round: ToolRound) -> None:
     HandledTool()  # refused
 
 
+@app_hooks.on(AppHooks.rank)  # refused
+def of_another_type(items: list[str]) -> str:
+    return ""
+
+
+@app_hooks.on(AppHooks.rank)  # refused
+async def async_on_a_plain_slot(items: list[str]) -> list[str]:
+    return items
+
+
+@app_hooks.on(AppHooks.validate)  # refused
+async def of_another_type_too(prompt: str) -> int:
+    return 3
+
+
 async def slots() -> None:
+    app_hooks.on("validate")  # refused
+    app_hooks.on(app_hooks.validate)  # refused
     app_hooks.title(3)  # refused
     app_hooks.title()  # refused
     app_hooks.rank(["a"], most=3)  # refused

@@ -1,0 +1,236 @@
+"""What a hook of one tool is written for: the tool's input, or for a function its parameters.
+
+    async def pay_hook(self, metadata: ToolMetadata, input: Any) -> ToolDecision: ...
+    async def pay_hook(self, metadata: ToolMetadata, amount: Decimal, to: str) -> ToolDecision: ...
+
+Which of them it is follows from the names alone, with one exception: for a function that has a
+parameter called `input`, the first form says so by the annotation, `BaseModel` or `.Input`. A
+function with a parameter called `metadata` has the first form only, since the name is the hook's.
+All of it is worked out when the hook is registered, so that running one costs a look at the input's
+values and the call itself.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import types
+import typing
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from types import CodeType, SimpleNamespace
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from lutumpy.hooks.decisions import RunNormally
+from lutumpy.tools.compiled import CompiledTool
+from lutumpy.tools.toolset import near_names
+
+_UNKNOWN: Any = object()
+_STARS = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def is_by_parameters(function: Any, signature: inspect.Signature, tool: CompiledTool) -> bool:
+    """Whether a hook of `tool` is written with the parameters of its function."""
+    names = _names(signature)
+    parameters = _parameters(tool)
+    if "metadata" in parameters:
+        return False
+    if "input" in names:
+        # Beside another parameter of the function, `input` is one of them too.
+        others = parameters.intersection(names) - {"input"}
+        if "input" not in parameters or (not others and _takes_model(function, signature, tool)):
+            return False
+    takes_rest = any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())
+    return not parameters.isdisjoint(names) or (takes_rest and tool.function is not None)
+
+
+def wrong_parameters(function: Any, signature: inspect.Signature, tool: CompiledTool) -> Iterator[str]:
+    """What is wrong with the names of a hook that is written with a function's parameters."""
+    known = list(tool.keyword_names.values())
+    bound = function.keywords if isinstance(function, functools.partial) else ()
+    for parameter in signature.parameters.values():
+        name = parameter.name
+        if name in bound and name not in known:
+            continue  # `partial` has given it
+        if parameter.kind is parameter.VAR_KEYWORD or name == "metadata" or name in known:
+            if parameter.kind is parameter.POSITIONAL_ONLY:
+                yield f"{name!r} must be usable by name"
+        elif parameter.kind is parameter.VAR_POSITIONAL:
+            yield f"name the parameters that it needs in place of {parameter}"
+        elif name in tool.skipped:
+            yield (
+                f"{name!r} is marked Skip: it is no part of a call, and hooks are not given it; leave it out, and for a "
+                "type checker end with `**_: Any`"
+            )
+        elif parameter.default is parameter.empty or not name.startswith("_"):
+            near = near_names(name, known)
+            hint = f"; did you mean {' or '.join(near)}?" if near else ""
+            yield f"the tool {tool.definition.name!r} has no parameter {name!r}; it has ({', '.join(known)}){hint}"
+
+
+def mixed_names(signature: inspect.Signature, tool: CompiledTool) -> Iterator[str]:
+    """What is wrong with a hook that takes the input, and names parameters of the function beside it."""
+    mixed = [name for name in _names(signature) if name in _parameters(tool) and name not in ("metadata", "input")]
+    if mixed:
+        yield f"{', '.join(mixed)} can't be asked for here: hooks of {tool.definition.name!r} take {forms(tool)}"
+
+
+def forms(tool: CompiledTool) -> str:
+    """What a hook of `tool` may take, for errors."""
+    old = "(metadata, input)"
+    if tool.function is None:
+        return old
+    if "metadata" in _parameters(tool):
+        return f"{old} only, since a parameter of the tool is called 'metadata' as the hook's own"
+    either = f"{old} or ({', '.join(['metadata', *tool.keyword_names.values()])})"
+    if "input" in _parameters(tool):
+        return f"{either}; in the first, annotate `input: BaseModel`, since the tool has a parameter of that name"
+    return either
+
+
+def with_parameters(
+    function: Callable[..., Any], signature: inspect.Signature, tool: CompiledTool
+) -> Callable[..., Any]:
+    """The hook as one that takes (metadata, input)."""
+    names = _names(signature)
+    takes_rest = len(names) < len(signature.parameters)
+    wanted = [(field, name) for field, name in tool.keyword_names.items() if takes_rest or name in names]
+    if "metadata" not in names:
+
+        def without_metadata(metadata: Any, input: Any) -> Any:
+            values = input.__dict__
+            return function(**{name: values[field] for field, name in wanted})
+
+        return without_metadata
+
+    def with_metadata(metadata: Any, input: Any) -> Any:
+        values = input.__dict__
+        return function(metadata=metadata, **{name: values[field] for field, name in wanted})
+
+    return with_metadata
+
+
+def wrong_annotations(
+    function: Any, signature: inspect.Signature, tool: CompiledTool, *, of_input: bool
+) -> Iterator[str]:
+    """What of a hook's annotations says that it is for another tool's input.
+
+    Args:
+        function: The hook.
+        signature: Its own.
+        tool: The tool that it is registered for.
+        of_input: Whether it takes the input; else only what it returns is looked at.
+    """
+    name = tool.definition.name
+    if of_input and "input" in signature.parameters:
+        kind = _resolved(function, signature.parameters["input"].annotation)
+        if not _accepts(kind, tool):
+            yield f"`input: {_shown(kind)}` is not the input of {name!r}, which is {tool.input_type.__name__}"
+    for kind in _passed_on(_resolved(function, signature.return_annotation)):
+        if not _accepts(kind, tool) and not (isinstance(kind, type) and issubclass(kind, tool.input_type)):
+            yield f"`RunNormally[{_shown(kind)}]` is not for {name!r}, whose input is {tool.input_type.__name__}"
+
+
+def _names(signature: inspect.Signature) -> list[str]:
+    return [p.name for p in signature.parameters.values() if p.kind not in _STARS]
+
+
+def _parameters(tool: CompiledTool) -> frozenset[str]:
+    """The parameters of the tool's function, those marked `Skip` included; empty for an input class."""
+    return frozenset() if tool.function is None else tool.skipped.union(tool.keyword_names.values())
+
+
+def _takes_model(function: Any, signature: inspect.Signature, tool: CompiledTool) -> bool:
+    """Whether `input` is annotated as the whole input of a function, and not as its parameter of that name."""
+    annotation = signature.parameters["input"].annotation
+    kind = _resolved(function, annotation)
+    if kind is _UNKNOWN:  # a name that only type checkers see
+        return isinstance(annotation, str) and annotation.rpartition(".")[2] in ("BaseModel", "Input")
+    return _is_base_model(kind) or kind is tool.input_type
+
+
+def _is_base_model(kind: Any) -> bool:
+    # By name: nothing here imports pydantic, and the tools' own models say where theirs is.
+    return isinstance(kind, type) and kind.__name__ == "BaseModel" and kind.__module__.startswith("pydantic.")
+
+
+def _accepts(kind: Any, tool: CompiledTool) -> bool:
+    """Whether a tool's input can be what a hook takes, as far as that can be seen."""
+    origin = get_origin(kind)
+    if origin is Annotated:
+        return _accepts(get_args(kind)[0], tool)
+    if origin is Union or origin is types.UnionType:
+        return any(_accepts(branch, tool) for branch in get_args(kind))
+    if kind is Any or kind is inspect.Parameter.empty or _is_base_model(kind):
+        return True
+    kind = kind if origin is None else origin
+    if not isinstance(kind, type) or getattr(kind, "_is_protocol", False):
+        return True
+    return issubclass(tool.input_type, kind)
+
+
+def _passed_on(kind: Any) -> Iterator[Any]:
+    """The types `I` of `RunNormally[I]` that a return annotation names."""
+    origin = get_origin(kind)
+    if origin is RunNormally:
+        yield get_args(kind)[0]
+    elif origin in (Union, types.UnionType, Annotated, Awaitable, Coroutine):
+        for inner in get_args(kind):
+            yield from _passed_on(inner)
+
+
+def _resolved(function: Any, annotation: Any) -> Any:
+    """The type that an annotation means; `_UNKNOWN` for a text that names what isn't there at run time."""
+    if not isinstance(annotation, str):
+        return annotation
+    inner = _innermost(function)
+    holder = SimpleNamespace(__annotations__={"it": annotation})
+    module = getattr(inner, "__globals__", {})
+    try:
+        return typing.get_type_hints(holder, module, include_extras=True)["it"]
+    except Exception:
+        pass
+    try:
+        return typing.get_type_hints(holder, module, _local_names(inner), include_extras=True)["it"]
+    except Exception:
+        return _UNKNOWN
+
+
+def _innermost(function: Any) -> Any:
+    """The function with the code: without wrappers, `partial`, and the object that is called or that it belongs to."""
+    while not hasattr(function, "__code__") or hasattr(function, "__wrapped__"):
+        if isinstance(function, functools.partial):
+            function = function.func
+        elif hasattr(function, "__wrapped__"):
+            function = inspect.unwrap(function)
+        elif hasattr(function, "__func__"):
+            function = function.__func__
+        elif hasattr(type(function).__call__, "__code__"):
+            function = type(function).__call__
+        else:
+            return function  # of C
+    return function
+
+
+def _local_names(function: Any) -> dict[str, Any]:
+    """Names of the running functions whose bodies hold the hook, as those of a test do; inner ones win."""
+    code = getattr(function, "__code__", None)
+    frame: Any = sys._getframe(1)
+    found: list[dict[str, Any]] = []
+    while frame is not None and code is not None:
+        if frame.f_locals is not frame.f_globals and _holds(frame.f_code, code):
+            found.append(dict(frame.f_locals))
+        frame = frame.f_back
+    names: dict[str, Any] = {}
+    for outer in reversed(found):
+        names.update(outer)
+    return names
+
+
+def _holds(outer: CodeType, inner: CodeType) -> bool:
+    """Whether `inner` stands somewhere in the source of `outer`."""
+    return any(c is inner or (isinstance(c, CodeType) and _holds(c, inner)) for c in outer.co_consts)
+
+
+def _shown(kind: Any) -> str:
+    return getattr(kind, "__name__", None) or repr(kind)

@@ -31,6 +31,9 @@ _ADAPTERS: Mapping[str, Any] = {
     "openai_responses": OpenAIResponses,
     "anthropic_messages": AnthropicMessages,
 }
+SHAPING = ("compaction", "n")
+"""Parameters of a request on which the shape of its answer depends."""
+
 _CHECKS: Mapping[str, Callable[[Mapping[str, Any]], list[Problem]]] = {
     "openai_chat": chat.check_request,
     "openai_responses": responses.check_request,
@@ -119,9 +122,10 @@ class ScriptedModel:
         self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
     ) -> AssistantTurn:
         """The same without an event loop."""
-        answer = self._next(self._asked(transcript, offering, options, stream=False))
+        request = self._asked(transcript, offering, options, stream=False)
+        answer = self._next(request)
         if isinstance(answer, Reply):
-            answer = render(answer, self.api, number=self.requested, model=self.model)
+            answer = render(answer, self.api, number=self.requested, model=self.model, body=request.shape)
         elif isinstance(answer, list):
             raise AdapterError(f"{self.api}: the script has stream events for a turn without stream", provider=self.api)
         turn: AssistantTurn = _ADAPTERS[self.api].response(answer)
@@ -141,9 +145,12 @@ class ScriptedModel:
 
     def events(self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions) -> list[StreamEntry]:
         """The events of the next answer; a `Failure` among them breaks the stream there."""
-        answer = self._next(self._asked(transcript, offering, options, stream=True))
+        request = self._asked(transcript, offering, options, stream=True)
+        answer = self._next(request)
         if isinstance(answer, Reply):
-            return [*render_stream(answer, self.api, number=self.requested, model=self.model)]
+            return [
+                *render_stream(answer, self.api, number=self.requested, model=self.model, body=request.shape),
+            ]
         if not isinstance(answer, list):
             raise AdapterError(
                 f"{self.api}: a streamed turn needs a Reply or a list of events in the script, not {type(answer).__name__}",
@@ -210,6 +217,11 @@ class _Request:
         if self._body is None:
             self._body = body_dict(self.fields)
         return self._body
+
+    @property
+    def shape(self) -> dict[str, Any]:
+        """What of the body an answer's shape depends on."""
+        return body_dict({name: self.fields[name] for name in SHAPING if name in self.fields})
 
 
 class ScriptedStatusError(Exception):

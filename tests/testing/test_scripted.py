@@ -146,3 +146,17 @@ async def test_without_the_check_a_refused_request_is_answered_and_the_last_ones
     assert llm.requested == 3
     assert [body["stream_colour"] for body in llm.requests] == [2, 3]
     assert llm.requests[-1]["messages"][-1] == {"role": "user", "content": "Again."}
+
+
+def test_an_answer_has_the_shape_that_its_request_asks_for() -> None:
+    def events(api: Any, **extra: Any) -> list[Any]:
+        llm = ScriptedModel([Reply("A summary.")], api=api)
+        return llm.events(asked().transcript, None, TurnOptions(extra=extra))
+
+    compaction = events("anthropic_messages", compaction={"type": "summarize"})
+    assert compaction[1]["content_block"]["type"] == "compaction"
+    assert {choice["index"] for event in events("openai_chat", n=2) for choice in event["choices"]} == {0, 1}
+    llm = ScriptedModel([Reply("One."), Reply("Two.")])
+    outcome = asked().text_turn(llm, extra={"n": 2}).collect_sync()
+    assert outcome.text == "One."
+    assert llm.remaining == 1

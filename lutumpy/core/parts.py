@@ -1,0 +1,58 @@
+"""What a content part may hold: asked wherever one enters a transcript, so that what is in there can be sent (rule K3b).
+
+A part that only some provider refuses, as an image of an unusual kind, is no fault here: the adapters know what their
+wire takes, and say the rest in text (rule K7). What no adapter could even spell is refused: bytes that are text, a part
+that is a plain dictionary.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lutumpy.core.items import FilePart, ImagePart, TextPart
+
+__all__ = ["PARTS", "content_problem", "part_problem"]
+
+PARTS = (TextPart, ImagePart, FilePart)
+"""The classes of content parts."""
+
+_DETAILS = (None, "low", "high", "auto")
+
+
+def content_problem(content: Any) -> str | None:
+    """Why this can't be the content of a result, or `None` when it is text or parts."""
+    if isinstance(content, str):
+        return None
+    if not isinstance(content, (tuple, list)):
+        return f"its content is {_kind(content)}, where text or a tuple of content parts belongs"
+    for index, part in enumerate(content):
+        if (problem := part_problem(part)) is not None:
+            return f"part {index} of its content {problem}"
+    return None
+
+
+def part_problem(part: Any) -> str | None:
+    """What is wrong with a content part, as the end of a sentence about it; `None` for a good one."""
+    if isinstance(part, TextPart):
+        return None if isinstance(part.text, str) else f"has {_kind(part.text)} as its text"
+    if not isinstance(part, (ImagePart, FilePart)):
+        return f"is {_kind(part)}, which is no content part: those are TextPart, ImagePart and FilePart"
+    if (part.data is None) == (part.url is None):
+        return "needs either data or url"
+    if part.data is not None and not isinstance(part.data, (bytes, bytearray)):
+        return f"has {_kind(part.data)} as its data, which is bytes (of the file itself, not base64)"
+    if part.data is not None and not (isinstance(part.media_type, str) and part.media_type):
+        return "has data and no media_type, such as 'image/png'"
+    named = {"url": part.url, "media_type": part.media_type}
+    if isinstance(part, FilePart):
+        named["filename"] = part.filename
+    elif part.detail not in _DETAILS:
+        return f"has {part.detail!r} as its detail, not 'low', 'high' or 'auto'"
+    for name, value in named.items():
+        if value is not None and not isinstance(value, str):
+            return f"has {_kind(value)} as its {name}, which is text"
+    return None
+
+
+def _kind(value: Any) -> str:
+    return "None" if value is None else type(value).__name__

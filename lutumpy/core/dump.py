@@ -225,7 +225,7 @@ def _load_part(data: Mapping[str, Any]) -> Part:
         return TextPart(_expect(fields["text"], str, "text"))
     part = ImagePart(**fields) if kind == "image" else FilePart(**fields)
     if (problem := part_problem(part)) is not None:
-        raise TranscriptError(f"a part {problem}")
+        raise TranscriptError(problem)
     return part
 
 

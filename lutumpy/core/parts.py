@@ -27,16 +27,22 @@ def content_problem(content: Any) -> str | None:
         return f"its content is {_kind(content)}, where text or a tuple of content parts belongs"
     for index, part in enumerate(content):
         if (problem := part_problem(part)) is not None:
-            return f"part {index} of its content {problem}"
+            return f"part {index} of its content: {problem}"
     return None
 
 
 def part_problem(part: Any) -> str | None:
-    """What is wrong with a content part, as the end of a sentence about it; `None` for a good one."""
+    """What is wrong with a content part, as a sentence; `None` for a good one."""
+    if not isinstance(part, PARTS):
+        return f"{_kind(part)} is no content part"
+    misfit = _misfit(part)
+    return f"the {type(part).__name__} {misfit}" if misfit is not None else None
+
+
+def _misfit(part: TextPart | ImagePart | FilePart) -> str | None:
+    # The fields are what a program put there, whatever their annotations say.
     if isinstance(part, TextPart):
         return None if isinstance(part.text, str) else f"has {_kind(part.text)} as its text"
-    if not isinstance(part, (ImagePart, FilePart)):
-        return f"is {_kind(part)}, which is no content part: those are TextPart, ImagePart and FilePart"
     if (part.data is None) == (part.url is None):
         return "needs either data or url"
     if part.data is not None and not isinstance(part.data, (bytes, bytearray)):

@@ -490,7 +490,7 @@ def _part(part: str | Part) -> Part:
 def _check_parts(role: Role, parts: tuple[Part, ...]) -> None:
     for part in parts:
         if (problem := part_problem(part)) is not None:
-            raise TranscriptError(f"a part of a {role} message {problem}; the transcript is unchanged")
+            raise TranscriptError(f"{problem}; the transcript is unchanged")
         if role != "user" and not isinstance(part, TextPart):
             raise TranscriptError(f"a {role} message takes text only; the transcript is unchanged")
     if not any(not isinstance(p, TextPart) or p.text.strip() for p in parts):

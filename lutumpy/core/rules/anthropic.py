@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from . import anthropic_models
+from . import anthropic_models, media
 from .anthropic_sequence import check_sequence
 from .anthropic_tools import check_tool_choice, check_tools
 from .declared import declared_names, undeclared
@@ -264,6 +264,10 @@ def _block(where: str, block: Any, types: Sequence[str], root: str) -> list[Prob
         found += _id("anthropic.server_id", f"{inner}.id", block.get("id"), server=kind == "server_tool_use")
     elif kind == "thinking":
         found += _strings("anthropic.thinking_block", inner, block, ("signature", "thinking"))
+    elif kind == "image":
+        found += media.check_source("anthropic.image_type", "anthropic.image_size", inner, block)
+    elif kind == "document":
+        found += media.check_source("anthropic.document_type", "anthropic.document_size", inner, block)
     elif kind == "redacted_thinking":
         found += _strings("anthropic.thinking_block", inner, block, ("data",))
     known = CLOSED_BLOCKS.get(kind)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from . import media
+from .call_ids import CHAT_MAX
 from .chat_tools import MAX_NAME, check_model_limits, check_tool_choice, check_tools
 from .declared import undeclared
 from .encoding import check_encoding
@@ -54,7 +56,7 @@ PART_BODIES = {
     "file": "file",
     "refusal": "refusal",
 }
-MAX_CALL_ID = 40
+MAX_CALL_ID = CHAT_MAX
 MAX_CALLS = 128
 WHERE = "messages[{}]"
 
@@ -150,7 +152,7 @@ def _role_for_model(where: str, role: str, model: str | None) -> list[Problem]:
 def _content(where: str, index: int, message: Mapping[str, Any], role: str, model: str | None) -> list[Problem]:
     content = message.get("content")
     if isinstance(content, str):
-        return []
+        return media.check_text("chat.part_length", f"{where}.content", content)
     if content is None:
         others = ("tool_calls", "refusal", "audio", "function_call")
         if role == "assistant" and any(message.get(key) is not None for key in others):
@@ -195,7 +197,17 @@ def _part(message: str, where: str, part: Any, role: str, model: str | None) -> 
         return [missing("chat.parts", f"{where}.{key}")]
     if key in ("text", "refusal") and not isinstance(value, str):
         return [wrong_type("chat.parts", f"{where}.{key}", "a string", value)]
-    return []
+    if key == "text":
+        return media.check_text("chat.part_length", f"{where}.text", value)
+    if not isinstance(value, Mapping):
+        return []
+    if key == "image_url":
+        url = value.get("url")
+        return media.check_image("chat.image_type", "chat.part_length", f"{where}.image_url.url", url)
+    if key != "file":
+        return []
+    data = value.get("file_data")
+    return media.check_file_data("chat.file_data", "chat.part_length", f"{where}.file.file_data", data)
 
 
 def _calls(where: str, calls: Any) -> list[Problem]:

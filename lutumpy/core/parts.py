@@ -7,15 +7,22 @@ that is a plain dictionary.
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import Any
 
 from lutumpy.core.items import FilePart, ImagePart, TextPart
+from lutumpy.core.json_values import encode_text
 
-__all__ = ["PARTS", "content_problem", "part_problem"]
+__all__ = ["PARTS", "content_problem", "cut_arguments", "cut_text", "part_problem", "sendable"]
 
 PARTS = (TextPart, ImagePart, FilePart)
 """The classes of content parts."""
 
+TRUNCATED = "TRUNCATED"
+"""Under what the beginning of arguments stands that were too long."""
+
+_ADDRESS = re.compile(r"https?://[^\s/?#][^\s]*", re.IGNORECASE)
 _DETAILS = (None, "low", "high", "auto")
 
 
@@ -62,3 +69,48 @@ def _misfit(part: TextPart | ImagePart | FilePart) -> str | None:
 
 def _kind(value: Any) -> str:
     return "None" if value is None else type(value).__name__
+
+
+def sendable(part: ImagePart | FilePart) -> ImagePart | FilePart | None:
+    """The part as a wire might take it: bytes that aren't empty, or an http(s) address; `None` for anything else.
+
+    A data URL is read into its bytes and their media type, since not every API takes one for an address.
+    """
+    if part.url is None:
+        return part if part.data else None
+    if part.url[:5].lower() == "data:":
+        return _from_data_url(part)
+    return part if _ADDRESS.fullmatch(part.url) is not None else None
+
+
+def _from_data_url(part: ImagePart | FilePart) -> ImagePart | FilePart | None:
+    head, comma, body = (part.url or "")[5:].partition(",")
+    media_type, _, encoding = head.rpartition(";")
+    if not comma or encoding.strip().lower() != "base64" or not (media_type or part.media_type):
+        return None
+    import base64  # rare
+
+    try:
+        data = base64.b64decode(body, validate=True)
+    except ValueError:
+        return None
+    return replace(part, url=None, data=data, media_type=media_type or part.media_type) if data else None
+
+
+def cut_text(text: str, limit: int) -> str:
+    """`text`, or its beginning with a note of how much was left out, so that it has no more than `limit` characters."""
+    if len(text) <= limit:
+        return text
+    note = f"\n[{len(text)} characters are more than the {limit} that the provider takes; the rest was left out]"
+    return text[: limit - len(note)] + note
+
+
+def cut_arguments(text: str, limit: int) -> str:
+    """The text of arguments that are too long to be sent back: an object with their beginning, as text (rule R3)."""
+    length = limit
+    while True:
+        # Quotes and line ends take two characters inside a string, control characters six.
+        length = length * 3 // 4
+        wrapped = encode_text({TRUNCATED: text[:length]})
+        if len(wrapped) <= limit:
+            return wrapped

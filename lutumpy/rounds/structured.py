@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeGuard, get_origi
 from pydantic import BaseModel, ConfigDict, RootModel, TypeAdapter, create_model
 from typing_extensions import TypeVar
 
-from lutumpy.core.json_values import refuse_constant
 from lutumpy.core.items import AssistantTurn, CallBlock, TextBlock, ToolMetadata
+from lutumpy.core.json_values import refuse_constant
 from lutumpy.core.model import OutputSpec
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.core.transcript import Transcript

@@ -252,9 +252,7 @@ class ContentReader:
         toolset = sent.get("toolset_name")
         kind = TOOLSET_KIND if isinstance(toolset, str) and toolset else "function"
         position = len(self.native)
-        call = CallBlock(
-            clean_text(call_id), clean_text(name), arguments, kind, True, False, position, problem=problem
-        )
+        call = CallBlock(clean_text(call_id), clean_text(name), arguments, kind, True, False, position, problem=problem)
         self.blocks.append(call)
         self.native.append(sent)
         self.calls.append(call)

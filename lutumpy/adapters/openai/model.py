@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -77,6 +78,14 @@ class OpenAIModel(SdkModel):
             headers=headers,
             timeout=timeout,
         )
+        self._base_url = base_url
+
+    def _host(self) -> str | None:
+        """The name of the host that requests go to, as the SDK finds it; `None` where a client doesn't say."""
+        made_at = self._base_url
+        if made_at is None:
+            made_at = os.environ.get("OPENAI_BASE_URL", "").strip() or "https://api.openai.com/v1"
+        return self._transport.host(made_at)
 
 
 def passed_options(

@@ -75,7 +75,7 @@ def data_type(url: Any) -> str | None:
 
 def sounds(url: str) -> bool:
     """Whether an address is one of sound or film, as far as it shows."""
-    return url.split("?")[0].split("#")[0].lower().endswith(UNREADABLE_ENDINGS)
+    return url.split("?", maxsplit=1)[0].split("#", maxsplit=1)[0].lower().endswith(UNREADABLE_ENDINGS)
 
 
 def takes_responses_file(media_type: str) -> bool:

@@ -16,7 +16,6 @@ import time
 import weakref
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 from pydantic_core import from_json
 
@@ -163,14 +162,9 @@ class SdkTransport:
 
         return SdkStreamSync(open_response, decoder, self._told)
 
-    def host(self, made_at: str) -> str | None:
-        """The name of the host that requests go to; `None` for a client that doesn't say.
-
-        Args:
-            made_at: Where a client that is made here will send them, while there is none.
-        """
-        client = self._async_client if self._async_client is not None else self._sync_client
-        return _host(made_at if client is None else getattr(client, "base_url", None))
+    def client(self) -> Any:
+        """The client that requests go through, async or sync; `None` before one is made here."""
+        return self._async_client if self._async_client is not None else self._sync_client
 
     async def aclose(self) -> None:
         """Close the clients that were made here, also the sync one; the next request makes another."""
@@ -254,17 +248,6 @@ class SdkTransport:
 
 # (does it rewrite the body, which class to ask for as the answer) by class of the client.
 _CLIENT_KINDS: weakref.WeakKeyDictionary[type, tuple[bool, Any]] = weakref.WeakKeyDictionary()
-
-
-def _host(url: Any) -> str | None:
-    if isinstance(host := getattr(url, "host", None), str):  # a URL of the HTTP stack
-        return host or None
-    if not isinstance(url, str):
-        return None
-    try:
-        return urlsplit(url).hostname
-    except ValueError:
-        return None
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

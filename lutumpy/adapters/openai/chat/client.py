@@ -80,10 +80,17 @@ class OpenAIChat(OpenAIModel):
             timeout=timeout,
         )
         self._call_ids: CallIds | None = checked_call_ids(call_ids)
+        self._asked: tuple[Any, CallIds | None] = None, None
 
     def _fields(self, transcript: Transcript, offer: ToolOffering | None, **options: Any) -> Fields:
         call_ids = self._call_ids
-        return chat_fields(transcript, offer, call_ids=call_ids or host_rule(self._host()), **options)
+        if call_ids is None:
+            # Asked of each client once: it stays at its host.
+            client = self._transport.client()
+            if client is None or client is not self._asked[0]:
+                self._asked = client, host_rule(self._host())
+            call_ids = self._asked[1]
+        return chat_fields(transcript, offer, call_ids=call_ids, **options)
 
     @staticmethod
     def request(

@@ -22,6 +22,7 @@ from lutumpy.core.rules.call_ids import CALL_ID_RULES, CallIds
 from lutumpy.core.rules.chat import MAX_CALLS
 from lutumpy.core.rules.chat_tools import NO_TOOLS_MODELS, TOOLS_WITHOUT_REASONING_MODELS
 from lutumpy.core.rules.media import MAX_TEXT_PART
+from lutumpy.core.rules.openai_shapes import MAX_TEXT
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import InvalidToolConstraints
@@ -48,7 +49,8 @@ def chat_fields(
     call_ids: CallIds | None = None,
 ) -> Fields:
     """The fields of a request but for `model`, as ready JSON by name."""
-    fields: Fields = {"messages": chat_encoder(transcript, call_ids).entries()}
+    encoder = transcript.encoded(API, ChatEncoder) if call_ids is None else chat_encoder(transcript, call_ids)
+    fields: Fields = {"messages": encoder.entries()}
     tools = offer_fields(offer, API, _tool, strict, _forced)
     if tools:
         if model is not None:
@@ -192,8 +194,8 @@ class ChatEncoder(HistoryEncoder):
     def _replay(self, turn: AssistantTurn) -> None:
         unfit = self._unfit(turn)
         legacy = [call for call in turn.calls if call.kind == "function_call" and call.answerable]
-        ids = self._other_ids(turn)
-        long = long_calls(turn)
+        ids = self._other_ids(turn) if self._own_ids else {}
+        long = long_calls(turn) if len(turn.native) > MAX_TEXT else []
         if not (unfit or legacy or ids or long or turn.reasoning_dropped or len(turn.calls) > MAX_CALLS):
             self.fragments.append(turn.native)
             return
@@ -218,8 +220,6 @@ class ChatEncoder(HistoryEncoder):
 
     def _other_ids(self, turn: AssistantTurn) -> dict[int, str]:
         """The ids of a turn of this wire that the host refuses, by the call's place, as they are sent."""
-        if not self._own_ids:
-            return {}
         found = {call.position: self._ids(call.id) for call in turn.calls if call.answerable}
         return {
             call.position: found[call.position] for call in turn.calls if found.get(call.position, call.id) != call.id

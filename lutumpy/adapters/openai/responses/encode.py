@@ -22,6 +22,7 @@ from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn, Message, ResultBlock, TextPart
 from lutumpy.core.rules.call_ids import RESPONSES_MAX, CallIdRule
 from lutumpy.core.rules.media import MAX_TEXT_PART
+from lutumpy.core.rules.openai_shapes import MAX_TEXT
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.core.transcript import Transcript
 
@@ -143,7 +144,7 @@ class ResponsesEncoder(HistoryEncoder):
         unfit = self._unfit(turn)
         self._callers = {}
         repeated = len(set(ids)) != len(ids) or not self._item_ids.isdisjoint(ids)
-        long = long_calls(turn)
+        long = long_calls(turn) if len(native) > MAX_TEXT else []
         long_ids = [c for c in turn.calls if len(c.id) > RESPONSES_MAX and c.position >= 0]
         if not (unfit or repeated or long or long_ids or turn.reasoning_dropped or b'"caller":' in native):
             self._item_ids.update(ids)

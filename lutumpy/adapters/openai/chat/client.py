@@ -80,14 +80,14 @@ class OpenAIChat(OpenAIModel):
             timeout=timeout,
         )
         self._call_ids: CallIds | None = checked_call_ids(call_ids)
-        self._asked: tuple[Any, CallIds | None] = None, None
+        self._asked: tuple[Any, CallIds | None] | None = None
 
     def _fields(self, transcript: Transcript, offer: ToolOffering | None, **options: Any) -> Fields:
         call_ids = self._call_ids
         if call_ids is None:
-            # Asked of each client once: it stays at its host.
+            # Asked of each client once: it stays at its host. One that isn't made yet is made right after this.
             client = self._transport.client()
-            if client is None or client is not self._asked[0]:
+            if self._asked is None or client is not self._asked[0]:
                 self._asked = client, host_rule(self._host())
             call_ids = self._asked[1]
         return chat_fields(transcript, offer, call_ids=call_ids, **options)
@@ -113,7 +113,7 @@ class OpenAIChat(OpenAIModel):
             DeclarationError: a tool asks to be strict, and its schema has no strict form.
             ValueError: there is no such rule about call ids.
         """
-        call_ids = options.pop("call_ids", None)
+        call_ids = checked_call_ids(options.pop("call_ids", None))
         given = passed_options(options, OpenAIChat._with_output)
         transcript = checked_transcript(transcript)
         return body_dict(chat_fields(transcript, offer, stream=stream, call_ids=call_ids, **given))
@@ -128,7 +128,7 @@ class OpenAIChat(OpenAIModel):
             transcript: What has been said.
             call_ids: Whose rule about call ids holds at the host, as for `request`.
         """
-        return history_list(chat_encoder(checked_transcript(transcript), call_ids).history())
+        return history_list(chat_encoder(checked_transcript(transcript), checked_call_ids(call_ids)).history())
 
     @staticmethod
     def tools(offer: ToolOffering, *, strict: bool | None = None) -> list[dict[str, Any]]:

@@ -98,15 +98,10 @@ def _check_model(model: str, extra: Mapping[str, Any]) -> None:
 
 
 def chat_encoder(transcript: Transcript, call_ids: CallIds | None) -> ChatEncoder:
-    """The encoded form of a transcript, for a host with this rule about call ids.
-
-    Raises:
-        ValueError: there is no such rule.
-    """
+    """The encoded form of a transcript, for a host with this rule about call ids."""
     if call_ids is None:
         return transcript.encoded(API, ChatEncoder)
-    rule = checked_call_ids(call_ids)
-    return transcript.encoded(f"{API}:{rule}", lambda: ChatEncoder(rule))
+    return transcript.encoded(f"{API}:{call_ids}", lambda: ChatEncoder(call_ids))
 
 
 def checked_call_ids(call_ids: Any) -> CallIds | None:

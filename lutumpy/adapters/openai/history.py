@@ -46,16 +46,16 @@ def fits_name(name: str) -> bool:
 class HistoryEncoder(ABC):
     """Encodes items, once each, into ready JSON fragments; the subclasses know the wire."""
 
-    __slots__ = ("_ends", "_ids", "_names", "_own", "_own_ids", "fragments", "instructions")
+    __slots__ = ("_ends", "_ids", "_names", "_own", "_own_limit", "fragments", "instructions")
 
     api = ""
 
-    def __init__(self, ids: CallIdRule, *, own_ids: bool) -> None:
+    def __init__(self, ids: CallIdRule, own_limit: int) -> None:
         self.fragments: list[bytes] = []
         # A system message that the wire takes in a field of its own, as JSON; only a history that was read has one.
         self.instructions: bytes = b""
-        # Whether what the wire's own answers call their calls is held to the rule, too.
-        self._own_ids = own_ids
+        # Ids of the wire's own answers go back as they came up to this many characters; longer ones as other wires' do.
+        self._own_limit = own_limit
         self._ids = Renamer(ids.pattern, ids.limit, ids.prefix)
         self._names = Renamer(NAME, MAX_NAME, "tool_")
         # The last turn came from this very wire, so the ids of its results are sent as they are.
@@ -102,7 +102,7 @@ class HistoryEncoder(ABC):
         twin = type(self).__new__(type(self))
         twin.fragments = self.fragments.copy()
         twin.instructions = self.instructions
-        twin._own_ids = self._own_ids
+        twin._own_limit = self._own_limit
         twin._ids = self._ids.copy()
         twin._names = self._names.copy()
         twin._own = self._own
@@ -153,7 +153,7 @@ class HistoryEncoder(ABC):
         """Encode the results of a turn."""
 
     def _id(self, call_id: str) -> str:
-        return call_id if self._own and not self._own_ids else self._ids(call_id)
+        return call_id if self._own and len(call_id) <= self._own_limit else self._ids(call_id)
 
     def _name(self, name: str) -> str:
         return self._names(name) if name else UNNAMED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -129,7 +130,9 @@ class ChatEncoder(HistoryEncoder):
     api = API
 
     def __init__(self, call_ids: CallIds | None = None) -> None:
-        super().__init__(CALL_ID_RULES[call_ids or "openai"], own_ids=call_ids is not None)
+        rule = CALL_ID_RULES[call_ids or "openai"]
+        own_limit = sys.maxsize if call_ids is None else 0 if call_ids == "mistral" else rule.limit
+        super().__init__(rule, own_limit)
         # An assistant's message with more calls than one may have: it waits for the results, to be sent in pieces.
         self._held: dict[str, Any] | None = None
 
@@ -160,7 +163,9 @@ class ChatEncoder(HistoryEncoder):
         if self._held is not None:
             self._put(self._held)
             self._held = None
-        super()._as_read(tuple([self._with_ids(entry) for entry in entries]) if self._own_ids else entries)
+        super()._as_read(
+            tuple([self._with_ids(entry) for entry in entries]) if self._own_limit < sys.maxsize else entries
+        )
 
     def _with_ids(self, entry: bytes) -> bytes:
         """A message of a history that was read, with call ids that the host takes."""
@@ -172,7 +177,7 @@ class ChatEncoder(HistoryEncoder):
         holders = [(call, "id") for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
         for holder, key in [*holders, (message, "tool_call_id")]:
             given = holder.get(key)
-            if isinstance(given, str) and (wanted := self._ids(given)) != given:
+            if isinstance(given, str) and len(given) > self._own_limit and (wanted := self._ids(given)) != given:
                 holder[key] = wanted
                 changed = True
         return encode(message) if changed else entry
@@ -189,7 +194,7 @@ class ChatEncoder(HistoryEncoder):
     def _replay(self, turn: AssistantTurn) -> None:
         unfit = self._unfit(turn)
         legacy = [call for call in turn.calls if call.kind == "function_call" and call.answerable]
-        ids = self._other_ids(turn) if self._own_ids else {}
+        ids = self._other_ids(turn) if self._own_limit < sys.maxsize else {}
         long = long_calls(turn) if len(turn.native) > MAX_TEXT else []
         if not (unfit or legacy or ids or long or turn.reasoning_dropped or len(turn.calls) > MAX_CALLS):
             self.fragments.append(turn.native)
@@ -214,11 +219,9 @@ class ChatEncoder(HistoryEncoder):
         self._put_calls(message, turn.calls)
 
     def _other_ids(self, turn: AssistantTurn) -> dict[int, str]:
-        """The ids of a turn of this wire that the host refuses, by the call's place, as they are sent."""
-        found = {call.position: self._ids(call.id) for call in turn.calls if call.answerable}
-        return {
-            call.position: found[call.position] for call in turn.calls if found.get(call.position, call.id) != call.id
-        }
+        """The ids of a turn of this wire that the host may refuse, by the call's place, as they are sent."""
+        limit = self._own_limit
+        return {call.position: self._ids(call.id) for call in turn.calls if call.position >= 0 and len(call.id) > limit}
 
     def _project(self, turn: AssistantTurn) -> None:
         pieces = text_and_calls(turn)

@@ -91,7 +91,7 @@ class ResponsesEncoder(HistoryEncoder):
     api = API
 
     def __init__(self) -> None:
-        super().__init__(_CALL_IDS, own_ids=False)
+        super().__init__(_CALL_IDS, RESPONSES_MAX)  # no host is known to take a longer one back
         self._item_ids: set[str] = set()
         # By call id, for the last turn: who made the call, where the answer must say it again (programmatic calls).
         self._callers: dict[str, Any] = {}
@@ -102,10 +102,6 @@ class ResponsesEncoder(HistoryEncoder):
         twin._item_ids = self._item_ids.copy()
         twin._callers = self._callers
         return twin
-
-    def _id(self, call_id: str) -> str:
-        # No host is known to take a longer one back, whoever gave it.
-        return call_id if self._own and len(call_id) <= RESPONSES_MAX else self._ids(call_id)
 
     def _put(self, item: dict[str, Any]) -> None:
         self.fragments.append(encode(item))

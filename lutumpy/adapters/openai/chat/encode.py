@@ -15,13 +15,14 @@ from lutumpy.adapters.openai.history import (
     text_and_calls,
 )
 from lutumpy.adapters.openai.parts import chat_part, cut_output
-from lutumpy.adapters.openai.tools import offer_fields, tool_list
+from lutumpy.adapters.openai.tools import offer_fields, refuse_tools, tool_list
 from lutumpy.adapters.sdk_body import Fields, add_extra
 from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn, CallBlock, Message, Part, ResultBlock, TextPart
+from lutumpy.core.rules import Problem
 from lutumpy.core.rules.call_ids import CALL_ID_RULES, CallIds
 from lutumpy.core.rules.chat import MAX_CALLS
-from lutumpy.core.rules.chat_tools import NO_TOOLS_MODELS, TOOLS_WITHOUT_REASONING_MODELS
+from lutumpy.core.rules.chat_tools import NO_TOOLS_MODELS, TOOLS_WITHOUT_REASONING_MODELS, check_tools
 from lutumpy.core.rules.media import MAX_TEXT_PART
 from lutumpy.core.rules.openai_shapes import MAX_TEXT
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
@@ -52,10 +53,10 @@ def chat_fields(
     """The fields of a request but for `model`, as ready JSON by name."""
     encoder = transcript.encoded(API, ChatEncoder) if call_ids is None else chat_encoder(transcript, call_ids)
     fields: Fields = {"messages": encoder.entries()}
-    tools = offer_fields(offer, API, _tool, strict, _forced)
+    tools = offer_fields(offer, API, _tool, _check_tools, strict, _forced)
     if tools:
         if model is not None:
-            _check_model(model, extra or {})
+            _check_model(model, extra or {}, tools)
         fields.update(tools)
     if temperature is not None:
         fields["temperature"] = encode(temperature)
@@ -71,7 +72,7 @@ def chat_fields(
 
 def chat_tools(offer: ToolOffering, strict: bool | None) -> list[dict[str, Any]]:
     """The `tools` of a request alone."""
-    return tool_list(offer, _tool, strict)
+    return tool_list(offer, _tool, _check_tools, strict)
 
 
 def _tool(spec: ToolSpec, schema: Mapping[str, Any], strict: bool) -> dict[str, Any]:
@@ -87,7 +88,11 @@ def _forced(name: str) -> dict[str, Any]:
     return {"type": "function", "function": {"name": name}}
 
 
-def _check_model(model: str, extra: Mapping[str, Any]) -> None:
+def _check_tools(body: Mapping[str, Any]) -> list[Problem]:
+    return check_tools(body, None)
+
+
+def _check_model(model: str, extra: Mapping[str, Any], fields: Mapping[str, bytes]) -> None:
     """Rule C9: what these models answer with status 400 is said before anything is sent."""
     if model.startswith(NO_TOOLS_MODELS):
         raise InvalidToolConstraints(f"{model} takes no tools on Chat Completions; use OpenAIResponses")
@@ -96,6 +101,8 @@ def _check_model(model: str, extra: Mapping[str, Any]) -> None:
             f"{model} takes tools on Chat Completions only with extra={{'reasoning_effort': 'none'}}; "
             "use that, or OpenAIResponses"
         )
+    if model.startswith("ft:"):
+        refuse_tools(check_tools({"tools": json_values.decode(fields["tools"])}, model))
 
 
 def chat_encoder(transcript: Transcript, call_ids: CallIds | None) -> ChatEncoder:

@@ -16,13 +16,15 @@ from lutumpy.adapters.openai.history import (
 )
 from lutumpy.adapters.openai.parts import cut_output, responses_part
 from lutumpy.adapters.openai.responses.item_ids import fit_ids
-from lutumpy.adapters.openai.tools import offer_fields, tool_list
+from lutumpy.adapters.openai.tools import offer_fields, refuse_tools, tool_list
 from lutumpy.adapters.sdk_body import Fields, add_extra
 from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn, Message, ResultBlock, TextPart
+from lutumpy.core.rules import Problem
 from lutumpy.core.rules.call_ids import RESPONSES_MAX, CallIdRule
 from lutumpy.core.rules.media import MAX_TEXT_PART
 from lutumpy.core.rules.openai_shapes import MAX_TEXT
+from lutumpy.core.rules.responses_tools import check_tools
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.core.transcript import Transcript
 
@@ -54,7 +56,10 @@ def responses_fields(
     fields: Fields = {"input": encoder.entries()}
     if encoder.instructions:
         fields["instructions"] = encoder.instructions
-    fields.update(offer_fields(offer, API, _tool, strict, _forced))
+    tools = offer_fields(offer, API, _tool, _check_tools, strict, _forced)
+    if tools and model is not None and model.startswith("ft:"):
+        refuse_tools(check_tools({"tools": json_values.decode(tools["tools"]), "model": model}))
+    fields.update(tools)
     if temperature is not None:
         fields["temperature"] = encode(temperature)
     if max_output_tokens is not None:
@@ -68,7 +73,7 @@ def responses_fields(
 
 def responses_tools(offer: ToolOffering, strict: bool | None) -> list[dict[str, Any]]:
     """The `tools` of a request alone."""
-    return tool_list(offer, _tool, strict)
+    return tool_list(offer, _tool, _check_tools, strict)
 
 
 def _tool(spec: ToolSpec, schema: Mapping[str, Any], strict: bool) -> dict[str, Any]:
@@ -77,6 +82,10 @@ def _tool(spec: ToolSpec, schema: Mapping[str, Any], strict: bool) -> dict[str, 
     if spec.description:
         tool["description"] = spec.description
     return tool
+
+
+def _check_tools(body: Mapping[str, Any]) -> list[Problem]:
+    return check_tools(body)
 
 
 def _forced(name: str) -> dict[str, Any]:

@@ -56,7 +56,9 @@ def refused(api: str, transcript: Transcript) -> list[str]:
     adapter, rules = APIS[api]
     options = {"call_ids": "openai"} if api == "openai_chat" else {}
     body = {"model": "m", **adapter.request(transcript, **options)}
-    found = [f"{p.rule} {p.position}: {p.message[:200]}" for p in rules.check_request(body) if p.certainty != "discouraged"]
+    found = [
+        f"{p.rule} {p.position}: {p.message[:200]}" for p in rules.check_request(body) if p.certainty != "discouraged"
+    ]
     oracle = vendors()
     return found + (oracle.violations(api, body) if oracle is not None else [])
 
@@ -89,7 +91,9 @@ parts: st.SearchStrategy[Part] = st.one_of(
 contents = texts | st.lists(parts, max_size=4).map(tuple)
 ids = st.sampled_from(["c1", "call_" + "a" * 24, "x" * 41, "y" * 65, "toolu_1", "a.b:c", "ü"])
 results = st.tuples(ids, contents, st.sampled_from(["ok", "error", "rejected"]))
-arguments = st.sampled_from(["{}", "", '{"x": 1}', '{"x": NaN}', '{"x": 1e400}', '{"x": "\\ud800"}', "[1]", "nope", '{"x": '])
+arguments = st.sampled_from(
+    ["{}", "", '{"x": 1}', '{"x": NaN}', '{"x": 1e400}', '{"x": "\\ud800"}', "[1]", "nope", '{"x": ']
+)
 
 
 def answer(api: str, calls: list[tuple[str, str]]) -> Any:
@@ -126,7 +130,9 @@ def test_k3b_whatever_type_checks_is_committed_and_taken_by_every_api(
 ) -> None:
     session = Session()
     session.push_user(["look", *pushed])
-    committed(session, source, [(i, wrote) for i, *_ in answered], [(content, status) for _, content, status in answered])
+    committed(
+        session, source, [(i, wrote) for i, *_ in answered], [(content, status) for _, content, status in answered]
+    )
     for api in APIS:
         assert refused(api, session.transcript) == [], api
     again = Session.load(session.dump())
@@ -163,7 +169,9 @@ def test_k7_what_was_left_out_of_long_arguments_is_named() -> None:
 @pytest.mark.parametrize("content", ["text", "part", "message"])
 def test_k7_a_text_that_is_too_long_is_cut_and_says_so(content: str, api: str) -> None:
     long = "a" * (media.MAX_TEXT_PART + 1)
-    transcript = with_result("openai_responses", long if content == "text" else (TextPart(long),) if content == "part" else "")
+    transcript = with_result(
+        "openai_responses", long if content == "text" else (TextPart(long),) if content == "part" else ""
+    )
     if content == "message":
         transcript.push_user(long)
     assert refused(api, transcript) == []

@@ -65,7 +65,7 @@ def opened(*calls: tuple[str, str, str]) -> tuple[Session, ToolRound[Any]]:
 def part(cls: type[Any], **fields: Any) -> Any:
     """A part whose fields no constructor has looked at, as a careless program makes them."""
     made = object.__new__(cls)
-    defaults = {name: None for name in cls.__slots__}
+    defaults = dict.fromkeys(cls.__slots__)
     for name, value in {**defaults, **fields}.items():
         object.__setattr__(made, name, value)
     return made

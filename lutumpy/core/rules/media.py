@@ -162,6 +162,7 @@ def check_source(kind_rule: str, size_rule: str, where: str, block: Mapping[str,
     form = str(source["type"])
     media_type, data = source.get("media_type"), source.get("data")
     where = f"{where}.source.{form}"
+    expected: tuple[str, ...]
     if kind == "image":
         expected, most = ("image/jpeg", "image/png", "image/gif", "image/webp"), MAX_ANTHROPIC_IMAGE
     else:

@@ -162,6 +162,10 @@ class SdkTransport:
 
         return SdkStreamSync(open_response, decoder, self._told)
 
+    def client(self) -> Any:
+        """The client that requests go through, async or sync; `None` before one is made here."""
+        return self._async_client if self._async_client is not None else self._sync_client
+
     async def aclose(self) -> None:
         """Close the clients that were made here, also the sync one; the next request makes another."""
         if self._make_async is None:

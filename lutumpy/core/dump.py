@@ -30,6 +30,7 @@ from lutumpy.core.items import (
     Usage,
     Verbatim,
 )
+from lutumpy.core.parts import part_problem
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import TranscriptError
 
@@ -222,7 +223,10 @@ def _load_part(data: Mapping[str, Any]) -> Part:
         fields["data"] = base64.b64decode(fields["data"], validate=True)
     if kind == "text":
         return TextPart(_expect(fields["text"], str, "text"))
-    return ImagePart(**fields) if kind == "image" else FilePart(**fields)
+    part = ImagePart(**fields) if kind == "image" else FilePart(**fields)
+    if (problem := part_problem(part)) is not None:
+        raise TranscriptError(problem)
+    return part
 
 
 def _dump_block(block: Block) -> dict[str, Any]:

@@ -135,15 +135,48 @@ def parse_arguments(text: str) -> Any:
     """The JSON value of a call's arguments; nothing at all, white space and `null` are an empty object.
 
     Raises:
-        ValueError: the text is not JSON, or nested deeper than Python can follow.
+        ValueError: the text is not JSON (`NaN` and `Infinity` aren't, whatever Python's parser takes), or nested deeper
+            than Python can follow.
     """
     if not text or text.isspace():
         return {}
     try:
-        value = json.loads(text)
+        value = json.loads(text, parse_constant=refuse_constant)
     except RecursionError:
         raise ValueError("nested too deeply") from None
     return {} if value is None else value
+
+
+def refuse_constant(name: str) -> Any:
+    """For `json.loads(parse_constant=)`: Python's parser takes `NaN` and the infinities, and JSON has neither (rule C2b)."""
+    raise ValueError(f"{name} is not JSON")
+
+
+def may_hold_constants(text: str) -> bool:
+    """Whether a text might spell `NaN` or an infinity; one where it stands in a string counts, too."""
+    return "NaN" in text or "Infinity" in text
+
+
+def holds_non_finite(value: Any) -> bool:
+    """Whether a parsed JSON value holds NaN or an infinity, which JSON can't write."""
+    stack = [value]
+    while stack:  # no recursion: a value may be nested deeper than the stack
+        found = stack.pop()
+        if isinstance(found, dict):
+            stack += found.values()
+        elif isinstance(found, (list, tuple)):
+            stack += found
+        elif isinstance(found, float) and not math.isfinite(found):
+            return True
+    return False
+
+
+def as_written(value: Any) -> str:
+    """`value` as text with NaN and infinities by their names, so that a reader sees what stood there: this isn't JSON."""
+    try:
+        return clean_text(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    except (ValueError, TypeError, RecursionError):
+        return encode_text(value)
 
 
 def equal_arguments(left: str, right: str) -> bool:

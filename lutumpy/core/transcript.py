@@ -15,8 +15,6 @@ from lutumpy.core.item_store import FailureKey, ItemStore, failure_key
 from lutumpy.core.items import (
     Api,
     AssistantTurn,
-    FilePart,
-    ImagePart,
     Item,
     Message,
     Part,
@@ -24,6 +22,7 @@ from lutumpy.core.items import (
     TextPart,
     ToolResults,
 )
+from lutumpy.core.parts import part_problem
 from lutumpy.core.transcript_state import Draft, Receipt
 from lutumpy.core.windows import Count, Summary, TranscriptRound
 from lutumpy.errors import TranscriptError
@@ -340,8 +339,8 @@ def _part(part: str | Part) -> Part:
 
 def _check_parts(role: Role, parts: tuple[Part, ...]) -> None:
     for part in parts:
-        if not isinstance(part, (TextPart, ImagePart, FilePart)):
-            raise TranscriptError(f"{type(part).__name__} is no content part; the transcript is unchanged")
+        if (problem := part_problem(part)) is not None:
+            raise TranscriptError(f"{problem}; the transcript is unchanged")
         if role != "user" and not isinstance(part, TextPart):
             raise TranscriptError(f"a {role} message takes text only; the transcript is unchanged")
     if not any(not isinstance(p, TextPart) or p.text.strip() for p in parts):

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any, TypeAlias, Union
 
-from lutumpy.core.items import FilePart, ImagePart, TextPart
+from lutumpy.core.parts import PARTS, content_problem
 from lutumpy.errors import HookError
 from lutumpy.hooks.implementations import Implementation
 from lutumpy.hooks.pipeline import close, failed
@@ -80,9 +80,11 @@ def _with_content(before: ToolResult, after: Any, where: str) -> ToolResult:
     if kept != (before.metadata, before.status, before.rejection_reason):
         raise HookError(f"{where} changed more than the content of the result; {UNCOMMITTED}")
     content: Any = after.content
-    is_parts = isinstance(content, tuple) and all(isinstance(p, (TextPart, ImagePart, FilePart)) for p in content)
+    is_parts = isinstance(content, tuple) and all(isinstance(p, PARTS) for p in content)
     if not is_parts and not isinstance(content, str):
         raise HookError(f"{where} gave content that is neither text nor a tuple of content parts; {UNCOMMITTED}")
+    if (problem := content_problem(content)) is not None:
+        raise HookError(f"{where} gave a result that can't be sent: {problem}; {UNCOMMITTED}")
     if content == before.content:
         # An output that didn't fit the tool stays a problem of the commit.
         return before

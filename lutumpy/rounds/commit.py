@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast, get_args
 
 from lutumpy.core import json_values
 from lutumpy.core.item_store import FailureKey, failure_key
-from lutumpy.core.items import AssistantTurn, ResultBlock, ToolResults
+from lutumpy.core.items import AssistantTurn, ResultBlock, ResultStatus, ToolResults
+from lutumpy.core.parts import content_problem
 from lutumpy.core.transcript import Transcript
 from lutumpy.core.transcript_state import Receipt
 from lutumpy.errors import CommitError, CommitProblem, ProblemKind, StaleRoundError
@@ -17,6 +18,7 @@ from lutumpy.tools.calls import BaseToolCall, ToolCallIssue
 from lutumpy.tools.results import HandledTool, RejectedToolCall, ToolResult, completed, rejected, result_block
 
 _NOTHING: Mapping[str, ToolResult] = {}
+_STATUSES: tuple[str, ...] = get_args(ResultStatus)
 
 Entry: TypeAlias = "BaseToolCall | ToolCallIssue"
 Answer: TypeAlias = "ToolResult | HandledTool[Any, Any] | RejectedToolCall"
@@ -149,6 +151,7 @@ class OpenAnswer:
         for entry in entries:
             call_id = entry.metadata.id
             if call_id in decided:
+                _check_content(entry, [decided[call_id]], problems)
                 answers.append(decided[call_id])
                 continue
             found = given.pop(call_id, None)
@@ -221,6 +224,8 @@ def _in_order(entries: list[Entry], results: list[Answer]) -> bool:
     for entry, result in zip(entries, results, strict=True):
         if type(result) is not ToolResult or result.metadata is not entry.metadata or result.output_error is not None:
             return False
+        if type(result.content) is not str or result.status not in _STATUSES:
+            return False
     return True
 
 
@@ -259,9 +264,18 @@ def _check(entry: Entry, found: list[ToolResult], problems: list[CommitProblem])
             if not json_values.equal_arguments(got.arguments, expected.arguments) and "wrong_arguments" not in kinds:
                 kinds.add("wrong_arguments")
                 problems.append(_problem("wrong_arguments", entry, "has a result for other arguments"))
-        if result.output_error is not None and "wrong_output" not in kinds:
-            kinds.add("wrong_output")
-            problems.append(_problem("wrong_output", entry, f"has a result that doesn't fit: {result.output_error}"))
+    _check_content(entry, found, problems)
+
+
+def _check_content(entry: Entry, found: list[ToolResult], problems: list[CommitProblem]) -> None:
+    """What is written can be sent (rule K3b): an output that fits, and content that is text or parts."""
+    for result in found:
+        misfit = result.output_error or content_problem(result.content)
+        if misfit is None and result.status not in _STATUSES:
+            misfit = f"its status is {result.status!r}, not one of {', '.join(_STATUSES)}"
+        if misfit is not None:
+            problems.append(_problem("wrong_output", entry, f"has a result that doesn't fit: {misfit}"))
+            return
 
 
 def _problem(kind: ProblemKind, entry: Entry, what: str) -> CommitProblem:

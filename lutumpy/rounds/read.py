@@ -13,7 +13,7 @@ from lutumpy.rounds.commit import Entry, Mark, OpenAnswer
 from lutumpy.rounds.outcome import Finished, NeedsTools, StagedAnswer, TurnResult
 from lutumpy.rounds.round import ToolRound
 from lutumpy.rounds.target import Target, transcript_of
-from lutumpy.tools.arguments import Refused, second_look
+from lutumpy.tools.arguments import Refused, decode_arguments, second_look
 from lutumpy.tools.calls import BaseToolCall, IssueReason, ToolCall, ToolCallIssue
 from lutumpy.tools.toolset import NoTools, near_names
 
@@ -171,10 +171,14 @@ def decode_call(
         return _issue(transcript, metadata, "truncated" if cut else "malformed_arguments", block.problem or "")
     if cut and (block.as_object or not block.arguments.strip()):
         return _issue(transcript, metadata, "truncated", _truncated(name))
-    try:
-        return ToolCall(metadata, selector.tool.decode(block.arguments), selector, (), origin)
-    except Exception as error:
-        decoded = second_look(selector.tool, block.arguments, error)
+    arguments = block.arguments
+    if "NaN" in arguments or "Infinity" in arguments:  # pydantic's parser takes both, and JSON has neither (rule C2b)
+        decoded = decode_arguments(selector.tool, arguments)
+    else:
+        try:
+            return ToolCall(metadata, selector.tool.decode(arguments), selector, (), origin)
+        except Exception as error:
+            decoded = second_look(selector.tool, arguments, error)
     if isinstance(decoded, Refused):
         if cut and decoded.reason == "malformed_arguments":
             return _issue(transcript, metadata, "truncated", _truncated(name))

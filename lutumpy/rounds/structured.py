@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, RootModel, TypeAdapter, create_model
 from typing_extensions import TypeVar
 
 from lutumpy.core.items import AssistantTurn, CallBlock, TextBlock, ToolMetadata
+from lutumpy.core.json_values import refuse_constant
 from lutumpy.core.model import OutputSpec
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.core.transcript import Transcript
@@ -123,7 +124,7 @@ class ValueReader(Generic[V]):
 
     def _read(self, text: str) -> _Read:
         try:
-            data: Any = json.loads(text)
+            data: Any = json.loads(text, parse_constant=refuse_constant)
         except (ValueError, RecursionError):
             return _Read(error=f"the answer is not JSON, but {_shown(text)}")
         wrapping = is_object(data) and data.keys() == {WRAPPED}

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, TypeGuard
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, from_json, to_json
 
+from lutumpy.core.json_values import may_hold_constants
 from lutumpy.core.values import dataclass
 from lutumpy.errors import ToolError
 from lutumpy.tools.compiled import CompiledTool
@@ -58,6 +59,8 @@ class Refused:
 
 def decode_arguments(tool: CompiledTool, text: str) -> Decoded | Refused:
     """Read the argument text of a call of `tool`. Never raises for what stands in it."""
+    if may_hold_constants(text) and (refused := _not_json(text)) is not None:
+        return refused
     try:
         return Decoded(tool.decode(text), ())
     except Exception as error:
@@ -84,9 +87,18 @@ def partial_arguments(text: str) -> Any:
         return {}
 
 
+def _not_json(text: str) -> Refused | None:
+    """What is wrong with a text that is no JSON, though pydantic's parser might take it (rule C2b)."""
+    try:
+        from_json(text.encode(), allow_inf_nan=False)
+    except (ValueError, RecursionError) as error:
+        return _malformed(error)
+    return None
+
+
 def _no_object(text: str) -> Refused:
     try:
-        value: Any = from_json(text.encode())
+        value: Any = from_json(text.encode(), allow_inf_nan=False)
     except (ValueError, RecursionError) as error:
         return _malformed(error)
     kind = next((name for kind, name in _KINDS.items() if isinstance(value, kind)), "a number")
@@ -115,7 +127,7 @@ def _check_failed(tool: CompiledTool, error: Exception) -> Refused:
 def _repaired(tool: CompiledTool, text: str, error: ValidationError) -> Decoded | Refused:
     """Find out what is wrong with a text that begins like an object, and repair what may be repaired."""
     try:
-        data: Any = from_json(text.encode())
+        data: Any = from_json(text.encode(), allow_inf_nan=False)
     except (ValueError, RecursionError) as broken:
         return _malformed(broken)
     validate = tool.decode
@@ -303,7 +315,7 @@ def _edits(data: Any, failures: Sequence[_Failure], places: _Places) -> _Edits:
                 edits.left_out.append(path)
         elif isinstance(value, str) and not places.takes(path, "string"):
             try:
-                edits.decoded[path] = from_json(value)
+                edits.decoded[path] = from_json(value, allow_inf_nan=False)
             except (ValueError, RecursionError):
                 continue
     return edits

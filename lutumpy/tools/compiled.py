@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create
 
 from lutumpy.core import json_values
 from lutumpy.tools.definition import ToolDef
+from lutumpy.tools.numbers import NoJsonNumber, refuse_silent_numbers
 
 __all__ = ["CompiledTool"]
 
@@ -195,15 +196,22 @@ class CompiledTool:
         """`value` as the text of a tool result (rule K7): a `str` as it is, anything else as compact JSON.
 
         Raises:
+            NoJsonNumber: It holds NaN or an infinity, and its type doesn't say how to write them (rule C2b).
             Exception: The value can't be serialized; `check_output` says so beforehand.
         """
         if isinstance(value, str):
             return str.__str__(value.value if isinstance(value, Enum) else value)
+        adapter = self.adapter
         try:
-            return self.adapter.dump_json(value, by_alias=True, warnings=False).decode()
+            data = adapter.dump_json(value, by_alias=True, warnings=False)
         except ValueError:
             # Lone surrogates, as file names and old encodings bring them, are no reason to lose a tool's result.
-            return json_values.encode_text(self.adapter.dump_python(value, mode="json", by_alias=True, warnings=False))
+            data = json_values.encode(adapter.dump_python(value, mode="json", by_alias=True, warnings=False))
+            refuse_silent_numbers(adapter, value, data)
+        else:
+            if b"null" in data:  # pydantic writes NaN so, when nobody says how
+                refuse_silent_numbers(adapter, value, data)
+        return data.decode()
 
     def check_type(self, value: Any) -> str | None:
         """Why `value` doesn't fit the declared output type (rule K3), or `None` when it does.
@@ -233,6 +241,8 @@ class CompiledTool:
         """The text of a result, or why there is none."""
         try:
             return self.encode_output(value), None
+        except NoJsonNumber as error:
+            return "", str(error)
         except Exception:
             return "", f"a {type(value).__name__} that can't be written as JSON"
 

@@ -10,14 +10,13 @@ from typing_extensions import TypeVar
 from lutumpy.core import json_values
 from lutumpy.core.items import (
     REJECTION_PREFIX,
-    FilePart,
-    ImagePart,
     Part,
     ResultBlock,
     ResultStatus,
     TextPart,
     ToolMetadata,
 )
+from lutumpy.core.parts import PARTS, content_problem
 from lutumpy.core.values import dataclass
 
 if TYPE_CHECKING:
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
 I = TypeVar("I", default=Any)
 O = TypeVar("O", default=Any)
 C_co = TypeVar("C_co", bound="BaseToolCall", default="BaseToolCall", covariant=True)
-
-_PARTS = (TextPart, ImagePart, FilePart)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +95,7 @@ def completed(metadata: ToolMetadata, tool: CompiledTool, output: Any) -> ToolRe
     if error is None:
         parts = content_parts(output)
         if parts is not None:
-            return ToolResult(metadata, parts, "ok", None, output)
+            return ToolResult(metadata, parts, "ok", None, output, content_problem(parts))
         text, error = tool.try_encode(output)
         if error is None:
             return ToolResult(metadata, text, "ok", None, output)
@@ -110,20 +107,29 @@ def failed(metadata: ToolMetadata, error: str | BaseException) -> ToolResult:
     if isinstance(error, BaseException):
         message = str(error)
         error = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    elif not isinstance(error, str):
+        return _wordless(metadata, error, "error")
     return ToolResult(metadata, error if error.strip() else "The tool failed.", "error")
 
 
 def rejected(metadata: ToolMetadata, reason: str) -> ToolResult:
     """The result for a call that was not run."""
+    if not isinstance(reason, str):
+        return _wordless(metadata, reason, "rejected")
     reason = reason if reason.strip() else "not allowed"
     return ToolResult(metadata, REJECTION_PREFIX + reason, "rejected", reason)
 
 
+def _wordless(metadata: ToolMetadata, said: Any, status: ResultStatus) -> ToolResult:
+    """A result whose text is none, for `commit` to report."""
+    return ToolResult(metadata, "", status, output_error=f"it says {type(said).__name__} where text belongs")
+
+
 def content_parts(output: Any) -> tuple[Part, ...] | None:
     """The content parts that an output consists of, or `None` when it is an ordinary value."""
-    if isinstance(output, _PARTS):
+    if isinstance(output, PARTS):
         return (output,)
-    if isinstance(output, (list, tuple)) and output and all(isinstance(p, _PARTS) for p in output):
+    if isinstance(output, (list, tuple)) and output and all(isinstance(p, PARTS) for p in output):
         return tuple(output)
     return None
 

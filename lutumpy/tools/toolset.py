@@ -14,7 +14,7 @@ from lutumpy.errors import (
     MalformedArgumentsError,
     UnknownToolError,
 )
-from lutumpy.tools.arguments import Refused, second_look
+from lutumpy.tools.arguments import Refused, decode_arguments, second_look
 from lutumpy.tools.branches import check_branches
 from lutumpy.tools.calls import BaseToolCall, ToolCall
 from lutumpy.tools.selectors import ByTool, NestedSelectors, Selector, select
@@ -178,10 +178,14 @@ class Toolset(Generic[C]):
         except KeyError:
             raise _unknown(cls, metadata.name) from None
         # Nothing stands between a good call and `validate_json`. The class builder has checked the union C.
-        try:
-            return ToolCall(metadata, selector.tool.decode(metadata.arguments), selector)  # type: ignore[return-value]  # pyright: ignore[reportReturnType]
-        except Exception as error:
-            decoded = second_look(selector.tool, metadata.arguments, error)
+        text = metadata.arguments
+        if "NaN" in text or "Infinity" in text:  # pydantic's parser takes both, and JSON has neither (rule C2b)
+            decoded = decode_arguments(selector.tool, text)
+        else:
+            try:
+                return ToolCall(metadata, selector.tool.decode(text), selector)  # type: ignore[return-value]  # pyright: ignore[reportReturnType]
+            except Exception as error:
+                decoded = second_look(selector.tool, text, error)
         if isinstance(decoded, Refused):
             refused = MalformedArgumentsError if decoded.reason == "malformed_arguments" else InvalidArgumentsError
             raise refused(metadata.name, metadata.id, decoded.detail)

@@ -22,7 +22,7 @@ from lutumpy.core.items import (
     TextBlock,
     Usage,
 )
-from lutumpy.core.json_values import clean_text
+from lutumpy.core.json_values import clean_text, holds_non_finite, may_hold_constants
 
 __all__ = [
     "API",
@@ -48,6 +48,7 @@ REASONING = frozenset({"thinking", "redacted_thinking"})
 
 # The vendor's own advice for arguments that are no object: the text, wrapped (fine-grained tool streaming).
 INVALID_INPUT = "INVALID_JSON"
+_NO_NUMBER = "The arguments are not valid JSON, which has neither NaN nor Infinity. Send one JSON object."
 
 _FINISH: dict[str, FinishReason] = {
     "end_turn": "stop",
@@ -230,6 +231,7 @@ class ContentReader:
     def _call(self, block: dict[str, Any]) -> None:
         call_id, name, given = block.get("id"), block.get("name"), block.get("input")
         sent = self._sent(block, own=True)
+        problem: str | None = None
         if not isinstance(call_id, str):
             call_id = ""
             sent = {**sent, "id": call_id}
@@ -237,7 +239,10 @@ class ContentReader:
             name = ""
             sent = {**sent, "name": name}
         if isinstance(given, dict):
+            # NaN and infinities become texts here, so that the call can be replayed; it isn't run (rules C2b and R3).
             arguments = encode(given).decode()
+            if may_hold_constants(arguments) and holds_non_finite(given):
+                problem = _NO_NUMBER
         elif given is None or (isinstance(given, str) and not given.strip()):
             arguments = ""
             sent = {**sent, "input": {}}
@@ -246,7 +251,8 @@ class ContentReader:
             sent = {**sent, "input": {INVALID_INPUT: arguments}}
         toolset = sent.get("toolset_name")
         kind = TOOLSET_KIND if isinstance(toolset, str) and toolset else "function"
-        call = CallBlock(clean_text(call_id), clean_text(name), arguments, kind, True, False, len(self.native))
+        position = len(self.native)
+        call = CallBlock(clean_text(call_id), clean_text(name), arguments, kind, True, False, position, problem=problem)
         self.blocks.append(call)
         self.native.append(sent)
         self.calls.append(call)

@@ -451,7 +451,9 @@ def _input(call: CallBlock) -> dict[str, Any]:
         value = json_values.parse_arguments(call.arguments)
     except (ValueError, RecursionError):
         return {INVALID_INPUT: call.arguments}
-    return value if isinstance(value, dict) else {INVALID_INPUT: call.arguments}
+    # A number that overflows to infinity can't be written again, so the text is what is kept.
+    fits = isinstance(value, dict) and not json_values.holds_non_finite(value)
+    return value if fits else {INVALID_INPUT: call.arguments}
 
 
 def _container(turn: AssistantTurn, blocks: list[dict[str, Any]]) -> bytes:

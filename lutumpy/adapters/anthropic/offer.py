@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from lutumpy.adapters.anthropic.decode import API
 from lutumpy.adapters.json_bytes import encode
 from lutumpy.core import json_values
-from lutumpy.core.rules import anthropic_models
+from lutumpy.core.rules import Problem, anthropic_models
+from lutumpy.core.rules.anthropic_tools import (
+    MAX_OPTIONAL,
+    MAX_OPTIONAL_IN_ONE,
+    MAX_STRICT_TOOLS,
+    MAX_UNIONS,
+    MAX_UNIONS_IN_ONE,
+    NAME,
+    check_tools,
+)
 from lutumpy.core.strict import ANTHROPIC_STRICT, strict_counts, strict_schema
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.errors import DeclarationError, InvalidToolConstraints
 
 __all__ = ["check_forced", "tool_choice", "tool_list", "tools"]
-
-_TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
-
-# Of strict tools in one request: "Too many strict tools (21)", "Schemas contains too many optional parameters (25)",
-# "... (17 parameters with type arrays or anyOf)".
-_MAX_STRICT_TOOLS = 20
-_MAX_STRICT_OPTIONAL = 24
-_MAX_STRICT_UNIONS = 16
 
 _PLAIN = API
 _STRICT = f"{API}:strict"
@@ -42,7 +42,7 @@ def tools(offering: ToolOffering, strict: bool) -> bytes:
     if tools is None:
         names = [spec.name for spec in offering.specs]
         for name in names:
-            if _TOOL_NAME.fullmatch(name) is None:
+            if NAME.fullmatch(name) is None:
                 raise InvalidToolConstraints(
                     f"the Messages API takes tool names of 1 to 128 of a-z A-Z 0-9 _ -, not {name!r}"
                 )
@@ -54,7 +54,9 @@ def tools(offering: ToolOffering, strict: bool) -> bytes:
         _check_strict_limits(
             [spec for spec, data in zip(offering.specs, rendered, strict=True) if _is_strict(spec, data)]
         )
-        tools = offering.rendered[key] = b"[" + b",".join(rendered) + b"]"
+        tools = b"[" + b",".join(rendered) + b"]"
+        _refuse(check_tools(json_values.decode(tools)))
+        offering.rendered[key] = tools
     return tools
 
 
@@ -79,8 +81,12 @@ def _tool(spec: ToolSpec, strict: bool) -> bytes:
                     raise
                 data = b""  # no strict form: asked only to have it where possible
             else:
-                data = _render(spec, schema, strict=True)
-                spec.rendered[_COUNTS] = encode(strict_counts(schema))
+                optional, unions = strict_counts(schema)
+                if spec.strict is None and (optional >= MAX_OPTIONAL_IN_ONE or unions >= MAX_UNIONS_IN_ONE):
+                    data = b""  # "Schema is too complex for compilation": alone, whatever the others are
+                else:
+                    data = _render(spec, schema, strict=True)
+                spec.rendered[_COUNTS] = encode((optional, unions))
             spec.rendered[_STRICT] = data
         if data:
             return data
@@ -105,12 +111,22 @@ def _is_strict(spec: ToolSpec, rendered: bytes) -> bool:
     return rendered is spec.rendered.get(_STRICT)
 
 
+def _refuse(problems: list[Problem]) -> None:
+    """An offer that the API is sure to refuse would spoil every request with it, so none is made."""
+    sure = [problem for problem in problems if problem.certainty == "refused"]
+    if sure:
+        about = ", ".join(dict.fromkeys([name for problem in sure for name in problem.tools]))
+        what = f"the tool {about}" if about else "the tools offered"
+        reasons = "; ".join(dict.fromkeys([problem.message for problem in sure]))
+        raise InvalidToolConstraints(f"the Messages API refuses {what}: {reasons}")
+
+
 def _check_strict_limits(specs: list[ToolSpec]) -> None:
     counts = [json_values.decode(spec.rendered[_COUNTS]) for spec in specs]
     totals = (
-        ("strict tools", [1] * len(specs), _MAX_STRICT_TOOLS),
-        ("optional parameters in strict tools", [count[0] for count in counts], _MAX_STRICT_OPTIONAL),
-        ("union parameters in strict tools", [count[1] for count in counts], _MAX_STRICT_UNIONS),
+        ("strict tools", [1] * len(specs), MAX_STRICT_TOOLS),
+        ("optional parameters in strict tools", [count[0] for count in counts], MAX_OPTIONAL),
+        ("union parameters in strict tools", [count[1] for count in counts], MAX_UNIONS),
     )
     problems = [
         f"{sum(numbers)} {what}, {limit} at most"

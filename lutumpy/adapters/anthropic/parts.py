@@ -7,11 +7,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from lutumpy.core.items import FilePart, ImagePart, Part, TextPart, describe
+from lutumpy.core.parts import sendable
+from lutumpy.core.rules import media
 
 __all__ = ["part_blocks", "text_blocks"]
-
-_IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
-_TITLE_LIMIT = 500
 
 
 def text_blocks(texts: Iterable[str]) -> list[dict[str, Any]]:
@@ -23,46 +22,46 @@ def part_blocks(part: Part) -> list[dict[str, Any]]:
     """The block of a part; none for white space, which the API refuses; a text that names it for what it doesn't take."""
     if isinstance(part, TextPart):
         return text_blocks([part.text]) if part.text.strip() else []
-    block = _image(part) if isinstance(part, ImagePart) else _document(part)
+    found = sendable(part)
+    block = None if found is None else _image(found) if isinstance(found, ImagePart) else _document(found)
     return [block if block is not None else {"type": "text", "text": describe(part)}]
 
 
 def _image(part: ImagePart) -> dict[str, Any] | None:
+    media_type = media.plain_type(part.media_type)
+    if media_type not in media.IMAGE_TYPES and (media_type or part.data is not None):
+        return None
     if part.data is None:
         return {"type": "image", "source": {"type": "url", "url": part.url}}
-    media_type = _media_type(part)
-    if media_type not in _IMAGE_TYPES or not part.data:
+    data = _base64(part.data)
+    if len(data) > media.MAX_ANTHROPIC_IMAGE:
         return None
-    return {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": _base64(part.data)}}
+    return {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}}
 
 
 def _document(part: FilePart) -> dict[str, Any] | None:
-    media_type = _media_type(part)
+    media_type = media.plain_type(part.media_type)
     source: dict[str, Any]
     if part.data is None:
         # Documents by URL are PDF only.
-        if media_type not in ("", "application/pdf"):
+        if media_type not in ("", media.PDF) or media.sounds(part.url or ""):
             return None
         source = {"type": "url", "url": part.url}
-    elif not part.data:
+    elif media_type not in media.ANTHROPIC_DOCUMENT_TYPES:
         return None
-    elif media_type == "application/pdf":
-        source = {"type": "base64", "media_type": media_type, "data": _base64(part.data)}
-    elif media_type == "text/plain":
-        text = part.data.decode("utf-8", "replace")
-        if not text.strip():
-            return None
-        source = {"type": "text", "media_type": media_type, "data": text}
     else:
-        return None
+        form, data = "base64", ""
+        if media_type == media.PDF:
+            data = _base64(part.data)
+        else:
+            form, data = "text", part.data.decode("utf-8", "replace")
+        if not data.strip() or len(data) > media.MAX_ANTHROPIC_DOCUMENT:
+            return None
+        source = {"type": form, "media_type": media_type, "data": data}
     block: dict[str, Any] = {"type": "document", "source": source}
     if part.filename and part.filename.strip():
-        block["title"] = part.filename[:_TITLE_LIMIT]
+        block["title"] = part.filename[: media.MAX_ANTHROPIC_TITLE]
     return block
-
-
-def _media_type(part: ImagePart | FilePart) -> str:
-    return (part.media_type or "").partition(";")[0].strip().lower()
 
 
 def _base64(data: bytes) -> str:

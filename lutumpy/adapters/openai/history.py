@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import lru_cache
@@ -18,8 +16,6 @@ from lutumpy.core.encoding import Renamer
 from lutumpy.core.items import (
     AssistantTurn,
     CallBlock,
-    FilePart,
-    ImagePart,
     Item,
     Message,
     RefusalBlock,
@@ -27,17 +23,18 @@ from lutumpy.core.items import (
     TextBlock,
     ToolResults,
 )
+from lutumpy.core.parts import cut_arguments, cut_text
+from lutumpy.core.rules.call_ids import CallIdRule
+from lutumpy.core.rules.openai_shapes import MAX_TEXT
 from lutumpy.errors import TranscriptError
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["UNNAMED", "HistoryEncoder", "arguments_object", "data_url", "fits_name", "text_and_calls"]
+__all__ = ["UNNAMED", "HistoryEncoder", "arguments_object", "cut_call", "fits_name", "long_calls", "text_and_calls"]
 
 UNNAMED = "unknown_tool"
 """What stands in a history for the name that a call came without: OpenAI refuses an empty one."""
-
-_ANY_ID = re.compile(r".+", re.DOTALL)
 
 
 @lru_cache(maxsize=1024)
@@ -49,16 +46,17 @@ def fits_name(name: str) -> bool:
 class HistoryEncoder(ABC):
     """Encodes items, once each, into ready JSON fragments; the subclasses know the wire."""
 
-    __slots__ = ("_ends", "_id_limit", "_ids", "_names", "_own", "fragments", "instructions")
+    __slots__ = ("_ends", "_ids", "_names", "_own", "_own_limit", "fragments", "instructions")
 
     api = ""
 
-    def __init__(self, id_limit: int) -> None:
+    def __init__(self, ids: CallIdRule, own_limit: int) -> None:
         self.fragments: list[bytes] = []
         # A system message that the wire takes in a field of its own, as JSON; only a history that was read has one.
         self.instructions: bytes = b""
-        self._id_limit = id_limit
-        self._ids = Renamer(_ANY_ID, id_limit, "call_")
+        # Ids of the wire's own answers go back as they came up to this many characters; longer ones as other wires' do.
+        self._own_limit = own_limit
+        self._ids = Renamer(ids.pattern, ids.limit, ids.prefix)
         self._names = Renamer(NAME, MAX_NAME, "tool_")
         # The last turn came from this very wire, so the ids of its results are sent as they are.
         self._own = False
@@ -104,7 +102,7 @@ class HistoryEncoder(ABC):
         twin = type(self).__new__(type(self))
         twin.fragments = self.fragments.copy()
         twin.instructions = self.instructions
-        twin._id_limit = self._id_limit
+        twin._own_limit = self._own_limit
         twin._ids = self._ids.copy()
         twin._names = self._names.copy()
         twin._own = self._own
@@ -155,7 +153,7 @@ class HistoryEncoder(ABC):
         """Encode the results of a turn."""
 
     def _id(self, call_id: str) -> str:
-        return call_id if self._own else self._ids(call_id)
+        return call_id if self._own and len(call_id) <= self._own_limit else self._ids(call_id)
 
     def _name(self, name: str) -> str:
         return self._names(name) if name else UNNAMED
@@ -163,6 +161,18 @@ class HistoryEncoder(ABC):
     def _unfit(self, turn: AssistantTurn) -> list[CallBlock]:
         """The calls of a turn of this wire whose names it refuses in a history, though it let the model write them."""
         return [c for c in turn.calls if not fits_name(c.name) and c.name and c.position >= 0]
+
+
+def long_calls(turn: AssistantTurn) -> list[CallBlock]:
+    """The calls of a turn of this wire whose arguments are longer than OpenAI takes back."""
+    return [
+        c for c in turn.calls if len(c.arguments) > MAX_TEXT and c.position >= 0 and c.kind in ("function", "custom")
+    ]
+
+
+def cut_call(call: CallBlock) -> str:
+    """The arguments of such a call as they can be sent back: their beginning, in an object where they are one."""
+    return cut_text(call.arguments, MAX_TEXT) if call.kind == "custom" else cut_arguments(call.arguments, MAX_TEXT)
 
 
 def text_and_calls(turn: AssistantTurn) -> list[str | CallBlock]:
@@ -187,7 +197,8 @@ def arguments_object(call: CallBlock) -> str:
     """The arguments of another wire's call as the text of a JSON object, whatever the model wrote (rule R3)."""
     text = call.arguments
     if call.kind not in ("function", "function_call"):
-        return encode_text({"input": text})
+        wrapped = encode_text({"input": text})
+        return wrapped if len(wrapped) <= MAX_TEXT else cut_arguments(text, MAX_TEXT)
     if not text or text.isspace():
         return "{}"
     try:
@@ -195,10 +206,7 @@ def arguments_object(call: CallBlock) -> str:
     except (ValueError, TypeError):  # a lone surrogate makes it no string for the parser
         value = text
     if isinstance(value, dict):
-        return json_values.clean_text(text)
-    return "{}" if value is None else encode_text({"INVALID_JSON": text})
-
-
-def data_url(part: ImagePart | FilePart) -> str:
-    """The bytes of a part as a data URL."""
-    return f"data:{part.media_type};base64,{base64.b64encode(part.data or b'').decode()}"
+        text = json_values.clean_text(text)
+    else:
+        text = "{}" if value is None else encode_text({"INVALID_JSON": text})
+    return text if len(text) <= MAX_TEXT else cut_arguments(call.arguments, MAX_TEXT)

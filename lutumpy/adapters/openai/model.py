@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from lutumpy.adapters.sdk_model import SdkModel
 from lutumpy.core.model import OutputSpec, StructuredMode
@@ -77,6 +79,23 @@ class OpenAIModel(SdkModel):
             headers=headers,
             timeout=timeout,
         )
+        self._base_url = base_url
+
+    def _host(self) -> str | None:
+        """The name of the host that requests go to, as the SDK finds it; `None` where a client doesn't say."""
+        client = self._transport.client()
+        if client is not None:
+            url = getattr(client, "base_url", None)
+        elif self._base_url is not None:
+            url = self._base_url
+        else:
+            url = os.environ.get("OPENAI_BASE_URL", "").strip() or "https://api.openai.com/v1"
+        if isinstance(host := getattr(url, "host", None), str):  # a URL of the HTTP stack
+            return host or None
+        try:
+            return urlsplit(url).hostname if isinstance(url, str) else None
+        except ValueError:
+            return None
 
 
 def passed_options(

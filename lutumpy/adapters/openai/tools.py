@@ -7,25 +7,34 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from lutumpy.adapters.json_bytes import encode
-from lutumpy.core.rules import openai_schema
+from lutumpy.core import json_values
+from lutumpy.core.rules import Problem, openai_schema
+from lutumpy.core.rules.chat_tools import MAX_NAME
+from lutumpy.core.rules.openai_shapes import MAX_TOOLS
 from lutumpy.core.strict import OPENAI_STRICT, strict_schema
+from lutumpy.core.subschemas import with_items
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.errors import DeclarationError, InvalidToolConstraints
 
-__all__ = ["MAX_NAME", "MAX_TOOLS", "NAME", "ToolShape", "offer_fields", "tool_list"]
+__all__ = ["MAX_NAME", "MAX_TOOLS", "NAME", "ToolCheck", "ToolShape", "offer_fields", "refuse_tools", "tool_list"]
 
 NAME = re.compile(r"[a-zA-Z0-9_-]+")
 """What a tool may be called [OpenAI's API description and error texts]."""
 
-MAX_NAME = 64
-MAX_TOOLS = 128
-
 ToolShape = Callable[[ToolSpec, Mapping[str, Any], bool], dict[str, Any]]
 """Makes a wire's tool object from a spec, its schema as it is sent, and whether that is strict."""
 
+ToolCheck = Callable[[Mapping[str, Any]], "list[Problem]"]
+"""What a wire's rules say of the tools in a body."""
+
 
 def offer_fields(
-    offer: ToolOffering | None, api: str, shape: ToolShape, strict: bool | None, forced: Callable[[str], dict[str, Any]]
+    offer: ToolOffering | None,
+    api: str,
+    shape: ToolShape,
+    check: ToolCheck,
+    strict: bool | None,
+    forced: Callable[[str], dict[str, Any]],
 ) -> dict[str, bytes]:
     """The offer's part of a request, ready JSON by field name; nothing at all when no tool is offered.
 
@@ -33,6 +42,7 @@ def offer_fields(
         offer: The tools of this turn.
         api: The wire's name, for the cache of rendered tools.
         shape: How the wire spells a tool.
+        check: What the wire says of a list of them.
         strict: What holds for tools that leave it open: `True` makes them strict where their schema allows that.
         forced: How the wire spells the choice of one tool.
 
@@ -47,7 +57,7 @@ def offer_fields(
     key = f"{api}+strict" if strict else api
     tools = offer.rendered.get(key)
     if tools is None:
-        tools = offer.rendered[key] = _render(offer, key, shape, bool(strict))
+        tools = offer.rendered[key] = _render(offer, key, shape, check, bool(strict))
     fields = {"tools": tools}
     if offer.mode == "required":
         fields["tool_choice"] = b'"required"'
@@ -61,7 +71,7 @@ def offer_fields(
     return fields
 
 
-def _render(offer: ToolOffering, key: str, shape: ToolShape, strict: bool) -> bytes:
+def _render(offer: ToolOffering, key: str, shape: ToolShape, check: ToolCheck, strict: bool) -> bytes:
     _check_number(offer)
     rendered: list[bytes] = []
     for spec in offer.specs:
@@ -69,13 +79,27 @@ def _render(offer: ToolOffering, key: str, shape: ToolShape, strict: bool) -> by
         if made is None:
             made = spec.rendered[key] = encode(_tool(spec, shape, strict))
         rendered.append(made)
-    return b"[" + b",".join(rendered) + b"]"
+    tools = b"[" + b",".join(rendered) + b"]"
+    refuse_tools(check({"tools": json_values.decode(tools)}))
+    return tools
 
 
-def tool_list(offer: ToolOffering, shape: ToolShape, strict: bool | None) -> list[dict[str, Any]]:
+def tool_list(offer: ToolOffering, shape: ToolShape, check: ToolCheck, strict: bool | None) -> list[dict[str, Any]]:
     """The tools of an offer alone, as JSON values that hold the tools' own schemas. Raises as `offer_fields` does."""
     _check_number(offer)
-    return [_tool(spec, shape, bool(strict)) for spec in offer.specs]
+    tools = [_tool(spec, shape, bool(strict)) for spec in offer.specs]
+    refuse_tools(check({"tools": tools}))
+    return tools
+
+
+def refuse_tools(problems: list[Problem]) -> None:
+    """An offer that OpenAI is sure to refuse would spoil every request with it, so none is made."""
+    sure = [problem for problem in problems if problem.certainty == "refused"]
+    if sure:
+        about = ", ".join(dict.fromkeys([name for problem in sure for name in problem.tools]))
+        what = f"the tool {about}" if about else "the tools offered"
+        reasons = "; ".join(dict.fromkeys([problem.message for problem in sure]))
+        raise InvalidToolConstraints(f"OpenAI refuses {what}: {reasons}")
 
 
 def _check_number(offer: ToolOffering) -> None:
@@ -95,7 +119,7 @@ def _tool(spec: ToolSpec, shape: ToolShape, strict: bool) -> dict[str, Any]:
         except (DeclarationError, InvalidToolConstraints):
             if spec.strict:
                 raise
-    return shape(spec, spec.schema, False)
+    return shape(spec, with_items(spec.schema), False)
 
 
 def _strict(spec: ToolSpec) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from lutumpy.adapters.json_bytes import encode_text
+from lutumpy.core import json_values
 from lutumpy.core.items import Usage
 
 __all__ = ["TokenNames", "count", "filled", "mapping", "model_text", "text", "token_names", "token_usage"]
@@ -37,6 +38,8 @@ def model_text(value: Any) -> str:
     """What a model wrote where text belongs: the text itself, JSON for anything else, nothing for `null`."""
     if isinstance(value, str):
         return value
+    if json_values.holds_non_finite(value):
+        return json_values.as_written(value)  # the model wrote no JSON, and whoever reads it is to see that
     return "" if value is None else encode_text(value)
 
 

@@ -372,7 +372,7 @@ STAGES: tuple[tuple[frozenset[str], Stage], ...] = (
     (_rules("unique_ids"), mend_repeats),
     _stage(system_first=_system_as_user, system_for_model=_system_as_user),
     (_rules("system_position"), _system_position),
-    _stage(media_type=mend_block),
+    _stage(image_type=mend_block, document_type=mend_block),
     (_rules("block_role"), mend_shown),
     (_rules("block_role"), mend_roles),
     (_rules("results_after_uses", "results_first", "use_for_result", "single_result", "block_role"), mend_pairing),

@@ -65,11 +65,27 @@ RULES: Mapping[str, TranscriptRule] = {
         ("refused",),
         left="another model hears it, or its words have to be written down",
     ),
-    "chat.media_type": TranscriptRule(
-        "Images are PNG, JPEG, GIF or WebP, files are PDF, sounds WAV or MP3",
+    "chat.audio_format": TranscriptRule(
+        "A sound is WAV or MP3",
+        ("refused", "some"),
+        left="the sound has to be converted, and only the program can do that",
+    ),
+    "chat.image_type": TranscriptRule(
+        "An image is JPEG, PNG, GIF or WebP, by its name or its bytes",
         ("refused", "some"),
         ("set_content",),
         "what has to be converted first",
+    ),
+    "chat.file_data": TranscriptRule(
+        "A file is a PDF; the text of another is text",
+        ("refused", "some"),
+        ("set_content",),
+        "what has to be converted first, or written down",
+    ),
+    "chat.part_length": TranscriptRule(
+        "A text has at most 10,485,760 characters, an image and a file what Responses takes",
+        ("some",),
+        left="what may be cut, only the program knows",
     ),
     "chat.tool_calls": TranscriptRule(
         "`tool_calls` is a list of 1 to 128 calls, each a function or custom",
@@ -160,18 +176,27 @@ RULES: Mapping[str, TranscriptRule] = {
         ("drop_empty", "set_content", "convert_message", "drop_reasoning", "move_content"),
         "parts of a type that nobody knows: the program has to show it another way",
     ),
+    "responses.image_type": TranscriptRule(
+        "An image is JPEG, PNG, GIF or WebP, by its name or its bytes",
+        ("refused", "some"),
+        ("set_content",),
+        "what has to be converted first",
+    ),
+    "responses.part_length": TranscriptRule(
+        "A text has at most 10,485,760 characters, an image 20,971,520 and a file 73,400,320 of its URL",
+        ("refused", "some"),
+        left="what may be cut, only the program knows",
+    ),
     "responses.file_data": TranscriptRule(
-        "Sound and film are no files",
-        ("refused",),
-        left="what it says has to be written down, or shown to a model that hears it",
+        "A file is a document, a sheet, or text; sound, film and images are none",
+        ("refused", "some"),
+        ("set_content",),
+        "what it says has to be written down, or shown to a model that hears it",
     ),
     "responses.file_url": TranscriptRule(
         "Sound and film are no files, by address either",
         ("refused",),
         left="what it says has to be written down, or shown to a model that hears it",
-    ),
-    "responses.media_type": TranscriptRule(
-        "Images are PNG, JPEG, GIF or WebP", ("refused", "some"), ("set_content",), "what has to be converted first"
     ),
     "responses.status": TranscriptRule(
         "An item's status is in_progress, completed or incomplete; reasoning has none",
@@ -267,18 +292,34 @@ RULES: Mapping[str, TranscriptRule] = {
         "Ids of calls are letters, digits, `_` and `-`", ("refused",), ("replace_id", "match_result", "drop_result")
     ),
     "anthropic.tool_use_name": TranscriptRule("A call's name has 1 to 200 characters", ("refused",), ("rename_tool",)),
+    "anthropic.image_type": TranscriptRule(
+        "An image is JPEG, PNG, GIF or WebP, and its name says which",
+        ("refused",),
+        ("set_field",),
+        "what has to be converted first",
+    ),
+    "anthropic.image_size": TranscriptRule(
+        "An image has at most 10 MB in base64",
+        ("refused",),
+        left="the image has to be made smaller, and only the program can do that",
+    ),
+    "anthropic.document_type": TranscriptRule(
+        "A document is a PDF or plain text, and its name says which",
+        ("refused",),
+        ("set_field", "set_content"),
+        "what has to be converted first",
+    ),
+    "anthropic.document_size": TranscriptRule(
+        "A document leaves room in the 32 MB of a request",
+        ("refused",),
+        left="what may be cut, only the program knows",
+    ),
     "anthropic.tool_use_input": TranscriptRule("A call's input is an object", ("refused",), ("wrap_arguments",)),
     "anthropic.server_id": TranscriptRule(
         "Ids of the provider's calls begin with `srvtoolu_`", ("refused",), ("replace_id",)
     ),
     "anthropic.thinking_block": TranscriptRule(
         "A thinking block has its text and signature, a redacted one its data", ("refused",), ("drop_reasoning",)
-    ),
-    "anthropic.media_type": TranscriptRule(
-        "Images are PNG, JPEG, GIF or WebP, documents PDF or plain text",
-        ("refused",),
-        ("set_field", "set_content"),
-        "what has to be converted first",
     ),
     "anthropic.is_error": TranscriptRule("`is_error` is true or false", ("refused",), ("set_field",)),
     "anthropic.result_content": TranscriptRule(

@@ -240,7 +240,10 @@ STAGES: tuple[tuple[frozenset[str], Stage], ...] = (
     ),
     (frozenset({"chat.call_name"}), _names),
     (frozenset({"chat.content", "chat.parts"}), each({"chat.content": _content, "chat.parts": _parts})),
-    (frozenset({"chat.media_type"}), each({"chat.media_type": mend_chat_part})),
+    (
+        frozenset({"chat.image_type", "chat.file_data"}),
+        each({"chat.image_type": mend_chat_part, "chat.file_data": mend_chat_part}),
+    ),
     (frozenset({"chat.call_id"}), mend_ids),
     (frozenset({"chat.tool_call_id"}), mend_result_ids),
     (frozenset({"chat.duplicate_call_id"}), mend_repeats),

@@ -11,7 +11,7 @@ from typing import Any
 
 from lutumpy.core.repairs.editor import Editor, Path
 from lutumpy.core.rules import Problem
-from lutumpy.core.rules.media_types import IMAGE_TYPES, OTHER_NAMES, PDF, PLAIN, data_type, type_of_bytes
+from lutumpy.core.rules.media import PDF, PLAIN, data_type, image_type, plain_type, type_of_bytes
 
 _PDF_BYTES = "JVBERi0"  # what base64 makes of %PDF-
 _RENAMED = "The API doesn't know this media type; it is the one that the name or the bytes show."
@@ -33,10 +33,10 @@ def mend_block(editor: Editor, problem: Problem) -> None:
     if not isinstance(source, dict) or not isinstance(data, str):
         return
     block = editor.get(path[:-1])
-    given = str(source.get("media_type")).partition(";")[0].strip().lower()
+    named = source.get("media_type")
+    given = plain_type(named if isinstance(named, str) else None)
     if block.get("type") == "image":
-        known = OTHER_NAMES.get(given, given)
-        right = type_of_bytes(data) or (known if known in IMAGE_TYPES else None)
+        right = type_of_bytes(data) or image_type(given)
     elif source.get("type") == "text":
         right = PLAIN
     else:
@@ -71,12 +71,20 @@ def mend_chat_part(editor: Editor, problem: Problem) -> None:
 
 
 def mend_responses_part(editor: Editor, problem: Problem) -> None:
-    """An image of Responses."""
+    """An image or a file of Responses."""
     path = problem.path[:3]
     part = editor.get(path)
-    url = part.get("image_url") if isinstance(part, dict) else None
-    is_pdf = _is_pdf(url)
-    new = {"type": "input_file", "filename": "file.pdf", "file_data": url} if is_pdf else _text_part(url, "input_text")
+    if not isinstance(part, dict):
+        return
+    new: dict[str, Any] | None
+    if part.get("type") == "input_file":
+        image = _as_image(part.get("file_data"))
+        new = {"type": "input_image", "image_url": image} if image is not None else None
+        new = new or _text_part(part.get("file_data"), "input_text")
+    elif _is_pdf(part.get("image_url")):
+        new = {"type": "input_file", "filename": "file.pdf", "file_data": part["image_url"]}
+    else:
+        new = _text_part(part.get("image_url"), "input_text")
     _replace(editor, problem, path, new)
 
 
@@ -101,8 +109,7 @@ def _as_image(url: Any) -> str | None:
     if given is None:
         return None
     data = url.partition(",")[2]
-    known = OTHER_NAMES.get(given, given)
-    right = type_of_bytes(data) or (known if known in IMAGE_TYPES else None)
+    right = type_of_bytes(data) or image_type(given)
     return f"data:{right};base64,{data}" if right is not None else None
 
 

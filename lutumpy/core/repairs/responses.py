@@ -199,7 +199,7 @@ STAGES: tuple[tuple[frozenset[str], Stage], ...] = (
     ),
     (frozenset({"responses.call_name"}), _names),
     _stage(content=_content, parts=_parts),
-    _stage(media_type=mend_responses_part, status=_status),
+    _stage(image_type=mend_responses_part, file_data=mend_responses_part, status=_status),
     (frozenset({"responses.call_id"}), mend_ids),
     _stage(item_id=_item_id),
     (frozenset({"responses.duplicate_item"}), mend_items),

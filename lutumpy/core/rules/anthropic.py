@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from . import anthropic_models, media_types
+from . import anthropic_models, media
 from .anthropic_parameters import cache_problems, check_sampling
 from .anthropic_requests import check_requested, continues_thread
 from .anthropic_sequence import check_sequence
@@ -292,10 +292,12 @@ def _block(where: str, block: Any, types: Sequence[str], root: str) -> list[Prob
         found += _id("anthropic.server_id", f"{inner}.id", block.get("id"), server=kind == "server_tool_use")
     elif kind == "thinking":
         found += _strings("anthropic.thinking_block", inner, block, ("signature", "thinking"))
+    elif kind == "image":
+        found += media.check_source("anthropic.image_type", "anthropic.image_size", inner, block)
+    elif kind == "document":
+        found += media.check_source("anthropic.document_type", "anthropic.document_size", inner, block)
     elif kind == "redacted_thinking":
         found += _strings("anthropic.thinking_block", inner, block, ("data",))
-    elif kind in ("image", "document"):
-        found += media_types.anthropic_block("anthropic.media_type", inner, block)
     known = CLOSED_BLOCKS.get(kind)
     if known is not None:
         found += _extra("anthropic.block_keys", inner, block, known)

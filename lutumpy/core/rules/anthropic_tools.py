@@ -12,7 +12,7 @@ from .schema_walk import resolve, type_names, walk
 
 NAME_PATTERN = "^[a-zA-Z0-9_-]{1,128}$"
 MAX_NAME = 128
-_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}\Z")
+NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}\Z")
 _SERVER_TYPE = re.compile(r"[a-z_0-9]+_20\d{6}\Z")
 UNDATED_TYPES = ("custom", "mcp_toolset", "tool_search_tool_bm25", "tool_search_tool_regex")
 TOOL_TYPES = (
@@ -125,7 +125,7 @@ def _name(where: str, value: Any) -> list[Problem]:
         return [_shape(rule, where, "String should have at least 1 character")]
     if len(value) > MAX_NAME:
         return [_shape(rule, where, f"String should have at most {MAX_NAME} characters", tools=(value,))]
-    if not _NAME.match(value):
+    if not NAME.match(value):
         return [_shape(rule, where, f"String should match pattern '{NAME_PATTERN}'", tools=(value,))]
     return []
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from . import media_types
+from . import media
+from .call_ids import CHAT_MAX
 from .chat_tools import MAX_NAME, check_model_limits, check_tool_choice, check_tools
 from .declared import undeclared
 from .encoding import check_encoding
@@ -57,7 +58,7 @@ PART_BODIES = {
     "refusal": "refusal",
 }
 CALL_TYPES = ("function", "custom")
-MAX_CALL_ID = 40
+MAX_CALL_ID = CHAT_MAX
 MAX_CALLS = 128
 WHERE = "messages[{}]"
 
@@ -154,7 +155,7 @@ def _role_for_model(where: str, role: str, model: str | None) -> list[Problem]:
 def _content(where: str, index: int, message: Mapping[str, Any], role: str, model: str | None) -> list[Problem]:
     content = message.get("content")
     if isinstance(content, str):
-        return []
+        return media.check_text("chat.part_length", f"{where}.content", content)
     if content is None:
         others = ("tool_calls", "refusal", "audio", "function_call")
         if role == "assistant" and any(message.get(key) is not None for key in others):
@@ -199,7 +200,18 @@ def _part(message: str, where: str, part: Any, role: str, model: str | None) -> 
         return [missing("chat.parts", f"{where}.{key}")]
     if key in ("text", "refusal") and not isinstance(value, str):
         return [wrong_type("chat.parts", f"{where}.{key}", "a string", value)]
-    return media_types.chat_part("chat.media_type", where, part)
+    if key == "text":
+        return media.check_text("chat.part_length", f"{where}.text", value)
+    if key == "image_url":
+        url_at = f"{where}.image_url.url" if isinstance(value, Mapping) else f"{where}.image_url"
+        url = value.get("url") if isinstance(value, Mapping) else value
+        return media.check_image("chat.image_type", "chat.part_length", url_at, url)
+    if not isinstance(value, Mapping):
+        return []
+    if key == "input_audio":
+        return media.check_sound("chat.audio_format", f"{where}.input_audio.format", value.get("format"))
+    data = value.get("file_data") if key == "file" else None
+    return media.check_file_data("chat.file_data", "chat.part_length", f"{where}.file.file_data", data)
 
 
 def _calls(where: str, calls: Any) -> list[Problem]:

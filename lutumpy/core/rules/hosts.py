@@ -57,14 +57,14 @@ HOSTS: Mapping[str, str] = {
 
 OWN_RULES: Mapping[str, frozenset[str]] = {
     "chat": frozenset(
-        "audio_for_model call_id call_name content media_type parallel_tool_calls "
+        "audio_for_model audio_format call_id call_name content file_data image_type parallel_tool_calls "
         "parallel_tool_calls_needs_tools parameter_for_model parts ranges role_for_model "
         "tool_choice tool_choice_needs_tools tool_choice_unknown tool_name tools tools_count tools_for_model "
         "unknown_parameter web_search_for_model".split()
     ),
     "responses": frozenset(
-        "arguments_length call_name dangling_reasoning duplicate_item file_data file_url held_prefix item_id "
-        "item_keys item_type media_type parallel_tool_calls parameter_for_model parts ranges "
+        "arguments_length call_name dangling_reasoning duplicate_item file_data file_url held_prefix image_type item_id "
+        "item_keys item_type parallel_tool_calls parameter_for_model part_length parts ranges "
         "reasoning_summary required_reasoning status tool_choice tool_choice_needs_tools tool_choice_unknown "
         "tool_name tools tools_count unknown_parameter".split()
     ),

@@ -82,7 +82,7 @@ def text(value: Any) -> str | None:
 def is_json_object(text: str) -> bool:
     """Whether a text is a JSON object."""
     try:
-        return isinstance(json.loads(text, parse_int=float), dict)  # Python limits the digits of an integer
+        return isinstance(_parsed(text), dict)
     except (ValueError, RecursionError):
         return False
 
@@ -90,10 +90,19 @@ def is_json_object(text: str) -> bool:
 def is_json(text: str) -> bool:
     """Whether a text is JSON of any kind."""
     try:
-        json.loads(text, parse_int=float)
+        _parsed(text)
     except (ValueError, RecursionError):
         return False
     return True
+
+
+def _parsed(text: str) -> Any:
+    # Python limits the digits of an integer, and takes `NaN` and `Infinity`, which JSON has not.
+    return json.loads(text, parse_int=float, parse_constant=_refuse_constant)
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
 
 
 def listed(values: Iterable[str]) -> str:

@@ -6,12 +6,12 @@ the rules about their sequence in `responses_sequence`, those about tools in `re
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from . import media_types
+from . import media
+from .call_ids import RESPONSES_MAX
 from .declared import undeclared
 from .encoding import check_encoding
 from .hosts import for_compatible_host
@@ -97,13 +97,10 @@ WITH_STATUS = frozenset(
 )
 """Items that may say how far they are, and needn't."""
 
-MAX_CALL_ID = 64
+MAX_CALL_ID = RESPONSES_MAX
 MAX_ITEM_ID = 64
 MAX_HISTORY_NAME = 128
-MAX_OUTPUT = 10_485_760
-
-AUDIO_ENDINGS = (".mp3", ".wav", ".m4a", ".ogg", ".flac", ".aac", ".mp4", ".mov", ".webm")
-_MEDIA = re.compile(r"data:((?:audio|video)/[^;,]{0,100})[;,]")
+MAX_OUTPUT = media.MAX_TEXT_PART
 
 
 def check_request(
@@ -351,29 +348,19 @@ def _part(where: str, part: Any, *, assistant: bool) -> list[Problem]:
         return [missing("responses.parts", f"{where}.{key}")]
     if key is not None and not isinstance(part.get(key), str):
         return [wrong_type("responses.parts", f"{where}.{key}", "a string", part.get(key))]
-    return (
-        _file(where, part) if kind == "input_file" else media_types.responses_part("responses.media_type", where, part)
-    )
+    if kind in ("input_image", "input_file"):
+        return _media(where, kind, part)
+    return media.check_text("responses.part_length", f"{where}.text", part["text"]) if kind == "input_text" else []
 
 
-def _file(where: str, part: Mapping[str, Any]) -> list[Problem]:
-    """Sound and film are no files [recorded: 4 refusals]."""
+def _media(where: str, kind: str, part: Mapping[str, Any]) -> list[Problem]:
+    """Images and files of a kind and a size that the API takes."""
+    if kind == "input_image":
+        url = part.get("image_url")
+        return media.check_image("responses.image_type", "responses.part_length", f"{where}.image_url", url)
     data, url = part.get("file_data"), part.get("file_url")
-    media = _MEDIA.match(data) if isinstance(data, str) else None
-    if media is not None:
-        where = f"{where}.file_data"
-        message = (
-            f"Invalid file data: '{where}'. Expected a base64-encoded data URL with a valid file MIME type "
-            "(e.g. 'data:text/plain;base64,SGVsbG8sIFdvcmxkIQ=='), but got unsupported MIME type "
-            f"'{media[1]}'. Please see https://platform.openai.com/docs/assistants/tools/file-search#supported-files "
-            "for supported file types."
-        )
-        return [Problem("responses.file_data", where, message, "refused", param=where, code="invalid_value")]
-    if isinstance(url, str) and url.split("?")[0].lower().endswith(AUDIO_ENDINGS):
-        message = "The file type you uploaded is not supported. Please try again with a pdf"
-        where = f"{where}.file_url"
-        return [Problem("responses.file_url", where, message, "refused", param="input", code="unsupported_file")]
-    return []
+    found = media.check_file_data("responses.file_data", "responses.part_length", f"{where}.file_data", data)
+    return found or media.check_file_url("responses.file_url", f"{where}.file_url", url)
 
 
 def _reasoning(where: str, item: Mapping[str, Any]) -> list[Problem]:

@@ -14,7 +14,7 @@ from test_repairs import MORE, USER, Json, mended, output, result
 from lutumpy import check_messages, propose_repairs
 from lutumpy.core.check import Api
 from lutumpy.core.rules import Problem, chat, responses
-from lutumpy.core.rules.media_types import data_type, is_image, type_of_bytes
+from lutumpy.core.rules.media import data_type, image_type, type_of_bytes
 from lutumpy.testing.wire import serve
 
 WORDS = "aGVsbG8="  # hello
@@ -86,17 +86,17 @@ def test_a_type_that_the_name_or_the_bytes_show_is_set(
 @pytest.mark.parametrize(
     ("api", "rule", "part"),
     [
-        ("anthropic_messages", "anthropic.media_type", image("image/tiff", "SUkqAA==")),
-        ("anthropic_messages", "anthropic.media_type", image("text/plain", WORDS)),
-        ("anthropic_messages", "anthropic.media_type", image("image/tiff") | {"source": {"type": "base64"}}),
-        ("anthropic_messages", "anthropic.media_type", document("application/zip", "UEsDBA==")),
-        ("anthropic_messages", "anthropic.media_type", document("text/plain", "no base64!")),
-        ("anthropic_messages", "anthropic.media_type", document("text/plain", "")),
-        ("openai_chat", "chat.media_type", shown("data:image/tiff;base64,SUkqAA==")),
-        ("openai_chat", "chat.media_type", {"type": "image_url", "image_url": "data:image/tiff;base64,SUkqAA=="}),
-        ("openai_chat", "chat.media_type", file("video/mp4", "AAAA")),
-        ("openai_chat", "chat.media_type", {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "ogg"}}),
-        ("openai_responses", "responses.media_type", seen("data:image/tiff;base64,SUkqAA==")),
+        ("anthropic_messages", "anthropic.image_type", image("image/tiff", "SUkqAA==")),
+        ("anthropic_messages", "anthropic.image_type", image("text/plain", WORDS)),
+        ("anthropic_messages", "anthropic.image_type", image("image/tiff") | {"source": {"type": "base64"}}),
+        ("anthropic_messages", "anthropic.document_type", document("application/zip", "UEsDBA==")),
+        ("anthropic_messages", "anthropic.document_type", document("text/plain", "no base64!")),
+        ("anthropic_messages", "anthropic.document_type", document("text/plain", "")),
+        ("openai_chat", "chat.image_type", shown("data:image/tiff;base64,SUkqAA==")),
+        ("openai_chat", "chat.image_type", {"type": "image_url", "image_url": "data:image/tiff;base64,SUkqAA=="}),
+        ("openai_chat", "chat.file_data", file("video/mp4", "AAAA")),
+        ("openai_chat", "chat.audio_format", {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "ogg"}}),
+        ("openai_responses", "responses.image_type", seen("data:image/tiff;base64,SUkqAA==")),
     ],
 )
 def test_what_has_to_be_converted_first_is_left_for_you(api: Api, rule: str, part: Json) -> None:
@@ -125,7 +125,7 @@ def test_what_openai_may_look_into_and_what_is_elsewhere_is_not_refused(api: Api
 
 def test_a_text_that_openai_may_take_as_a_file_is_written_out_by_a_thorough_repair_only() -> None:
     history = [said("user", file("text/markdown", WORDS))]
-    assert [(p.rule, p.certainty) for p in check_messages("openai_chat", history)] == [("chat.media_type", "some")]
+    assert [(p.rule, p.certainty) for p in check_messages("openai_chat", history)] == [("chat.file_data", "some")]
     assert propose_repairs("openai_chat", history) == []
     _, after = mended("openai_chat", history, thorough=True)
     assert after == [said("user", {"type": "text", "text": "hello"})]
@@ -146,7 +146,7 @@ def test_images_are_told_by_their_first_bytes() -> None:
     assert type_of_bytes("UklGRiQAAABXQVZF") is None  # the same container, with sound in it
     assert data_type("data:Image/PNG;base64,") == "image/png"
     assert data_type(None) is None
-    assert is_image("image/jpg")
+    assert image_type("image/jpg") == "image/jpeg"
 
 
 def test_an_image_inside_a_result_gets_its_type_as_well() -> None:

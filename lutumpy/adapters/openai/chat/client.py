@@ -3,30 +3,94 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from lutumpy.adapters.openai.chat.decode import decode_chat
-from lutumpy.adapters.openai.chat.encode import API, ChatEncoder, chat_fields, chat_tools
+from lutumpy.adapters.openai.chat.encode import (
+    API,
+    CallIds,
+    chat_encoder,
+    chat_fields,
+    chat_tools,
+    checked_call_ids,
+)
 from lutumpy.adapters.openai.chat.stream import ChatStreamDecoder
 from lutumpy.adapters.openai.model import OpenAIModel, output_format, passed_options
 from lutumpy.adapters.sdk import error_body, reply_object
-from lutumpy.adapters.sdk_body import body_dict, checked_transcript, history_list
+from lutumpy.adapters.sdk_body import Fields, body_dict, checked_transcript, history_list
 from lutumpy.core.items import AssistantTurn
-from lutumpy.core.model import OutputSpec
+from lutumpy.core.model import OutputSpec, StructuredMode
+from lutumpy.core.rules.call_ids import host_rule
 from lutumpy.core.streaming import StreamDecoder
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import AdapterError
 
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI, OpenAI
+
 __all__ = ["OpenAIChat"]
 
 
 class OpenAIChat(OpenAIModel):
-    """A model behind OpenAI's Chat Completions, or a host that speaks the same. See `OpenAIModel` for the arguments."""
+    """A model behind OpenAI's Chat Completions, or a host that speaks the same.
+
+    Args:
+        model: The model's name.
+        client: As for `OpenAIModel`; so are the others but the last.
+        call_ids: Whose rule about call ids holds at the host, for a session that began elsewhere: `openai` (at most 40
+            characters) or `mistral` (nine letters and digits). Ids that break it are replaced in requests, the same way
+            each time (rule R2). Left out, the host's address decides: that of OpenAI and of Mistral are known, and to
+            any other go ids of up to 40 characters, and its own as they came.
+
+    Raises:
+        ValueError: there is no such rule.
+    """
 
     api: ClassVar[str] = API
-    _fields = staticmethod(chat_fields)
     _path: ClassVar[str] = "/chat/completions"
+
+    def __init__(
+        self,
+        model: str,
+        client: AsyncOpenAI | OpenAI | None = None,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        temperature: float | None = None,
+        max_output_tokens: int | None = None,
+        strict: bool | None = None,
+        structured: StructuredMode = "native",
+        extra: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+        call_ids: CallIds | None = None,
+    ) -> None:
+        super().__init__(
+            model,
+            client,
+            base_url=base_url,
+            api_key=api_key,
+            temperature=temperature,
+            max_output_tokens=max_output_tokens,
+            strict=strict,
+            structured=structured,
+            extra=extra,
+            headers=headers,
+            timeout=timeout,
+        )
+        self._call_ids: CallIds | None = checked_call_ids(call_ids)
+        self._asked: tuple[Any, CallIds | None] | None = None
+
+    def _fields(self, transcript: Transcript, offer: ToolOffering | None, **options: Any) -> Fields:
+        call_ids = self._call_ids
+        if call_ids is None:
+            # Asked of each client once: it stays at its host. One that isn't made yet is made right after this.
+            client = self._transport.client()
+            if self._asked is None or client is not self._asked[0]:
+                self._asked = client, host_rule(self._host())
+            call_ids = self._asked[1]
+        return chat_fields(transcript, offer, call_ids=call_ids, **options)
 
     @staticmethod
     def request(
@@ -39,24 +103,32 @@ class OpenAIChat(OpenAIModel):
             offer: The tools of this turn.
             stream: Ask for an event stream, with the usage at its end.
             options: `temperature`, `max_output_tokens` (sent as `max_completion_tokens`), `strict`, `extra` (a mapping of
-                provider parameters), `output` (an `OutputSpec`: the answer's schema), `model` (for checks only, not put in);
-                any other is a provider parameter itself.
+                provider parameters), `output` (an `OutputSpec`: the answer's schema), `model` (for checks only, not put in),
+                `call_ids` (`openai` or `mistral`: whose rule about call ids holds at the host); any other is a provider
+                parameter itself.
 
         Raises:
             TranscriptError: there is nothing to answer.
             InvalidToolConstraints: OpenAI is known to refuse the offer.
             DeclarationError: a tool asks to be strict, and its schema has no strict form.
+            ValueError: there is no such rule about call ids.
         """
+        call_ids = checked_call_ids(options.pop("call_ids", None))
         given = passed_options(options, OpenAIChat._with_output)
-        return body_dict(chat_fields(checked_transcript(transcript), offer, stream=stream, **given))
+        transcript = checked_transcript(transcript)
+        return body_dict(chat_fields(transcript, offer, stream=stream, call_ids=call_ids, **given))
 
     @staticmethod
-    def messages(transcript: Transcript) -> list[dict[str, Any]]:
+    def messages(transcript: Transcript, *, call_ids: CallIds | None = None) -> list[dict[str, Any]]:
         """The history alone, as `request` puts it in; what was read from a history of this API stands there unchanged.
 
         Unlike `request`, it takes a transcript that has nothing to answer.
+
+        Args:
+            transcript: What has been said.
+            call_ids: Whose rule about call ids holds at the host, as for `request`.
         """
-        return history_list(checked_transcript(transcript).encoded(API, ChatEncoder).history())
+        return history_list(chat_encoder(checked_transcript(transcript), checked_call_ids(call_ids)).history())
 
     @staticmethod
     def tools(offer: ToolOffering, *, strict: bool | None = None) -> list[dict[str, Any]]:

@@ -2,36 +2,39 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from lutumpy.adapters.json_bytes import encode
-from lutumpy.adapters.openai.history import HistoryEncoder, arguments_object, data_url, text_and_calls
-from lutumpy.adapters.openai.tools import offer_fields, tool_list
+from lutumpy.adapters.openai.history import (
+    HistoryEncoder,
+    arguments_object,
+    cut_call,
+    long_calls,
+    text_and_calls,
+)
+from lutumpy.adapters.openai.parts import chat_part, cut_output
+from lutumpy.adapters.openai.tools import offer_fields, refuse_tools, tool_list
 from lutumpy.adapters.sdk_body import Fields, add_extra
 from lutumpy.core import json_values
-from lutumpy.core.items import (
-    AssistantTurn,
-    CallBlock,
-    FilePart,
-    ImagePart,
-    Message,
-    Part,
-    ResultBlock,
-    TextPart,
-    describe,
-)
-from lutumpy.core.rules.chat_tools import NO_TOOLS_MODELS, TOOLS_WITHOUT_REASONING_MODELS
+from lutumpy.core.items import AssistantTurn, CallBlock, Message, Part, ResultBlock, TextPart
+from lutumpy.core.rules import Problem
+from lutumpy.core.rules.call_ids import CALL_ID_RULES, CallIds
+from lutumpy.core.rules.chat import MAX_CALLS
+from lutumpy.core.rules.chat_tools import NO_TOOLS_MODELS, TOOLS_WITHOUT_REASONING_MODELS, check_tools
+from lutumpy.core.rules.media import MAX_TEXT_PART
+from lutumpy.core.rules.openai_shapes import MAX_TEXT
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import InvalidToolConstraints
 
-__all__ = ["API", "ChatEncoder", "chat_fields", "chat_tools"]
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["API", "CallIds", "ChatEncoder", "chat_encoder", "chat_fields", "chat_tools", "checked_call_ids"]
 
 API = "openai_chat"
-MAX_CALL_ID = 40
-"""Characters of a call id [OpenAI's error text]; a compatible host's own longer ids go back to it as they came."""
-
 _REASONING_KEYS = ("reasoning", "reasoning_content", "reasoning_details", "thought_signature")
 
 
@@ -45,15 +48,17 @@ def chat_fields(
     strict: bool | None = None,
     stream: bool = False,
     extra: Mapping[str, Any] | None = None,
+    call_ids: CallIds | None = None,
 ) -> Fields:
     """The fields of a request but for `model`, as ready JSON by name."""
     if transcript.dropped:
         transcript.refuse_dropped()
-    fields: Fields = {"messages": transcript.encoded(API, ChatEncoder).entries()}
-    tools = offer_fields(offer, API, _tool, strict, _forced)
+    encoder = transcript.encoded(API, ChatEncoder) if call_ids is None else chat_encoder(transcript, call_ids)
+    fields: Fields = {"messages": encoder.entries()}
+    tools = offer_fields(offer, API, _tool, _check_tools, strict, _forced)
     if tools:
         if model is not None:
-            _check_model(model, extra or {})
+            _check_model(model, extra or {}, tools)
         fields.update(tools)
     if temperature is not None:
         fields["temperature"] = encode(temperature)
@@ -69,7 +74,7 @@ def chat_fields(
 
 def chat_tools(offer: ToolOffering, strict: bool | None) -> list[dict[str, Any]]:
     """The `tools` of a request alone."""
-    return tool_list(offer, _tool, strict)
+    return tool_list(offer, _tool, _check_tools, strict)
 
 
 def _tool(spec: ToolSpec, schema: Mapping[str, Any], strict: bool) -> dict[str, Any]:
@@ -85,7 +90,11 @@ def _forced(name: str) -> dict[str, Any]:
     return {"type": "function", "function": {"name": name}}
 
 
-def _check_model(model: str, extra: Mapping[str, Any]) -> None:
+def _check_tools(body: Mapping[str, Any]) -> list[Problem]:
+    return check_tools(body, None)
+
+
+def _check_model(model: str, extra: Mapping[str, Any], fields: Mapping[str, bytes]) -> None:
     """Rule C9: what these models answer with status 400 is said before anything is sent."""
     if model.startswith(NO_TOOLS_MODELS):
         raise InvalidToolConstraints(f"{model} takes no tools on Chat Completions; use OpenAIResponses")
@@ -94,27 +103,93 @@ def _check_model(model: str, extra: Mapping[str, Any]) -> None:
             f"{model} takes tools on Chat Completions only with extra={{'reasoning_effort': 'none'}}; "
             "use that, or OpenAIResponses"
         )
+    if model.startswith("ft:"):
+        refuse_tools(check_tools({"tools": json_values.decode(fields["tools"])}, model))
+
+
+def chat_encoder(transcript: Transcript, call_ids: CallIds | None) -> ChatEncoder:
+    """The encoded form of a transcript, for a host with this rule about call ids."""
+    if call_ids is None:
+        return transcript.encoded(API, ChatEncoder)
+    return transcript.encoded(f"{API}:{call_ids}", lambda: ChatEncoder(call_ids))
+
+
+def checked_call_ids(call_ids: Any) -> CallIds | None:
+    """The name of a rule about call ids, or `None`.
+
+    Raises:
+        ValueError: there is no such rule.
+    """
+    if call_ids is not None and call_ids not in get_args(CallIds):
+        raise ValueError(f"call_ids is one of {', '.join(map(repr, get_args(CallIds)))}, not {call_ids!r}")
+    found: CallIds | None = call_ids
+    return found
 
 
 class ChatEncoder(HistoryEncoder):
-    """The messages of a transcript."""
+    """The messages of a transcript.
 
-    __slots__ = ()
+    Args:
+        call_ids: Whose rule about call ids holds, also for ids of this wire's own answers; the history may come from
+            another host. `None`, where the host isn't known: a host's own longer ids go back as they came.
+    """
+
+    __slots__ = ("_held",)
 
     api = API
 
-    def __init__(self) -> None:
-        super().__init__(MAX_CALL_ID)
+    def __init__(self, call_ids: CallIds | None = None) -> None:
+        rule = CALL_ID_RULES[call_ids or "openai"]
+        own_limit = sys.maxsize if call_ids is None else 0 if call_ids == "mistral" else rule.limit
+        super().__init__(rule, own_limit)
+        # An assistant's message with more calls than one may have: it waits for the results, to be sent in pieces.
+        self._held: dict[str, Any] | None = None
+
+    def copy(self) -> Self:
+        """An independent copy, for items that are not there to stay."""
+        twin = super().copy()
+        twin._held = self._held
+        return twin
 
     def _message(self, message: Message) -> None:
         parts = message.parts
         lone = parts[0] if len(parts) == 1 else None
-        content = lone.text if isinstance(lone, TextPart) else [_part(part) for part in parts]
+        content: Any = cut_output(lone.text) if isinstance(lone, TextPart) else [chat_part(part) for part in parts]
         if content:
             self._put({"role": message.role, "content": content})
 
     def _put(self, message: dict[str, Any]) -> None:
         self.fragments.append(encode(message))
+
+    def _put_calls(self, message: dict[str, Any], calls: Sequence[CallBlock]) -> None:
+        answered = [call for call in calls if call.answerable]
+        if len(answered) > MAX_CALLS and len(answered) == len(message.get("tool_calls") or ()):
+            self._held = message
+        else:
+            self._put(message)
+
+    def _as_read(self, entries: tuple[bytes, ...]) -> None:
+        if self._held is not None:
+            self._put(self._held)
+            self._held = None
+        super()._as_read(
+            tuple([self._with_ids(entry) for entry in entries]) if self._own_limit < sys.maxsize else entries
+        )
+
+    def _with_ids(self, entry: bytes) -> bytes:
+        """A message of a history that was read, with call ids that the host takes."""
+        if b'"tool_call' not in entry:
+            return entry
+        message: dict[str, Any] = json_values.decode(entry)
+        changed = False
+        calls = message.get("tool_calls")
+        holders = [(call, "id") for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+        for holder, key in [*holders, (message, "tool_call_id")]:
+            given = holder.get(key)
+            if isinstance(given, str) and len(given) > self._own_limit and (wanted := self._ids(given)) != given:
+                holder[key] = wanted
+                changed = True
+        return encode(message) if changed else entry
 
     def _without_reasoning(self, entries: tuple[bytes, ...]) -> tuple[bytes, ...]:
         messages = [json_values.decode(entry) for entry in entries]
@@ -128,7 +203,9 @@ class ChatEncoder(HistoryEncoder):
     def _replay(self, turn: AssistantTurn) -> None:
         unfit = self._unfit(turn)
         legacy = [call for call in turn.calls if call.kind == "function_call" and call.answerable]
-        if not (unfit or legacy or turn.reasoning_dropped):
+        ids = self._other_ids(turn) if self._own_limit < sys.maxsize else {}
+        long = long_calls(turn) if len(turn.native) > MAX_TEXT else []
+        if not (unfit or legacy or ids or long or turn.reasoning_dropped or len(turn.calls) > MAX_CALLS):
             self.fragments.append(turn.native)
             return
         message = json_values.decode(turn.native)
@@ -137,13 +214,23 @@ class ChatEncoder(HistoryEncoder):
                 message["function_call"]["name"] = self._name(call.name)
             elif call.kind in ("function", "custom"):
                 message["tool_calls"][call.position][call.kind]["name"] = self._name(call.name)
+        for call in long:
+            key = "input" if call.kind == "custom" else "arguments"
+            message["tool_calls"][call.position][call.kind][key] = cut_call(call)
+        for position, call_id in ids.items():
+            message["tool_calls"][position]["id"] = call_id
         if legacy:
             # The wire has no id for such a call: `tool_calls` only keeps the place of ours.
             del message["tool_calls"]
         if turn.reasoning_dropped:
             for key in _REASONING_KEYS:
                 message.pop(key, None)
-        self._put(message)
+        self._put_calls(message, turn.calls)
+
+    def _other_ids(self, turn: AssistantTurn) -> dict[int, str]:
+        """The ids of a turn of this wire that the host may refuse, by the call's place, as they are sent."""
+        limit = self._own_limit
+        return {call.position: self._ids(call.id) for call in turn.calls if call.position >= 0 and len(call.id) > limit}
 
     def _project(self, turn: AssistantTurn) -> None:
         pieces = text_and_calls(turn)
@@ -151,7 +238,7 @@ class ChatEncoder(HistoryEncoder):
             return
         texts = [piece for piece in pieces if isinstance(piece, str)]
         calls = [piece for piece in pieces if isinstance(piece, CallBlock)]
-        message: dict[str, Any] = {"role": "assistant", "content": "\n\n".join(texts) or None}
+        message: dict[str, Any] = {"role": "assistant", "content": cut_output("\n\n".join(texts)) or None}
         if calls:
             message["tool_calls"] = [
                 {
@@ -161,19 +248,28 @@ class ChatEncoder(HistoryEncoder):
                 }
                 for call in calls
             ]
-        self._put(message)
+        self._put_calls(message, calls)
 
     def _results(self, results: Sequence[ResultBlock]) -> None:
         shown: list[dict[str, Any]] = []
-        for result in results:
-            if self._own and result.kind == "function_call":
-                self._put({"role": "function", "name": self._name(result.name), "content": result.text})
-                continue
-            call_id = self._id(result.call_id)
-            content: Any = result.content
-            if not isinstance(content, str):
-                content = self._result_parts(call_id, result.name, content, shown)
-            self._put({"role": "tool", "tool_call_id": call_id, "content": content})
+        held, self._held = self._held, None
+        for start in range(0, len(results), MAX_CALLS):
+            end = start + MAX_CALLS
+            if held is not None:
+                first = {} if start == 0 else {"content": None}
+                self._put({**held, **first, "tool_calls": held["tool_calls"][start:end]})
+            for result in results[start:end]:
+                content: Any = result.content
+                if self._own and result.kind == "function_call":
+                    # The wire has no id for such a call.
+                    self._put({"role": "function", "name": self._name(result.name), "content": cut_output(result.text)})
+                    continue
+                call_id = self._id(result.call_id)
+                if not isinstance(content, str):
+                    content = self._result_parts(call_id, result.name, content, shown)
+                elif len(content) > MAX_TEXT_PART:
+                    content = cut_output(content)
+                self._put({"role": "tool", "tool_call_id": call_id, "content": content})
         if shown:
             self._put({"role": "user", "content": shown})
 
@@ -185,7 +281,7 @@ class ChatEncoder(HistoryEncoder):
         texts: list[str] = []
         moved: list[dict[str, Any]] = []
         for part in parts:
-            wire = _part(part)
+            wire = chat_part(part)
             if wire["type"] == "text":
                 texts.append(wire["text"])
             else:
@@ -198,20 +294,3 @@ class ChatEncoder(HistoryEncoder):
         if len(texts) == 1:
             return texts[0]
         return [{"type": "text", "text": text} for text in texts] or ""
-
-
-def _part(part: Part) -> dict[str, Any]:
-    if isinstance(part, TextPart):
-        return {"type": "text", "text": part.text}
-    if isinstance(part, ImagePart):
-        image: dict[str, Any] = {"url": part.url if part.url is not None else data_url(part)}
-        if part.detail is not None:
-            image["detail"] = part.detail
-        return {"type": "image_url", "image_url": image}
-    return _file(part)
-
-
-def _file(part: FilePart) -> dict[str, Any]:
-    if part.data is None:
-        return {"type": "text", "text": describe(part)}
-    return {"type": "file", "file": {"filename": part.filename or "file", "file_data": data_url(part)}}

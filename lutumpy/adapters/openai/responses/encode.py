@@ -7,12 +7,24 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lutumpy.adapters.json_bytes import encode
-from lutumpy.adapters.openai.history import HistoryEncoder, arguments_object, data_url, text_and_calls
+from lutumpy.adapters.openai.history import (
+    HistoryEncoder,
+    arguments_object,
+    cut_call,
+    long_calls,
+    text_and_calls,
+)
+from lutumpy.adapters.openai.parts import cut_output, responses_part
 from lutumpy.adapters.openai.responses.item_ids import fit_ids
-from lutumpy.adapters.openai.tools import offer_fields, tool_list
+from lutumpy.adapters.openai.tools import offer_fields, refuse_tools, tool_list
 from lutumpy.adapters.sdk_body import Fields, add_extra
 from lutumpy.core import json_values
-from lutumpy.core.items import AssistantTurn, ImagePart, Message, Part, ResultBlock, TextPart
+from lutumpy.core.items import AssistantTurn, Message, ResultBlock, TextPart
+from lutumpy.core.rules import Problem
+from lutumpy.core.rules.call_ids import RESPONSES_MAX, CallIdRule
+from lutumpy.core.rules.media import MAX_TEXT_PART
+from lutumpy.core.rules.openai_shapes import MAX_TEXT
+from lutumpy.core.rules.responses_tools import check_tools
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.core.transcript import Transcript
 
@@ -22,8 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["API", "ResponsesEncoder", "responses_fields", "responses_tools"]
 
 API = "openai_responses"
-MAX_CALL_ID = 64
-"""Characters of a call id [OpenAI's API description]."""
+_CALL_IDS = CallIdRule(re.compile(r".+", re.DOTALL), RESPONSES_MAX, "call_")
 
 # Quotes inside a JSON string are escaped, so this finds every id of an item, and at worst the id of something inside one.
 _IDS = re.compile(rb'"id":"([^"\\]+)"')
@@ -47,7 +58,10 @@ def responses_fields(
     fields: Fields = {"input": encoder.entries()}
     if encoder.instructions:
         fields["instructions"] = encoder.instructions
-    fields.update(offer_fields(offer, API, _tool, strict, _forced))
+    tools = offer_fields(offer, API, _tool, _check_tools, strict, _forced)
+    if tools and model is not None and model.startswith("ft:"):
+        refuse_tools(check_tools({"tools": json_values.decode(tools["tools"]), "model": model}))
+    fields.update(tools)
     if temperature is not None:
         fields["temperature"] = encode(temperature)
     if max_output_tokens is not None:
@@ -61,7 +75,7 @@ def responses_fields(
 
 def responses_tools(offer: ToolOffering, strict: bool | None) -> list[dict[str, Any]]:
     """The `tools` of a request alone."""
-    return tool_list(offer, _tool, strict)
+    return tool_list(offer, _tool, _check_tools, strict)
 
 
 def _tool(spec: ToolSpec, schema: Mapping[str, Any], strict: bool) -> dict[str, Any]:
@@ -70,6 +84,10 @@ def _tool(spec: ToolSpec, schema: Mapping[str, Any], strict: bool) -> dict[str, 
     if spec.description:
         tool["description"] = spec.description
     return tool
+
+
+def _check_tools(body: Mapping[str, Any]) -> list[Problem]:
+    return check_tools(body)
 
 
 def _forced(name: str) -> dict[str, Any]:
@@ -84,7 +102,7 @@ class ResponsesEncoder(HistoryEncoder):
     api = API
 
     def __init__(self) -> None:
-        super().__init__(MAX_CALL_ID)
+        super().__init__(_CALL_IDS, RESPONSES_MAX)  # no host is known to take a longer one back
         self._item_ids: set[str] = set()
         # By call id, for the last turn: who made the call, where the answer must say it again (programmatic calls).
         self._callers: dict[str, Any] = {}
@@ -101,7 +119,7 @@ class ResponsesEncoder(HistoryEncoder):
 
     def _put_text(self, role: str, text: str) -> None:
         # llama.cpp's server takes an assistant's message only with its type said; the API takes it with and without.
-        self._put({**({"type": "message"} if role == "assistant" else {}), "role": role, "content": text})
+        self._put({**({"type": "message"} if role == "assistant" else {}), "role": role, "content": cut_output(text)})
 
     def _message(self, message: Message) -> None:
         parts = message.parts
@@ -112,10 +130,10 @@ class ResponsesEncoder(HistoryEncoder):
             return
         elif message.role == "assistant":
             texts = [part.text for part in parts if isinstance(part, TextPart)]
-            content = [{"type": "output_text", "text": text, "annotations": []} for text in texts]
+            content = [{"type": "output_text", "text": cut_output(text), "annotations": []} for text in texts]
             self._put({"type": "message", "role": "assistant", "status": "completed", "content": content})
         else:
-            self._put({"role": message.role, "content": [_part(part) for part in parts]})
+            self._put({"role": message.role, "content": [responses_part(part) for part in parts]})
 
     def _as_read(self, entries: tuple[bytes, ...]) -> None:
         self._callers = {}
@@ -133,7 +151,9 @@ class ResponsesEncoder(HistoryEncoder):
         unfit = self._unfit(turn)
         self._callers = {}
         repeated = len(set(ids)) != len(ids) or not self._item_ids.isdisjoint(ids)
-        if not (unfit or repeated or turn.reasoning_dropped or b'"caller":' in native):
+        long = long_calls(turn) if len(native) > MAX_TEXT else []
+        long_ids = [c for c in turn.calls if len(c.id) > RESPONSES_MAX and c.position >= 0]
+        if not (unfit or repeated or long or long_ids or turn.reasoning_dropped or b'"caller":' in native):
             self._item_ids.update(ids)
             self.fragments.append(native[1:-1])
             return
@@ -141,6 +161,11 @@ class ResponsesEncoder(HistoryEncoder):
         for call in unfit:
             if call.kind in ("function", "custom"):
                 items[call.position]["name"] = self._name(call.name)
+        for call in long:
+            items[call.position]["input" if call.kind == "custom" else "arguments"] = cut_call(call)
+        for call in long_ids:
+            if (call.id_field or turn.id_field) == "call_id":
+                items[call.position]["call_id"] = self._ids(call.id)
         self._callers = {
             item["call_id"]: item["caller"] for item in items if item.get("caller") and item.get("call_id")
         }
@@ -182,24 +207,28 @@ def _output(result: ResultBlock, call_id: str, kind: str) -> dict[str, Any]:
         # A tool search may be answered as a function is [recorded]; its own kind of output takes no text.
         word = "custom_tool" if kind == "custom" else "function"
         content = result.content
-        output = content if isinstance(content, str) else [_part(part) for part in content]
+        if not isinstance(content, str):
+            output: Any = [responses_part(part) for part in content] or ""
+        else:
+            output = content if len(content) <= MAX_TEXT_PART else cut_output(content)
         return {"type": f"{word}_call_output", "call_id": call_id, "output": output}
     failed = result.status != "ok"
+    text = cut_output(result.text)
     if kind == "shell_call":
         outcome = {"type": "exit", "exit_code": 1 if failed else 0}
-        said = {"stdout": "" if failed else result.text, "stderr": result.text if failed else "", "outcome": outcome}
+        said = {"stdout": "" if failed else text, "stderr": text if failed else "", "outcome": outcome}
         return {"type": "shell_call_output", "call_id": call_id, "output": [said]}
     if kind == "apply_patch_call":
         status = "failed" if failed else "completed"
-        return {"type": "apply_patch_call_output", "call_id": call_id, "status": status, "output": result.text}
+        return {"type": "apply_patch_call_output", "call_id": call_id, "status": status, "output": text}
     if kind == "mcp_approval_request":
         return {
             "type": "mcp_approval_response",
             "approval_request_id": call_id,
             "approve": False,
-            "reason": result.text,
+            "reason": text,
         }
-    return {"type": "local_shell_call_output", "id": call_id, "call_id": call_id, "output": result.text}
+    return {"type": "local_shell_call_output", "id": call_id, "call_id": call_id, "output": text}
 
 
 def _without_reasoning(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -214,14 +243,3 @@ def _without_reasoning(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
         else:
             kept.append(item)
     return kept
-
-
-def _part(part: Part) -> dict[str, Any]:
-    if isinstance(part, TextPart):
-        return {"type": "input_text", "text": part.text}
-    if isinstance(part, ImagePart):
-        url = part.url if part.url is not None else data_url(part)
-        return {"type": "input_image", "image_url": url, "detail": part.detail or "auto"}
-    if part.url is not None:
-        return {"type": "input_file", "file_url": part.url}
-    return {"type": "input_file", "filename": part.filename or "file", "file_data": data_url(part)}

@@ -1,0 +1,77 @@
+"""Content parts on both OpenAI wires: what each takes, and what is said in text instead (rule K7)."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from lutumpy.core.items import FilePart, ImagePart, Part, TextPart, describe
+from lutumpy.core.parts import cut_text, sendable
+from lutumpy.core.rules import media
+
+__all__ = ["chat_part", "cut_output", "responses_part"]
+
+
+def cut_output(text: str) -> str:
+    """The text of a message or of a result, no longer than OpenAI takes."""
+    return text if len(text) <= media.MAX_TEXT_PART else cut_text(text, media.MAX_TEXT_PART)
+
+
+def chat_part(part: Part) -> dict[str, Any]:
+    """A part of a user's message on Chat Completions."""
+    if isinstance(part, TextPart):
+        return {"type": "text", "text": cut_output(part.text)}
+    found = sendable(part)
+    if isinstance(found, ImagePart) and (url := _image_url(found)) is not None:
+        image = {"url": url} if found.detail is None else {"url": url, "detail": found.detail}
+        return {"type": "image_url", "image_url": image}
+    if isinstance(found, FilePart) and found.data is not None:
+        media_type = media.plain_type(found.media_type)
+        if media_type in media.CHAT_FILE_TYPES:
+            if (data := _data_url(found, media_type, media.MAX_FILE_DATA)) is not None:
+                return {"type": "file", "file": {"filename": found.filename or "file", "file_data": data}}
+        elif media_type.startswith("text/"):
+            return {"type": "text", "text": cut_output(_written_out(found, found.data))}
+    return {"type": "text", "text": cut_output(describe(part))}
+
+
+def responses_part(part: Part) -> dict[str, Any]:
+    """A part of a message, or of a result, on Responses."""
+    if isinstance(part, TextPart):
+        return {"type": "input_text", "text": cut_output(part.text)}
+    found = sendable(part)
+    if isinstance(found, ImagePart) and (url := _image_url(found)) is not None:
+        return {"type": "input_image", "image_url": url, "detail": found.detail or "auto"}
+    if isinstance(found, FilePart):
+        media_type = media.plain_type(found.media_type)
+        taken = media.takes_responses_file(media_type)
+        if found.url is not None:
+            if not media.sounds(found.url) and (taken or not media_type):
+                return {"type": "input_file", "file_url": found.url}
+        elif taken and (data := _data_url(found, media_type, media.MAX_FILE_DATA)) is not None:
+            return {"type": "input_file", "filename": found.filename or "file", "file_data": data}
+    return {"type": "input_text", "text": cut_output(describe(part))}
+
+
+def _image_url(part: ImagePart) -> str | None:
+    media_type = media.plain_type(part.media_type)
+    if media_type not in media.IMAGE_TYPES and (media_type or part.url is None):
+        return None
+    if part.url is not None:
+        return part.url if len(part.url) <= media.MAX_IMAGE_URL else None
+    return _data_url(part, media_type, media.MAX_IMAGE_URL)
+
+
+def _data_url(part: ImagePart | FilePart, media_type: str, limit: int) -> str | None:
+    """The bytes of a part as a data URL; `None` when that is too long."""
+    data = part.data or b""
+    head = f"data:{media_type};base64,"
+    if len(head) + (len(data) + 2) // 3 * 4 > limit:
+        return None
+    return head + base64.b64encode(data).decode()
+
+
+def _written_out(part: FilePart, data: bytes) -> str:
+    """A file of text, as this wire's makers advise: its contents, below a line that says what they are."""
+    name = ", ".join([word for word in (part.filename, part.media_type) if word])
+    return f"[file {name}]\n{data.decode('utf-8', 'replace')}"

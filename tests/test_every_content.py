@@ -1,0 +1,258 @@
+"""What type-checks as a part or a result is committed, and what is committed is taken by every API (rules K3b and K7)."""
+
+from __future__ import annotations
+
+import base64
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from lutumpy import Session, Toolset, Transcript, tool, tool_fn
+from lutumpy.adapters.anthropic import AnthropicMessages
+from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.core.items import FilePart, ImagePart, Part, ResultBlock, TextPart, ToolResults
+from lutumpy.core.rules import anthropic, chat, media, responses
+from lutumpy.rounds.outcome import NeedsTools
+from lutumpy.tools.results import ToolResult
+
+APIS: dict[str, tuple[Any, Any]] = {
+    "openai_chat": (OpenAIChat, chat),
+    "openai_responses": (OpenAIResponses, responses),
+    "anthropic_messages": (AnthropicMessages, anthropic),
+}
+ORACLE = Path(__file__).resolve().parents[2] / "shared" / "tools" / "check_request.py"
+
+
+@tool_fn
+def look(x: Any = 0) -> Any:
+    """Look at it."""
+    return x
+
+
+class Tools(Toolset):
+    look = tool(look)
+
+
+def vendors() -> Any:
+    """The vendors' own schemas, where they are at hand."""
+    if not ORACLE.exists() or importlib.util.find_spec("jsonschema") is None:
+        return None
+    if "check_request" not in sys.modules:
+        found = importlib.util.spec_from_file_location("check_request", ORACLE)
+        assert found is not None and found.loader is not None
+        module = importlib.util.module_from_spec(found)
+        sys.modules["check_request"] = module
+        found.loader.exec_module(module)
+    return sys.modules["check_request"]
+
+
+def refused(api: str, transcript: Transcript) -> list[str]:
+    """What the API would say of a request with this transcript; nothing where it takes it."""
+    adapter, rules = APIS[api]
+    options = {"call_ids": "openai"} if api == "openai_chat" else {}
+    body = {"model": "m", **adapter.request(transcript, **options)}
+    found = [
+        f"{p.rule} {p.position}: {p.message[:200]}" for p in rules.check_request(body) if p.certainty != "discouraged"
+    ]
+    oracle = vendors()
+    return found + (oracle.violations(api, body) if oracle is not None else [])
+
+
+MEDIA_TYPES = [
+    "image/png", "image/jpeg", "image/gif", "image/webp", "IMAGE/PNG", "image/png; q=1", "image/tiff", "image/svg+xml",
+    "image/bmp", "image/heic", "audio/mpeg", "audio/wav", "video/mp4", "application/pdf", "application/zip",
+    "application/json", "application/octet-stream", "text/plain", "text/plain; charset=utf-8", "text/csv", "text/html",
+    "png", "/", ";", " ", "a,b", "image/png,x", "text/plain\n", "ü/ü", "\ud800",
+]  # fmt: skip
+URLS = [
+    "https://x.org/a.png", "http://x.org", "HTTPS://X.ORG/b", "https://x.org/a.mp3?x=1", "https://x.org/a.PDF", "", "a.png",
+    "ftp://x.org/a", "file:///etc/passwd", "https://", "https:///a", "https://x.org/a b", "data:image/png;base64,iVBORw==",
+    "data:image/tiff;base64,AAAA", "data:application/pdf;base64,JVBERg==", "data:text/plain,hello", "data:;base64,AAAA",
+    "data:image/png;base64,", "data:image/png;base64,***", "data:", "DATA:IMAGE/PNG;BASE64,AAAA", "gs://b/c", "\ud800",
+]  # fmt: skip
+
+texts = st.sampled_from(["", " ", "\n", "text", "ä\U0001f600", "\ud800", "\x00", "[1]", "NaN"]) | st.text(max_size=20)
+data = st.sampled_from([b"", b"x", b" \n", b"\x89PNG", b"\xff\xfe", "ä".encode()])
+media_types = st.sampled_from(MEDIA_TYPES) | st.text(min_size=1, max_size=8)
+urls = st.sampled_from(URLS) | st.text(max_size=12)
+names = st.none() | st.sampled_from(["", " ", "a.pdf", "x" * 600, "\ud800"])
+parts: st.SearchStrategy[Part] = st.one_of(
+    st.builds(TextPart, texts),
+    st.builds(ImagePart, data, media_types, detail=st.sampled_from([None, "low", "high", "auto"])),
+    st.builds(ImagePart, media_type=st.none() | media_types, url=urls),
+    st.builds(FilePart, data, media_types, filename=names),
+    st.builds(FilePart, media_type=st.none() | media_types, url=urls, filename=names),
+)
+contents = texts | st.lists(parts, max_size=4).map(tuple)
+ids = st.sampled_from(["c1", "call_" + "a" * 24, "x" * 41, "y" * 65, "toolu_1", "a.b:c", "ü"])
+results = st.tuples(ids, contents, st.sampled_from(["ok", "error", "rejected"]))
+arguments = st.sampled_from(
+    ["{}", "", '{"x": 1}', '{"x": NaN}', '{"x": 1e400}', '{"x": "\\ud800"}', "[1]", "nope", '{"x": ']
+)
+
+
+def answer(api: str, calls: list[tuple[str, str]]) -> Any:
+    """An answer of this API with these calls, each an id and its arguments."""
+    if api == "openai_chat":
+        entries = [{"id": i, "type": "function", "function": {"name": "look", "arguments": a}} for i, a in calls]
+        message = {"role": "assistant", "content": None, "tool_calls": entries}
+        return OpenAIChat.response({"choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}]})
+    if api == "openai_responses":
+        items = [{"type": "function_call", "call_id": i, "name": "look", "arguments": a} for i, a in calls]
+        return OpenAIResponses.response({"status": "completed", "output": items})
+    blocks = [{"type": "tool_use", "id": i, "name": "look", "input": {"x": a}} for i, a in calls]
+    return AnthropicMessages.response({"role": "assistant", "stop_reason": "tool_use", "content": blocks})
+
+
+def committed(session: Session, api: str, calls: list[tuple[str, str]], given: list[tuple[Any, Any]]) -> None:
+    """A round of these calls, with these contents and statuses as its results."""
+    outcome = Tools.offer().read(answer(api, calls), session)
+    assert isinstance(outcome, NeedsTools)
+    round = outcome.round
+    metadata = [c.metadata for c in (*round.calls, *round.issues)]
+    round.commit(session, [ToolResult(m, *said) for m, said in zip(metadata, given, strict=True)])
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    source=st.sampled_from(sorted(APIS)),
+    pushed=st.lists(parts, max_size=3),
+    answered=st.lists(results, min_size=1, max_size=3, unique_by=lambda r: r[0]),
+    wrote=arguments,
+)
+def test_k3b_whatever_type_checks_is_committed_and_taken_by_every_api(
+    source: str, pushed: list[Part], answered: list[Any], wrote: str
+) -> None:
+    session = Session()
+    session.push_user(["look", *pushed])
+    committed(
+        session, source, [(i, wrote) for i, *_ in answered], [(content, status) for _, content, status in answered]
+    )
+    for api in APIS:
+        assert refused(api, session.transcript) == [], api
+    again = Session.load(session.dump())
+    for api, (adapter, _) in APIS.items():
+        assert adapter.request(again.transcript) == adapter.request(session.transcript), api
+
+
+# --- sizes: one of each, since they are large -----------------------------------------------------------------------
+
+
+def with_result(source: str, content: Any, wrote: str = "{}") -> Transcript:
+    session = Session()
+    session.push_user("look")
+    committed(session, source, [("c1", wrote)], [(content, "ok")])
+    return session.transcript
+
+
+@pytest.mark.parametrize("api", sorted(APIS))
+@pytest.mark.parametrize("source", ["openai_chat", "openai_responses"])
+def test_k7_arguments_that_are_too_long_are_sent_as_far_as_they_may_be(source: str, api: str) -> None:
+    wrote = '{"x": "' + '"\\n'.replace('"', '\\"') * 300_000 + '"}'
+    assert len(wrote) > 1_048_576
+    assert refused(api, with_result(source, "x", wrote)) == []
+
+
+def test_k7_what_was_left_out_of_long_arguments_is_named() -> None:
+    wrote = '{"x": "' + "a" * 1_100_000 + '"}'
+    item = OpenAIResponses.request(with_result("openai_responses", "x", wrote))["input"][1]
+    assert item["arguments"].startswith('{"TRUNCATED":"{\\"x\\": \\"aaa')
+    assert 500_000 < len(item["arguments"]) <= 1_048_576
+
+
+@pytest.mark.parametrize("api", sorted(APIS))
+@pytest.mark.parametrize("content", ["text", "part", "message"])
+def test_k7_a_text_that_is_too_long_is_cut_and_says_so(content: str, api: str) -> None:
+    long = "a" * (media.MAX_TEXT_PART + 1)
+    transcript = with_result(
+        "openai_responses", long if content == "text" else (TextPart(long),) if content == "part" else ""
+    )
+    if content == "message":
+        transcript.push_user(long)
+    assert refused(api, transcript) == []
+    if api == "openai_responses":
+        assert "10485761 characters are more than the 10485760" in str(OpenAIResponses.request(transcript))[-1000:]
+
+
+@pytest.mark.parametrize("api", sorted(APIS))
+@pytest.mark.parametrize(
+    "part",
+    [
+        ImagePart(b"x" * 16_000_000, "image/png"),
+        ImagePart(url="https://x.org/" + "a" * media.MAX_IMAGE_URL),
+        FilePart(b"x" * 56_000_000, "application/pdf", filename="big.pdf"),
+        FilePart(b"x" * 34_000_000, "text/plain", filename="big.txt"),
+    ],
+    ids=["image", "url", "pdf", "text"],
+)
+def test_k7_an_image_or_a_file_that_is_too_big_is_said_in_text(part: Part, api: str) -> None:
+    transcript = with_result("openai_chat", (part,))
+    transcript.push_user(["see", part])
+    assert refused(api, transcript) == []
+
+
+@pytest.mark.parametrize("source", sorted(APIS))
+def test_k7_more_calls_than_a_message_of_chat_takes_are_sent_in_several(source: str) -> None:
+    session = Session()
+    session.push_user("look")
+    calls = [(f"c{n}", "{}") for n in range(300)]
+    committed(session, source, calls, [(f"seen {n}", "ok") for n in range(300)])
+    for api in APIS:
+        assert refused(api, session.transcript) == []
+    messages = OpenAIChat.request(session.transcript)["messages"]
+    assert [len(m["tool_calls"]) for m in messages if m["role"] == "assistant"] == [128, 128, 44]
+    assert [m["content"] for m in messages if m["role"] == "tool"] == [f"seen {n}" for n in range(300)]
+
+
+# --- what is said instead -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("adapter", [a for a, _ in APIS.values()], ids=list(APIS))
+@pytest.mark.parametrize(
+    "part",
+    [
+        ImagePart(b"II*", "image/tiff"),
+        FilePart(b"ID3", "audio/mpeg", filename="a.mp3"),
+        FilePart(b"mp4", "video/mp4"),
+        FilePart(url="https://x.org/a.mp3"),
+        ImagePart(url="ftp://x.org/a.png"),
+        ImagePart(b"", "image/png"),
+    ],
+    ids=repr,
+)
+def test_k7_what_no_api_takes_is_named_in_results_and_messages(adapter: Any, part: Any) -> None:
+    transcript = with_result("openai_chat", (TextPart("here"), part))
+    transcript.push_user(["see", part])
+    body = str(adapter.request(transcript))
+    assert body.count("left out") == 2
+    assert (part.media_type or part.url) in body
+
+
+def test_k7_a_data_url_is_read_where_the_api_takes_no_such_address() -> None:
+    pixel = base64.b64encode(b"\x89PNG").decode()
+    transcript = Transcript()
+    transcript.push_user([ImagePart(url=f"data:image/png;base64,{pixel}")])
+    source = AnthropicMessages.request(transcript)["messages"][0]["content"][0]["source"]
+    assert source == {"type": "base64", "media_type": "image/png", "data": pixel}
+
+
+def test_k7_a_file_of_text_is_written_out_on_chat_which_takes_pdf_alone() -> None:
+    transcript = Transcript()
+    transcript.push_user([FilePart(b"a,b\n1,2", "text/csv", filename="t.csv")])
+    assert OpenAIChat.request(transcript)["messages"][0]["content"] == [
+        {"type": "text", "text": "[file t.csv, text/csv]\na,b\n1,2"}
+    ]
+    item = OpenAIResponses.request(transcript)["input"][0]["content"][0]
+    assert item == {"type": "input_file", "filename": "t.csv", "file_data": "data:text/csv;base64,YSxiCjEsMg=="}
+
+
+def test_k7_results_without_parts_are_empty_texts() -> None:
+    transcript = Transcript()
+    transcript.push_user("look")
+    transcript.append_turn(answer("openai_responses", [("c1", "{}")]), ToolResults((ResultBlock("c1", "look", ()),)))
+    assert OpenAIResponses.request(transcript)["input"][2]["output"] == ""

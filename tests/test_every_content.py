@@ -44,7 +44,8 @@ def vendors() -> Any:
         return None
     if "check_request" not in sys.modules:
         found = importlib.util.spec_from_file_location("check_request", ORACLE)
-        assert found is not None and found.loader is not None
+        assert found is not None
+        assert found.loader is not None
         module = importlib.util.module_from_spec(found)
         sys.modules["check_request"] = module
         found.loader.exec_module(module)

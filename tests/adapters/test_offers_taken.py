@@ -88,7 +88,7 @@ BAD_SCHEMAS: list[dict[str, Any]] = [
 def test_c9_a_schema_that_is_surely_refused_is_refused_before_anything_is_sent(adapter: Any, schema: Any) -> None:
     offer = ToolOffering((ToolSpec("odd", "Odd.", schema, False),))
     for ask in (lambda: adapter.request(asked(), offer), lambda: adapter.tools(offer)):
-        with pytest.raises(InvalidToolConstraints, match="refuses the tool|refuses the tools") as refused:
+        with pytest.raises(InvalidToolConstraints, match="refuses the tool") as refused:
             ask()
         assert "schema" in str(refused.value)
 

@@ -221,7 +221,8 @@ def test_c2b_a_number_that_json_lacks_is_a_wrong_output(output_type: Any, output
     import re
 
     result = result_of(output_type, output)
-    assert result.output_error is not None and re.search(where, result.output_error)
+    assert result.output_error is not None
+    assert re.search(where, result.output_error)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from lutumpy.core.items import (
     TextBlock,
     Usage,
 )
-from lutumpy.core.json_values import clean_text, holds_non_finite, may_hold_constants
+from lutumpy.core.json_values import clean_text, holds_non_finite
 
 __all__ = [
     "API",
@@ -241,7 +241,7 @@ class ContentReader:
         if isinstance(given, dict):
             # NaN and infinities become texts here, so that the call can be replayed; it isn't run (rules C2b and R3).
             arguments = encode(given).decode()
-            if may_hold_constants(arguments) and holds_non_finite(given):
+            if ("NaN" in arguments or "Infinity" in arguments) and holds_non_finite(given):
                 problem = _NO_NUMBER
         elif given is None or (isinstance(given, str) and not given.strip()):
             arguments = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lutumpy.adapters.openai.chat.decode import decode_chat
@@ -79,18 +80,14 @@ class OpenAIChat(OpenAIModel):
             headers=headers,
             timeout=timeout,
         )
-        self._call_ids: CallIds | None = checked_call_ids(call_ids)
-        self._asked: tuple[Any, CallIds | None] | None = None
+        self._fields = self._first_fields
+        if checked_call_ids(call_ids) is not None:
+            self._fields = partial(chat_fields, call_ids=call_ids)
 
-    def _fields(self, transcript: Transcript, offer: ToolOffering | None, **options: Any) -> Fields:
-        call_ids = self._call_ids
-        if call_ids is None:
-            # Asked of each client once: it stays at its host. One that isn't made yet is made right after this.
-            client = self._transport.client()
-            if self._asked is None or client is not self._asked[0]:
-                self._asked = client, host_rule(self._host())
-            call_ids = self._asked[1]
-        return chat_fields(transcript, offer, call_ids=call_ids, **options)
+    def _first_fields(self, transcript: Transcript, offer: ToolOffering | None, **options: Any) -> Fields:
+        # The host is asked for once, and not before the first request: only then does the SDK read the environment.
+        self._fields = partial(chat_fields, call_ids=host_rule(self._host()))
+        return self._fields(transcript, offer, **options)
 
     @staticmethod
     def request(

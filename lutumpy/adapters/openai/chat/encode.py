@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
 from lutumpy.adapters.json_bytes import encode
@@ -53,8 +54,7 @@ def chat_fields(
     """The fields of a request but for `model`, as ready JSON by name."""
     if transcript.dropped:
         transcript.refuse_dropped()
-    encoder = transcript.encoded(API, ChatEncoder) if call_ids is None else chat_encoder(transcript, call_ids)
-    fields: Fields = {"messages": encoder.entries()}
+    fields: Fields = {"messages": transcript.encoded(*_ENCODERS[call_ids]).entries()}
     tools = offer_fields(offer, API, _tool, _check_tools, strict, _forced)
     if tools:
         if model is not None:
@@ -109,9 +109,7 @@ def _check_model(model: str, extra: Mapping[str, Any], fields: Mapping[str, byte
 
 def chat_encoder(transcript: Transcript, call_ids: CallIds | None) -> ChatEncoder:
     """The encoded form of a transcript, for a host with this rule about call ids."""
-    if call_ids is None:
-        return transcript.encoded(API, ChatEncoder)
-    return transcript.encoded(f"{API}:{call_ids}", lambda: ChatEncoder(call_ids))
+    return transcript.encoded(*_ENCODERS[call_ids])
 
 
 def checked_call_ids(call_ids: Any) -> CallIds | None:
@@ -202,10 +200,15 @@ class ChatEncoder(HistoryEncoder):
 
     def _replay(self, turn: AssistantTurn) -> None:
         unfit = self._unfit(turn)
-        legacy = [call for call in turn.calls if call.kind == "function_call" and call.answerable]
-        ids = self._other_ids(turn) if self._own_limit < sys.maxsize else {}
+        legacy: list[CallBlock] = []
+        renamed: list[CallBlock] = []
+        for call in turn.calls:
+            if call.kind == "function_call" and call.answerable:
+                legacy.append(call)
+            if len(call.id) > self._own_limit and call.position >= 0:  # the host may refuse it
+                renamed.append(call)
         long = long_calls(turn) if len(turn.native) > MAX_TEXT else []
-        if not (unfit or legacy or ids or long or turn.reasoning_dropped or len(turn.calls) > MAX_CALLS):
+        if not (unfit or legacy or renamed or long or turn.reasoning_dropped or len(turn.calls) > MAX_CALLS):
             self.fragments.append(turn.native)
             return
         message = json_values.decode(turn.native)
@@ -217,8 +220,8 @@ class ChatEncoder(HistoryEncoder):
         for call in long:
             key = "input" if call.kind == "custom" else "arguments"
             message["tool_calls"][call.position][call.kind][key] = cut_call(call)
-        for position, call_id in ids.items():
-            message["tool_calls"][position]["id"] = call_id
+        for call in renamed:
+            message["tool_calls"][call.position]["id"] = self._ids(call.id)
         if legacy:
             # The wire has no id for such a call: `tool_calls` only keeps the place of ours.
             del message["tool_calls"]
@@ -226,11 +229,6 @@ class ChatEncoder(HistoryEncoder):
             for key in _REASONING_KEYS:
                 message.pop(key, None)
         self._put_calls(message, turn.calls)
-
-    def _other_ids(self, turn: AssistantTurn) -> dict[int, str]:
-        """The ids of a turn of this wire that the host may refuse, by the call's place, as they are sent."""
-        limit = self._own_limit
-        return {call.position: self._ids(call.id) for call in turn.calls if call.position >= 0 and len(call.id) > limit}
 
     def _project(self, turn: AssistantTurn) -> None:
         pieces = text_and_calls(turn)
@@ -294,3 +292,10 @@ class ChatEncoder(HistoryEncoder):
         if len(texts) == 1:
             return texts[0]
         return [{"type": "text", "text": text} for text in texts] or ""
+
+
+_ENCODERS: Mapping[CallIds | None, tuple[str, Callable[[], ChatEncoder]]] = {
+    None: (API, ChatEncoder),
+    **{name: (f"{API}:{name}", partial(ChatEncoder, name)) for name in CALL_ID_RULES},
+}
+"""The encoder for each rule about call ids, with the key that a transcript keeps it under."""

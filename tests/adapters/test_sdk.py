@@ -424,7 +424,7 @@ def test_a_sync_client_made_here_is_closed_without_an_event_loop() -> None:
     assert [one.is_closed() for one in clients.made] == [True]
 
 
-def test_a_client_of_another_event_loop_is_let_go_and_not_touched() -> None:
+def test_a_client_made_here_is_closed_by_its_own_event_loop() -> None:
     clients = OwnClients()
     model = clients.model()
 
@@ -432,8 +432,23 @@ def test_a_client_of_another_event_loop_is_let_go_and_not_touched() -> None:
         await model.respond(asked(), None, TurnOptions())
 
     asyncio.run(once())
+    assert [one.is_closed() for one in clients.made] == [True]
     asyncio.run(model.aclose())
-    assert [one.is_closed() for one in clients.made] == [False]
+
+
+def test_a_client_of_a_loop_that_ended_without_closing_it_is_let_go_and_not_touched() -> None:
+    clients = OwnClients()
+    model = clients.model()
+
+    async def once() -> None:
+        await model.respond(asked(), None, TurnOptions())
+
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(once())
+    loop.close()
+    asyncio.run(once())
+    asyncio.run(model.aclose())
+    assert [one.is_closed() for one in clients.made] == [False, True]
 
 
 async def test_a_client_that_was_given_stays_open() -> None:

@@ -135,7 +135,8 @@ class Session:
         """
         if isinstance(data, (str, bytes)):
             try:
-                data = json.loads(data)
+                # A text file written on Windows may begin with a byte order mark; of bytes `json` knows it.
+                data = json.loads(data.removeprefix("\ufeff") if isinstance(data, str) else data)
             except (ValueError, RecursionError) as error:
                 raise TranscriptError(f"the dump is no JSON: {error}; nothing was loaded") from error
         if not isinstance(data, Mapping):

@@ -346,8 +346,9 @@ def _parse(data: bytes | bytearray | str, provider: str) -> Any:
     except ValueError:
         pass
     try:
-        # Slower, and takes what the first one refuses though providers send it: lone surrogates, deep nesting.
-        return json.loads(data)
+        # Slower, and takes what the first one refuses though providers send it: lone surrogates, deep nesting, a byte
+        # order mark (of bytes; of a text it doesn't).
+        return json.loads(data.removeprefix("\ufeff") if isinstance(data, str) else data)
     except (ValueError, RecursionError):
         text = data if isinstance(data, str) else bytes(data).decode("utf-8", "replace")
         raise AdapterError(

@@ -6,11 +6,12 @@ provider (rule K5). All change goes through `_append`; what an edit must not bre
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar, cast, get_args
 
 from lutumpy.core import json_values, windows
+from lutumpy.core.call_ids import TakenIds
 from lutumpy.core.encoding import ItemEncoder
 from lutumpy.core.items import (
     Api,
@@ -224,35 +225,30 @@ class Transcript:
         Fresh ids are counted, and nine letters and digits long: every API takes those.
         """
         calls = turn.calls
-        taken: set[str] = set()
+        taken = TakenIds()
         for call in calls:
             if not call.id or call.id in self._ids or call.id in taken:
                 break
             taken.add(call.id)
         else:
-            return turn
-        taken = set()
+            if "".join(taken).isascii():
+                return turn
+        taken = TakenIds()
         fresh: dict[int, str] = {}
         for index, call in enumerate(calls):
             wanted = self.fresh_id(call.id, taken)
             if wanted != call.id:
                 fresh[index] = wanted
             taken.add(wanted)
-        return turn.with_ids(fresh)
+        return turn.with_ids(fresh) if fresh else turn
 
-    def fresh_id(self, wanted: str, taken: Collection[str]) -> str:
+    def fresh_id(self, wanted: str, taken: TakenIds) -> str:
         """`wanted`, or a new id when that is empty or was used here or by an earlier call of the answer (`taken`).
 
-        Only earlier calls count, so that a call of a stream has its id before the next one arrives.
+        Only earlier calls count, so that a call of a stream has its id before the next one arrives. Lone surrogates, which
+        no provider takes, are replaced.
         """
-        if wanted and wanted not in self._ids and wanted not in taken:
-            return wanted
-        number = len(self._ids) + len(taken)
-        while True:
-            number += 1
-            candidate = f"call{number:05d}"
-            if candidate not in self._ids and candidate not in taken:
-                return candidate
+        return taken.fresh(wanted, self._ids)
 
     def failures(self, name: str, arguments: str) -> int:
         """How often a call of this tool with the same arguments already failed here."""

@@ -125,6 +125,7 @@ def test_one_provider_knows_nothing_of_another(name: str) -> None:
                 provider,
                 "sdk",
                 "sdk_body",
+                "sdk_clients",
                 "json_bytes",
                 "sdk_events",
                 "sdk_model",

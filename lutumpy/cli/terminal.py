@@ -113,9 +113,7 @@ def _console(stream: Any) -> Console:
     if width is not None or height is not None:
         # Given one of them, rich would read the other from the environment itself.
         width, height = width or shutil.get_terminal_size().columns or 80, height or 25
-    return _Console(
-        file=stream, width=width, height=height, highlight=False, markup=False, emoji=False, soft_wrap=True
-    )
+    return _Console(file=stream, width=width, height=height, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 def _from_environment(name: str, fewest: int, usual: int) -> int | None:

@@ -134,7 +134,9 @@ def load_transcript(data: Mapping[str, Any]) -> Transcript:
         TranscriptError: the data is no valid transcript: the message says which item is wrong.
     """
     transcript = Transcript()
-    items = _expect(data.get("items"), list, "items")
+    items = data.get("items")
+    if not isinstance(items, list):
+        raise TranscriptError(f"the dump is invalid: items is {type(items).__name__}, not list; nothing was loaded")
     pending: AssistantTurn | None = None
     for index, raw in enumerate(items):
         try:

@@ -204,7 +204,9 @@ def _metadata(cls: type, name: str) -> tuple[Any, ...]:
     return type_and_metadata(hint)[1]
 
 
-def _describe_by_docstrings(schema: Schema, cls: type, properties: Mapping[str, Schema], keys: Mapping[str, str]) -> None:
+def _describe_by_docstrings(
+    schema: Schema, cls: type, properties: Mapping[str, Schema], keys: Mapping[str, str]
+) -> None:
     for base in user_bases(cls):
         if not any("description" not in entry for entry in properties.values()):
             return

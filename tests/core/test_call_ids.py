@@ -122,7 +122,9 @@ def assert_pairs_everywhere(session: Session, count: int, read_from: str = "") -
             entries = body["input" if api == "openai_responses" else "messages"]
             problems = check_messages(api, entries, system=body.get("system"))
             assert {p.rule for p in problems} <= ({"anthropic.tool_use_id"} if read_from == api else set())
-            blocks = [e for entry in entries for e in (entry["content"] if isinstance(entry.get("content"), list) else [])]
+            blocks = [
+                e for entry in entries for e in (entry["content"] if isinstance(entry.get("content"), list) else [])
+            ]
             if api == "openai_chat":
                 made = [call["id"] for entry in entries for call in entry.get("tool_calls", ())]
                 answers = {e["tool_call_id"]: e["content"] for e in entries if e["role"] == "tool"}
@@ -185,7 +187,13 @@ def test_a_call_of_the_older_form_and_one_for_approval_have_names_that_can_be_se
     message = {"role": "assistant", "function_call": {"name": "n\ud800", "arguments": "{}"}}
     legacy = OpenAIChat.response({"choices": [{"message": message, "finish_reason": "function_call"}]})
     assert [call.name for call in legacy.calls] == ["n\ufffd"]
-    item = {"type": "mcp_approval_request", "id": "mcpr_\ud800", "name": "n\ud800", "arguments": "{}", "server_label": "s"}
+    item = {
+        "type": "mcp_approval_request",
+        "id": "mcpr_\ud800",
+        "name": "n\ud800",
+        "arguments": "{}",
+        "server_label": "s",
+    }
     turn = OpenAIResponses.response({"status": "completed", "output": [item]})
     assert [(call.id, call.name) for call in turn.calls] == [("mcpr_\ufffd", "n\ufffd")]
     session = asked()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from counting import calls_made
 
-from lutumpy import NeedsTools, Session, Skip, Toolset, ToolRound, Transcript, tool, tool_fn
+from lutumpy import NeedsTools, Session, Skip, ToolRound, Toolset, Transcript, tool, tool_fn
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.core import origin as origins
@@ -35,7 +35,11 @@ def round_of(count: int, distinct: int | None = None) -> tuple[Session, ToolRoun
     session = Session()
     session.push_user("pay")
     made = [
-        {"id": f"c{k}", "type": "function", "function": {"name": "pay", "arguments": f'{{"n": {k % (distinct or count)}}}'}}
+        {
+            "id": f"c{k}",
+            "type": "function",
+            "function": {"name": "pay", "arguments": f'{{"n": {k % (distinct or count)}}}'},
+        }
         for k in range(count)
     ]
     reply = {"choices": [{"finish_reason": "tool_calls", "message": {"role": "assistant", "tool_calls": made}}]}

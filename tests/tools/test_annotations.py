@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel, Field
 from typing_extensions import Doc, NotRequired, TypedDict
 
-from lutumpy import DeclarationError, Toolset, ToolMetadata, tool, tool_fn, tool_input
+from lutumpy import DeclarationError, ToolMetadata, Toolset, tool, tool_fn, tool_input
 from lutumpy.tools.declare import ToolFn, compiled_tool
 from lutumpy.tools.docstrings import read_docstring
 

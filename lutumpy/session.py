@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, cast, overload
 
@@ -12,7 +11,6 @@ from lutumpy.core.items import AssistantTurn, Part, Usage
 from lutumpy.core.model import Model, StreamingModel, TurnOptions, check_model
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
-from lutumpy.errors import TranscriptError
 from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
 from lutumpy.rounds.offer import Offer, make_offer
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
@@ -148,14 +146,9 @@ class Session:
     def dump(self) -> dict[str, Any]:
         """The session as JSON values: transcript, ephemerals that are still pending, usage. Open rounds are not part of it."""
         from lutumpy.core import dump as dumps
+        from lutumpy.sendable import known_refusals
 
-        transcript = dumps.dump_transcript(self.transcript)
-        return {
-            "format": "lutumpy.session",
-            "version": dumps.VERSION,
-            "usage": dumps.dump_usage(self.usage),
-            **transcript,
-        }
+        return dumps.dump_session(self.transcript, self.usage, known_refusals(self.transcript))
 
     @staticmethod
     def load(data: Mapping[str, Any] | str | bytes) -> Session:
@@ -164,23 +157,13 @@ class Session:
         Raises:
             TranscriptError: the data is invalid, or of a version that this release doesn't know; nothing was loaded.
         """
-        if isinstance(data, (str, bytes)):
-            try:
-                data = json.loads(data)
-            except (ValueError, RecursionError) as error:
-                raise TranscriptError(f"the dump is no JSON: {error}; nothing was loaded") from error
-        if not isinstance(data, Mapping):
-            raise TranscriptError(f"a dump is a JSON object, not {type(data).__name__}; nothing was loaded")
         from lutumpy.core import dump as dumps
+        from lutumpy.sendable import check_loaded
 
-        version = data.get("version")
-        if version not in dumps.READABLE or isinstance(version, bool):
-            readable = " and ".join([str(known) for known in dumps.READABLE])
-            raise TranscriptError(
-                f"the dump has the version {version!r}, this release reads {readable}; nothing was loaded"
-            )
-        session = Session(dumps.load_transcript(data))
-        session.usage = dumps.load_usage(data.get("usage"))
+        transcript, usage, refused = dumps.load_session(data)
+        check_loaded(transcript, refused)
+        session = Session(transcript)
+        session.usage = usage
         return session
 
     @overload

@@ -6,7 +6,6 @@ The SDK itself is imported only when a client has to be made, or by whoever made
 
 from __future__ import annotations
 
-import asyncio
 import email.utils
 import inspect
 import json
@@ -20,6 +19,7 @@ from typing import Any, NamedTuple
 from pydantic_core import from_json
 
 from lutumpy.adapters.json_bytes import encode, encode_text
+from lutumpy.adapters.sdk_clients import OwnClients
 from lutumpy.adapters.sdk_events import EventError
 from lutumpy.adapters.sdk_stream import SdkStream, SdkStreamSync
 from lutumpy.core import json_values
@@ -77,9 +77,8 @@ class SdkTransport:
     __slots__ = (
         "_async_client",
         "_headers",
-        "_loop",
-        "_make_async",
         "_make_sync",
+        "_own",
         "_path",
         "_provider",
         "_sync_client",
@@ -101,13 +100,11 @@ class SdkTransport:
         self._path = path
         self._async_client: Any = None
         self._sync_client: Any = None
-        self._make_async: Callable[[], Any] | None = make_async
-        self._make_sync: Callable[[], Any] | None = make_sync
+        self._own: OwnClients | None = OwnClients(make_async) if client is None else None
+        self._make_sync: Callable[[], Any] | None = make_sync if client is None else None
         self._headers = {"Content-Type": "application/json", **(headers or {})}
         self._timeout = timeout
-        self._loop: weakref.ref[asyncio.AbstractEventLoop] | None = None
         if client is not None:
-            self._make_async = self._make_sync = None
             if _is_async(client):
                 self._async_client = client
             else:
@@ -121,7 +118,7 @@ class SdkTransport:
             TypeError: the client that was given is a sync one.
         """
         try:
-            client = self._async()
+            client = await self._async()
             return _read(await client.post(self._path, **self._arguments(client, body)))
         except Exception as error:
             self._raise(error)
@@ -148,7 +145,7 @@ class SdkTransport:
         """
 
         async def open_response() -> Any:
-            client = self._async()
+            client = await self._async()
             return await client.post(self._path, **self._stream_arguments(client, body, "AsyncStream"))
 
         return SdkStream(open_response, decoder, self._told)
@@ -163,14 +160,12 @@ class SdkTransport:
         return SdkStreamSync(open_response, decoder, self._told)
 
     async def aclose(self) -> None:
-        """Close the clients that were made here, also the sync one; the next request makes another."""
-        if self._make_async is None:
-            return
-        client, loop = self._async_client, self._loop() if self._loop is not None else None
-        self._async_client = self._loop = None
-        # The connections of one that belongs to another event loop can't be closed from here.
-        if client is not None and loop is _running_loop():
-            await client.close()
+        """Close the clients that were made here, also the sync one; the next request makes another.
+
+        An async one that belongs to another event loop is closed when that ends.
+        """
+        if self._own is not None:
+            await self._own.aclose()
         self.close()
 
     def close(self) -> None:
@@ -181,20 +176,14 @@ class SdkTransport:
         if client is not None:
             client.close()
 
-    def _async(self) -> Any:
-        if self._make_async is None:
-            if self._async_client is None:
-                raise TypeError(
-                    f"{type(self._sync_client).__name__} is a sync client: use collect_sync() or respond_sync(), "
-                    f"or give the adapter an async client"
-                )
-            return self._async_client
-        # A client of our own belongs to the event loop that its connections were opened on: after a second
-        # `asyncio.run` the old ones are dead, so another loop gets another client.
-        loop = _running_loop()
-        if self._async_client is None or (self._loop() if self._loop is not None else None) is not loop:
-            self._async_client = self._make_async()
-            self._loop = weakref.ref(loop) if loop is not None else None
+    async def _async(self) -> Any:
+        if self._own is not None:
+            return await self._own.current()
+        if self._async_client is None:
+            raise TypeError(
+                f"{type(self._sync_client).__name__} is a sync client: use collect_sync() or respond_sync(), "
+                f"or give the adapter an async client"
+            )
         return self._async_client
 
     def _sync(self) -> Any:
@@ -244,13 +233,6 @@ class SdkTransport:
 
 # (does it rewrite the body, which class to ask for as the answer) by class of the client.
 _CLIENT_KINDS: weakref.WeakKeyDictionary[type, tuple[bool, Any]] = weakref.WeakKeyDictionary()
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
 
 
 def _is_async(client: Any) -> bool:
@@ -364,8 +346,9 @@ def _parse(data: bytes | bytearray | str, provider: str) -> Any:
     except ValueError:
         pass
     try:
-        # Slower, and takes what the first one refuses though providers send it: lone surrogates, deep nesting.
-        return json.loads(data)
+        # Slower, and takes what the first one refuses though providers send it: lone surrogates, deep nesting, a byte
+        # order mark (of bytes; of a text it doesn't).
+        return json.loads(data.removeprefix("\ufeff") if isinstance(data, str) else data)
     except (ValueError, RecursionError):
         text = data if isinstance(data, str) else bytes(data).decode("utf-8", "replace")
         raise AdapterError(

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from lutumpy.core import json_values
+from lutumpy.core.call_ids import TakenIds
 from lutumpy.core.encoding import ItemEncoder
 from lutumpy.core.items import AssistantTurn, Item, Message, ToolMetadata, Usage
 from lutumpy.core.transcript_state import Draft, FailureKey, Failures, Receipt, State, ephemerals_among
@@ -132,14 +133,15 @@ class ItemStore:
         Fresh ids are counted, and nine letters and digits long: every API takes those.
         """
         calls = turn.calls
-        taken: set[str] = set()
+        taken = TakenIds()
         for call in calls:
             if not call.id or call.id in self._id_index or call.id in taken:
                 break
             taken.add(call.id)
         else:
-            return turn
-        taken = set()
+            if "".join(taken).isascii():
+                return turn
+        taken = TakenIds()
         fresh: dict[int, str] = {}
         for index, call in enumerate(calls):
             wanted = self.fresh_id(call.id, taken)
@@ -148,19 +150,13 @@ class ItemStore:
             taken.add(wanted)
         return turn.with_ids(fresh) if fresh else turn
 
-    def fresh_id(self, wanted: str, taken: Collection[str]) -> str:
+    def fresh_id(self, wanted: str, taken: TakenIds) -> str:
         """`wanted`, or a new id when that is empty or was used here or by an earlier call of the answer (`taken`).
 
-        Only earlier calls count, so that a call of a stream has its id before the next one arrives.
+        Only earlier calls count, so that a call of a stream has its id before the next one arrives. Lone surrogates,
+        which no provider takes, are replaced.
         """
-        if wanted and wanted not in taken and not self._uses(wanted):
-            return wanted
-        number = self._state.ids + len(taken)
-        while True:
-            number += 1
-            candidate = f"call{number:05d}"
-            if candidate not in taken and not self._uses(candidate):
-                return candidate
+        return taken.fresh(wanted, self._uses, self._state.ids)
 
     def _uses(self, call_id: str) -> bool:
         """Whether a call here has this id."""

@@ -221,7 +221,8 @@ class _Request:
     @property
     def shape(self) -> dict[str, Any]:
         """What of the body an answer's shape depends on."""
-        return body_dict({name: self.fields[name] for name in SHAPING if name in self.fields})
+        shaping = {name: self.fields[name] for name in SHAPING if name in self.fields}
+        return body_dict(shaping) if shaping else {}
 
 
 class ScriptedStatusError(Exception):

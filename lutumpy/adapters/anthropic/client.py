@@ -71,9 +71,10 @@ class AnthropicMessages(SdkModel):
     ) -> None:
 
         def make_async() -> AsyncAnthropic:
-            from anthropic import AsyncAnthropic
+            from anthropic import AsyncAnthropic, DefaultAsyncHttpxClient
 
-            return AsyncAnthropic(api_key=api_key, base_url=base_url)
+            # The SDK's own default, but for a finalizer that would close the connections of a dead event loop in another.
+            return AsyncAnthropic(api_key=api_key, base_url=base_url, http_client=DefaultAsyncHttpxClient())
 
         def make_sync() -> Anthropic:
             from anthropic import Anthropic

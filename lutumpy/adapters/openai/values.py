@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 from lutumpy.adapters.json_bytes import encode_text
 from lutumpy.core.items import Usage
+from lutumpy.core.json_values import clean_text
 
-__all__ = ["TokenNames", "count", "filled", "mapping", "model_text", "text", "token_names", "token_usage"]
+__all__ = ["TokenNames", "count", "filled", "mapping", "model_text", "name_text", "text", "token_names", "token_usage"]
 
 NO_USAGE = Usage()
 
@@ -38,6 +39,11 @@ def model_text(value: Any) -> str:
     if isinstance(value, str):
         return value
     return "" if value is None else encode_text(value)
+
+
+def name_text(value: str) -> str:
+    """A call's id or name as it can be sent: with lone surrogates replaced."""
+    return value if value.isascii() else clean_text(value)
 
 
 def without_nulls(value: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from lutumpy.adapters.json_bytes import encode
 from lutumpy.adapters.openai.history import UNNAMED
 from lutumpy.adapters.openai.responses.encode import API
 from lutumpy.adapters.openai.responses.item_ids import fit_ids, ids_fit
-from lutumpy.adapters.openai.values import filled, mapping, model_text, text, token_names, token_usage
+from lutumpy.adapters.openai.values import filled, mapping, model_text, name_text, text, token_names, token_usage
 from lutumpy.core.items import (
     AssistantTurn,
     Block,
@@ -167,8 +167,12 @@ class OutputReading:
                 for field, value in item.items()
                 if field != "parsed_arguments" and not (value is None and field in _NULLABLE_AWAY)
             }
+        name = name or ""
+        if not (call_id.isascii() and name.isascii()):
+            call_id, name = name_text(call_id), name_text(name)
+            item = {**item, "call_id": call_id, "name": name}
         incomplete = item.get("status") == "incomplete"
-        self._add(CallBlock(call_id, name or "", arguments, kind, False, incomplete, len(self.items)))
+        self._add(CallBlock(call_id, name, arguments, kind, False, incomplete, len(self.items)))
         return item
 
     def _add(self, call: CallBlock) -> None:
@@ -185,8 +189,8 @@ class OutputReading:
     def _other_call(self, item: dict[str, Any], kind: str) -> dict[str, Any] | None:
         wanted = item.get("operation" if kind == "apply_patch_call" else CLIENT_RUN[kind])
         by_item = kind == "mcp_approval_request"
-        call_id = text(item.get("id" if by_item else "call_id")) or ""
-        name = (text(item.get("name")) if by_item else None) or kind.removesuffix("_call")
+        call_id = name_text(text(item.get("id" if by_item else "call_id")) or "")
+        name = name_text((text(item.get("name")) if by_item else None) or kind.removesuffix("_call"))
         # A screenshot is no text, and an approval without an id can't be named: such calls stay in the result only.
         here = self._history or (kind != "computer_call" and (call_id != "" or not by_item))
         incomplete = item.get("status") == "incomplete"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from lutumpy.core.items import ToolMetadata
 from lutumpy.core.preview import preview
+from lutumpy.core.safe_text import safe_repr
 from lutumpy.errors import HookError
 from lutumpy.hooks.decisions import Complete, Reject, RunNormally
 from lutumpy.tools.calls import BaseToolCall
@@ -203,7 +204,7 @@ def close(value: Any) -> None:
 
 def failed(place: str, error: Exception, state: str) -> HookError:
     """The error for a hook that raised, or gave an awaitable where none can be awaited."""
-    what = f"gave an awaitable; {_NEEDS_LOOP}" if isinstance(error, GaveAwaitable) else f"raised {error!r}"
+    what = f"gave an awaitable; {_NEEDS_LOOP}" if isinstance(error, GaveAwaitable) else f"raised {safe_repr(error)}"
     return HookError(f"{place} {what}; {state}")
 
 

@@ -13,8 +13,8 @@ from lutumpy.core.safe_text import safe_repr
 from lutumpy.errors import HookError, HookRegistrationError
 from lutumpy.hooks.decisions import ToolDecision
 from lutumpy.hooks.implementations import Implementation, SlotSpec
+from lutumpy.hooks.logs import INFO, logger
 from lutumpy.hooks.pipeline import (
-    INFO,
     Chain,
     Decision,
     Step,
@@ -24,7 +24,6 @@ from lutumpy.hooks.pipeline import (
     drive_async,
     drive_sync,
     failed,
-    logger,
     refuse_async,
     snapshot,
 )

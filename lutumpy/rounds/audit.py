@@ -8,7 +8,8 @@ what the model's arguments decode to.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 from lutumpy.core.safe_text import safe_repr
@@ -24,31 +25,27 @@ Standing: TypeAlias = "BaseToolCall | Decision | ToolCallIssue"
 
 
 class HookPass:
-    """One run of hooks over the pending calls of a round or plan.
+    """One run of hooks over the pending calls of a round or plan. It has no `__init__`, which each run would pay for.
 
-    Args:
+    Attributes:
         source: Who decides: `hook` or `policy`.
         chains: The hooks by tool name.
         alone: The hooks of every tool, in place of `chains`.
-
-    Attributes:
-        source: As given.
         begun: The calls that hooks were given, each with a copy of its input before; `None` where that is as decoded.
         changed_by: By call id, the positions in the chain of hooks that changed the input, as far as they were seen.
     """
 
-    __slots__ = ("_alone", "_chains", "begun", "changed_by", "source")
+    __slots__ = ("alone", "begun", "chains", "changed_by", "source")
 
-    def __init__(self, source: Source, chains: Mapping[str, Chain], alone: Chain | None) -> None:
-        self._chains = chains
-        self._alone = alone
-        self.source: Source = source
-        self.begun: list[tuple[BaseToolCall, Any]] = []
-        self.changed_by: dict[str, list[int]] = {}
+    source: Source
+    chains: Mapping[str, Chain]
+    alone: Chain | None
+    begun: list[tuple[BaseToolCall, Any]]
+    changed_by: dict[str, list[int]]
 
     def chain(self, tool: str) -> Chain | None:
         """The hooks of a tool; `None` where there are none."""
-        return self._alone or self._chains.get(tool)
+        return self.alone or self.chains.get(tool)
 
 
 class _Asked(NamedTuple):
@@ -108,10 +105,10 @@ def _asked(entry: BaseToolCall, standing: Standing, final: Any, passes: Sequence
         last = index == len(looked) - 1
         labels = [step.label for step in chain.steps]
         did = ["passed"] * len(labels)
-        changed = one.changed_by.get(call_id, ())
+        changed: Iterable[int] = one.changed_by.get(call_id, ())
         if not changed:
             after = final if last else looked[index + 1][2]
-            first, again = _decoded(entry) if before is None else (before, lambda before=before: snapshot(before))
+            first, again = _decoded(entry) if before is None else (before, partial(snapshot, before))
             # Seen only now: it was the one hook, or a change deep inside a value, which any of them may have made.
             changed = range(len(labels)) if _differs(after, first, again) else ()
         for position in changed:

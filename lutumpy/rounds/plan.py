@@ -290,8 +290,10 @@ class Planning:
             raise HookError(
                 f"apply_hooks takes a registry or a callable, not {type(hooks).__name__}; the round is still open"
             )
-        record = HookPass(source, chains, alone)
-        begun = self._begun = record.begun
+        record = HookPass()
+        record.source, record.chains, record.alone = source, chains, alone
+        begun = record.begun = self._begun
+        record.changed_by = {}
         loud = logger().isEnabledFor(INFO)
         standing = self._source.standing()
         if self._sync:

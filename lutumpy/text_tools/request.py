@@ -123,7 +123,8 @@ class Asking:
         self, transcript: Transcript, options: TurnOptions, guided: GuidedAnswers | None, missed: MissedCalls | None
     ) -> TextRequest:
         reader = self._parser if guided is None else guided
-        parse, formatter = reader.parse, reader.stream_formatter
+        parse: Callable[[str], ParsedText] = reader.parse
+        formatter: Callable[[], StreamFormatter] = reader.stream_formatter
         if guided is not None or not self._splits:
             parse, formatter = self._leading.parser(parse), self._leading.formatter(formatter)
         return TextRequest(transcript, options, guided is not None, parse, formatter, missed)

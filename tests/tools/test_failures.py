@@ -106,10 +106,10 @@ async def test_fail_and_the_executor_tell_an_exception_by_one_rule_K6(error: Bas
     if isinstance(error, Exception):
         dispatch: Any = Dispatcher(Tools)
 
-        @dispatch.on(Tools.look)
         async def handler(input: Any) -> str:
             raise error
 
+        dispatch.on(Tools.look)(handler)
         (result,) = await ToolExecutor().run([a_call()], dispatch)
         assert result.content == told
 
@@ -211,7 +211,7 @@ def test_a_call_whose_input_cannot_be_shown_has_a_repr() -> None:
 def test_values_of_other_people_are_text_whatever_their_methods_do() -> None:
     class Meta(type):
         @property
-        def __name__(cls) -> str:
+        def __name__(cls) -> str:  # type: ignore[override]
             raise RuntimeError
 
     class Odd(metaclass=Meta):

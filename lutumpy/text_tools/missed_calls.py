@@ -15,12 +15,13 @@ from lutumpy.text_tools.protocol import ParsedCall, ParsedText
 __all__ = ["MissedCalls"]
 
 # What stands around calls in the formats of other models, and in those of this library where it came out of shape.
+# White space is counted, so that no text can make the search slow.
 _MARKS = re.compile(
-    r"<\s*/?\s*(?:tool_?calls?|function_?calls?|tool_use|tools|invoke|function)\b[^<>\n]{0,80}>"
+    r"<\s{0,3}/?\s{0,3}(?:tool_?calls?|function_?calls?|tool_use|tools|invoke|function)\b[^<>\n]{0,80}>"
     r"|<function\s*="
     r"|<\|[^|<>\n]{0,20}(?:tool|python_tag)[^|<>\n]{0,30}\|>"
     r"|<\uff5ctool[^<>\n]{0,40}>"  # DeepSeek writes a fullwidth bar
-    r"|\[\s*/?\s*tool_?calls?\s*\]"
+    r"|\[\s{0,3}/?\s{0,3}tool_?calls?\s{0,3}\]"
     r"|\bfunctools\s*\[",
     re.IGNORECASE,
 )

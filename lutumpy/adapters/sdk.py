@@ -23,6 +23,7 @@ from lutumpy.adapters.sdk_clients import OwnClients
 from lutumpy.adapters.sdk_events import EventError
 from lutumpy.adapters.sdk_stream import SdkStream, SdkStreamSync
 from lutumpy.core import json_values
+from lutumpy.core.safe_text import safe_repr, safe_str
 from lutumpy.core.streaming import ChunkStream, ChunkStreamSync, StreamDecoder
 from lutumpy.errors import AdapterError
 
@@ -316,7 +317,7 @@ def reply_object(reply: Any, provider: str) -> dict[str, Any]:
     else:
         value = reply
     if not isinstance(value, dict):
-        raise AdapterError(f"{provider}: the answer is no JSON object: {_cut(repr(value))}", provider=provider)
+        raise AdapterError(f"{provider}: the answer is no JSON object: {_cut(safe_repr(value))}", provider=provider)
     return value
 
 
@@ -400,7 +401,7 @@ def _is_sdk_error(error: Exception) -> bool:
     if any(kind.__module__.partition(".")[0] in _SDK_PACKAGES for kind in type(error).__mro__):
         return True
     # A missing key is told by a plain TypeError when the first request is built.
-    return isinstance(error, TypeError) and "Could not resolve authentication" in str(error)
+    return isinstance(error, TypeError) and "Could not resolve authentication" in safe_str(error)
 
 
 def _may_pass(status: int) -> bool:
@@ -428,7 +429,7 @@ def _message(error: BaseException, details: Any) -> str:
                 return str(details[name])
     if isinstance(details, str) and details.strip():
         return details.strip()
-    text = str(error) or type(error).__name__
+    text = safe_str(error) or type(error).__name__
     cause = error.__cause__
     return f"{text} ({type(cause).__name__}: {cause})" if cause is not None and str(cause) else text
 

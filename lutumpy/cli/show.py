@@ -256,6 +256,8 @@ def _call_lines(call: CallView) -> Iterator[Text]:
         by = f" by {decision.by}" if decision.by else ""
         reason = f": {decision.reason}" if decision.reason else ""
         yield styled("      ", (f"decided: {decision.kind}{by}{reason}", "bold yellow"))
+        if decision.asked:
+            yield styled(f"        asked in this order: {', '.join(decision.asked)}")
         for change in (*decision.changes, *decision.additions):
             before = "nothing" if change.before is None else change.before
             after = "nothing" if change.after is None else change.after

@@ -19,6 +19,7 @@ from lutumpy.core.items import (
     ToolMetadata,
 )
 from lutumpy.core.values import dataclass
+from lutumpy.tools.failures import FAILED, failure_text
 
 if TYPE_CHECKING:
     from lutumpy.tools.calls import BaseToolCall
@@ -105,12 +106,16 @@ def completed(metadata: ToolMetadata, tool: CompiledTool, output: Any) -> ToolRe
     return ToolResult(metadata, "", "ok", None, output, error)
 
 
-def failed(metadata: ToolMetadata, error: str | BaseException) -> ToolResult:
-    """The result for a tool that failed. An exception shows its class and message, never a traceback."""
+def failed(metadata: ToolMetadata, error: str | BaseException, *, reveal: bool = False) -> ToolResult:
+    """The result for a tool that failed: the text as it is, or what may be told of the exception (rule K6)."""
     if isinstance(error, BaseException):
-        message = str(error)
-        error = f"{type(error).__name__}: {message}" if message else type(error).__name__
-    return ToolResult(metadata, error if error.strip() else "The tool failed.", "error")
+        error = failure_text(error, reveal=reveal)
+    elif not isinstance(error, str):
+        raise TypeError(
+            f"fail takes a text or an exception, not {type(error).__name__}; "
+            f"call {metadata.id!r} of {metadata.name!r} has no result yet"
+        )
+    return ToolResult(metadata, error if error.strip() else FAILED, "error")
 
 
 def rejected(metadata: ToolMetadata, reason: str) -> ToolResult:
@@ -156,4 +161,4 @@ def _marked(content: str | tuple[Part, ...], result: ToolResult) -> str | tuple[
         if isinstance(content, str) or not text.strip():
             return REJECTION_PREFIX + json_values.clean_text(reason)
         return (TextPart(REJECTION_PREFIX), *content)
-    return content if text.strip() else "The tool failed."
+    return content if text.strip() else FAILED

@@ -19,6 +19,7 @@ from pydantic.errors import PydanticErrorMixin
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue, JsonSchemaWarningKind
 from typing_extensions import NotRequired, Required
 
+from lutumpy.core.safe_text import safe_str
 from lutumpy.core.subschemas import subschemas
 from lutumpy.errors import DeclarationError
 from lutumpy.tools.annotations import annotated_texts, type_and_metadata
@@ -131,7 +132,7 @@ def _name(output_type: Any) -> str:
 
 def reason_of(error: Exception) -> str:
     """The first sentence of pydantic's message, without its link; for the developer, never for a model."""
-    text = error.message if isinstance(error, PydanticErrorMixin) else str(error)
+    text = error.message if isinstance(error, PydanticErrorMixin) else safe_str(error)
     return re.split(r"\n|\. ", text.strip(), maxsplit=1)[0] or type(error).__name__
 
 

@@ -15,6 +15,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, create_model
 
+from lutumpy.core.safe_text import safe_str
 from lutumpy.core.values import dataclass
 from lutumpy.errors import DeclarationError
 from lutumpy.tools.annotations import annotated_texts, type_and_metadata
@@ -218,7 +219,7 @@ class _Scope:
         except Exception as error:
             if isinstance(annotation, str) and isinstance(error, NameError) and _SKIP_TEXT.match(annotation):
                 return Annotated[Any, _SKIP]  # such as a class imported for type checkers only: no need to know it
-            message = f"{quoted(self.function)}: {what} {annotation!r} can't be resolved: {error}"
+            message = f"{quoted(self.function)}: {what} {annotation!r} can't be resolved: {safe_str(error)}"
             raise DeclarationError(message) from error
 
 

@@ -205,7 +205,10 @@ class AdapterError(LutumpyError):
         retry_after: Seconds the provider asks to wait, or `None`.
         request_id: The provider's id of the request, or `None`.
         code: The provider's own error code or type, or `None`.
-        partial: What had arrived of the answer when the connection broke, or `None`.
+        partial: What had arrived of the answer when it failed or the connection broke, or `None`.
+        response_id: The provider's id of the answer, where it had one: an answer that is made in the background, or that
+            broke off, can be retrieved by it.
+        sent: Whether the request may have reached the provider; `False` when it is known that none of it did.
     """
 
     def __init__(
@@ -219,6 +222,8 @@ class AdapterError(LutumpyError):
         request_id: str | None = None,
         code: str | None = None,
         partial: AssistantTurn | None = None,
+        response_id: str | None = None,
+        sent: bool = True,
     ) -> None:
         self.provider = provider
         self.status = status
@@ -227,6 +232,8 @@ class AdapterError(LutumpyError):
         self.request_id = request_id
         self.code = code
         self.partial = partial
+        self.response_id = response_id
+        self.sent = sent
         super().__init__(message)
 
     def __reduce__(self) -> tuple[Any, ...]:

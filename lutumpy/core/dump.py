@@ -195,7 +195,12 @@ def load_turn(data: Mapping[str, Any]) -> AssistantTurn:
 
 def dump_usage(usage: Usage) -> dict[str, int]:
     """The usage as JSON values."""
-    return asdict(usage)
+    dumped: dict[str, int] = asdict(usage)
+    del dumped["cached_beside_tokens"]
+    # Nearly always a usage finds it out from the others, so that earlier releases can read the dump.
+    if Usage(**dumped).all_input_tokens != usage.all_input_tokens:
+        dumped["cached_beside_tokens"] = usage.all_input_tokens - usage.input_tokens
+    return dumped
 
 
 def load_usage(data: Any) -> Usage:

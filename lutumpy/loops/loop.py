@@ -41,7 +41,7 @@ logger: logging.Logger = logging.getLogger("lutumpy.loops")
 
 WITHHELD = "The tool ran, and what it did stands, but what it said is withheld: it could not be reviewed."
 
-# Any other finish reason of an answer without calls is an answer.
+# `stop` and `tool_calls` of an answer without calls are an answer; for `unknown` see `_end_of`.
 _ENDS: Mapping[str, StoppedBy] = {
     "refusal": "refusal",
     "content_filter": "refusal",
@@ -135,8 +135,7 @@ class Loop:
             if isinstance(outcome, Finished):
                 result = outcome.result
                 self.usage += result.usage
-                stopped_by = _ENDS.get(result.finish_reason, "answer")
-                return (yield from self._stop(result.text, stopped_by, result))
+                return (yield from self._stop(result.text, _end_of(result), result))
             self.usage += outcome.round.usage
             text = outcome.round.text
             yield from self._round(outcome.round)
@@ -261,6 +260,16 @@ class Loop:
             self._commit(plan, answers)
         except UncommittedRoundError as error:
             logger.error("%s", error)
+
+
+def _end_of(result: TurnResult[Any]) -> StoppedBy:
+    """What an answer that needs no tool stopped the loop by.
+
+    For a reason that nobody knows, only a text that did not break off shows that the model has answered.
+    """
+    if result.finish_reason == "unknown" and (result.turn.cut or not result.text.strip()):
+        return "unknown"
+    return _ENDS.get(result.finish_reason, "answer")
 
 
 def _failed(results: Iterable[ToolResult]) -> Iterator[ToolMetadata]:

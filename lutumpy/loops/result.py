@@ -11,7 +11,7 @@ from lutumpy.errors import LutumpyError
 from lutumpy.rounds.outcome import TurnResult
 from lutumpy.tools.results import ToolResult
 
-StoppedBy = Literal["answer", "round_limit", "refusal", "length", "repeat", "budget", "paused"]
+StoppedBy = Literal["answer", "round_limit", "refusal", "length", "repeat", "budget", "paused", "unknown"]
 """Why a loop ended; see `LoopResult.stopped_by`."""
 
 
@@ -25,6 +25,8 @@ class LoopResult:
         usage: Tokens of this loop alone.
         stopped_by: `answer`: the model answered. `refusal`: it refused (`result.refusal`), or the provider filtered the answer.
             `length`: the answer was cut by the output limit. `paused`: the provider paused its turn; another loop goes on with it.
+            `unknown`: the provider gave no reason that is known, and the answer has no text or broke off
+            (`result.turn.provider_finish_reason` is its own word).
             `round_limit`, `repeat`, `budget`: a limit of the loop, with the last round committed and no answer yet.
         result: The finished answer, or `None` where one of the loop's own limits stopped it.
     """

@@ -56,6 +56,8 @@ _FINISH: dict[str, FinishReason] = {
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
     "pause_turn": "paused",
+    # With `pause_after_compaction`: the summary is written, the answer is not (beta `compact-2026-01-12`).
+    "compaction": "paused",
     "refusal": "refusal",
 }
 
@@ -105,16 +107,27 @@ def finish_of(stop_reason: str | None) -> FinishReason:
 def usage_of(usage: Any) -> Usage:
     """The token counts of a `usage` object; whatever is missing, null or no number is 0.
 
-    The API counts cached tokens beside `input_tokens`: everything is the sum of all four.
+    The API counts cached tokens beside `input_tokens`: everything is the sum of all four. What compactions cost is
+    left out of them, and stands in `iterations` alone.
     """
     if not isinstance(usage, dict):
         return Usage()
+    counted = _counted(usage)
+    iterations = usage.get("iterations")
+    if isinstance(iterations, list):
+        for iteration in iterations:
+            if isinstance(iteration, dict) and iteration.get("type") == "compaction":
+                counted += _counted(iteration)
+    return counted
+
+
+def _counted(usage: dict[str, Any]) -> Usage:
     read = _count(usage.get("cache_read_input_tokens"))
     written = _count(usage.get("cache_creation_input_tokens"))
     fresh, output = _count(usage.get("input_tokens")), _count(usage.get("output_tokens"))
     details = usage.get("output_tokens_details")
     thinking = _count(details.get("thinking_tokens")) if isinstance(details, dict) else 0
-    return Usage(fresh, output, fresh + output + read + written, read, written, thinking)
+    return Usage(fresh, output, fresh + output + read + written, read, written, thinking, read + written)
 
 
 class ContentReader:

@@ -232,12 +232,19 @@ class AdapterError(LutumpyError):
         self.request_id = request_id
         self.code = code
         self.partial = partial
-        self.response_id = response_id
         self.sent = sent
+        self._response_id = response_id
         super().__init__(message)
 
+    @property
+    def response_id(self) -> str | None:
+        if self._response_id is None and self.partial is not None:
+            return self.partial.response_id
+        return self._response_id
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return _adapter_error, (self.args[0], {k: v for k, v in self.__dict__.items() if k != "partial"})
+        fields = {k: v for k, v in self.__dict__.items() if k not in ("partial", "_response_id")}
+        return _adapter_error, (self.args[0], {**fields, "response_id": self.response_id})
 
 
 def _adapter_error(message: str, fields: dict[str, Any]) -> AdapterError:

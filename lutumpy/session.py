@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, cast, overload
 
 from typing_extensions import TypeVar
 
-from lutumpy.core.items import AssistantTurn, Part, Usage
+from lutumpy.core.costs import Costs, Ledger
+from lutumpy.core.items import AssistantTurn, Part
 from lutumpy.core.model import Model, StreamingModel, TurnOptions, check_model
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
@@ -17,6 +18,7 @@ from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
 from lutumpy.rounds.offer import Offer, make_offer
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
 from lutumpy.rounds.read import mark, read_answer, read_text
+from lutumpy.rounds.unfinished import UnfinishedRequest, respond, respond_sync
 from lutumpy.tools.calls import BaseToolCall
 from lutumpy.tools.selectors import Selector
 from lutumpy.tools.toolset import HasView, NoTools, Toolset, View
@@ -34,24 +36,22 @@ V = TypeVar("V")
 W = TypeVar("W", default=None)
 
 _PLAIN = TurnOptions()
-_UNCOUNTED = 64
 
 MakeResult: TypeAlias = Callable[[AssistantTurn], TurnResult[W]]
 Content: TypeAlias = "str | Sequence[str | Part]"
 
 
-class Session:
-    """A conversation with a model: `transcript`, and `usage` so far.
+class Session(Ledger):
+    """A conversation with a model: `transcript`, and what it cost so far: `usage`, and `unsettled` where that isn't known.
 
     Not safe for use by several threads or tasks at once: use `fork()` for branches.
     """
 
-    __slots__ = ("_uncounted", "_usage", "transcript")
+    __slots__ = ("transcript",)
 
     def __init__(self, transcript: Transcript | None = None) -> None:
+        super().__init__()
         self.transcript: Transcript = Transcript() if transcript is None else transcript
-        self._usage = Usage()
-        self._uncounted: list[Usage] = []
 
     def push_system(self, content: Content) -> None:
         """Add a system message."""
@@ -89,33 +89,14 @@ class Session:
         """The committed assistant turns, in order."""
         return self.transcript.turns()
 
-    @property
-    def usage(self) -> Usage:
-        """Tokens of every answer that was read against this session."""
-        self._usage = sum(self._uncounted, self._usage)
-        self._uncounted.clear()
-        return self._usage
-
-    @usage.setter
-    def usage(self, usage: Usage) -> None:
-        self._uncounted.clear()
-        self._usage = usage
-
-    def add_usage(self, usage: Usage) -> None:
-        """Count what a request cost; answers that are read against this session are counted by themselves."""
-        # Added up when somebody asks: most rounds are over before that.
-        self._uncounted.append(usage)
-        if len(self._uncounted) > _UNCOUNTED:
-            self._usage = self.usage
-
     def fork(self) -> Session:
-        """An independent copy: the same history, the same usage so far."""
+        """An independent copy: the same history, the same costs so far."""
         twin = Session(self.transcript.fork())
-        twin.usage = self.usage
+        twin._costs = self._costs
         return twin
 
     def dump(self) -> dict[str, Any]:
-        """The session as JSON values: transcript, ephemerals that are still pending, usage. Open rounds are not part of it."""
+        """The session as JSON values: transcript, ephemerals that are still pending, costs. Open rounds are not part of it."""
         from lutumpy.core import dump as dumps
 
         transcript = dumps.dump_transcript(self.transcript)
@@ -123,6 +104,7 @@ class Session:
             "format": "lutumpy.session",
             "version": dumps.VERSION,
             "usage": dumps.dump_usage(self.usage),
+            "unsettled": [dumps.dump_unsettled(request) for request in self.unsettled],
             **transcript,
         }
 
@@ -149,7 +131,8 @@ class Session:
                 f"the dump has the version {version!r}, this release reads {readable}; nothing was loaded"
             )
         session = Session(dumps.load_transcript(data))
-        session.usage = dumps.load_usage(data.get("usage"))
+        unsettled = dumps.load_unsettled(data.get("unsettled", []))
+        session._costs = Costs(dumps.load_usage(data.get("usage")), unsettled)
         return session
 
     @overload
@@ -369,7 +352,7 @@ class ToolTurn(Generic[C, W]):
         Raises:
             InvalidToolConstraints: the provider can't do what the offer asks; nothing was sent.
             TranscriptError: there is nothing to answer; nothing was sent.
-            AdapterError: the request failed; the session is as it was, ephemerals are kept.
+            AdapterError: the request failed; the session is as it was but for its costs, ephemerals are kept.
             StaleRoundError: the session moved on during the request; the finished answer is in `.result`.
         """
         return await self._collect(staged=False)
@@ -394,32 +377,35 @@ class ToolTurn(Generic[C, W]):
         source = _streaming(self._llm).open_stream(self._session.transcript, self._offering, self._options)
         from lutumpy.rounds.stream import TurnStream
 
-        return TurnStream(source, self._reader, lambda reader, request_id: reader.end(request_id))
+        return TurnStream(source, self._reader, lambda reader, request_id: reader.end(request_id), self._unfinished())
 
     def stream_sync(self) -> TurnStreamSync[C, NeedsTools[C] | Finished[W]]:
         """As `stream`, with `with` and `for`, through a sync client."""
         source = _streaming(self._llm).open_stream_sync(self._session.transcript, self._offering, self._options)
         from lutumpy.rounds.stream import TurnStreamSync
 
-        return TurnStreamSync(source, self._reader, lambda reader, request_id: reader.end(request_id))
+        return TurnStreamSync(
+            source, self._reader, lambda reader, request_id: reader.end(request_id), self._unfinished()
+        )
 
     def _reader(self, decoder: StreamDecoder) -> Reader[C, W]:
         from lutumpy.rounds.reader import Reader
 
         return Reader(self._offer, decoder, self._session, self._result, self._answer)
 
+    def _unfinished(self) -> UnfinishedRequest:
+        return UnfinishedRequest(self._session, self._llm, self._offering)
+
     async def _collect(self, *, staged: bool) -> NeedsTools[C] | Finished[W]:
-        transcript = self._session.transcript
-        begun = mark(transcript)
-        turn = await self._llm.respond(transcript, self._offering, self._options)
+        begun = mark(self._session.transcript)
+        turn = await respond(self._session, self._llm, self._offering, self._options)
         return read_answer(
             self._offer, turn, self._session, begun, staged=staged, result=self._result, answer=self._answer
         )
 
     def _collect_sync(self, *, staged: bool) -> NeedsTools[C] | Finished[W]:
-        transcript = self._session.transcript
-        begun = mark(transcript)
-        turn = self._llm.respond_sync(transcript, self._offering, self._options)
+        begun = mark(self._session.transcript)
+        turn = respond_sync(self._session, self._llm, self._offering, self._options)
         return read_answer(
             self._offer, turn, self._session, begun, staged=staged, result=self._result, answer=self._answer
         )
@@ -467,30 +453,35 @@ class TextTurn(Generic[W]):
         source = _streaming(self._llm).open_stream(self._session.transcript, self._offering, self._options)
         from lutumpy.rounds.stream import TurnStream
 
-        return TurnStream(source, self._reader, lambda reader, request_id: reader.end_text(request_id))
+        return TurnStream(
+            source, self._reader, lambda reader, request_id: reader.end_text(request_id), self._unfinished()
+        )
 
     def stream_sync(self) -> TurnStreamSync[BaseToolCall, TurnResult[W]]:
         """As `stream`, with `with` and `for`, through a sync client."""
         source = _streaming(self._llm).open_stream_sync(self._session.transcript, self._offering, self._options)
         from lutumpy.rounds.stream import TurnStreamSync
 
-        return TurnStreamSync(source, self._reader, lambda reader, request_id: reader.end_text(request_id))
+        return TurnStreamSync(
+            source, self._reader, lambda reader, request_id: reader.end_text(request_id), self._unfinished()
+        )
 
     def _reader(self, decoder: StreamDecoder) -> Reader[Any, W]:
         from lutumpy.rounds.reader import Reader
 
         return Reader(NoTools.offer(), decoder, self._session, self._result, self._answer)
 
+    def _unfinished(self) -> UnfinishedRequest:
+        return UnfinishedRequest(self._session, self._llm, self._offering)
+
     async def _collect(self, *, staged: bool) -> Finished[W]:
-        transcript = self._session.transcript
-        begun = mark(transcript)
-        turn = await self._llm.respond(transcript, self._offering, self._options)
+        begun = mark(self._session.transcript)
+        turn = await respond(self._session, self._llm, self._offering, self._options)
         return read_text(turn, self._session, begun, staged=staged, result=self._result, answer=self._answer)
 
     def _collect_sync(self, *, staged: bool) -> Finished[W]:
-        transcript = self._session.transcript
-        begun = mark(transcript)
-        turn = self._llm.respond_sync(transcript, self._offering, self._options)
+        begun = mark(self._session.transcript)
+        turn = respond_sync(self._session, self._llm, self._offering, self._options)
         return read_text(turn, self._session, begun, staged=staged, result=self._result, answer=self._answer)
 
 

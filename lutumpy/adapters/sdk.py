@@ -22,6 +22,7 @@ from pydantic_core import from_json
 from lutumpy.adapters.json_bytes import encode, encode_text
 from lutumpy.adapters.sdk_events import EventError
 from lutumpy.adapters.sdk_stream import SdkStream, SdkStreamSync
+from lutumpy.adapters.sdk_unsent import is_unsent
 from lutumpy.core import json_values
 from lutumpy.core.streaming import ChunkStream, ChunkStreamSync, StreamDecoder
 from lutumpy.errors import AdapterError
@@ -404,6 +405,7 @@ def adapter_error(error: BaseException, provider: str) -> AdapterError:
         retry_after=_retry_after(headers),
         request_id=getattr(error, "request_id", None) or headers.get("x-request-id") or headers.get("request-id"),
         code=code,
+        sent=not is_unsent(error),
     )
 
 

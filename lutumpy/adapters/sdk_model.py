@@ -14,6 +14,7 @@ from lutumpy.core.model import OutputSpec, StructuredMode, TurnOptions, checked_
 from lutumpy.core.streaming import ChunkStream, ChunkStreamSync, StreamDecoder
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
+from lutumpy.errors import AdapterError
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -169,7 +170,11 @@ class SdkModel(ABC):
         return fields
 
     def _answer(self, reply: SdkReply) -> AssistantTurn:
-        return self._decode(reply_object(reply.content, self.api), reply.request_id)
+        try:
+            return self._decode(reply_object(reply.content, self.api), reply.request_id)
+        except AdapterError as error:
+            error.request_id = error.request_id or reply.request_id
+            raise
 
     @staticmethod
     @abstractmethod

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any, get_args
 
 from lutumpy.core import json_values
+from lutumpy.core.costs import Unsettled
 from lutumpy.core.items import (
     AssistantTurn,
     Block,
@@ -54,6 +55,7 @@ _TURN_FIELDS = (
     "request_id",
     "response_id",
 )
+_UNSETTLED_NAMES = ("api", "model", "response_id", "request_id")
 _TURN_FLAGS = ("cut", "results_only", "reasoning_dropped")
 
 
@@ -209,6 +211,28 @@ def load_usage(data: Any) -> Usage:
         return Usage(**{str(k): _expect(v, int, f"usage.{k}") for k, v in _expect(data, dict, "usage").items()})
     except TypeError as error:
         raise TranscriptError(f"the dump's usage is invalid: {error}; nothing was loaded") from error
+
+
+def dump_unsettled(request: Unsettled) -> dict[str, Any]:
+    """A request whose cost is unknown, as JSON values."""
+    named = {name: getattr(request, name) for name in _UNSETTLED_NAMES}
+    return {**named, "estimate": None if request.estimate is None else dump_usage(request.estimate)}
+
+
+def load_unsettled(data: Any) -> tuple[Unsettled, ...]:
+    """The requests of a dump whose cost is unknown; raises `TranscriptError` for anything that isn't a list of them."""
+    return tuple([_load_request(entry, index) for index, entry in enumerate(_expect(data, list, "unsettled"))])
+
+
+def _load_request(data: Any, index: int) -> Unsettled:
+    where = f"unsettled[{index}]"
+    fields = _expect(data, dict, where)
+    names: list[str | None] = []
+    for name in _UNSETTLED_NAMES:
+        value = fields.get(name)
+        names.append(None if value is None else _expect(value, str, f"{where}.{name}"))
+    estimate = fields.get("estimate")
+    return Unsettled(*names, None if estimate is None else load_usage(estimate))
 
 
 def _dump_part(part: Part) -> dict[str, Any]:

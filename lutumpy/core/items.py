@@ -160,6 +160,18 @@ class Usage:
         beyond = max(0, self.total_tokens - self.input_tokens - self.output_tokens)
         return min(beyond, self.cached_input_tokens + self.cache_creation_tokens)
 
+    def __sub__(self, other: Usage) -> Usage:
+        """What was added since `other`."""
+        return Usage(
+            self.input_tokens - other.input_tokens,
+            self.output_tokens - other.output_tokens,
+            self.total_tokens - other.total_tokens,
+            self.cached_input_tokens - other.cached_input_tokens,
+            self.cache_creation_tokens - other.cache_creation_tokens,
+            self.reasoning_tokens - other.reasoning_tokens,
+            self._cached_beside() - other._cached_beside(),
+        )
+
     def __add__(self, other: Usage) -> Usage:
         return Usage(
             self.input_tokens + other.input_tokens,

@@ -94,7 +94,7 @@ class Loop:
 
     Attributes:
         rounds: How many rounds were committed.
-        usage: Tokens so far.
+        usage: Tokens so far: all that the session has cost since the loop began.
     """
 
     def __init__(
@@ -111,8 +111,8 @@ class Loop:
         on_progress: Callable[[LoopEvent[Any]], Any] | None,
     ) -> None:
         self.rounds: int = 0
-        self.usage: Usage = Usage()
         self._session = session
+        self._cost_before = session.usage
         self._llm = llm
         self._effects = effects
         self._request = request
@@ -126,6 +126,10 @@ class Loop:
         self._failures: dict[FailureKey, int] = {}
         self._turn: tuple[Mapping[Any, str], ToolRequirement[Any] | None, ToolTurn[Any, None]] | None = None
 
+    @property
+    def usage(self) -> Usage:
+        return self._session.usage - self._cost_before
+
     def steps(self) -> Generator[Any, Any, LoopResult]:
         """Turn after turn until one is finished or a limit is reached; yields what has to be awaited."""
         while True:
@@ -134,9 +138,7 @@ class Loop:
             outcome: NeedsTools[Any] | Finished[None] = yield self._effects.collect(turn)
             if isinstance(outcome, Finished):
                 result = outcome.result
-                self.usage += result.usage
                 return (yield from self._stop(result.text, _end_of(result), result))
-            self.usage += outcome.round.usage
             text = outcome.round.text
             yield from self._round(outcome.round)
             yield from self._tell(RoundCommitted(self.rounds, self.usage))

@@ -124,5 +124,4 @@ def _no_answer(reply: dict[str, Any], request_id: str | None) -> AdapterError:
     if reply.get("id") or reply.get("usage"):
         # What a failed answer cost, and what it is called, stands in the reply.
         error.partial = replace(decode_response(reply, request_id), cut=True)
-        error.response_id = error.partial.response_id
     return error

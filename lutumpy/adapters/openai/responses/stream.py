@@ -133,7 +133,6 @@ class ResponsesStreamDecoder:
                 f"{API}: the stream ended before its last event", provider=API, retryable=True, request_id=request_id
             )
         error.partial = self.partial()
-        error.response_id = text(self._answer.get("id"))
         return error
 
     def partial(self) -> AssistantTurn | None:
@@ -154,7 +153,6 @@ class ResponsesStreamDecoder:
     def _fail(self, event: Mapping[str, Any]) -> None:
         error = error_body(event, API) or AdapterError(f"{API}: the answer failed", provider=API)
         error.partial = self.partial()
-        error.response_id = text(self._answer.get("id"))
         raise error
 
     def _text(self, event: Mapping[str, Any], kind: str, part: str, number: str, out: list[Delta]) -> None:

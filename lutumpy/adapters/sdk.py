@@ -21,6 +21,7 @@ from pydantic_core import from_json
 
 from lutumpy.adapters.json_bytes import encode, encode_text
 from lutumpy.adapters.sdk_events import EventError
+from lutumpy.adapters.sdk_spans import CallSpan, is_traced
 from lutumpy.adapters.sdk_stream import SdkStream, SdkStreamSync
 from lutumpy.adapters.sdk_unsent import is_unsent
 from lutumpy.core import json_values
@@ -73,6 +74,7 @@ class SdkTransport:
         make_sync: The same for a sync client.
         headers: Further headers for every request.
         timeout: Seconds for each request; the client's own when `None`.
+        span: The span that the SDK makes of a call, where it makes any.
     """
 
     __slots__ = (
@@ -83,6 +85,7 @@ class SdkTransport:
         "_make_sync",
         "_path",
         "_provider",
+        "_span",
         "_sync_client",
         "_timeout",
     )
@@ -97,7 +100,9 @@ class SdkTransport:
         make_sync: Callable[[], Any],
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
+        span: CallSpan | None = None,
     ) -> None:
+        self._span = span
         self._provider = provider
         self._path = path
         self._async_client: Any = None
@@ -209,21 +214,30 @@ class SdkTransport:
         return self._sync_client
 
     def _arguments(self, client: Any, body: bytes) -> dict[str, Any]:
+        options = self._options()
+        if self._span is not None and is_traced(client, self._span.sdk):
+            return self._span.arguments(body, options)
         kind = type(client)
         known = _CLIENT_KINDS.get(kind)
         if known is None:
             known = _CLIENT_KINDS[kind] = (_rewrites_body(kind), _response_class(kind))
         as_object, cast_to = known
-        options: dict[str, Any] = {"headers": self._headers}
-        if self._timeout is not None:
-            options["timeout"] = self._timeout
         if as_object:
             return {"body": from_json(body), "cast_to": cast_to, "options": options}
         return {"content": body, "cast_to": cast_to, "options": options}
 
     def _stream_arguments(self, client: Any, body: bytes, stream_class: str) -> dict[str, Any]:
-        arguments = self._arguments(client, body)
-        return arguments | {"cast_to": object, "stream": True, "stream_cls": _stream_class(type(client), stream_class)}
+        found = _stream_class(type(client), stream_class)
+        if self._span is not None and found is not None and is_traced(client, self._span.sdk):
+            return self._span.stream_arguments(body, self._options(), found)
+        plain = None if found is None else found[object]
+        return self._arguments(client, body) | {"cast_to": object, "stream": True, "stream_cls": plain}
+
+    def _options(self) -> dict[str, Any]:
+        options: dict[str, Any] = {"headers": self._headers}
+        if self._timeout is not None:
+            options["timeout"] = self._timeout
+        return options
 
     def _told(self, error: Exception, reading: bool) -> AdapterError | None:
         """What was raised while a stream was opened or read; `None` for a bug, or something of the caller's."""
@@ -284,16 +298,16 @@ def _response_class(kind: type) -> Any:
 
 
 def _stream_class(kind: type, name: str) -> Any:
-    """The class of an event stream that this client's SDK uses, of plain objects; `None` for a client of no SDK."""
+    """The class of an event stream that this client's SDK uses; `None` for a client of no SDK."""
     for base in kind.__mro__:
         if base.__module__.endswith("._base_client"):
-            found = getattr(sys.modules[base.__module__], name, None)
-            return None if found is None else found[object]
+            return getattr(sys.modules[base.__module__], name, None)
     return None
 
 
 def _read(reply: Any) -> SdkReply:
-    """The bytes of whatever `post` gave: a response, or the ready value that a replaced `post` returns."""
+    """The bytes of whatever `post` gave: a response, the SDK's raw one, or the ready value of a replaced `post`."""
+    reply = getattr(reply, "http_response", reply)
     content = getattr(reply, "content", None)
     if isinstance(content, bytes):
         headers: Mapping[str, str] = getattr(reply, "headers", None) or {}

@@ -227,12 +227,11 @@ def load_unsettled(data: Any) -> tuple[Unsettled, ...]:
 def _load_request(data: Any, index: int) -> Unsettled:
     where = f"unsettled[{index}]"
     fields = _expect(data, dict, where)
-    names: list[str | None] = []
-    for name in _UNSETTLED_NAMES:
-        value = fields.get(name)
-        names.append(None if value is None else _expect(value, str, f"{where}.{name}"))
+    api, model, response_id, request_id = [
+        None if fields.get(name) is None else _expect(fields[name], str, f"{where}.{name}") for name in _UNSETTLED_NAMES
+    ]
     estimate = fields.get("estimate")
-    return Unsettled(*names, None if estimate is None else load_usage(estimate))
+    return Unsettled(api, model, response_id, request_id, None if estimate is None else load_usage(estimate))
 
 
 def _dump_part(part: Part) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from lutumpy.adapters.json_bytes import encode, encode_text
 from lutumpy.adapters.sdk_events import EventError
 from lutumpy.adapters.sdk_spans import CallSpan, is_traced
 from lutumpy.adapters.sdk_stream import SdkStream, SdkStreamSync
-from lutumpy.adapters.sdk_unsent import is_unsent
+from lutumpy.adapters.sdk_unsent import is_closed_client, is_unsent
 from lutumpy.core import json_values
 from lutumpy.core.streaming import ChunkStream, ChunkStreamSync, StreamDecoder
 from lutumpy.errors import AdapterError
@@ -433,7 +433,9 @@ def _is_sdk_error(error: Exception) -> bool:
     if any(kind.__module__.partition(".")[0] in _SDK_PACKAGES for kind in type(error).__mro__):
         return True
     # A missing key is told by a plain TypeError when the first request is built.
-    return isinstance(error, TypeError) and "Could not resolve authentication" in str(error)
+    if isinstance(error, TypeError) and "Could not resolve authentication" in str(error):
+        return True
+    return is_closed_client(error)
 
 
 def _may_pass(status: int) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["is_unsent"]
+__all__ = ["is_closed_client", "is_unsent"]
 
 # Of the HTTP stack: not even the connection came, or the request could not be written down.
 _UNSENT = frozenset(
@@ -34,11 +34,15 @@ def is_unsent(error: BaseException) -> bool:
     while found is not None:
         if _names(found) & _UNSENT:
             return True
-        # Of the HTTP stack, in words only.
-        if isinstance(found, RuntimeError) and "client has been closed" in str(found):
+        if is_closed_client(found):
             return True
         found = found.__cause__
     return False
+
+
+def is_closed_client(error: BaseException) -> bool:
+    """Whether the HTTP stack says, as it does in words only, that the client was closed before the request."""
+    return isinstance(error, RuntimeError) and "client has been closed" in str(error)
 
 
 def _names(error: BaseException) -> set[str]:

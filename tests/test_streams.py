@@ -164,7 +164,8 @@ async def test_an_error_in_the_middle_has_what_arrived_and_changes_nothing_S3(ap
     assert caught.value.partial.text == "Let me look."
     assert caught.value.partial.cut
     assert list(session.transcript) == before
-    assert session.usage.total_tokens == 0
+    assert session.usage == caught.value.partial.usage
+    assert len(session.unsettled) == 1
 
 
 @every_api

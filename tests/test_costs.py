@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import pickle
 import socket
@@ -392,8 +393,8 @@ async def test_a_request_that_was_never_sent_costs_nothing_U1(api: str, way: str
     session = asked()
     with pytest.raises(TypeError):
         await collected(session.text_turn(llm), "sync" if way == "async" else "async")
+    empty = Session()
     with pytest.raises(TranscriptError):
-        empty = Session()
         await collected(empty.text_turn(llm), way)
     assert (session.unsettled, empty.unsettled) == ((), ())
 
@@ -567,10 +568,8 @@ def test_costs_change_wholly_or_not_at_all_K3a(name: str) -> None:
             session.usage = Usage(1, 1, 2)
 
     def failing(session: Session) -> None:
-        try:
+        with contextlib.suppress(RuntimeError):
             session.text_turn(Interrupted(RuntimeError("?"))).collect_sync()  # type: ignore[arg-type]
-        except RuntimeError:
-            pass
 
     done = failed_session()
     changed = failing if name == "failed" else change
@@ -600,7 +599,9 @@ def test_an_estimate_counts_texts_results_images_files_and_tools_U1() -> None:
     assert estimate(session) == small + 1000
     session.push_user([ImagePart(b"x", "image/png"), FilePart(b"x" * 400, "text/plain"), FilePart(url="https://x.y/a")])
     assert estimate(session) == small + 3100
-    outcome = session.text_turn(ScriptedModel([Reply(calls=[Call("look", {"word": "cat"})])]), tools=Tools).collect_sync()
+    outcome = session.text_turn(
+        ScriptedModel([Reply(calls=[Call("look", {"word": "cat"})])]), tools=Tools
+    ).collect_sync()
     assert isinstance(outcome, NeedsTools)
     outcome.round.commit(session, [outcome.round.calls[0].complete("cat " * 1000)])
     assert 1000 <= estimate(session) - small - 3100 <= 1100

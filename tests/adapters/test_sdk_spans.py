@@ -195,9 +195,12 @@ def test_a_structured_request_says_that_json_is_asked_for(spans: Spans) -> None:
 @with_spans
 def test_the_span_of_a_request_is_the_child_of_the_span_around_it(spans: Spans) -> None:
     tracer = spans.provider.get_tracer("test")
-    with serve([ANSWER]) as server, Anthropic(**options(server, spans, "metadata_only")) as client:
-        with tracer.start_as_current_span("around") as around:
-            asked().text_turn(AnthropicMessages("claude-test", client)).collect_sync()
+    with (
+        serve([ANSWER]) as server,
+        Anthropic(**options(server, spans, "metadata_only")) as client,
+        tracer.start_as_current_span("around") as around,
+    ):
+        asked().text_turn(AnthropicMessages("claude-test", client)).collect_sync()
     inner, outer = spans.taken()
     assert (inner["name"], outer["name"]) == ("anthropic.messages.create", "around")
     assert inner["parent"] == around.get_span_context().span_id

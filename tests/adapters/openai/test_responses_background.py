@@ -41,12 +41,16 @@ async def test_through_an_async_client(stream: bool) -> None:
         async with AsyncOpenAI(base_url=server.openai_base_url, api_key="k") as client:
             session = asked()
             turn = session.text_turn(OpenAIResponses("m", client), extra={"background": True})
-            with pytest.raises(AdapterError) as caught:
+
+            async def read() -> None:
                 if stream:
                     async with turn.stream() as events:
                         await events.collect()
                 else:
                     await turn.collect()
+
+            with pytest.raises(AdapterError) as caught:
+                await read()
     check(session, caught.value)
 
 
@@ -56,10 +60,14 @@ def test_through_a_sync_client(stream: bool) -> None:
     with serve([answer]) as server, OpenAI(base_url=server.openai_base_url, api_key="k") as client:
         session = asked()
         turn = session.text_turn(OpenAIResponses("m", client), extra={"background": True})
-        with pytest.raises(AdapterError) as caught:
+
+        def read() -> None:
             if stream:
                 with turn.stream_sync() as events:
                     events.collect()
             else:
                 turn.collect_sync()
+
+        with pytest.raises(AdapterError) as caught:
+            read()
     check(session, caught.value)

@@ -206,8 +206,6 @@ class AdapterError(LutumpyError):
         request_id: The provider's id of the request, or `None`.
         code: The provider's own error code or type, or `None`.
         partial: What had arrived of the answer when it failed or the connection broke, or `None`.
-        response_id: The provider's id of the answer, where it had one: an answer that is made in the background, or that
-            broke off, can be retrieved by it.
         sent: Whether the request may have reached the provider; `False` when it is known that none of it did.
     """
 
@@ -238,6 +236,10 @@ class AdapterError(LutumpyError):
 
     @property
     def response_id(self) -> str | None:
+        """The provider's id of the answer, where it had one.
+
+        Responses that are made in the background, or that broke off, can be retrieved by it.
+        """
         if self._response_id is None and self.partial is not None:
             return self.partial.response_id
         return self._response_id

@@ -22,7 +22,7 @@ class LoopResult:
     Attributes:
         text: What the model wrote in its last turn; perhaps empty where that called tools.
         rounds: How many rounds were committed.
-        usage: Tokens of this loop alone.
+        usage: Tokens of this loop alone: what the session has cost since it began.
         stopped_by: `answer`: the model answered. `refusal`: it refused (`result.refusal`), or the provider filtered the answer.
             `length`: the answer was cut by the output limit. `paused`: the provider paused its turn; another loop goes on with it.
             `unknown`: the provider gave no reason that is known, and the answer has no text or broke off

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, cast, overload
 
 from typing_extensions import TypeVar
 
-from lutumpy.core.costs import Costs, Ledger
+from lutumpy.core.costs import Ledger
 from lutumpy.core.items import AssistantTurn, Part
 from lutumpy.core.model import Model, StreamingModel, TurnOptions, check_model
 from lutumpy.core.tool_specs import ToolOffering
@@ -18,7 +18,7 @@ from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
 from lutumpy.rounds.offer import Offer, make_offer
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
 from lutumpy.rounds.read import mark, read_answer, read_text
-from lutumpy.rounds.unfinished import UnfinishedRequest, respond, respond_sync
+from lutumpy.rounds.unfinished import CountedRequest
 from lutumpy.tools.calls import BaseToolCall
 from lutumpy.tools.selectors import Selector
 from lutumpy.tools.toolset import HasView, NoTools, Toolset, View
@@ -131,8 +131,7 @@ class Session(Ledger):
                 f"the dump has the version {version!r}, this release reads {readable}; nothing was loaded"
             )
         session = Session(dumps.load_transcript(data))
-        unsettled = dumps.load_unsettled(data.get("unsettled", []))
-        session._costs = Costs(dumps.load_usage(data.get("usage")), unsettled)
+        session._costs = dumps.load_usage(data.get("usage")), dumps.load_unsettled(data.get("unsettled", [])), ()
         return session
 
     @overload
@@ -322,10 +321,10 @@ def _turn(
     return ToolTurn(session, llm, offer, options, result)
 
 
-class ToolTurn(Generic[C, W]):
+class ToolTurn(CountedRequest, Generic[C, W]):
     """A turn with tools, not sent yet. Every `collect` makes a request of its own."""
 
-    __slots__ = ("_answer", "_llm", "_offer", "_offering", "_options", "_result", "_session")
+    __slots__ = ("_answer", "_offer", "_options", "_result")
 
     def __init__(
         self, session: Session, llm: Model, offer: Offer[C], options: TurnOptions, result: MakeResult[W]
@@ -333,7 +332,7 @@ class ToolTurn(Generic[C, W]):
         self._session = session
         self._llm = llm
         self._offer = offer
-        self._offering: ToolOffering = offer
+        self._offering = offer
         self._options = options
         self._result = result
         self._answer: AnswerTool[Any] | None = None
@@ -375,49 +374,52 @@ class ToolTurn(Generic[C, W]):
         Nothing is sent before it is entered. Its `outcome` is what `collect` would have returned; raises as that does.
         """
         source = _streaming(self._llm).open_stream(self._session.transcript, self._offering, self._options)
-        from lutumpy.rounds.stream import TurnStream
+        from lutumpy.rounds.stream import TO_OUTCOME, TurnStream
 
-        return TurnStream(source, self._reader, lambda reader, request_id: reader.end(request_id), self._unfinished())
+        return TurnStream(source, self._reader, TO_OUTCOME, self._unfinished())
 
     def stream_sync(self) -> TurnStreamSync[C, NeedsTools[C] | Finished[W]]:
         """As `stream`, with `with` and `for`, through a sync client."""
         source = _streaming(self._llm).open_stream_sync(self._session.transcript, self._offering, self._options)
-        from lutumpy.rounds.stream import TurnStreamSync
+        from lutumpy.rounds.stream import TO_OUTCOME, TurnStreamSync
 
-        return TurnStreamSync(
-            source, self._reader, lambda reader, request_id: reader.end(request_id), self._unfinished()
-        )
+        return TurnStreamSync(source, self._reader, TO_OUTCOME, self._unfinished())
 
     def _reader(self, decoder: StreamDecoder) -> Reader[C, W]:
         from lutumpy.rounds.reader import Reader
 
         return Reader(self._offer, decoder, self._session, self._result, self._answer)
 
-    def _unfinished(self) -> UnfinishedRequest:
-        return UnfinishedRequest(self._session, self._llm, self._offering)
-
     async def _collect(self, *, staged: bool) -> NeedsTools[C] | Finished[W]:
         begun = mark(self._session.transcript)
-        turn = await respond(self._session, self._llm, self._offering, self._options)
+        try:
+            turn = await self._llm.respond(self._session.transcript, self._offering, self._options)
+        except BaseException as error:
+            self._unfinished().failed(error)
+            raise
         return read_answer(
             self._offer, turn, self._session, begun, staged=staged, result=self._result, answer=self._answer
         )
 
     def _collect_sync(self, *, staged: bool) -> NeedsTools[C] | Finished[W]:
         begun = mark(self._session.transcript)
-        turn = respond_sync(self._session, self._llm, self._offering, self._options)
+        try:
+            turn = self._llm.respond_sync(self._session.transcript, self._offering, self._options)
+        except BaseException as error:
+            self._unfinished().failed(error)
+            raise
         return read_answer(
             self._offer, turn, self._session, begun, staged=staged, result=self._result, answer=self._answer
         )
 
 
-class TextTurn(Generic[W]):
+class TextTurn(CountedRequest, Generic[W]):
     """A turn without tools, not sent yet.
 
     A model that calls a tool all the same is told that there is none: the calls are answered and committed with the turn.
     """
 
-    __slots__ = ("_answer", "_llm", "_offering", "_options", "_result", "_session")
+    __slots__ = ("_answer", "_options", "_result")
 
     def __init__(self, session: Session, llm: Model, options: TurnOptions, result: MakeResult[W]) -> None:
         self._session = session
@@ -451,37 +453,38 @@ class TextTurn(Generic[W]):
     def stream(self) -> TurnStream[BaseToolCall, TurnResult[W]]:
         """The turn as a stream of events; its `outcome` is what `collect` would have returned."""
         source = _streaming(self._llm).open_stream(self._session.transcript, self._offering, self._options)
-        from lutumpy.rounds.stream import TurnStream
+        from lutumpy.rounds.stream import TO_RESULT, TurnStream
 
-        return TurnStream(
-            source, self._reader, lambda reader, request_id: reader.end_text(request_id), self._unfinished()
-        )
+        return TurnStream(source, self._reader, TO_RESULT, self._unfinished())
 
     def stream_sync(self) -> TurnStreamSync[BaseToolCall, TurnResult[W]]:
         """As `stream`, with `with` and `for`, through a sync client."""
         source = _streaming(self._llm).open_stream_sync(self._session.transcript, self._offering, self._options)
-        from lutumpy.rounds.stream import TurnStreamSync
+        from lutumpy.rounds.stream import TO_RESULT, TurnStreamSync
 
-        return TurnStreamSync(
-            source, self._reader, lambda reader, request_id: reader.end_text(request_id), self._unfinished()
-        )
+        return TurnStreamSync(source, self._reader, TO_RESULT, self._unfinished())
 
     def _reader(self, decoder: StreamDecoder) -> Reader[Any, W]:
         from lutumpy.rounds.reader import Reader
 
         return Reader(NoTools.offer(), decoder, self._session, self._result, self._answer)
 
-    def _unfinished(self) -> UnfinishedRequest:
-        return UnfinishedRequest(self._session, self._llm, self._offering)
-
     async def _collect(self, *, staged: bool) -> Finished[W]:
         begun = mark(self._session.transcript)
-        turn = await respond(self._session, self._llm, self._offering, self._options)
+        try:
+            turn = await self._llm.respond(self._session.transcript, self._offering, self._options)
+        except BaseException as error:
+            self._unfinished().failed(error)
+            raise
         return read_text(turn, self._session, begun, staged=staged, result=self._result, answer=self._answer)
 
     def _collect_sync(self, *, staged: bool) -> Finished[W]:
         begun = mark(self._session.transcript)
-        turn = respond_sync(self._session, self._llm, self._offering, self._options)
+        try:
+            turn = self._llm.respond_sync(self._session.transcript, self._offering, self._options)
+        except BaseException as error:
+            self._unfinished().failed(error)
+            raise
         return read_text(turn, self._session, begun, staged=staged, result=self._result, answer=self._answer)
 
 

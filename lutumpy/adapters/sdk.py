@@ -21,7 +21,7 @@ from pydantic_core import from_json
 
 from lutumpy.adapters.json_bytes import encode, encode_text
 from lutumpy.adapters.sdk_events import EventError
-from lutumpy.adapters.sdk_spans import CallSpan, is_traced
+from lutumpy.adapters.sdk_spans import TracedMethod
 from lutumpy.adapters.sdk_stream import SdkStream, SdkStreamSync
 from lutumpy.adapters.sdk_unsent import is_closed_client, is_unsent
 from lutumpy.core import json_values
@@ -74,7 +74,7 @@ class SdkTransport:
         make_sync: The same for a sync client.
         headers: Further headers for every request.
         timeout: Seconds for each request; the client's own when `None`.
-        span: The span that the SDK makes of a call, where it makes any.
+        method: The SDK's own method for such a request, where it makes a span of it.
     """
 
     __slots__ = (
@@ -83,9 +83,9 @@ class SdkTransport:
         "_loop",
         "_make_async",
         "_make_sync",
+        "_method",
         "_path",
         "_provider",
-        "_span",
         "_sync_client",
         "_timeout",
     )
@@ -100,9 +100,9 @@ class SdkTransport:
         make_sync: Callable[[], Any],
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
-        span: CallSpan | None = None,
+        method: TracedMethod | None = None,
     ) -> None:
-        self._span = span
+        self._method = method
         self._provider = provider
         self._path = path
         self._async_client: Any = None
@@ -215,8 +215,9 @@ class SdkTransport:
 
     def _arguments(self, client: Any, body: bytes) -> dict[str, Any]:
         options = self._options()
-        if self._span is not None and is_traced(client, self._span.sdk):
-            return self._span.arguments(body, options)
+        traced = None if self._method is None else self._method.post_arguments(client, body, options)
+        if traced is not None:
+            return traced
         kind = type(client)
         known = _CLIENT_KINDS.get(kind)
         if known is None:
@@ -227,11 +228,12 @@ class SdkTransport:
         return {"content": body, "cast_to": cast_to, "options": options}
 
     def _stream_arguments(self, client: Any, body: bytes, stream_class: str) -> dict[str, Any]:
-        found = _stream_class(type(client), stream_class)
-        if self._span is not None and found is not None and is_traced(client, self._span.sdk):
-            return self._span.stream_arguments(body, self._options(), found)
-        plain = None if found is None else found[object]
-        return self._arguments(client, body) | {"cast_to": object, "stream": True, "stream_cls": plain}
+        if self._method is not None:
+            traced = self._method.post_arguments(client, body, self._options(), stream=True)
+            if traced is not None:
+                return traced
+        arguments = self._arguments(client, body)
+        return arguments | {"cast_to": object, "stream": True, "stream_cls": _stream_class(type(client), stream_class)}
 
     def _options(self) -> dict[str, Any]:
         options: dict[str, Any] = {"headers": self._headers}
@@ -298,10 +300,11 @@ def _response_class(kind: type) -> Any:
 
 
 def _stream_class(kind: type, name: str) -> Any:
-    """The class of an event stream that this client's SDK uses; `None` for a client of no SDK."""
+    """The class of an event stream that this client's SDK uses, of plain objects; `None` for a client of no SDK."""
     for base in kind.__mro__:
         if base.__module__.endswith("._base_client"):
-            return getattr(sys.modules[base.__module__], name, None)
+            found = getattr(sys.modules[base.__module__], name, None)
+            return None if found is None else found[object]
     return None
 
 

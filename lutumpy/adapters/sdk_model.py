@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from lutumpy.adapters.json_bytes import encode
 from lutumpy.adapters.sdk import SdkReply, SdkTransport, reply_object
 from lutumpy.adapters.sdk_body import Fields, join_body
-from lutumpy.adapters.sdk_spans import CallSpan
+from lutumpy.adapters.sdk_spans import TracedMethod
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import OutputSpec, StructuredMode, TurnOptions, checked_structured
 from lutumpy.core.streaming import ChunkStream, ChunkStreamSync, StreamDecoder
@@ -43,8 +43,8 @@ class SdkModel(ABC):
 
     api: ClassVar[str]
     _path: ClassVar[str]
-    # The span that the SDK makes of such a call; none where it makes no spans.
-    _span: ClassVar[CallSpan | None] = None
+    # The SDK's own method for such a request, where it makes a span of it.
+    _method: ClassVar[TracedMethod | None] = None
     # Takes transcript, offer and options; gives the fields of a request, as ready JSON by name. `model` is among them
     # only where a parameter of the user's sets it.
     _fields: Callable[..., Fields]
@@ -84,7 +84,7 @@ class SdkModel(ABC):
             make_sync=make_sync,
             headers=headers,
             timeout=timeout,
-            span=self._span,
+            method=self._method,
         )
 
     def __repr__(self) -> str:

@@ -1,22 +1,26 @@
 """The OpenTelemetry spans that an SDK's client makes of its own calls, also for a request that is posted as ready bytes.
 
-The Anthropic SDK (since 2.12) makes one span for each call of its methods. It does so in `post`, and takes all that it says
-of the call from there: the span's name and route from the options, the request's attributes from the body as an object, what
-to record of the answer from the class that it is asked for. A request without a name gets no span; so that is what is given
-here, as the SDK's own method does. `tests/adapters/test_sdk_spans.py` compares both with the installed SDK.
+The Anthropic SDK (since 2.0) makes one span for each call of its methods. It does so in `post`, and takes from there all that
+it says of the call: name, route and attributes from the options, the rest of the request from the body as an object, what to
+record of the answer from the class that is asked for. A request that names no span gets none.
+
+What a method hands to `post` differs from release to release, so it isn't repeated here: the method itself is asked. It runs on
+a resource of its own whose `_post` takes everything down and sends nothing. Building names of spans here was tried and dropped:
+three of nine attributes were missing with another release.
 
 Parsing the body and building models of the answer costs time. Where no span would come of it, the bytes are posted as ever.
 """
 
 from __future__ import annotations
 
+import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from pydantic_core import from_json
 
-__all__ = ["CallSpan", "is_traced"]
+__all__ = ["TracedMethod"]
 
 # What the SDKs' own `with_raw_response` sends: the answer is given back unparsed, with its span made as for a parsed one.
 _RAW = {"X-Stainless-Raw-Response": "raw"}
@@ -25,88 +29,102 @@ _RAW = {"X-Stainless-Raw-Response": "raw"}
 _SILENT = frozenset({"NoOpTracerProvider", "ProxyTracerProvider"})
 
 
-class CallSpan(NamedTuple):
-    """What the SDK's own method says of its call.
+class TracedMethod(NamedTuple):
+    """The SDK's method that makes a span of such a request.
 
     Attributes:
         sdk: The package of the SDK.
-        name: The span's name.
-        route: The route of the endpoint.
-        attributes: Gives further attributes for the body of a request.
-        answer: The class of an answer, in the SDK's `types`.
-        event: The class of a stream's events there.
+        resource: The client's attribute that has the method.
+        name: The method.
+        arguments: The least that it takes; none of it is sent.
     """
 
     sdk: str
+    resource: str
     name: str
-    route: str
-    attributes: Callable[[Any], Mapping[str, Any]]
-    answer: str
-    event: str
+    arguments: Mapping[str, Any]
 
-    def arguments(self, body: bytes, options: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments of `post` for a request that gets a span; the answer comes as the SDK's raw response.
+    def post_arguments(
+        self, client: Any, body: bytes, options: Mapping[str, Any], *, stream: bool = False
+    ) -> dict[str, Any] | None:
+        """The arguments of `post` for a request that gets a span; `None` for one that gets none.
+
+        The answer comes as the SDK's raw response. Of a stream the events come as its models: those are what the span
+        is told of.
 
         Args:
+            client: The client.
             body: The request.
             options: Its options, with headers among them.
+            stream: Whether the answer is a stream.
         """
-        options = self._with_span(options)
-        options["headers"] = {**options["headers"], **_RAW}
-        return {"body": from_json(body), "cast_to": self._type(self.answer), "options": options}
+        if not self.is_traced(client):
+            return None
+        taken = self._taken_down(client, options["headers"], stream=stream)
+        if taken is None:
+            return None
+        options = {**options, **{name: value for name, value in taken["options"].items() if name.startswith("span_")}}
+        if stream:
+            more = {"stream": True, "stream_cls": taken["stream_cls"]}
+        else:
+            more = {}
+            options["headers"] = {**options["headers"], **_RAW}
+        return {"body": from_json(body), "cast_to": taken["cast_to"], "options": options, **more}
 
-    def stream_arguments(self, body: bytes, options: Mapping[str, Any], stream_class: Any) -> dict[str, Any]:
-        """The same for a stream. Its events are the SDK's models: those are what the span is told of.
+    def is_traced(self, client: Any) -> bool:
+        """Whether a call of this client makes a span, or passes one on that is there already."""
+        if not any(kind.__module__.partition(".")[0] == self.sdk for kind in type(client).__mro__):
+            return False
+        chosen = getattr(client, "open_telemetry", None)
+        if not isinstance(chosen, Mapping):
+            return False  # a release of before that option
+        traces: Any = chosen.get("traces")
+        if not isinstance(traces, Mapping) or not traces.get("enabled"):
+            return False
+        # The SDK has imported it.
+        trace: Any = sys.modules.get("opentelemetry.trace")
+        if trace is None:
+            return False
+        provider = chosen.get("tracer_provider")
+        try:
+            if provider is None:
+                provider = trace.get_tracer_provider()
+            if type(provider).__name__ not in _SILENT:
+                return True
+            return bool(trace.get_current_span().get_span_context().is_valid)
+        except Exception:
+            return False  # the environment names a provider that isn't installed: then the SDK makes no spans either
 
-        Args:
-            body: The request.
-            options: Its options.
-            stream_class: The SDK's class of streams.
-        """
-        return {
-            "body": from_json(body),
-            "cast_to": self._type(self.answer),
-            "options": self._with_span(options),
-            "stream": True,
-            "stream_cls": stream_class[self._type(self.event)],
-        }
+    def _taken_down(self, client: Any, headers: Mapping[str, str], *, stream: bool) -> dict[str, Any] | None:
+        """What the method hands to `post`; `None` when it doesn't work like that: the request is sent without a span then."""
+        taken: list[dict[str, Any]] = []
 
-    def _with_span(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        return {
-            **options,
-            "span_name": self.name,
-            "span_route": self.route,
-            "span_attributes": self.attributes,
-        }
+        def post(path: str, **arguments: Any) -> _Nothing:
+            taken.append(arguments)
+            return _Nothing()
 
-    def _type(self, name: str) -> Any:
-        # The client's package is loaded: the client is one of its objects.
-        return getattr(sys.modules[f"{self.sdk}.types"], name)
+        try:
+            resource = type(getattr(client, self.resource))(client)
+            resource._post = post
+            # A timeout, since the SDK would work out its own otherwise.
+            returned = getattr(resource, self.name)(
+                **self.arguments, stream=stream, extra_headers=dict(headers), timeout=1.0
+            )
+            if inspect.iscoroutine(returned):
+                try:
+                    returned.send(None)
+                except StopIteration:
+                    pass
+                finally:
+                    returned.close()
+            handed = taken[0]
+            return handed if handed["options"]["span_name"] and "cast_to" in handed else None
+        except Exception:
+            return None
 
 
-def is_traced(client: Any, sdk: str) -> bool:
-    """Whether a call of this client makes a span, or passes one on that is there already.
+class _Nothing:
+    """What the method gets back, awaited or not."""
 
-    Args:
-        client: The client.
-        sdk: The package of the SDK whose spans are known.
-    """
-    if not any(kind.__module__.partition(".")[0] == sdk for kind in type(client).__mro__):
-        return False
-    chosen = getattr(client, "open_telemetry", None)
-    if not isinstance(chosen, Mapping):
-        return False  # the SDK is of before that option
-    traces: Any = chosen.get("traces")
-    if not isinstance(traces, Mapping) or not traces.get("enabled"):
-        return False
-    # The SDK has imported it.
-    trace: Any = sys.modules.get("opentelemetry.trace")
-    if trace is None:
-        return False
-    provider = chosen.get("tracer_provider")
-    try:
-        if provider is None:
-            provider = trace.get_tracer_provider()
-        return type(provider).__name__ not in _SILENT or bool(trace.get_current_span().get_span_context().is_valid)
-    except Exception:
-        return False  # the environment names a provider that isn't installed: then the SDK makes no spans either
+    def __await__(self) -> Iterator[Any]:
+        return iter(())

@@ -10,7 +10,7 @@ A request has one of four ends, and each has its place here:
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import TypeAlias
 
 from lutumpy.core.items import AssistantTurn, ImagePart, Message, Part, TextPart, ToolResults, Usage
 from lutumpy.core.tool_specs import ToolOffering
@@ -18,7 +18,7 @@ from lutumpy.core.transcript import Transcript
 from lutumpy.core.values import dataclass
 from lutumpy.errors import AdapterError
 
-__all__ = ["Costs", "Ledger", "Unsettled", "costs_nothing", "estimate_of", "is_settled"]
+__all__ = ["Ledger", "Unsettled", "costs_nothing", "estimate_of", "is_settled"]
 
 NOTHING = Usage()
 
@@ -57,6 +57,9 @@ _CODES_OF_REFUSALS = frozenset(
 # Words of Responses for an answer that isn't there yet, so that its counts are no last word.
 _UNDER_WAY = frozenset({"in_progress", "queued"})
 
+# So many answers are added up at once, at the latest.
+_UNCOUNTED = 64
+
 _BYTES_PER_TOKEN = 4
 _TOKENS_PER_FILE = 1000
 
@@ -81,12 +84,9 @@ class Unsettled:
     estimate: Usage | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Costs:
-    """Known tokens, and the requests whose cost is unknown. One value, so that it changes in one step (rule K3a)."""
-
-    usage: Usage = NOTHING
-    unsettled: tuple[Unsettled, ...] = ()
+Costs: TypeAlias = "tuple[Usage, tuple[Unsettled, ...], tuple[Usage, ...]]"
+"""Tokens that are counted, requests whose cost is unknown, and tokens that are still to be added up: one immutable value,
+which is replaced in one step (rule K3a)."""
 
 
 class Ledger:
@@ -95,7 +95,7 @@ class Ledger:
     __slots__ = ("_costs",)
 
     def __init__(self) -> None:
-        self._costs = Costs()
+        self._costs: Costs = (NOTHING, (), ())
 
     @property
     def usage(self) -> Usage:
@@ -103,11 +103,15 @@ class Ledger:
 
         What is not known of those stands in `unsettled`.
         """
-        return self._costs.usage
+        counted, unsettled, uncounted = self._costs
+        if uncounted:
+            counted = sum(uncounted, counted)
+            self._costs = counted, unsettled, ()
+        return counted
 
     @usage.setter
     def usage(self, usage: Usage) -> None:
-        self._costs = replace(self._costs, usage=usage)
+        self._costs = usage, self._costs[1], ()
 
     @property
     def unsettled(self) -> tuple[Unsettled, ...]:
@@ -115,12 +119,15 @@ class Ledger:
 
         Repetitions that an SDK makes by itself are not seen from here.
         """
-        return self._costs.unsettled
+        return self._costs[1]
 
     def add_usage(self, usage: Usage) -> None:
         """Count what a request cost; what is sent through the session's turns is counted by itself."""
-        costs = self._costs
-        self._costs = Costs(costs.usage + usage, costs.unsettled)
+        counted, unsettled, uncounted = self._costs
+        # Added up when somebody asks: most rounds are over before that.
+        self._costs = counted, unsettled, (*uncounted, usage)
+        if len(uncounted) >= _UNCOUNTED:
+            _ = self.usage
 
     def add_unsettled(self, request: Unsettled, usage: Usage = NOTHING) -> None:
         """List a request whose cost is not known; what is sent through the session's turns is listed by itself.
@@ -129,8 +136,8 @@ class Ledger:
             request: The request.
             usage: What is known of its cost: counted, in the same step.
         """
-        costs = self._costs
-        self._costs = Costs(costs.usage + usage, (*costs.unsettled, request))
+        counted, unsettled, uncounted = self._costs
+        self._costs = counted, (*unsettled, request), (*uncounted, usage)
 
     def settle(self, request: Unsettled, usage: Usage) -> None:
         """Count what a request of `unsettled` turned out to cost beyond what is counted, and take it off that list.
@@ -138,12 +145,12 @@ class Ledger:
         Raises:
             ValueError: it is not on the list; nothing was counted.
         """
-        costs = self._costs
-        rest = [*costs.unsettled]
+        counted, unsettled, uncounted = self._costs
+        rest = [*unsettled]
         if request not in rest:
             raise ValueError(f"{request!r} is not among the unsettled requests; nothing was counted")
         rest.remove(request)
-        self._costs = Costs(costs.usage + usage, tuple(rest))
+        self._costs = counted, tuple(rest), (*uncounted, usage)
 
 
 def costs_nothing(error: AdapterError) -> bool:

@@ -22,6 +22,8 @@ R = TypeVar("R")
 _UNSET: Any = object()
 
 Finish = Callable[[Reader[Any, Any], "str | None"], Any]
+TO_OUTCOME: Finish = Reader.end
+TO_RESULT: Finish = Reader.end_text
 MakeReader = Callable[[StreamDecoder], Reader[Any, Any]]
 
 

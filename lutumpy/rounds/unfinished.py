@@ -6,12 +6,11 @@ from typing import Any, Protocol
 
 from lutumpy.core.costs import Unsettled, costs_nothing, estimate_of, is_settled
 from lutumpy.core.items import AssistantTurn, Usage
-from lutumpy.core.model import Model, TurnOptions
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import AdapterError, LutumpyError
 
-__all__ = ["HasCosts", "UnfinishedRequest", "respond", "respond_sync"]
+__all__ = ["CountedRequest", "HasCosts", "UnfinishedRequest"]
 
 # What is raised before anything is sent: this library's own errors, and what Python raises for a program that is wrong (a
 # sync client in an async turn, a model that lacks a method, an SDK that isn't installed).
@@ -80,22 +79,17 @@ class UnfinishedRequest:
         session.add_unsettled(Unsettled(api or model_api, model, response_id, request_id, estimate), known)
 
 
-async def respond(session: HasCosts, llm: Model, offering: ToolOffering | None, options: TurnOptions) -> AssistantTurn:
-    """The answer of a model to the session's transcript, not counted yet; raises as the model does, with the cost counted."""
-    try:
-        return await llm.respond(session.transcript, offering, options)
-    except BaseException as error:
-        UnfinishedRequest(session, llm, offering).failed(error)
-        raise
+class CountedRequest:
+    """What a turn and its request have in common: who asks whom, with which tools."""
 
+    __slots__ = ("_llm", "_offering", "_session")
 
-def respond_sync(session: HasCosts, llm: Model, offering: ToolOffering | None, options: TurnOptions) -> AssistantTurn:
-    """The same without an event loop."""
-    try:
-        return llm.respond_sync(session.transcript, offering, options)
-    except BaseException as error:
-        UnfinishedRequest(session, llm, offering).failed(error)
-        raise
+    _session: HasCosts
+    _llm: Any
+    _offering: ToolOffering | None
+
+    def _unfinished(self) -> UnfinishedRequest:
+        return UnfinishedRequest(self._session, self._llm, self._offering)
 
 
 def _names(llm: Any) -> tuple[str | None, str | None]:

@@ -12,7 +12,7 @@ from anthropic import Anthropic, AsyncAnthropic
 from lutumpy import AdapterError, Session
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat
-from lutumpy.adapters.sdk_spans import is_traced
+from lutumpy.adapters.sdk_spans import TracedMethod
 from lutumpy.testing import Failure, Reply
 from lutumpy.testing.wire import WireServer, serve
 
@@ -27,6 +27,9 @@ with_spans = pytest.mark.skipif(
 
 # What differs from one call to the next, and so between two calls.
 TIMED = {"gen_ai.response.time_to_first_chunk", "anthropic.request.id", "gen_ai.response.id"}
+METHOD = AnthropicMessages._method
+assert METHOD is not None
+is_traced = METHOD.is_traced
 ANSWER = Reply(text="Hello there.", usage=(11, 7))
 
 
@@ -223,10 +226,10 @@ def test_where_no_span_would_come_of_it_the_bytes_are_posted_as_ever(spans: Span
     off = Anthropic(api_key="k", open_telemetry=False)
     on = Anthropic(api_key="k", open_telemetry={"tracer_provider": spans.provider})
     nothing = Anthropic(api_key="k", open_telemetry={"tracer_provider": trace.NoOpTracerProvider()})
-    assert [is_traced(client, "anthropic") for client in (silent, off, nothing, on)] == [False, False, False, True]
+    assert [is_traced(client) for client in (silent, off, nothing, on)] == [False, False, False, True]
     with spans.provider.get_tracer("test").start_as_current_span("around"):
         # The trace goes on with the request, also where the client makes no span of its own.
-        assert [is_traced(client, "anthropic") for client in (silent, off, nothing, on)] == [True, False, True, True]
+        assert [is_traced(client) for client in (silent, off, nothing, on)] == [True, False, True, True]
     spans.taken()
 
 
@@ -243,8 +246,8 @@ class Claimed(Older):
 def test_a_client_without_the_option_has_no_spans(chosen: Any) -> None:
     client = Claimed()
     client.open_telemetry = chosen
-    assert not is_traced(client, "anthropic")
-    assert not is_traced(Older(), "anthropic")
+    assert not is_traced(client)
+    assert not is_traced(Older())
 
 
 @with_spans
@@ -253,7 +256,7 @@ def test_an_environment_without_its_provider_makes_no_spans(monkeypatch: pytest.
         raise RuntimeError("no such provider")
 
     monkeypatch.setattr(trace, "get_tracer_provider", missing)
-    assert not is_traced(Anthropic(api_key="k", open_telemetry={"traces": True}), "anthropic")
+    assert not is_traced(Anthropic(api_key="k", open_telemetry={"traces": True}))
 
 
 def test_without_opentelemetry_there_are_no_spans(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,7 +265,24 @@ def test_without_opentelemetry_there_are_no_spans(monkeypatch: pytest.MonkeyPatc
     client = Claimed()
     client.open_telemetry = {"traces": {"enabled": True}}
     monkeypatch.delitem(sys.modules, "opentelemetry.trace")
-    assert not is_traced(client, "anthropic")
+    assert not is_traced(client)
+
+
+@with_spans
+@pytest.mark.parametrize(
+    ("resource", "name"), [("gone", "create"), ("messages", "gone"), ("messages", "count_tokens"), ("models", "list")]
+)
+def test_a_method_that_works_in_another_way_makes_no_span_and_the_request_is_sent(
+    spans: Spans, monkeypatch: pytest.MonkeyPatch, resource: str, name: str
+) -> None:
+    other = TracedMethod("anthropic", resource, name, {"model": "m", "messages": ()})
+    monkeypatch.setattr(AnthropicMessages, "_method", other)
+    with serve([ANSWER, ANSWER]) as server, Anthropic(**options(server, spans, "metadata_only")) as client:
+        llm = AnthropicMessages("claude-test", client)
+        assert asked().text_turn(llm).collect_sync().text == "Hello there."
+        with asked().text_turn(llm).stream_sync() as stream:
+            assert stream.collect().text == "Hello there."
+    assert spans.taken() == []
 
 
 def test_openai_has_no_spans_of_its_own() -> None:
@@ -270,4 +290,4 @@ def test_openai_has_no_spans_of_its_own() -> None:
     import openai
 
     assert not hasattr(openai.OpenAI, "open_telemetry")
-    assert OpenAIChat._span is None
+    assert OpenAIChat._method is None

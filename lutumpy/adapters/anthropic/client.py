@@ -13,7 +13,7 @@ from lutumpy.adapters.anthropic.stream import MessagesStreamDecoder
 from lutumpy.adapters.sdk import error_body, reply_object
 from lutumpy.adapters.sdk_body import Fields, body_dict, checked_transcript, history_list
 from lutumpy.adapters.sdk_model import SdkModel
-from lutumpy.adapters.sdk_spans import CallSpan
+from lutumpy.adapters.sdk_spans import TracedMethod
 from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import OutputSpec, StructuredMode
@@ -27,14 +27,6 @@ if TYPE_CHECKING:
     from anthropic import Anthropic, AsyncAnthropic
 
 __all__ = ["AnthropicMessages"]
-
-
-def _span_attributes(body: Any) -> Mapping[str, Any]:
-    """What the SDK says of a request beside the fields that it copies: whether JSON is asked for."""
-    config = body.get("output_config") if isinstance(body, Mapping) else None
-    wanted = config.get("format") if isinstance(config, Mapping) else None
-    as_json = isinstance(wanted, Mapping) and wanted.get("type") == "json_schema"
-    return {"gen_ai.output.type": "json"} if as_json else {}
 
 
 class AnthropicMessages(SdkModel):
@@ -61,8 +53,8 @@ class AnthropicMessages(SdkModel):
 
     api: ClassVar[str] = API
     _path: ClassVar[str] = "/v1/messages"
-    _span: ClassVar[CallSpan | None] = CallSpan(
-        "anthropic", "anthropic.messages.create", "/v1/messages", _span_attributes, "Message", "RawMessageStreamEvent"
+    _method: ClassVar[TracedMethod | None] = TracedMethod(
+        "anthropic", "messages", "create", {"model": "m", "max_tokens": 1, "messages": ()}
     )
 
     def __init__(

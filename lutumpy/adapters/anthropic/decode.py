@@ -112,22 +112,18 @@ def usage_of(usage: Any) -> Usage:
     """
     if not isinstance(usage, dict):
         return Usage()
-    counted = _counted(usage)
-    iterations = usage.get("iterations")
-    if isinstance(iterations, list):
-        for iteration in iterations:
-            if isinstance(iteration, dict) and iteration.get("type") == "compaction":
-                counted += _counted(iteration)
-    return counted
-
-
-def _counted(usage: dict[str, Any]) -> Usage:
     read = _count(usage.get("cache_read_input_tokens"))
     written = _count(usage.get("cache_creation_input_tokens"))
     fresh, output = _count(usage.get("input_tokens")), _count(usage.get("output_tokens"))
     details = usage.get("output_tokens_details")
     thinking = _count(details.get("thinking_tokens")) if isinstance(details, dict) else 0
-    return Usage(fresh, output, fresh + output + read + written, read, written, thinking, read + written)
+    counted = Usage(fresh, output, fresh + output + read + written, read, written, thinking, read + written)
+    iterations = usage.get("iterations")
+    if isinstance(iterations, list):
+        compactions = [part for part in iterations if isinstance(part, dict) and part.get("type") == "compaction"]
+        # Their own iterations, of which there are none, are not looked for.
+        counted = sum([usage_of({**part, "iterations": None}) for part in compactions], counted)
+    return counted
 
 
 class ContentReader:

@@ -21,7 +21,9 @@ from pydantic_core import from_json
 from lutumpy.adapters.json_bytes import encode, encode_text
 from lutumpy.adapters.sdk_clients import OwnClients
 from lutumpy.adapters.sdk_events import EventError
+from lutumpy.adapters.sdk_spans import TracedMethod
 from lutumpy.adapters.sdk_stream import SdkStream, SdkStreamSync
+from lutumpy.adapters.sdk_unsent import is_closed_client, is_unsent
 from lutumpy.core import json_values
 from lutumpy.core.safe_text import safe_repr, safe_str
 from lutumpy.core.streaming import ChunkStream, ChunkStreamSync, StreamDecoder
@@ -73,12 +75,14 @@ class SdkTransport:
         make_sync: The same for a sync client.
         headers: Further headers for every request.
         timeout: Seconds for each request; the client's own when `None`.
+        method: The SDK's own method for such a request, where it makes a span of it.
     """
 
     __slots__ = (
         "_async_client",
         "_headers",
         "_make_sync",
+        "_method",
         "_own",
         "_path",
         "_provider",
@@ -96,7 +100,9 @@ class SdkTransport:
         make_sync: Callable[[], Any],
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
+        method: TracedMethod | None = None,
     ) -> None:
+        self._method = method
         self._provider = provider
         self._path = path
         self._async_client: Any = None
@@ -198,21 +204,32 @@ class SdkTransport:
         return self._sync_client
 
     def _arguments(self, client: Any, body: bytes) -> dict[str, Any]:
+        options = self._options()
+        traced = None if self._method is None else self._method.post_arguments(client, body, options)
+        if traced is not None:
+            return traced
         kind = type(client)
         known = _CLIENT_KINDS.get(kind)
         if known is None:
             known = _CLIENT_KINDS[kind] = (_rewrites_body(kind), _response_class(kind))
         as_object, cast_to = known
-        options: dict[str, Any] = {"headers": self._headers}
-        if self._timeout is not None:
-            options["timeout"] = self._timeout
         if as_object:
             return {"body": from_json(body), "cast_to": cast_to, "options": options}
         return {"content": body, "cast_to": cast_to, "options": options}
 
     def _stream_arguments(self, client: Any, body: bytes, stream_class: str) -> dict[str, Any]:
+        if self._method is not None:
+            traced = self._method.post_arguments(client, body, self._options(), stream=True)
+            if traced is not None:
+                return traced
         arguments = self._arguments(client, body)
         return arguments | {"cast_to": object, "stream": True, "stream_cls": _stream_class(type(client), stream_class)}
+
+    def _options(self) -> dict[str, Any]:
+        options: dict[str, Any] = {"headers": self._headers}
+        if self._timeout is not None:
+            options["timeout"] = self._timeout
+        return options
 
     def _told(self, error: Exception, reading: bool) -> AdapterError | None:
         """What was raised while a stream was opened or read; `None` for a bug, or something of the caller's."""
@@ -275,7 +292,8 @@ def _stream_class(kind: type, name: str) -> Any:
 
 
 def _read(reply: Any) -> SdkReply:
-    """The bytes of whatever `post` gave: a response, or the ready value that a replaced `post` returns."""
+    """The bytes of whatever `post` gave: a response, the SDK's raw one, or the ready value of a replaced `post`."""
+    reply = getattr(reply, "http_response", reply)
     content = getattr(reply, "content", None)
     if isinstance(content, bytes):
         headers: Mapping[str, str] = getattr(reply, "headers", None) or {}
@@ -388,6 +406,7 @@ def adapter_error(error: BaseException, provider: str) -> AdapterError:
         retry_after=_retry_after(headers),
         request_id=getattr(error, "request_id", None) or headers.get("x-request-id") or headers.get("request-id"),
         code=code,
+        sent=not is_unsent(error),
     )
 
 
@@ -401,7 +420,9 @@ def _is_sdk_error(error: Exception) -> bool:
     if any(kind.__module__.partition(".")[0] in _SDK_PACKAGES for kind in type(error).__mro__):
         return True
     # A missing key is told by a plain TypeError when the first request is built.
-    return isinstance(error, TypeError) and "Could not resolve authentication" in safe_str(error)
+    if isinstance(error, TypeError) and "Could not resolve authentication" in safe_str(error):
+        return True
+    return is_closed_client(error)
 
 
 def _may_pass(status: int) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import Any, get_args
 
 from lutumpy.core import json_values
+from lutumpy.core.costs import Unsettled
 from lutumpy.core.items import (
     Api,
     AssistantTurn,
@@ -65,28 +66,34 @@ _TURN_FIELDS = (
     "request_id",
     "response_id",
 )
+_UNSETTLED_NAMES = ("api", "model", "response_id", "request_id")
 _TURN_FLAGS = ("cut", "results_only", "reasoning_dropped")
 
 
-def dump_session(transcript: Transcript, usage: Usage, refused: list[list[str]]) -> dict[str, Any]:
+def dump_session(
+    transcript: Transcript, usage: Usage, unsettled: tuple[Unsettled, ...], refused: list[list[str]]
+) -> dict[str, Any]:
     """A session as JSON values.
 
     Args:
         transcript: Its transcript.
         usage: What it cost.
+        unsettled: The requests whose cost is unknown.
         refused: What the providers are known to refuse of it as it stands.
     """
     return {
         "format": FORMAT,
         "version": VERSION,
         "usage": dump_usage(usage),
+        "unsettled": [dump_unsettled(request) for request in unsettled],
         **dump_transcript(transcript),
         "refused": refused,
     }
 
 
-def load_session(data: Any) -> tuple[Transcript, Usage, list[list[str]] | None]:
-    """The transcript of a dump, what it cost, and what was known to be refused of it; of the dump, or its JSON text.
+def load_session(data: Any) -> tuple[Transcript, Usage, tuple[Unsettled, ...], list[list[str]] | None]:
+    """The transcript of a dump, what it cost, the requests whose cost is unknown, and what was known to be refused of it;
+    of the dump, or its JSON text.
 
     Raises:
         TranscriptError: the data is no dump, or one of a version that this release doesn't know.
@@ -113,9 +120,10 @@ def load_session(data: Any) -> tuple[Transcript, Usage, list[list[str]] | None]:
     transcript = load_transcript(data)
     try:
         usage = load_usage(data.get("usage"))
+        unsettled = load_unsettled(data.get("unsettled", []))
     except TranscriptError as error:
         raise TranscriptError(f"the dump is invalid: {error}; nothing was loaded") from error
-    return transcript, usage, refused
+    return transcript, usage, unsettled, refused
 
 
 def _is_pair(value: Any) -> bool:
@@ -315,7 +323,12 @@ def load_turn(data: Mapping[str, Any]) -> AssistantTurn:
 
 def dump_usage(usage: Usage) -> dict[str, int]:
     """The usage as JSON values."""
-    return asdict(usage)
+    dumped: dict[str, int] = asdict(usage)
+    del dumped["cached_beside_tokens"]
+    # Nearly always a usage finds it out from the others, so that earlier releases can read the dump.
+    if Usage(**dumped).all_input_tokens != usage.all_input_tokens:
+        dumped["cached_beside_tokens"] = usage.all_input_tokens - usage.input_tokens
+    return dumped
 
 
 def load_usage(data: Any) -> Usage:
@@ -331,6 +344,27 @@ def _load_count(value: Any, name: str) -> int:
     if count < 0:
         raise TranscriptError(f"{name} is {count}")
     return count
+
+
+def dump_unsettled(request: Unsettled) -> dict[str, Any]:
+    """A request whose cost is unknown, as JSON values."""
+    named = {name: getattr(request, name) for name in _UNSETTLED_NAMES}
+    return {**named, "estimate": None if request.estimate is None else dump_usage(request.estimate)}
+
+
+def load_unsettled(data: Any) -> tuple[Unsettled, ...]:
+    """The requests of a dump whose cost is unknown; raises `TranscriptError` for anything that isn't a list of them."""
+    return tuple([_load_request(entry, index) for index, entry in enumerate(_expect(data, list, "unsettled"))])
+
+
+def _load_request(data: Any, index: int) -> Unsettled:
+    where = f"unsettled[{index}]"
+    fields = _expect(data, dict, where)
+    api, model, response_id, request_id = [
+        None if fields.get(name) is None else _expect(fields[name], str, f"{where}.{name}") for name in _UNSETTLED_NAMES
+    ]
+    estimate = fields.get("estimate")
+    return Unsettled(api, model, response_id, request_id, None if estimate is None else load_usage(estimate))
 
 
 def _dump_part(part: Part) -> dict[str, Any]:

@@ -189,29 +189,24 @@ class ItemStore:
         """What the answers cost that were read against this transcript, from one of them on."""
         return self._answers[since : self._state.answers]
 
-    def request_succeeded(self, turn: AssistantTurn, length: int, receipt: Receipt | None = None) -> None:
+    def request_succeeded(self, turn: AssistantTurn, length: int) -> int:
         """An answer was read: drop the ephemerals that were sent, or keep them while reasoning is signed over them (S4).
 
         Args:
             turn: The answer.
             length: How many items the request held; ephemerals added since then were not sent.
-            receipt: Tells its holder whether this was done.
+
+        Returns:
+            How many of those items are still there.
         """
         state = self._state
-        draft: Draft | None = None
-        settled: Sequence[Item] = ()
-        if state.tail:
-            draft = Draft(state)
-            draft.answered(turn, state.tail[: max(0, length - state.stable)])
-            settled = draft.settled
-        self._write(settled, draft, added=False, usages=(turn.usage,), receipt=receipt)
-
-    def kept_after(self, turn: AssistantTurn, length: int) -> int:
-        """How many of the first `length` items will still be here after `request_succeeded`."""
-        state = self._state
-        if length <= state.stable or state.held or turn.signed:
+        if not state.tail:
+            self._write((), added=False, usages=(turn.usage,))
             return length
-        return self.committed(length)
+        draft = Draft(state)
+        draft.answered(turn, state.tail[: max(0, length - state.stable)])
+        self._write(draft.settled, draft, added=False, usages=(turn.usage,))
+        return length - len(state.tail) + len(draft.settled) + len(draft.tail)
 
     def turn_discarded(self, receipt: Receipt | None = None) -> None:
         """An answer that would have kept the ephemerals is not going to be committed."""

@@ -68,7 +68,11 @@ class Model(Protocol):
     async def respond(
         self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
     ) -> AssistantTurn:
-        """One request. Raises `AdapterError`, `InvalidToolConstraints` or `TranscriptError`; changes nothing."""
+        """One request. Raises `AdapterError`, `InvalidToolConstraints` or `TranscriptError`; changes nothing.
+
+        A session lists a request that ended in an error as `unsettled`, unless the error says that it cost nothing: an
+        `AdapterError` by its status or `sent=False`; this library's other errors, which are raised before sending.
+        """
         ...
 
     def respond_sync(

@@ -76,8 +76,9 @@ async def run_tools(
         max_rounds: After so many committed rounds it stops with `round_limit`; no further request is made.
         max_repeats: When the same call (the same tool, arguments that are equal as JSON values) was invalid, rejected or failed
             in so many rounds of this loop, it stops with `repeat`. `None`: never.
-        token_budget: Once the requests of this loop have cost so many tokens (`usage.total_tokens`), it stops with `budget` in
-            place of another request. The round that is open then is run and committed, so a loop may exceed it by one answer.
+        token_budget: Once the session has cost so many tokens since the loop began (`usage.total_tokens`, what is known of
+            requests that failed or were left included), it stops with `budget` in place of another request.
+            The round that is open then is run and committed, so a loop may exceed it by one answer.
             `None`: no limit. Hosts that count no tokens never reach it.
         available: Which tools the model may call.
         require: Whether it must call one: in the first request only, else it could never answer.

@@ -193,6 +193,11 @@ class Reader(Generic[C, W]):
         self._piece = _closed
         return turn
 
+    @property
+    def ended(self) -> bool:
+        """Whether the whole answer was taken, to be read and counted."""
+        return self._finished
+
     def partial(self) -> AssistantTurn | None:
         """What has arrived so far, marked as cut; `None` when nothing has."""
         return self._decoder.partial()

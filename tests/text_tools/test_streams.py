@@ -238,7 +238,8 @@ async def test_s3_a_stream_that_breaks_off_commits_nothing_and_gives_what_had_ar
 
     with pytest.raises(AdapterError) as raised:
         await read()
-    assert session.dump() == before
+    assert {**session.dump(), "unsettled": []} == before
+    assert [(request.api, request.response_id) for request in session.unsettled] == [("openai_chat", "c1")]
     assert [partial.cut for partial in partials] == [True]
     arrived = raised.value.partial
     assert arrived is not None

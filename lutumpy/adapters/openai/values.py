@@ -87,4 +87,7 @@ def token_usage(usage: Any, names: TokenNames) -> Usage:
         cached = count(hits)
     if details := get(names.made_details):
         reasoning = count(mapping(details).get("reasoning_tokens"))
-    return Usage(given, made, total, cached, written, reasoning)
+    # Both wires count cached tokens in the input. A host that names more of them than there is input counts them beside
+    # it, which its total shows.
+    beside = 0 if cached + written <= given else None
+    return Usage(given, made, total, cached, written, reasoning, beside)

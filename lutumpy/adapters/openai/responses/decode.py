@@ -25,8 +25,9 @@ from lutumpy.core.items import (
     RefusalBlock,
     TextBlock,
 )
+from lutumpy.errors import AdapterError
 
-__all__ = ["CALLS", "CLIENT_RUN", "OutputReading", "decode_response", "output_of"]
+__all__ = ["CALLS", "CLIENT_RUN", "PENDING", "OutputReading", "decode_response", "output_of", "pending_error"]
 
 CALLS = {"function_call": ("function", "arguments"), "custom_tool_call": ("custom", "input")}
 
@@ -39,6 +40,9 @@ CLIENT_RUN = {
     "shell_call": "action",
     "tool_search_call": "arguments",
 }
+# A reply with one of these holds no answer yet: it is being made in the background.
+PENDING = frozenset({"queued", "in_progress"})
+
 _INCOMPLETE: Mapping[Any, FinishReason] = {"max_output_tokens": "length", "content_filter": "content_filter"}
 _NULLABLE_AWAY = ("caller", "id", "namespace", "phase", "status")
 _TOKENS = token_names("input", "output")
@@ -72,6 +76,19 @@ def decode_response(reply: Mapping[str, Any], request_id: str | None = None) -> 
     )
 
 
+def pending_error(reply: Mapping[str, Any], request_id: str | None) -> AdapterError:
+    """What is raised for a reply that holds no answer yet, with the id to retrieve it by."""
+    status, response_id = str(reply.get("status")), text(reply.get("id"))
+    return AdapterError(
+        f"{API}: response {response_id or 'without an id'} is {status}: it is made in the background and holds no "
+        "answer yet. Retrieve it by its id until its status is another one, and read it with `OpenAIResponses.response`",
+        provider=API,
+        request_id=request_id,
+        response_id=response_id,
+        code=status,
+    )
+
+
 def _finish(reply: Mapping[str, Any], reading: OutputReading) -> tuple[FinishReason, str | None, bool]:
     """Why the model stopped, in our words and the provider's, and whether the answer was cut."""
     status = text(reply.get("status"))
@@ -83,7 +100,7 @@ def _finish(reply: Mapping[str, Any], reading: OutputReading) -> tuple[FinishRea
             return "refusal", status, True
         cut = any(call.incomplete for call in reading.calls)
         return "tool_calls" if reading.calls else "stop", status, cut
-    return "unknown", status, status in ("failed", "cancelled", "in_progress")
+    return "unknown", status, status in PENDING or status in ("failed", "cancelled")
 
 
 def output_of(item: Any) -> str | None:

@@ -85,7 +85,7 @@ async def ask(llm: TextTools, question: str) -> str:
     return (await session.text_turn(llm).collect()).text
 
 
-# What the small model writes: thoughts about calls, a call without its quotes, and at last a call.
+# What the small model writes: thoughts, which are not shown, a call without its quotes, and at last a call.
 SCRIPT = [
     Reply(text="<think>[TOOL_CALL] is the way.</think>[TOOL_CALL]{name: get_weather, city: Oslo}[/TOOL_CALL]"),
     Reply(text='[TOOL_CALL]{"name": "get_weather", "args": {"city": "Oslo"}}[/TOOL_CALL]'),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lutumpy.core.costs import Unsettled
 from lutumpy.core.items import (
     AssistantTurn,
     FilePart,
@@ -162,6 +163,7 @@ __all__ = [
     "TurnStream",
     "TurnStreamSync",
     "UnknownToolError",
+    "Unsettled",
     "Usage",
     "__version__",
     "apply_repairs",

@@ -409,7 +409,7 @@ class Report:
             line = f"{entry['call_id']}  {entry['tool']}: {entry['decision']}"
             if entry["decision"] == "edited":
                 line += f", will run with {json.dumps(entry['input'])}"
-            elif "by" in entry:
+            elif entry["decision"] != "pending" and "by" in entry:
                 line += f" by {entry['by']}"
             lines.append(line)
         self.field("decided", lines)

@@ -235,7 +235,8 @@ class AdapterError(LutumpyError):
         retry_after: Seconds the provider asks to wait, or `None`.
         request_id: The provider's id of the request, or `None`.
         code: The provider's own error code or type, or `None`.
-        partial: What had arrived of the answer when the connection broke, or `None`.
+        partial: What had arrived of the answer when it failed or the connection broke, or `None`.
+        sent: Whether the request may have reached the provider; `False` when it is known that none of it did.
     """
 
     def __init__(
@@ -249,6 +250,8 @@ class AdapterError(LutumpyError):
         request_id: str | None = None,
         code: str | None = None,
         partial: AssistantTurn | None = None,
+        response_id: str | None = None,
+        sent: bool = True,
     ) -> None:
         self.provider = provider
         self.status = status
@@ -257,10 +260,23 @@ class AdapterError(LutumpyError):
         self.request_id = request_id
         self.code = code
         self.partial = partial
+        self.sent = sent
+        self._response_id = response_id
         super().__init__(message)
 
+    @property
+    def response_id(self) -> str | None:
+        """The provider's id of the answer, where it had one.
+
+        Responses that are made in the background, or that broke off, can be retrieved by it.
+        """
+        if self._response_id is None and self.partial is not None:
+            return self.partial.response_id
+        return self._response_id
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return _adapter_error, (self.args[0], {k: v for k, v in self.__dict__.items() if k != "partial"})
+        fields = {k: v for k, v in self.__dict__.items() if k not in ("partial", "_response_id")}
+        return _adapter_error, (self.args[0], {**fields, "response_id": self.response_id})
 
 
 def _adapter_error(message: str, fields: dict[str, Any]) -> AdapterError:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, cast, overload
 
 from typing_extensions import TypeVar
 
-from lutumpy.core.items import AssistantTurn, Part, Usage
+from lutumpy.core.costs import Ledger
+from lutumpy.core.items import AssistantTurn, Part
 from lutumpy.core.model import Model, StreamingModel, TurnOptions, check_model
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
-from lutumpy.errors import TranscriptError
 from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
 from lutumpy.rounds.offer import Offer, make_offer
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
 from lutumpy.rounds.read import begin_request, read_answer, read_text
+from lutumpy.rounds.unfinished import CountedRequest
 from lutumpy.tools.calls import BaseToolCall
 from lutumpy.tools.selectors import ByTool, Selector
 from lutumpy.tools.toolset import HasView, NoTools, Toolset, View
@@ -39,43 +39,16 @@ MakeResult: TypeAlias = Callable[[AssistantTurn], TurnResult[W]]
 Content: TypeAlias = "str | Sequence[str | Part]"
 
 
-class _SessionState(NamedTuple):
-    """What a session is at one moment: one value, which a change replaces in one step (rule K3a).
-
-    Attributes:
-        transcript: The conversation.
-        counted: What requests cost, so far as it was added up.
-        answers: How many answers of the transcript are in that.
-    """
-
-    transcript: Transcript
-    counted: Usage
-    answers: int
-
-
-def _of_transcript(transcript: Transcript, usage: Usage) -> _SessionState:
-    return _SessionState(transcript, usage, len(transcript.usages()))
-
-
-class Session:
-    """A conversation with a model: `transcript`, and `usage` so far.
+class Session(Ledger):
+    """A conversation with a model: `transcript`, and what it cost so far: `usage`, and `unsettled` where that isn't known.
 
     Not safe for use by several threads or tasks at once: use `fork()` for branches.
     """
 
-    __slots__ = ("_state",)
+    __slots__ = ()
 
     def __init__(self, transcript: Transcript | None = None) -> None:
-        self._state = _of_transcript(Transcript() if transcript is None else transcript, Usage())
-
-    @property
-    def transcript(self) -> Transcript:
-        """The conversation. Another one may be put in its place, such as a window of it; the usage goes on."""
-        return self._state.transcript
-
-    @transcript.setter
-    def transcript(self, transcript: Transcript) -> None:
-        self._state = _of_transcript(transcript, self.usage)
+        super().__init__(Transcript() if transcript is None else transcript)
 
     def push_system(self, content: Content) -> None:
         """Add a system message."""
@@ -113,49 +86,25 @@ class Session:
         """The committed assistant turns, in order."""
         return self.transcript.turns()
 
-    @property
-    def usage(self) -> Usage:
-        """Tokens of every answer that was read against this session."""
-        state = self._state
-        answers = state.transcript.usages(state.answers)
-        if answers:
-            # Added up when somebody asks: most rounds are over before that.
-            counted = sum(answers, state.counted)
-            state = self._state = state._replace(counted=counted, answers=state.answers + len(answers))
-        return state.counted
-
-    @usage.setter
-    def usage(self, usage: Usage) -> None:
-        self._state = _of_transcript(self._state.transcript, usage)
-
-    def add_usage(self, usage: Usage) -> None:
-        """Count what a request cost; answers that are read against this session are counted by themselves."""
-        self._state = self._state._replace(counted=self._state.counted + usage)
-
     def discard_open(self) -> None:
         """Go on without the rounds that were dropped open, so that requests are made again (rule C7a).
 
         A round that something still holds stays open. Nothing happens where no round was dropped.
         """
-        self._state.transcript.discard_open()
+        self.transcript.discard_open()
 
     def fork(self) -> Session:
-        """An independent copy: the same history, the same usage so far."""
+        """An independent copy: the same history, the same costs so far."""
         twin = Session(self.transcript.fork())
-        twin.usage = self.usage
+        twin._count(self.usage, self.unsettled)
         return twin
 
     def dump(self) -> dict[str, Any]:
-        """The session as JSON values: transcript, ephemerals that are still pending, usage. Open rounds are not part of it."""
+        """The session as JSON values: transcript, ephemerals that are still pending, costs. Open rounds are not part of it."""
         from lutumpy.core import dump as dumps
+        from lutumpy.sendable import known_refusals
 
-        transcript = dumps.dump_transcript(self.transcript)
-        return {
-            "format": "lutumpy.session",
-            "version": dumps.VERSION,
-            "usage": dumps.dump_usage(self.usage),
-            **transcript,
-        }
+        return dumps.dump_session(self.transcript, self.usage, self.unsettled, known_refusals(self.transcript))
 
     @staticmethod
     def load(data: Mapping[str, Any] | str | bytes) -> Session:
@@ -164,23 +113,13 @@ class Session:
         Raises:
             TranscriptError: the data is invalid, or of a version that this release doesn't know; nothing was loaded.
         """
-        if isinstance(data, (str, bytes)):
-            try:
-                data = json.loads(data)
-            except (ValueError, RecursionError) as error:
-                raise TranscriptError(f"the dump is no JSON: {error}; nothing was loaded") from error
-        if not isinstance(data, Mapping):
-            raise TranscriptError(f"a dump is a JSON object, not {type(data).__name__}; nothing was loaded")
         from lutumpy.core import dump as dumps
+        from lutumpy.sendable import check_loaded
 
-        version = data.get("version")
-        if version not in dumps.READABLE or isinstance(version, bool):
-            readable = " and ".join([str(known) for known in dumps.READABLE])
-            raise TranscriptError(
-                f"the dump has the version {version!r}, this release reads {readable}; nothing was loaded"
-            )
-        session = Session(dumps.load_transcript(data))
-        session.usage = dumps.load_usage(data.get("usage"))
+        transcript, usage, unsettled, refused = dumps.load_session(data)
+        check_loaded(transcript, refused)
+        session = Session(transcript)
+        session._count(usage, unsettled)
         return session
 
     @overload
@@ -370,10 +309,10 @@ def _turn(
     return ToolTurn(session, llm, offer, options, result)
 
 
-class ToolTurn(Generic[C, W]):
+class ToolTurn(CountedRequest, Generic[C, W]):
     """A turn with tools, not sent yet. Every `collect` makes a request of its own."""
 
-    __slots__ = ("_answer", "_llm", "_offer", "_offering", "_options", "_result", "_session")
+    __slots__ = ("_answer", "_offer", "_options", "_result")
 
     def __init__(
         self, session: Session, llm: Model, offer: Offer[C], options: TurnOptions, result: MakeResult[W]
@@ -381,7 +320,7 @@ class ToolTurn(Generic[C, W]):
         self._session = session
         self._llm = llm
         self._offer = offer
-        self._offering: ToolOffering = offer
+        self._offering = offer
         self._options = options
         self._result = result
         self._answer: AnswerTool[Any] | None = None
@@ -400,7 +339,7 @@ class ToolTurn(Generic[C, W]):
         Raises:
             InvalidToolConstraints: the provider can't do what the offer asks; nothing was sent.
             TranscriptError: there is nothing to answer; nothing was sent.
-            AdapterError: the request failed; the session is as it was, ephemerals are kept.
+            AdapterError: the request failed; the session is as it was but for its costs, ephemerals are kept.
             StaleRoundError: the session moved on during the request; the finished answer is in `.result`.
         """
         return await self._collect(staged=False)
@@ -423,16 +362,16 @@ class ToolTurn(Generic[C, W]):
         Nothing is sent before it is entered. Its `outcome` is what `collect` would have returned; raises as that does.
         """
         source = _streaming(self._llm).open_stream(self._session.transcript, self._offering, self._options)
-        from lutumpy.rounds.stream import TurnStream
+        from lutumpy.rounds.stream import TO_OUTCOME, TurnStream
 
-        return TurnStream(source, self._reader, lambda reader, request_id: reader.end(request_id))
+        return TurnStream(source, self._reader, TO_OUTCOME, self._unfinished())
 
     def stream_sync(self) -> TurnStreamSync[C, NeedsTools[C] | Finished[W]]:
         """As `stream`, with `with` and `for`, through a sync client."""
         source = _streaming(self._llm).open_stream_sync(self._session.transcript, self._offering, self._options)
-        from lutumpy.rounds.stream import TurnStreamSync
+        from lutumpy.rounds.stream import TO_OUTCOME, TurnStreamSync
 
-        return TurnStreamSync(source, self._reader, lambda reader, request_id: reader.end(request_id))
+        return TurnStreamSync(source, self._reader, TO_OUTCOME, self._unfinished())
 
     def _reader(self, decoder: StreamDecoder) -> Reader[C, W]:
         from lutumpy.rounds.reader import Reader
@@ -441,29 +380,37 @@ class ToolTurn(Generic[C, W]):
         return Reader(self._offer, decoder, self._session, self._result, self._answer)
 
     async def _collect(self, *, staged: bool) -> NeedsTools[C] | Finished[W]:
-        transcript = self._session._state.transcript
+        transcript = self._session.transcript
         begun = begin_request(transcript)
-        turn = await self._llm.respond(transcript, self._offering, self._options)
+        try:
+            turn = await self._llm.respond(transcript, self._offering, self._options)
+        except BaseException as error:
+            self._unfinished().failed(error)
+            raise
         return read_answer(
             self._offer, turn, self._session, begun, staged=staged, result=self._result, answer=self._answer
         )
 
     def _collect_sync(self, *, staged: bool) -> NeedsTools[C] | Finished[W]:
-        transcript = self._session._state.transcript
+        transcript = self._session.transcript
         begun = begin_request(transcript)
-        turn = self._llm.respond_sync(transcript, self._offering, self._options)
+        try:
+            turn = self._llm.respond_sync(transcript, self._offering, self._options)
+        except BaseException as error:
+            self._unfinished().failed(error)
+            raise
         return read_answer(
             self._offer, turn, self._session, begun, staged=staged, result=self._result, answer=self._answer
         )
 
 
-class TextTurn(Generic[W]):
+class TextTurn(CountedRequest, Generic[W]):
     """A turn without tools, not sent yet.
 
     A model that calls a tool all the same is told that there is none: the calls are answered and committed with the turn.
     """
 
-    __slots__ = ("_answer", "_llm", "_offering", "_options", "_result", "_session")
+    __slots__ = ("_answer", "_options", "_result")
 
     def __init__(self, session: Session, llm: Model, options: TurnOptions, result: MakeResult[W]) -> None:
         self._session = session
@@ -497,16 +444,16 @@ class TextTurn(Generic[W]):
     def stream(self) -> TurnStream[BaseToolCall, TurnResult[W]]:
         """The turn as a stream of events; its `outcome` is what `collect` would have returned."""
         source = _streaming(self._llm).open_stream(self._session.transcript, self._offering, self._options)
-        from lutumpy.rounds.stream import TurnStream
+        from lutumpy.rounds.stream import TO_RESULT, TurnStream
 
-        return TurnStream(source, self._reader, lambda reader, request_id: reader.end_text(request_id))
+        return TurnStream(source, self._reader, TO_RESULT, self._unfinished())
 
     def stream_sync(self) -> TurnStreamSync[BaseToolCall, TurnResult[W]]:
         """As `stream`, with `with` and `for`, through a sync client."""
         source = _streaming(self._llm).open_stream_sync(self._session.transcript, self._offering, self._options)
-        from lutumpy.rounds.stream import TurnStreamSync
+        from lutumpy.rounds.stream import TO_RESULT, TurnStreamSync
 
-        return TurnStreamSync(source, self._reader, lambda reader, request_id: reader.end_text(request_id))
+        return TurnStreamSync(source, self._reader, TO_RESULT, self._unfinished())
 
     def _reader(self, decoder: StreamDecoder) -> Reader[Any, W]:
         from lutumpy.rounds.reader import Reader
@@ -515,15 +462,23 @@ class TextTurn(Generic[W]):
         return Reader(NoTools.offer(), decoder, self._session, self._result, self._answer)
 
     async def _collect(self, *, staged: bool) -> Finished[W]:
-        transcript = self._session._state.transcript
+        transcript = self._session.transcript
         begun = begin_request(transcript)
-        turn = await self._llm.respond(transcript, self._offering, self._options)
+        try:
+            turn = await self._llm.respond(transcript, self._offering, self._options)
+        except BaseException as error:
+            self._unfinished().failed(error)
+            raise
         return read_text(turn, self._session, begun, staged=staged, result=self._result, answer=self._answer)
 
     def _collect_sync(self, *, staged: bool) -> Finished[W]:
-        transcript = self._session._state.transcript
+        transcript = self._session.transcript
         begun = begin_request(transcript)
-        turn = self._llm.respond_sync(transcript, self._offering, self._options)
+        try:
+            turn = self._llm.respond_sync(transcript, self._offering, self._options)
+        except BaseException as error:
+            self._unfinished().failed(error)
+            raise
         return read_text(turn, self._session, begun, staged=staged, result=self._result, answer=self._answer)
 
 

@@ -164,7 +164,8 @@ async def test_an_error_in_the_middle_has_what_arrived_and_changes_nothing_S3(ap
     assert caught.value.partial.text == "Let me look."
     assert caught.value.partial.cut
     assert list(session.transcript) == before
-    assert session.usage.total_tokens == 0
+    assert session.usage == caught.value.partial.usage
+    assert len(session.unsettled) == 1
 
 
 @every_api
@@ -261,3 +262,16 @@ async def test_a_structured_turn_as_a_stream(api: str) -> None:
             pass
     assert isinstance(typed.outcome, Finished)
     assert typed.outcome.result.value == Contact(name="Bob")
+
+
+@every_api
+async def test_a_call_in_a_stream_without_tools_is_an_issue_that_is_answered(api: str) -> None:
+    session = asked()
+    llm = ScriptedModel([Reply(calls=[Call("look_up", {"word": "cat"})])], api=api)  # type: ignore[arg-type]
+    async with session.text_turn(llm).stream() as stream:
+        found = [event.issue async for event in stream if isinstance(event, ToolCallIssueFound)]
+    assert [issue.reason for issue in found] == ["unknown_tool"]
+    assert (stream.outcome.finish_reason, stream.outcome.text) == (session.turns()[-1].finish_reason, "")
+    (answered,) = session.transcript[-1].results  # type: ignore[union-attr]
+    assert answered.status == "rejected"
+    assert "There is no tool named 'look_up'" in answered.text

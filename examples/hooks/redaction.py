@@ -81,7 +81,8 @@ async def talk(llm: Model, question: str) -> str:
                     try:
                         results.append(call.complete(await call.call()))
                     except LookupError as error:
-                        results.append(call.fail(error))
+                        # The message may say more than it should: it is cleaned before the model reads it.
+                        results.append(call.fail(error, reveal=True))
                 reviewed = await hooks.review(results)
                 for told in reviewed:
                     print(told.content)

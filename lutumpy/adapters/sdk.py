@@ -6,7 +6,6 @@ The SDK itself is imported only when a client has to be made, or by whoever made
 
 from __future__ import annotations
 
-import asyncio
 import email.utils
 import inspect
 import json
@@ -20,9 +19,13 @@ from typing import Any, NamedTuple
 from pydantic_core import from_json
 
 from lutumpy.adapters.json_bytes import encode, encode_text
+from lutumpy.adapters.sdk_clients import OwnClients
 from lutumpy.adapters.sdk_events import EventError
+from lutumpy.adapters.sdk_spans import TracedMethod
 from lutumpy.adapters.sdk_stream import SdkStream, SdkStreamSync
+from lutumpy.adapters.sdk_unsent import is_closed_client, is_unsent
 from lutumpy.core import json_values
+from lutumpy.core.safe_text import safe_repr, safe_str
 from lutumpy.core.streaming import ChunkStream, ChunkStreamSync, StreamDecoder
 from lutumpy.errors import AdapterError
 
@@ -72,14 +75,15 @@ class SdkTransport:
         make_sync: The same for a sync client.
         headers: Further headers for every request.
         timeout: Seconds for each request; the client's own when `None`.
+        method: The SDK's own method for such a request, where it makes a span of it.
     """
 
     __slots__ = (
         "_async_client",
         "_headers",
-        "_loop",
-        "_make_async",
         "_make_sync",
+        "_method",
+        "_own",
         "_path",
         "_provider",
         "_sync_client",
@@ -96,18 +100,18 @@ class SdkTransport:
         make_sync: Callable[[], Any],
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
+        method: TracedMethod | None = None,
     ) -> None:
+        self._method = method
         self._provider = provider
         self._path = path
         self._async_client: Any = None
         self._sync_client: Any = None
-        self._make_async: Callable[[], Any] | None = make_async
-        self._make_sync: Callable[[], Any] | None = make_sync
+        self._own: OwnClients | None = OwnClients(make_async) if client is None else None
+        self._make_sync: Callable[[], Any] | None = make_sync if client is None else None
         self._headers = {"Content-Type": "application/json", **(headers or {})}
         self._timeout = timeout
-        self._loop: weakref.ref[asyncio.AbstractEventLoop] | None = None
         if client is not None:
-            self._make_async = self._make_sync = None
             if _is_async(client):
                 self._async_client = client
             else:
@@ -121,7 +125,7 @@ class SdkTransport:
             TypeError: the client that was given is a sync one.
         """
         try:
-            client = self._async()
+            client = await self._async()
             return _read(await client.post(self._path, **self._arguments(client, body)))
         except Exception as error:
             self._raise(error)
@@ -148,7 +152,7 @@ class SdkTransport:
         """
 
         async def open_response() -> Any:
-            client = self._async()
+            client = await self._async()
             return await client.post(self._path, **self._stream_arguments(client, body, "AsyncStream"))
 
         return SdkStream(open_response, decoder, self._told)
@@ -167,14 +171,12 @@ class SdkTransport:
         return self._async_client if self._async_client is not None else self._sync_client
 
     async def aclose(self) -> None:
-        """Close the clients that were made here, also the sync one; the next request makes another."""
-        if self._make_async is None:
-            return
-        client, loop = self._async_client, self._loop() if self._loop is not None else None
-        self._async_client = self._loop = None
-        # The connections of one that belongs to another event loop can't be closed from here.
-        if client is not None and loop is _running_loop():
-            await client.close()
+        """Close the clients that were made here, also the sync one; the next request makes another.
+
+        An async one that belongs to another event loop is closed when that ends.
+        """
+        if self._own is not None:
+            await self._own.aclose()
         self.close()
 
     def close(self) -> None:
@@ -185,20 +187,14 @@ class SdkTransport:
         if client is not None:
             client.close()
 
-    def _async(self) -> Any:
-        if self._make_async is None:
-            if self._async_client is None:
-                raise TypeError(
-                    f"{type(self._sync_client).__name__} is a sync client: use collect_sync() or respond_sync(), "
-                    f"or give the adapter an async client"
-                )
-            return self._async_client
-        # A client of our own belongs to the event loop that its connections were opened on: after a second
-        # `asyncio.run` the old ones are dead, so another loop gets another client.
-        loop = _running_loop()
-        if self._async_client is None or (self._loop() if self._loop is not None else None) is not loop:
-            self._async_client = self._make_async()
-            self._loop = weakref.ref(loop) if loop is not None else None
+    async def _async(self) -> Any:
+        if self._own is not None:
+            return await self._own.current()
+        if self._async_client is None:
+            raise TypeError(
+                f"{type(self._sync_client).__name__} is a sync client: use collect_sync() or respond_sync(), "
+                f"or give the adapter an async client"
+            )
         return self._async_client
 
     def _sync(self) -> Any:
@@ -212,21 +208,32 @@ class SdkTransport:
         return self._sync_client
 
     def _arguments(self, client: Any, body: bytes) -> dict[str, Any]:
+        options = self._options()
+        traced = None if self._method is None else self._method.post_arguments(client, body, options)
+        if traced is not None:
+            return traced
         kind = type(client)
         known = _CLIENT_KINDS.get(kind)
         if known is None:
             known = _CLIENT_KINDS[kind] = (_rewrites_body(kind), _response_class(kind))
         as_object, cast_to = known
-        options: dict[str, Any] = {"headers": self._headers}
-        if self._timeout is not None:
-            options["timeout"] = self._timeout
         if as_object:
             return {"body": from_json(body), "cast_to": cast_to, "options": options}
         return {"content": body, "cast_to": cast_to, "options": options}
 
     def _stream_arguments(self, client: Any, body: bytes, stream_class: str) -> dict[str, Any]:
+        if self._method is not None:
+            traced = self._method.post_arguments(client, body, self._options(), stream=True)
+            if traced is not None:
+                return traced
         arguments = self._arguments(client, body)
         return arguments | {"cast_to": object, "stream": True, "stream_cls": _stream_class(type(client), stream_class)}
+
+    def _options(self) -> dict[str, Any]:
+        options: dict[str, Any] = {"headers": self._headers}
+        if self._timeout is not None:
+            options["timeout"] = self._timeout
+        return options
 
     def _told(self, error: Exception, reading: bool) -> AdapterError | None:
         """What was raised while a stream was opened or read; `None` for a bug, or something of the caller's."""
@@ -248,13 +255,6 @@ class SdkTransport:
 
 # (does it rewrite the body, which class to ask for as the answer) by class of the client.
 _CLIENT_KINDS: weakref.WeakKeyDictionary[type, tuple[bool, Any]] = weakref.WeakKeyDictionary()
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
 
 
 def _is_async(client: Any) -> bool:
@@ -296,7 +296,8 @@ def _stream_class(kind: type, name: str) -> Any:
 
 
 def _read(reply: Any) -> SdkReply:
-    """The bytes of whatever `post` gave: a response, or the ready value that a replaced `post` returns."""
+    """The bytes of whatever `post` gave: a response, the SDK's raw one, or the ready value of a replaced `post`."""
+    reply = getattr(reply, "http_response", reply)
     content = getattr(reply, "content", None)
     if isinstance(content, bytes):
         headers: Mapping[str, str] = getattr(reply, "headers", None) or {}
@@ -338,7 +339,7 @@ def reply_object(reply: Any, provider: str) -> dict[str, Any]:
     else:
         value = reply
     if not isinstance(value, dict):
-        raise AdapterError(f"{provider}: the answer is no JSON object: {_cut(repr(value))}", provider=provider)
+        raise AdapterError(f"{provider}: the answer is no JSON object: {_cut(safe_repr(value))}", provider=provider)
     return value
 
 
@@ -368,8 +369,9 @@ def _parse(data: bytes | bytearray | str, provider: str) -> Any:
     except ValueError:
         pass
     try:
-        # Slower, and takes what the first one refuses though providers send it: lone surrogates, deep nesting.
-        return json.loads(data)
+        # Slower, and takes what the first one refuses though providers send it: lone surrogates, deep nesting, a byte
+        # order mark (of bytes; of a text it doesn't).
+        return json.loads(data.removeprefix("\ufeff") if isinstance(data, str) else data)
     except (ValueError, RecursionError):
         text = data if isinstance(data, str) else bytes(data).decode("utf-8", "replace")
         raise AdapterError(
@@ -408,6 +410,7 @@ def adapter_error(error: BaseException, provider: str) -> AdapterError:
         retry_after=_retry_after(headers),
         request_id=getattr(error, "request_id", None) or headers.get("x-request-id") or headers.get("request-id"),
         code=code,
+        sent=not is_unsent(error),
     )
 
 
@@ -421,7 +424,9 @@ def _is_sdk_error(error: Exception) -> bool:
     if any(kind.__module__.partition(".")[0] in _SDK_PACKAGES for kind in type(error).__mro__):
         return True
     # A missing key is told by a plain TypeError when the first request is built.
-    return isinstance(error, TypeError) and "Could not resolve authentication" in str(error)
+    if isinstance(error, TypeError) and "Could not resolve authentication" in safe_str(error):
+        return True
+    return is_closed_client(error)
 
 
 def _may_pass(status: int) -> bool:
@@ -449,7 +454,7 @@ def _message(error: BaseException, details: Any) -> str:
                 return str(details[name])
     if isinstance(details, str) and details.strip():
         return details.strip()
-    text = str(error) or type(error).__name__
+    text = safe_str(error) or type(error).__name__
     cause = error.__cause__
     return f"{text} ({type(cause).__name__}: {cause})" if cause is not None and str(cause) else text
 

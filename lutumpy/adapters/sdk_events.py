@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -45,7 +46,7 @@ class EventSplitter:
         error: What the events end in: the provider's error, or what is wrong with an event. Nothing is taken after it.
     """
 
-    __slots__ = ("_after_return", "_data_at", "_held", "_named", "_response", "_usual", "ended", "error")
+    __slots__ = ("_after_return", "_data_at", "_held", "_named", "_response", "_start", "_usual", "ended", "error")
 
     def __init__(self, response: Any, *, named: bool) -> None:
         self._response = response
@@ -53,6 +54,8 @@ class EventSplitter:
         # What has come of an event that isn't complete.
         self._held: list[bytes] = []
         self._after_return = False
+        # The first bytes, as long as they may be a byte order mark; `None` once that is known.
+        self._start: bytes | None = b""
         # What most events of a long answer begin with, and where their data begin.
         self._usual = _LONG_ANSWERS if named else b"data: {"
         self._data_at = len(_LONG_ANSWERS) if named else len(b"data: ")
@@ -61,6 +64,8 @@ class EventSplitter:
 
     def feed(self, data: bytes) -> Iterator[Any]:
         """The events that are complete with `data`; each is parsed when it is taken, so that they need no memory together."""
+        if self._start is not None:
+            data = self._without_mark(self._start + data)
         if b"\r" in data or self._after_return:
             data = self._with_newlines(data)
         held = self._held
@@ -100,6 +105,14 @@ class EventSplitter:
                     return
         except (ValueError, RecursionError, EventError) as error:
             self.error = error
+
+    def _without_mark(self, data: bytes) -> bytes:
+        """The first bytes without the byte order mark that a stream may begin with [HTML, 9.2.6]; it may come in parts."""
+        if len(data) < len(BOM_UTF8) and BOM_UTF8.startswith(data):
+            self._start = data
+            return b""
+        self._start = None
+        return data.removeprefix(BOM_UTF8)
 
     def _with_newlines(self, data: bytes) -> bytes:
         """`data` with every end of a line as `\\n`; the two bytes of one may come apart."""

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from lutumpy.adapters.json_bytes import encode
 from lutumpy.adapters.sdk import SdkReply, SdkTransport, reply_object
 from lutumpy.adapters.sdk_body import Fields, join_body
+from lutumpy.adapters.sdk_spans import TracedMethod
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import OutputSpec, StructuredMode, TurnOptions, checked_structured
 from lutumpy.core.streaming import ChunkStream, ChunkStreamSync, StreamDecoder
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
+from lutumpy.errors import AdapterError
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -41,6 +43,8 @@ class SdkModel(ABC):
 
     api: ClassVar[str]
     _path: ClassVar[str]
+    # The SDK's own method for such a request, where it makes a span of it.
+    _method: ClassVar[TracedMethod | None] = None
     # Takes transcript, offer and options; gives the fields of a request, as ready JSON by name. `model` is among them
     # only where a parameter of the user's sets it.
     _fields: Callable[..., Fields]
@@ -80,6 +84,7 @@ class SdkModel(ABC):
             make_sync=make_sync,
             headers=headers,
             timeout=timeout,
+            method=self._method,
         )
 
     def __repr__(self) -> str:
@@ -169,7 +174,11 @@ class SdkModel(ABC):
         return fields
 
     def _answer(self, reply: SdkReply) -> AssistantTurn:
-        return self._decode(reply_object(reply.content, self.api), reply.request_id)
+        try:
+            return self._decode(reply_object(reply.content, self.api), reply.request_id)
+        except AdapterError as error:
+            error.request_id = error.request_id or reply.request_id
+            raise
 
     @staticmethod
     @abstractmethod

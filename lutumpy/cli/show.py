@@ -225,7 +225,7 @@ def _tool_names(document: Document) -> Iterator[str]:
 def _step_lines(step: Step) -> Iterator[Text]:
     style = _ROLES.get(step.style, "white")
     tags = f"  {', '.join(step.tags)}" if step.tags else ""
-    tokens = f"  {step.usage.input_tokens} tokens in, {step.usage.output_tokens} out" if step.usage else ""
+    tokens = f"  {step.usage.all_input_tokens} tokens in, {step.usage.output_tokens} out" if step.usage else ""
     yield styled((f"{step.number:>3} {step.title}", f"bold {style}"), (f"  {step.place}{tags}{tokens}", "dim"))
     for piece in step.pieces:
         yield from _piece_lines(piece, "    ")
@@ -256,6 +256,8 @@ def _call_lines(call: CallView) -> Iterator[Text]:
         by = f" by {decision.by}" if decision.by else ""
         reason = f": {decision.reason}" if decision.reason else ""
         yield styled("      ", (f"decided: {decision.kind}{by}{reason}", "bold yellow"))
+        if decision.asked:
+            yield styled(f"        asked in this order: {', '.join(decision.asked)}")
         for change in (*decision.changes, *decision.additions):
             before = "nothing" if change.before is None else change.before
             after = "nothing" if change.after is None else change.after

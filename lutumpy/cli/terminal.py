@@ -10,6 +10,7 @@ import io
 import json
 import os
 import re
+import shutil
 import sys
 import time
 from collections import Counter
@@ -107,8 +108,26 @@ class Output:
 
 
 def _console(stream: Any) -> Console:
-    width = None if stream.isatty() or "COLUMNS" in os.environ else 100
-    return _Console(file=stream, width=width, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    width = _from_environment("COLUMNS", 20, 80)
+    if width is None and not stream.isatty():
+        width = 100
+    height = _from_environment("LINES", 5, 25)
+    if width is not None or height is not None:
+        # Given one of them, rich would read the other from the environment itself.
+        width, height = width or shutil.get_terminal_size().columns or 80, height or 25
+    return _Console(file=stream, width=width, height=height, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+
+def _from_environment(name: str, fewest: int, usual: int) -> int | None:
+    """A size of the terminal as the environment says it: `usual` for nonsense, `None` where it says nothing.
+
+    rich takes whatever has digits, also 0, at which it prints nothing, and `²`, which is no number to Python.
+    """
+    given = os.environ.get(name)
+    if given is None:
+        return None
+    number = int(given) if given.isascii() and given.isdigit() and len(given) <= 4 else 0
+    return number if number >= fewest else usual
 
 
 class FileProgress:

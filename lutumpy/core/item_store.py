@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from lutumpy.core import json_values
+from lutumpy.core.call_ids import TakenIds
 from lutumpy.core.encoding import ItemEncoder
 from lutumpy.core.items import AssistantTurn, Item, Message, ToolMetadata, Usage
 from lutumpy.core.transcript_state import Draft, FailureKey, Failures, Receipt, State, ephemerals_among
@@ -132,14 +133,15 @@ class ItemStore:
         Fresh ids are counted, and nine letters and digits long: every API takes those.
         """
         calls = turn.calls
-        taken: set[str] = set()
+        taken = TakenIds()
         for call in calls:
             if not call.id or call.id in self._id_index or call.id in taken:
                 break
             taken.add(call.id)
         else:
-            return turn
-        taken = set()
+            if "".join(taken).isascii():
+                return turn
+        taken = TakenIds()
         fresh: dict[int, str] = {}
         for index, call in enumerate(calls):
             wanted = self.fresh_id(call.id, taken)
@@ -148,19 +150,13 @@ class ItemStore:
             taken.add(wanted)
         return turn.with_ids(fresh) if fresh else turn
 
-    def fresh_id(self, wanted: str, taken: Collection[str]) -> str:
+    def fresh_id(self, wanted: str, taken: TakenIds) -> str:
         """`wanted`, or a new id when that is empty or was used here or by an earlier call of the answer (`taken`).
 
-        Only earlier calls count, so that a call of a stream has its id before the next one arrives.
+        Only earlier calls count, so that a call of a stream has its id before the next one arrives. Lone surrogates,
+        which no provider takes, are replaced.
         """
-        if wanted and wanted not in taken and not self._uses(wanted):
-            return wanted
-        number = self._state.ids + len(taken)
-        while True:
-            number += 1
-            candidate = f"call{number:05d}"
-            if candidate not in taken and not self._uses(candidate):
-                return candidate
+        return taken.fresh(wanted, self._uses, self._state.ids)
 
     def _uses(self, call_id: str) -> bool:
         """Whether a call here has this id."""
@@ -193,29 +189,24 @@ class ItemStore:
         """What the answers cost that were read against this transcript, from one of them on."""
         return self._answers[since : self._state.answers]
 
-    def request_succeeded(self, turn: AssistantTurn, length: int, receipt: Receipt | None = None) -> None:
+    def request_succeeded(self, turn: AssistantTurn, length: int) -> int:
         """An answer was read: drop the ephemerals that were sent, or keep them while reasoning is signed over them (S4).
 
         Args:
             turn: The answer.
             length: How many items the request held; ephemerals added since then were not sent.
-            receipt: Tells its holder whether this was done.
+
+        Returns:
+            How many of those items are still there.
         """
         state = self._state
-        draft: Draft | None = None
-        settled: Sequence[Item] = ()
-        if state.tail:
-            draft = Draft(state)
-            draft.answered(turn, state.tail[: max(0, length - state.stable)])
-            settled = draft.settled
-        self._write(settled, draft, added=False, usages=(turn.usage,), receipt=receipt)
-
-    def kept_after(self, turn: AssistantTurn, length: int) -> int:
-        """How many of the first `length` items will still be here after `request_succeeded`."""
-        state = self._state
-        if length <= state.stable or state.held or turn.signed:
+        if not state.tail:
+            self._write((), added=False, usages=(turn.usage,))
             return length
-        return self.committed(length)
+        draft = Draft(state)
+        draft.answered(turn, state.tail[: max(0, length - state.stable)])
+        self._write(draft.settled, draft, added=False, usages=(turn.usage,))
+        return length - len(state.tail) + len(draft.settled) + len(draft.tail)
 
     def turn_discarded(self, receipt: Receipt | None = None) -> None:
         """An answer that would have kept the ephemerals is not going to be committed."""

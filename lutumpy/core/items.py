@@ -126,13 +126,18 @@ Part: TypeAlias = "TextPart | ImagePart | FilePart"
 class Usage:
     """Tokens that a request cost, as the provider counted them; numbers it does not give are 0.
 
+    Values of several requests can be added, also of different providers: `all_input_tokens` stays right.
+
     Attributes:
-        input_tokens: The provider's own figure. OpenAI counts cached tokens in it, Anthropic beside it.
+        input_tokens: The provider's own figure. OpenAI counts cached tokens in it, Anthropic beside it, so compare and add
+            up `all_input_tokens`.
         output_tokens: Tokens of the answer, reasoning included.
         total_tokens: Everything, cached input included.
         cached_input_tokens: Input that was read from the provider's cache.
         cache_creation_tokens: Input that was written to it.
         reasoning_tokens: The part of the output that was reasoning.
+        cached_beside_tokens: The cached tokens, read and written, that `input_tokens` does not include. Left out, they
+            are taken from what `total_tokens` has beyond input and output. Not compared.
     """
 
     input_tokens: int = 0
@@ -141,6 +146,31 @@ class Usage:
     cached_input_tokens: int = 0
     cache_creation_tokens: int = 0
     reasoning_tokens: int = 0
+    cached_beside_tokens: int | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def all_input_tokens(self) -> int:
+        """Everything that the model was given, cached tokens included: the same for every provider."""
+        return self.input_tokens + self._cached_beside()
+
+    def _cached_beside(self) -> int:
+        if self.cached_beside_tokens is not None:
+            return self.cached_beside_tokens
+        # Hosts whose total has reasoning that the output leaves out are why the cached tokens are a limit.
+        beyond = max(0, self.total_tokens - self.input_tokens - self.output_tokens)
+        return min(beyond, self.cached_input_tokens + self.cache_creation_tokens)
+
+    def __sub__(self, other: Usage) -> Usage:
+        """What was added since `other`."""
+        return Usage(
+            self.input_tokens - other.input_tokens,
+            self.output_tokens - other.output_tokens,
+            self.total_tokens - other.total_tokens,
+            self.cached_input_tokens - other.cached_input_tokens,
+            self.cache_creation_tokens - other.cache_creation_tokens,
+            self.reasoning_tokens - other.reasoning_tokens,
+            self._cached_beside() - other._cached_beside(),
+        )
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -150,6 +180,7 @@ class Usage:
             self.cached_input_tokens + other.cached_input_tokens,
             self.cache_creation_tokens + other.cache_creation_tokens,
             self.reasoning_tokens + other.reasoning_tokens,
+            self._cached_beside() + other._cached_beside(),
         )
 
 

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from json import encoder as json_encoder
 from typing import Any
 
+from lutumpy.core.safe_text import safe_str
+
 _DEPTH = 200
 _NON_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
@@ -80,10 +82,10 @@ def clean(value: Any, depth: int = 0) -> Any:
     if depth > _DEPTH:
         return "nested too deeply"
     if isinstance(value, Mapping):
-        return {clean_text(str(k)): clean(v, depth + 1) for k, v in value.items()}
+        return {clean_text(safe_str(k)): clean(v, depth + 1) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [clean(v, depth + 1) for v in value]
-    return clean_text(str(value))
+    return clean_text(safe_str(value))
 
 
 def equal(left: Any, right: Any) -> bool:

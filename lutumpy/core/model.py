@@ -7,6 +7,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 from lutumpy.core.items import AssistantTurn
+from lutumpy.core.safe_text import safe_repr
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.core.values import dataclass
@@ -67,7 +68,11 @@ class Model(Protocol):
     async def respond(
         self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
     ) -> AssistantTurn:
-        """One request. Raises `AdapterError`, `InvalidToolConstraints` or `TranscriptError`; changes nothing."""
+        """One request. Raises `AdapterError`, `InvalidToolConstraints` or `TranscriptError`; changes nothing.
+
+        A session lists a request that ended in an error as `unsettled`, unless the error says that it cost nothing: an
+        `AdapterError` by its status or `sent=False`; this library's other errors, which are raised before sending.
+        """
         ...
 
     def respond_sync(
@@ -98,4 +103,6 @@ _OTHER_ANSWERS = ("respond_sync", "open_stream", "open_stream_sync")
 def check_model(llm: Any) -> None:
     """Raises `TypeError` for what can't be a model: its name alone is what is given most often by mistake."""
     if not hasattr(llm, "respond") and not any(hasattr(llm, name) for name in _OTHER_ANSWERS):
-        raise TypeError(f"a model is needed, as OpenAIChat({llm!r}), not {type(llm).__name__}; nothing was sent")
+        raise TypeError(
+            f"a model is needed, as OpenAIChat({safe_repr(llm)}), not {type(llm).__name__}; nothing was sent"
+        )

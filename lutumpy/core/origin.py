@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn, Item, Message, Part, TextPart, ToolMetadata
 from lutumpy.core.transcript import Transcript
 
 __all__ = ["Origin"]
+
+
+_Key: TypeAlias = "tuple[str, str]"
+"""What makes two calls equal: the tool, and one text for its arguments."""
 
 
 class _Call(Protocol):
@@ -31,10 +36,10 @@ class Origin:
     Args:
         transcript: What the answer was read against.
         length: How many items the transcript had when the request was made.
-        calls: The calls of the answer, in order.
+        calls: The calls of the answer, in order, each with an id of its own.
     """
 
-    __slots__ = ("_calls", "_committed", "_digest", "_transcript")
+    __slots__ = ("_calls", "_committed", "_digest", "_looked", "_occurrences", "_seen", "_transcript")
 
     def __init__(self, transcript: Transcript, length: int, calls: Sequence[_Call]) -> None:
         self._transcript: Transcript | None = transcript
@@ -42,6 +47,10 @@ class Origin:
         self._committed = transcript.committed(length)
         self._calls = calls
         self._digest: bytes | None = None
+        # Of the calls looked at so far: which occurrence each is, by id; and how often each has occurred.
+        self._occurrences: dict[str, tuple[_Key, int]] = {}
+        self._seen: Counter[_Key] = Counter()
+        self._looked = 0
 
     def digest(self) -> bytes:
         """Stands for everything committed before the answer: equal for equal content, also in a loaded transcript."""
@@ -52,14 +61,17 @@ class Origin:
 
     def occurrence(self, metadata: ToolMetadata) -> int:
         """How many calls of the answer stand before this one with the same tool and equal arguments."""
-        wanted = json_values.canonical_arguments(metadata.arguments)
-        count = 0
-        for call in self._calls:
-            if call.id == metadata.id:
-                break
-            if call.name == metadata.name and json_values.canonical_arguments(call.arguments) == wanted:
-                count += 1
-        return count
+        calls = self._calls
+        # Each call is looked at once; those of a stream come later.
+        while self._looked < len(calls):
+            call = calls[self._looked]
+            self._looked += 1
+            key = call.name, json_values.canonical_arguments(call.arguments)
+            self._occurrences[call.id] = key, self._seen[key]
+            self._seen[key] += 1
+        known = self._occurrences.get(metadata.id)
+        wanted = metadata.name, json_values.canonical_arguments(metadata.arguments)
+        return known[1] if known is not None and known[0] == wanted else self._seen[wanted]
 
     def __copy__(self) -> Origin:
         return self

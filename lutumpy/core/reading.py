@@ -95,7 +95,13 @@ class HistoryReading:
         """
         if isinstance(messages, (str, bytes, Mapping)) or not isinstance(messages, Iterable):
             raise TranscriptError(f"a history is a list of messages or items, not {type(messages).__name__}")
-        return [entry_of(entry, position.format(index)) for index, entry in enumerate(messages)]
+        given = list(messages)
+        found = [entry_of(entry, position.format(index)) for index, entry in enumerate(given)]
+        if any(b"\xef\xbf\xbd" in entry.data for entry in found):
+            # Where lone surrogates were replaced, ids that differed may be the same now: they are told apart as they came.
+            ids = _HistoryIds()
+            found = [entry_of(entry, position.format(index), ids) for index, entry in enumerate(given)]
+        return found
 
     def refuse(self, position: str, what: str) -> None:
         """Something can't be part of a transcript; reading goes on, to find the rest."""
@@ -174,19 +180,52 @@ class HistoryReading:
 # --- JSON --------------------------------------------------------------------------------------------------------------
 
 
-def entry_of(value: Any, position: str) -> Entry:
+class _HistoryIds:
+    """Ids of a history that can't be sent as they are: each gets one that can, and no two the same one (rule C6)."""
+
+    __slots__ = ("_owners",)
+
+    def __init__(self) -> None:
+        self._owners: dict[str, str] = {}
+
+    def cleaned(self, value: Any) -> Any:
+        """A JSON value with every id in it cleaned: whatever stands under `id`, `call_id`, `tool_use_id` and the like."""
+        if isinstance(value, dict):
+            return {
+                name: self._id(inner)
+                if isinstance(inner, str) and (name == "id" or name.endswith("_id"))
+                else self.cleaned(inner)
+                for name, inner in value.items()
+            }
+        return [self.cleaned(inner) for inner in value] if isinstance(value, list) else value
+
+    def _id(self, given: str) -> str:
+        cleaned = json_values.clean_text(given)
+        if self._owners.setdefault(cleaned, given) == given:
+            return cleaned
+        import hashlib  # rare, and slow to import
+
+        return f"{cleaned}_{hashlib.sha256(given.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
+
+
+def entry_of(value: Any, position: str, ids: _HistoryIds | None = None) -> Entry:
     """One object of a history.
+
+    Args:
+        value: What stands there.
+        position: Where it stands, as the provider writes it.
+        ids: The ids of the whole history.
 
     Raises:
         TranscriptError: it is no JSON object.
     """
-    data, parsed = decoded(value, position)
+    data, parsed = decoded(value, position, ids)
     if not isinstance(parsed, dict):
         raise TranscriptError(f"{position} is no JSON object but {type(parsed).__name__}; nothing was read")
     return Entry(position, data, parsed)
 
 
-def decoded(value: Any, position: str) -> tuple[bytes, Any]:
+def decoded(value: Any, position: str, ids: _HistoryIds | None = None) -> tuple[bytes, Any]:
     """A value as JSON bytes, and parsed; objects of the SDKs become what they were made from.
 
     Lone surrogates, which no provider takes, become U+FFFD.
@@ -195,7 +234,10 @@ def decoded(value: Any, position: str) -> tuple[bytes, Any]:
         TranscriptError: it holds what is no JSON, or is nested deeper than 200 levels.
     """
     try:
-        data = json_values.clean_text(_encode(value)).encode()
+        text = _encode(value)
+        if ids is not None:
+            text = _encode(ids.cleaned(json_values.decode(text)))
+        data = json_values.clean_text(text).encode()
         if data.count(b"[") + data.count(b"{") > _DEPTH and _depth(data) > _DEPTH:
             raise ValueError(f"nested deeper than {_DEPTH} levels")
         return data, json_values.decode(data)

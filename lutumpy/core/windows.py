@@ -257,7 +257,8 @@ def _stays(item: Item, sent: bool) -> bool:
     """Whether an item of a dropped round is kept: what instructs the model, and what is pending for the next request."""
     if not isinstance(item, Message):
         return False
-    return (item.ephemeral and not sent) or (_instructs(item) and bool(item.parts))
+    # An instruction without a word can be sent only as it was read.
+    return (item.ephemeral and not sent) or (_instructs(item) and bool(item.text.strip()))
 
 
 def chosen_of(items: Sequence[Item], rounds: Iterable[TranscriptRound]) -> list[TranscriptRound]:

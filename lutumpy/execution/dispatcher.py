@@ -9,6 +9,7 @@ from typing import Any, Concatenate, Generic, Protocol, cast, overload
 
 from typing_extensions import ParamSpec, TypeVar
 
+from lutumpy.core.safe_text import safe_repr
 from lutumpy.errors import DeclarationError
 from lutumpy.execution.identity import IdempotencyKey
 from lutumpy.execution.parameters import (
@@ -102,7 +103,7 @@ class Dispatcher(Generic[TS]):
 
     def __init__(self, toolset: type[TS], *, context: object = None) -> None:
         if not isinstance(toolset, type) or not hasattr(cast("Any", toolset), "__lutumpy_table__"):
-            raise DeclarationError(f"Dispatcher takes a Toolset class, not {toolset!r}")
+            raise DeclarationError(f"Dispatcher takes a Toolset class, not {safe_repr(toolset)}")
         self.toolset: type[TS] = toolset
         self._context = Context(context)
         self._handlers: dict[CompiledTool, _Handler] = {}
@@ -221,7 +222,7 @@ class Dispatcher(Generic[TS]):
         try:
             parameters, is_async = handler_parameters(handler, frame)
         except TypeError as error:
-            raise DeclarationError(f"{handler!r} can't run {name!r}: {error}") from None
+            raise DeclarationError(f"{safe_repr(handler)} can't run {name!r}: {error}") from None
         return _Handler(handler, parameters, is_async=is_async)
 
     # --- the check -------------------------------------------------------------------------------------------------

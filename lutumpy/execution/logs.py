@@ -7,8 +7,8 @@ from typing import Any
 
 from lutumpy.core.items import TextPart
 from lutumpy.core.preview import preview
-from lutumpy.errors import ToolError
 from lutumpy.execution.report import CallReport
+from lutumpy.tools.failures import is_for_the_model
 
 __all__ = ["log_result", "log_retry", "log_return", "logger"]
 
@@ -36,7 +36,7 @@ def log_result(report: CallReport, misfit: str | None = None) -> None:
         level, "%s of %s: %s, attempt %d, %.3f s%s", report.call_id, report.tool, result.outcome, report.attempts,
         result.latency, f": {misfit}" if misfit else "",
         extra=_fields(report, result.outcome, result.latency),
-        exc_info=None if error is None or isinstance(error, ToolError) else error,
+        exc_info=None if error is None or is_for_the_model(error) else error,
     )  # fmt: skip
     if result.outcome == "ok" and logger.isEnabledFor(logging.DEBUG):
         content = result.content

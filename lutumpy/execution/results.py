@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from lutumpy.errors import ToolError
 from lutumpy.tools.calls import BaseToolCall
+from lutumpy.tools.failures import failure_text, is_for_the_model
 from lutumpy.tools.results import ToolResult
 
 __all__ = ["ExecutionResult", "Outcome"]
@@ -23,7 +23,6 @@ Outcome = Literal["ok", "failed", "timed_out", "maybe_executed", "rejected", "in
 - `not_started`: the run was cancelled before it began.
 """
 
-NEUTRAL = "The tool failed."
 UNKNOWN = (
     "The outcome is unknown: it may have taken effect. "
     "Do not simply repeat this call; find out first whether it did, or ask the user."
@@ -69,16 +68,16 @@ def returned(call: BaseToolCall, output: object, attempts: int, latency: float) 
 def raised(
     call: BaseToolCall, error: BaseException, attempts: int, latency: float, *, began: bool = True
 ) -> ExecutionResult:
-    """The result of a tool that raised. The text of an exception is shown only if it is a `ToolError`."""
-    if isinstance(error, ToolError):
-        return unusable(call, "failed", _message(error), attempts, latency, error)
-    name = type(error).__name__[:100].strip() or "Error"
+    """The result of a tool that raised. The text of an exception is shown only if it is a `ToolError` (rule K6)."""
+    if is_for_the_model(error):
+        return unusable(call, "failed", failure_text(error), attempts, latency, error)
     if not began:
-        return unusable(call, "failed", f"The tool could not be started ({name}).", attempts, latency, error)
+        text = failure_text(error, sentence="The tool could not be started ({names}).")
+        return unusable(call, "failed", text, attempts, latency, error)
     if runs_once(call):
-        text = f"The tool failed with {name} before it gave an answer. {UNKNOWN}"
+        text = failure_text(error, sentence=f"The tool failed with {{names}} before it gave an answer. {UNKNOWN}")
         return unusable(call, "maybe_executed", text, attempts, latency, error)
-    return unusable(call, "failed", f"The tool failed with {name}.", attempts, latency, error)
+    return unusable(call, "failed", failure_text(error), attempts, latency, error)
 
 
 def timed_out(
@@ -137,14 +136,6 @@ def unusable(
     return ExecutionResult(
         call.metadata, text, "error", outcome=outcome, attempts=attempts, latency=latency, error=error
     )
-
-
-def _message(error: ToolError) -> str:
-    try:
-        message = str(error)
-    except Exception:
-        return NEUTRAL
-    return message if message.strip() else NEUTRAL
 
 
 def _seconds(timeout: float) -> str:

@@ -95,6 +95,7 @@ class Run:
         self._group: TaskGroup | None = None
         self._limiter: anyio.CapacityLimiter | None = None
         self._fatal: BaseException | None = None
+        self._before: dict[str, int] | None = None
 
     async def execute(self) -> list[ExecutionResult]:
         """Run every call that has no result yet; gives all results, in call order."""
@@ -173,14 +174,20 @@ class Run:
             seen.add(whole)
 
     def _key(self, report: CallReport) -> IdempotencyKey:
-        call, before = report.call, 0
-        arguments = call_arguments(call)
-        if call.origin is None:
-            for other in self._reports:
-                if other is report:
-                    break
-                before += other.tool == report.tool and call_arguments(other.call) == arguments
-        return idempotency_key(call, self._scope, arguments, before)
+        call = report.call
+        before = 0 if call.origin is not None else self._equal_before(report)
+        return idempotency_key(call, self._scope, call_arguments(call), before)
+
+    def _equal_before(self, report: CallReport) -> int:
+        """How many equal calls were given to this run before one that has no origin. Counted once for all of them."""
+        if self._before is None:
+            self._before = {}
+            seen: Counter[tuple[str, str]] = Counter()
+            for each in self._reports:
+                same = each.tool, call_arguments(each.call)
+                self._before[each.call_id] = seen[same]
+                seen[same] += 1
+        return self._before[report.call_id]
 
     # --- one call --------------------------------------------------------------------------------------------------
 

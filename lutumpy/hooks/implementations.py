@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from lutumpy.core.safe_text import safe_repr, safe_str
 from lutumpy.core.values import dataclass
 from lutumpy.hooks.parameters import (
     forms,
@@ -172,7 +173,7 @@ def read_plugin(plugin: Any, slots: Mapping[str, SlotSpec], title: str) -> tuple
 def read_function(function: Any, slot: SlotSpec) -> tuple[Plugin, list[str]]:
     """A function as the implementation of a slot, and everything that is wrong with it. It needs no mark."""
     if not callable(function):
-        return Plugin(function, {}, slot.name), [f"{function!r} is not callable"]
+        return Plugin(function, {}, slot.name), [f"{safe_repr(function)} is not callable"]
     mark = getattr(function, _MARK, None)
     problems: list[str] = []
     hook = _read(label(function), function, mark if isinstance(mark, dict) else {}, slot, problems)
@@ -190,7 +191,7 @@ def _read(
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError) as error:
-        problems += [*found, f"{where}: its parameters can't be read: {error}"]
+        problems += [*found, f"{where}: its parameters can't be read: {safe_str(error)}"]
         return None
     tool = slot.tool
     by_parameters = tool is not None and is_by_parameters(function, signature, tool)

@@ -9,25 +9,21 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Generator, Iterable
 from copy import deepcopy
-from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from lutumpy.core.items import ToolMetadata
-from lutumpy.core.preview import preview
+from lutumpy.core.safe_text import safe_repr, safe_str
 from lutumpy.errors import HookError, InvalidArgumentsError
+from lutumpy.hooks.changes import InputWatch
 from lutumpy.hooks.decisions import UNCHANGED, Changes, Complete, Reject, RunNormally
+from lutumpy.hooks.logs import log_decision
 from lutumpy.tools.calls import BaseToolCall
 from lutumpy.tools.edits import edited_input
 from lutumpy.tools.results import HandledTool, RejectedToolCall, ToolResult, completed
 
-if TYPE_CHECKING:
-    from logging import Logger
-
 T = TypeVar("T")
 
 Source = Literal["hook", "policy"]
-ARGUMENT_BYTES = 500
-DEBUG, INFO = 10, 20  # the numbers of `logging`, which is slow to import
 
 
 class Step(NamedTuple):
@@ -54,12 +50,14 @@ class Decision(NamedTuple):
         result: Its result.
         source: Who decided: `hook` or `policy`.
         by: The name of the hook.
+        position: Its place among the hooks of the call, from 0.
     """
 
     decided: HandledTool[Any, Any] | RejectedToolCall
     result: ToolResult
     source: Source
     by: str
+    position: int = 0
 
 
 class Chain(NamedTuple):
@@ -89,7 +87,14 @@ NOT_MET: Any = object()
 
 
 def decide(
-    call: BaseToolCall, steps: tuple[Step, ...], source: Source, *, loud: bool, start: int = 0, met: Any = NOT_MET
+    call: BaseToolCall,
+    steps: tuple[Step, ...],
+    source: Source,
+    *,
+    loud: bool,
+    start: int = 0,
+    met: Any = NOT_MET,
+    watch: InputWatch | None = None,
 ) -> Generator[Any, Any, BaseToolCall | Decision]:
     """Run one call through its hooks; yields awaitables, gets their values, returns the decision, or the call, edits applied.
 
@@ -100,6 +105,7 @@ def decide(
         loud: Whether decisions are logged.
         start: How many hooks have let it pass already.
         met: What the next hook decided, if it was asked already.
+        watch: Is shown what each hook passes on.
 
     Raises:
         HookError: a hook raised, or decided something that doesn't fit the tool (rules H3, H4).
@@ -107,7 +113,7 @@ def decide(
     metadata, tool = call.metadata, call.selector.tool
     value = call.input
     edited = False
-    for step in steps[start:] if start else steps:
+    for position, step in enumerate(steps[start:] if start else steps, start):
         try:
             if met is not NOT_MET:
                 decision, met = met, NOT_MET
@@ -134,25 +140,28 @@ def decide(
                     )
                 value = given
                 edited = True
+            if watch is not None:
+                watch.look(value, position)
             if loud:
-                _log(step, metadata, "run_normally")
+                log_decision(step, metadata, "run_normally", value)
         elif kind is Complete:
             output = decision.output
             result = completed(metadata, tool, output)
             if result.output_error is not None:
                 raise _misfit(step, metadata, f"Complete({_kind(output)}): {result.output_error}")
             if loud:
-                _log(step, metadata, "complete")
-            return Decision(HandledTool(metadata, snapshot(value), output, call.selector), result, source, step.label)
+                log_decision(step, metadata, "complete")
+            handled = HandledTool(metadata, snapshot(value), output, call.selector)
+            return Decision(handled, result, source, step.label, position)
         elif kind is Reject:
             reason = decision.reason
             if not isinstance(reason, str):
                 raise _misfit(step, metadata, f"a Reject whose reason is {_kind(reason)}")
             if loud:
-                _log(step, metadata, "reject")
+                log_decision(step, metadata, "reject", reason=reason)
             rejected = call.with_input(snapshot(value))
             refusal = RejectedToolCall(metadata, rejected, reason, source)
-            return Decision(refusal, rejected.reject(reason), source, step.label)
+            return Decision(refusal, rejected.reject(reason), source, step.label, position)
         else:
             close(decision)
             raise _misfit(step, metadata, f"{_kind(decision)}, not RunNormally, Complete or Reject")
@@ -164,7 +173,7 @@ def _edited(step: Step, call: BaseToolCall, value: Any, changes: Changes) -> Any
         return edited_input(call.selector.tool, call.metadata, value, changes.values)
     except Exception as error:
         names = ", ".join(changes.values)
-        why = error.detail if isinstance(error, InvalidArgumentsError) else error
+        why = error.detail if isinstance(error, InvalidArgumentsError) else safe_str(error)
         raise _misfit(step, call.metadata, f"RunNormally.edited({names}): {why}") from error
 
 
@@ -215,7 +224,7 @@ def close(value: Any) -> None:
 
 def failed(place: str, error: Exception, state: str) -> HookError:
     """The error for a hook that raised, or gave an awaitable where none can be awaited."""
-    what = f"gave an awaitable; {_NEEDS_LOOP}" if isinstance(error, GaveAwaitable) else f"raised {error!r}"
+    what = f"gave an awaitable; {_NEEDS_LOOP}" if isinstance(error, GaveAwaitable) else f"raised {safe_repr(error)}"
     return HookError(f"{place} {what}; {state}")
 
 
@@ -250,21 +259,3 @@ def _misfit(step: Step, metadata: ToolMetadata, what: str) -> HookError:
 
 def _kind(value: Any) -> str:
     return type(value).__name__
-
-
-@cache
-def logger() -> Logger:
-    """The logger of what hooks decide; fetched when the first hook runs, since `logging` is slow to import."""
-    from logging import getLogger
-
-    return getLogger("lutumpy.tool_hook")
-
-
-def _log(step: Step, metadata: ToolMetadata, word: str) -> None:
-    logger().info(
-        "%s of %s: %s by %s", metadata.id, metadata.name, word, step.label,
-        extra={"tool": metadata.name, "call_id": metadata.id, "decision": word, "hook": step.label},
-    )  # fmt: skip
-    if logger().isEnabledFor(DEBUG):
-        cut = preview(metadata.arguments, ARGUMENT_BYTES, mark="")
-        logger().debug("%s of %s: arguments %s", metadata.id, metadata.name, cut)

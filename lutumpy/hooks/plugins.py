@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lutumpy.core.safe_text import safe_repr
 from lutumpy.errors import HookRegistrationError
 
 GROUP = "lutumpy"
@@ -27,5 +28,7 @@ def load(name: str) -> list[tuple[str, Any]]:
             plugin = entry.load()
             loaded.append((entry.value, plugin() if isinstance(plugin, type) else plugin))
         except Exception as error:
-            raise HookRegistrationError(f"the plugin {name!r} ({entry.value}) can't be loaded: {error!r}") from error
+            raise HookRegistrationError(
+                f"the plugin {name!r} ({entry.value}) can't be loaded: {safe_repr(error)}"
+            ) from error
     return loaded

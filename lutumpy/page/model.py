@@ -103,6 +103,7 @@ class DecisionView:
         changes: What an edit changed or took away.
         additions: What it added: mostly defaults of the tool.
         input: What the tool was run with, where that isn't what the model asked.
+        asked: Every hook that was asked and what it did, in words, where there were several.
     """
 
     kind: str
@@ -111,6 +112,7 @@ class DecisionView:
     changes: tuple[Change, ...]
     additions: tuple[Change, ...]
     input: Value | None
+    asked: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, eq=False)

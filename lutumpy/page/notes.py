@@ -196,7 +196,18 @@ def _decision(data: Mapping[str, Any], call: CallView, limit: int) -> DecisionVi
             value = data_value(data["input"], limit)
         else:
             additions = []
-    return DecisionView(kind, by, reason, tuple(changes[:_MOST_CHANGES]), tuple(additions[:_MOST_CHANGES]), value)
+    asked = tuple(_asked(data.get("hooks")))
+    return DecisionView(
+        kind, by, reason, tuple(changes[:_MOST_CHANGES]), tuple(additions[:_MOST_CHANGES]), value, asked
+    )
+
+
+def _asked(hooks: Any) -> Iterator[str]:
+    """What each of several hooks did, as `hook Paths.read_file_hook: edited`."""
+    for hook in hooks[:_MOST_CHANGES] if isinstance(hooks, (list, tuple)) else ():
+        if isinstance(hook, Mapping):
+            who = " ".join([str(hook[key]) for key in ("source", "by") if hook.get(key)])
+            yield f"{who}: {hook.get('did', '')}"
 
 
 def _parsed(text: str) -> Any:

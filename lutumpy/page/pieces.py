@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from lutumpy.core.items import FilePart, ImagePart, Part, TextPart
+from lutumpy.core.safe_text import safe_repr
 from lutumpy.page.model import Piece
 from lutumpy.page.text import data_value, prose
 
@@ -38,7 +39,7 @@ def unwrap(value: Any) -> Any:
         return dump(mode="json", exclude_unset=True, warnings=False)
     except Exception:
         # An object that can't be dumped is still shown, by its name.
-        return repr(value)
+        return safe_repr(value)
 
 
 def text_piece(text: str, limit: int, kind: Any = "text", label: str = "") -> Piece:

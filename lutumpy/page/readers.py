@@ -18,6 +18,7 @@ from lutumpy.core.items import (
     ResultStatus,
     TextBlock,
 )
+from lutumpy.core.safe_text import safe_repr
 from lutumpy.page.model import Piece, Place, Step
 from lutumpy.page.pieces import content_pieces, data_piece, extra_piece, part_pieces, text_piece, unwrap
 from lutumpy.page.timeline import Timeline
@@ -97,7 +98,7 @@ def _chat_call(timeline: Timeline, step: Step, call: Any, place: Place) -> None:
     body = body if isinstance(body, Mapping) else unwrap(call.get("function"))
     body = body if isinstance(body, Mapping) else {}
     given = body.get("arguments", body.get("input"))
-    word = kind if isinstance(kind, str) else repr(kind)
+    word = kind if isinstance(kind, str) else safe_repr(kind)
     timeline.call(step, call.get("id"), body.get("name"), _argument_text(given), place, word)
 
 
@@ -208,7 +209,7 @@ def _result(content: Any, limit: int) -> str | list[Piece]:
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else repr(value)[:200]
+    return value if isinstance(value, str) else safe_repr(value)[:200]
 
 
 def _dotted(place: Place) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from lutumpy.core.items import REJECTION_PREFIX, ResultStatus
+from lutumpy.core.safe_text import safe_repr
 from lutumpy.page.model import STYLES, CallView, Noted, Piece, Place, ResultView, Step
 from lutumpy.page.text import text_value
 
@@ -43,7 +44,7 @@ class Timeline:
 
     def say(self, role: Any, pieces: Iterable[Piece], place: Place, tags: Iterable[str] = ()) -> Step:
         """Begin a step."""
-        name = role if isinstance(role, str) else "" if role is None else repr(role)
+        name = role if isinstance(role, str) else "" if role is None else safe_repr(role)
         style, title = STYLES.get(name, ("other", f"Role: {name[:100]}" if name else "No role"))
         step = Step(f"step-{len(self.steps) + 1}", self._spell(place), number=len(self.steps) + 1)
         step.role, step.style, step.title = name, style, title
@@ -140,4 +141,4 @@ class Timeline:
 def _text(value: Any) -> str:
     if isinstance(value, str):
         return value
-    return "" if value is None else repr(value)[:200]
+    return "" if value is None else safe_repr(value)[:200]

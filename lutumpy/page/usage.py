@@ -106,8 +106,7 @@ def rows_of(steps: Sequence[Step]) -> list[Row]:
         if usage is None or not (usage.input_tokens or usage.output_tokens or usage.total_tokens):
             continue
         made = usage.output_tokens
-        # OpenAI counts what it read from its cache in the input, Anthropic beside it; the total has it in both.
-        given = max(usage.total_tokens - made, usage.input_tokens)
+        given = usage.all_input_tokens
         read = min(usage.cached_input_tokens, given)
         rows.append(Row(step.number, step.anchor, given, read, made, min(usage.reasoning_tokens, made)))
     return rows

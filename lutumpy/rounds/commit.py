@@ -62,8 +62,7 @@ class OpenAnswer:
         self.entries: list[Entry] = entries
         self.origin: Transcript = origin
         self.requested: Mark = requested
-        kept = origin.kept_after(turn, requested.length)
-        self.begun: Mark = requested if kept == requested.length else Mark(kept, requested.revision)
+        self.begun: Mark = requested
         # Whether the transcript knows that the request has succeeded.
         self._received = False
         self.attempt: tuple[str, Receipt, Transcript] | None = None
@@ -81,7 +80,9 @@ class OpenAnswer:
     def receive(self) -> None:
         """Tell the transcript that the request has succeeded: its ephemerals have served, and it cost something."""
         if not self._received:
-            self.origin.request_succeeded(self.turn, self.requested.length)
+            kept = self.origin.request_succeeded(self.turn, self.requested.length)
+            if kept != self.requested.length:
+                self.begun = Mark(kept, self.requested.revision)
             self._received = True
 
     def discard(self) -> None:

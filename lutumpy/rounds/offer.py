@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from typing_extensions import TypeVar
 
 from lutumpy.core.items import AssistantTurn
+from lutumpy.core.safe_text import safe_repr
 from lutumpy.core.tool_specs import ToolMode, ToolOffering
 from lutumpy.errors import InvalidToolConstraints
 from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
@@ -101,9 +102,9 @@ def make_offer(
         offer: Offer[Any] = kept
         return offer
     if available is not None and not isinstance(available, ToolAvailability):
-        raise InvalidToolConstraints(f"available= takes a ToolAvailability, not {available!r}")
+        raise InvalidToolConstraints(f"available= takes a ToolAvailability, not {safe_repr(available)}")
     if require is not None and not isinstance(require, ToolRequirement):
-        raise InvalidToolConstraints(f"require= takes a ToolRequirement, not {require!r}")
+        raise InvalidToolConstraints(f"require= takes a ToolRequirement, not {safe_repr(require)}")
     selectors = toolset.default_selectors() if available is None else available.resolve(toolset)
     requirement: ToolRequirement[TS] = ToolRequirement("optional") if require is None else require
     requirement.check(toolset, selectors)

@@ -12,10 +12,11 @@ from typing_extensions import TypeVar
 
 from lutumpy.core.items import AssistantTurn, FinishReason, Usage
 from lutumpy.errors import HookError, RoundClosedError
+from lutumpy.hooks.changes import InputWatch
 from lutumpy.hooks.decisions import UNCHANGED, RunNormally, ToolDecision
 from lutumpy.hooks.implementations import is_async, label
+from lutumpy.hooks.logs import INFO, logger
 from lutumpy.hooks.pipeline import (
-    INFO,
     NOT_MET,
     UNDECIDED,
     Decision,
@@ -26,13 +27,13 @@ from lutumpy.hooks.pipeline import (
     drive_async,
     drive_sync,
     failed,
-    logger,
     refuse_async,
     snapshot,
     where,
 )
 from lutumpy.hooks.tool_hooks import ToolHooks
-from lutumpy.rounds.commit import Answer, Entry, OpenAnswer
+from lutumpy.rounds.audit import HookPass, Standing, as_data
+from lutumpy.rounds.commit import Answer, OpenAnswer
 from lutumpy.tools.arguments import Decoded, decode_arguments
 from lutumpy.tools.calls import BaseToolCall, ToolCallIssue
 from lutumpy.tools.results import HandledTool, RejectedToolCall, ToolResult
@@ -44,7 +45,6 @@ C_co = TypeVar("C_co", bound=BaseToolCall, default=BaseToolCall, covariant=True)
 
 Policy: TypeAlias = Callable[[Any], Union[ToolDecision[Any, Any], Awaitable[ToolDecision[Any, Any]]]]
 Decider: TypeAlias = Union[ToolHooks[Any], Policy]
-Standing: TypeAlias = Union[BaseToolCall, Decision, ToolCallIssue]
 
 
 class Open(Generic[C_co]):
@@ -242,16 +242,23 @@ class ToolRoundPlan(Open[C_co]):
         issues: Those that can't be executed; the library answers them at commit.
     """
 
-    __slots__ = ("_standing", "handled", "pending", "rejected")
+    __slots__ = ("_passes", "_standing", "handled", "pending", "rejected")
 
     pending: tuple[C_co, ...]
     handled: tuple[HandledTool[Any, Any], ...]
     rejected: tuple[RejectedToolCall, ...]
     _what = "round plan"
 
-    def __init__(self, answer: OpenAnswer, issues: tuple[ToolCallIssue, ...], standing: list[Standing]) -> None:
+    def __init__(
+        self,
+        answer: OpenAnswer,
+        issues: tuple[ToolCallIssue, ...],
+        standing: list[Standing],
+        passes: tuple[HookPass, ...] = (),
+    ) -> None:
         super().__init__(answer, issues)
         self._standing = standing
+        self._passes = passes
         pending: Any = tuple([s for s in standing if isinstance(s, BaseToolCall)])
         self.pending = pending
         self.handled = self.rejected = ()
@@ -267,11 +274,20 @@ class ToolRoundPlan(Open[C_co]):
     def decisions(self) -> list[dict[str, Any]]:
         """Every call of the answer as data, in order, for logs and audits.
 
-        Each has `call_id`, `tool`, `arguments` (as the model wrote them), `decision` (`pending`, `edited`, `handled`,
-        `rejected` or `issue`), and where it fits `input` (JSON values), `reason`, `source` (`hook` or `policy`) and `by`
-        (the hook's name).
+        Each has `call_id`, `tool`, `arguments` (as the model wrote them) and `decision`: `pending` (it will run as asked),
+        `edited` (with another input), `handled`, `rejected` or `issue`. Where it fits there are
+
+        - `input`: what will run, or what would have run when the decision fell, as JSON values;
+        - `by`, `source`: the name of the hook that decided, `hook` or `policy`. For an edited call those that changed it,
+          for a pending one those that let it pass; neither where no hook was asked;
+        - `reason`: why it was rejected, or why it is an issue, which has a `detail` too;
+        - `hooks`: where more than one was asked, each in order with `by`, `source` and `did`: `passed`, `edited`, `handled`
+          or `rejected`. A change deep inside a value is put down to all that may have made it.
+
+        Ask before the tools run: the input of a pending call is shown as it is when you ask.
         """
-        return [_as_data(entry, standing) for entry, standing in zip(self._answer.entries, self._standing, strict=True)]
+        entries = self._answer.entries
+        return [as_data(*pair, self._passes) for pair in zip(entries, self._standing, strict=True)]
 
     def _decided(self) -> dict[str, ToolResult] | None:
         if not self.handled and not self.rejected:
@@ -310,13 +326,16 @@ class Planning:
             raise HookError(
                 f"apply_hooks takes a registry or a callable, not {type(hooks).__name__}; the round is still open"
             )
+        record = HookPass()
+        record.source, record.chains, record.alone = source, chains, alone
+        begun = record.begun = self._begun
+        record.changed_by = {}
         loud = logger().isEnabledFor(INFO)
         standing = self._source.standing()
         if self._sync:
             for call in standing:
                 if isinstance(call, BaseToolCall) and (chain := alone or chains.get(call.metadata.name)) is not None:
                     refuse_async(chain.steps, call.metadata)
-        begun = self._begun
         for index, call in enumerate(standing):
             if not isinstance(call, BaseToolCall) or (chain := alone or chains.get(call.metadata.name)) is None:
                 continue
@@ -324,6 +343,10 @@ class Planning:
             # The common case, kept short: hooks look at every call, and change few.
             metadata, value = call.metadata, call.input
             passed, met = 0, NOT_MET
+            # Of one hook alone it is found out later whether it changed the object in its hands (`rounds/audit.py`).
+            watch = fields = None
+            if len(chain.steps) > 1:
+                fields = value.__dict__.copy()
             try:
                 for function in () if loud else chain.quick:
                     decision = function(metadata, value)
@@ -334,12 +357,28 @@ class Planning:
                     ):
                         met = decision
                         break
+                    if fields is not None:
+                        try:
+                            same = value.__dict__ == fields
+                        except Exception:  # other people's `__eq__`, of a field that was replaced
+                            same = False
+                        if not same:
+                            watch = watch or InputWatch(fields)
+                            watch.look(value, passed)
+                            fields = value.__dict__.copy()
                     passed += 1
             except Exception as error:
                 raise failed(where(chain.steps[passed], metadata), error, UNDECIDED) from error
             if passed < len(chain.steps):
-                standing[index] = yield from decide(call, chain.steps, source, loud=loud, start=passed, met=met)
-        return ToolRoundPlan(self._source._answer, self._source.issues, standing)
+                if fields is not None:
+                    watch = watch or InputWatch(fields)
+                standing[index] = yield from decide(
+                    call, chain.steps, source, loud=loud, start=passed, met=met, watch=watch
+                )
+            if watch is not None and watch.changed_by:
+                record.changed_by[metadata.id] = watch.changed_by
+        earlier = self._source._passes if isinstance(self._source, ToolRoundPlan) else ()
+        return ToolRoundPlan(self._source._answer, self._source.issues, standing, (*earlier, record))
 
     def _check_toolset(self, hooks: ToolHooks[Any]) -> None:
         toolset = hooks._toolset
@@ -356,24 +395,3 @@ class Planning:
                 decoded = decode_arguments(call.tool, call.metadata.arguments)
                 kept = decoded.input if isinstance(decoded, Decoded) else call.input
             call.input = kept
-
-
-def _as_data(entry: Entry, standing: Standing) -> dict[str, Any]:
-    metadata = entry.metadata
-    data: dict[str, Any] = {"call_id": metadata.id, "tool": metadata.name, "arguments": metadata.arguments}
-    if isinstance(standing, ToolCallIssue):
-        return {**data, "decision": "issue", "reason": standing.reason, "detail": standing.detail}
-    if isinstance(standing, BaseToolCall):
-        return {**data, "decision": "pending" if standing is entry else "edited", "input": _json(standing.input)}
-    decided, who = standing.decided, {"source": standing.source, "by": standing.by}
-    if isinstance(decided, RejectedToolCall):
-        return {**data, "decision": "rejected", "input": _json(decided.call.input), "reason": decided.reason, **who}
-    return {**data, "decision": "handled", "input": _json(decided.input), **who}
-
-
-def _json(value: Any) -> Any:
-    try:
-        return value.model_dump(mode="json")
-    except Exception:
-        # Only a picture of the input: a user's serializer that fails must not take the audit with it.
-        return repr(value)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from typing_extensions import TypeVar
 
+from lutumpy.core.call_ids import TakenIds
 from lutumpy.core.items import AssistantTurn, CallBlock
 from lutumpy.core.origin import Origin
 from lutumpy.core.streaming import CallDelta, CallDone, StreamDecoder
@@ -102,7 +103,7 @@ class Reader(Generic[C, W]):
         self._ready: dict[int, Entry] = {}
         # The ids of the first calls, as they will be in the end.
         self._ids: list[str] = []
-        self._taken: set[str] = set()
+        self._taken = TakenIds()
         self._finished = False
         # Whether pieces came of which only the decoder knows.
         self._gathered = False
@@ -192,6 +193,11 @@ class Reader(Generic[C, W]):
         self._piece = _closed
         return turn
 
+    @property
+    def ended(self) -> bool:
+        """Whether the whole answer was taken, to be read and counted."""
+        return self._finished
+
     def partial(self) -> AssistantTurn | None:
         """What has arrived so far, marked as cut; `None` when nothing has."""
         return self._decoder.partial()
@@ -256,6 +262,8 @@ class Reader(Generic[C, W]):
         if call_id and call_id != call.given:
             call.given = call_id
             # What was worked out before the id came, for this call and those after it, no longer holds.
+            if index < len(self._ids):
+                self._taken.counted = 0
             for later in range(index, len(self._ids)):
                 self._taken.discard(self._ids[later])
                 if (told := self._arriving.get(later)) is not None:

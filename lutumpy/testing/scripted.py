@@ -127,7 +127,9 @@ class ScriptedModel:
         if isinstance(answer, Reply):
             answer = render(answer, self.api, number=self.requested, model=self.model, body=request.shape)
         elif isinstance(answer, list):
-            raise AdapterError(f"{self.api}: the script has stream events for a turn without stream", provider=self.api)
+            raise AdapterError(
+                f"{self.api}: the script has stream events for a turn without stream", provider=self.api, sent=False
+            )
         turn: AssistantTurn = _ADAPTERS[self.api].response(answer)
         return turn
 
@@ -155,6 +157,7 @@ class ScriptedModel:
             raise AdapterError(
                 f"{self.api}: a streamed turn needs a Reply or a list of events in the script, not {type(answer).__name__}",
                 provider=self.api,
+                sent=False,
             )
         return answer
 
@@ -178,7 +181,9 @@ class ScriptedModel:
     def _next(self, request: _Request) -> Reply | dict[str, Any] | bytes | str | list[StreamEntry]:
         if not self._script:
             raise AdapterError(
-                f"{self.api}: the script has no answer left for request {self.requested}", provider=self.api
+                f"{self.api}: the script has no answer left for request {self.requested}",
+                provider=self.api,
+                sent=False,
             )
         entry = self._script.popleft()
         answer = entry(self.api, body_dict(request.fields)) if callable(entry) else entry
@@ -221,7 +226,8 @@ class _Request:
     @property
     def shape(self) -> dict[str, Any]:
         """What of the body an answer's shape depends on."""
-        return body_dict({name: self.fields[name] for name in SHAPING if name in self.fields})
+        shaping = {name: self.fields[name] for name in SHAPING if name in self.fields}
+        return body_dict(shaping) if shaping else {}
 
 
 class ScriptedStatusError(Exception):

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from lutumpy.core.rules import Problem
+from lutumpy.core.safe_text import safe_str
 from lutumpy.testing.script import Api, Failure, Reply, entries
 
 try:
@@ -250,7 +251,7 @@ class WireServer:
         try:
             return await run_in_threadpool(entry, api, body)
         except Exception as error:
-            return _stop_retrying(f"The script's function raised {type(error).__name__}: {error}")
+            return _stop_retrying(f"The script's function raised {type(error).__name__}: {safe_str(error)}")
 
 
 def _stop_retrying(message: str) -> Failure:

@@ -7,6 +7,7 @@ from lutumpy.text_tools.protocol import (
     CallStreamFormatter,
     ParsedCall,
     ParsedText,
+    ReasoningFormatter,
     StreamFormatter,
     ToolCallParser,
 )
@@ -18,6 +19,7 @@ __all__ = [
     "CallSyntax",
     "ParsedCall",
     "ParsedText",
+    "ReasoningFormatter",
     "StreamFormatter",
     "TagToolParser",
     "TextTools",

@@ -60,6 +60,7 @@ class Block:
         raw: The pieces of the block as they were written, start tag included.
         calls: Its calls, when it is closed.
         is_text: It turned out to be none.
+        is_empty: It is closed, and holds no call: its JSON is an empty array.
         returned: What was taken from the text behind it and belongs there.
         waiting: More of the text is needed to go on, or its end.
         closed: It has ended.
@@ -81,6 +82,7 @@ class Block:
         "_values",
         "calls",
         "closed",
+        "is_empty",
         "is_text",
         "raw",
         "returned",
@@ -91,6 +93,7 @@ class Block:
         self.raw: list[str] = [tags.syntax.start]
         self.calls: list[ParsedCall] = []
         self.is_text: bool = False
+        self.is_empty: bool = False
         self.returned: str = ""
         self.waiting: bool = False
         self.closed: bool = False
@@ -128,7 +131,7 @@ class Block:
                 self._close_broken()
             else:
                 self._close_as_text()
-        elif state == self._after or state == self._self_ended:
+        elif state in (self._after, self._dropped, self._self_ended):
             self._close_whole()
         else:
             self._close_cut()
@@ -242,21 +245,46 @@ class Block:
         pos = self._space(text, pos)
         if pos == len(text):
             return pos
-        if self._in_fence and text[pos] in "`~":
+        char = text[pos]
+        if self._in_fence and char in "`~":
             return self._take(text, pos, end_of(_FENCE, text, pos))
         found = self._tags.ends_or_starts.at(text, pos)
         if found is not None:
             if found in self._tags.syntax.ends:
                 pos = self._take(text, pos, pos + len(found))
             self._close_whole()
-        elif self._tags.ends_or_starts.begins_at(text, pos):
+        elif self._tags.ends_or_starts.begins_at(text, pos) or (char == "[" and pos + 1 == len(text)):
             self.waiting = True
+        elif self._begins_call(text, pos):
+            self._begin_value(None)
+        elif char in ",;":
+            pos = self._take(text, pos, pos + 1)
+        elif not self._quoted and char != "{":
+            self._state = self._dropped
         else:
             self._trouble = (
-                f"Behind the JSON of the tool call stands {text[pos]!r}, which is no part of it. "
+                f"Behind the JSON of the tool call stands {char!r}, which is no part of it. "
                 f"Write it again as {self._tags.form}."
             )
             self._break()
+        return pos
+
+    def _begins_call(self, text: str, pos: int) -> bool:
+        """Whether what stands behind a complete call is another one, or an array of them."""
+        return self._tags.syntax.json_calls and (text[pos] == "{" or text.startswith("[{", pos))
+
+    def _dropped(self, text: str, pos: int) -> int:
+        """In what the model wrote behind its call and before the end tag. It is neither shown nor a mistake."""
+        search = self._tags.ends_or_starts
+        found = search.search(text, pos)
+        if found is None:
+            stop = self._take(text, pos, search.beginning(text, pos))
+            self.waiting = stop < len(text)
+            return stop
+        pos = self._take(text, pos, found.start())
+        if found.group() in self._tags.syntax.ends:
+            pos = self._take(text, pos, found.end())
+        self._close_whole()
         return pos
 
     def _self_ended(self, text: str, pos: int) -> int:
@@ -325,6 +353,7 @@ class Block:
         raw = "".join(self.raw)
         for value in self._values:
             self._add_whole(raw, value)
+        self.is_empty = not self.calls
 
     def _close_cut(self) -> None:
         self.closed = True

@@ -16,13 +16,12 @@ from lutumpy.text_tools.instruction import tool_list
 from lutumpy.text_tools.json_scanner import JsonScanner
 from lutumpy.text_tools.protocol import CallStreamFormatter, ParsedText
 from lutumpy.text_tools.tag_search import end_of
-from lutumpy.text_tools.text_machine import TextMachine
+from lutumpy.text_tools.text_machine import SPACE, TextMachine
 from lutumpy.text_tools.written_calls import broken_detail, cut_calls, element_call, spoiled
 from lutumpy.tools.definition import ToolDef
 
 __all__ = ["GuidedAnswers", "GuidedScanner"]
 
-_SPACE = re.compile(r"\s*")
 _KEY = re.compile(r'[^"\\]*')
 _FENCE_LINE = re.compile(r"[`\w ]*")
 _STOP = re.compile(r'["\\]')
@@ -68,7 +67,8 @@ class GuidedAnswers:
         scanner = GuidedScanner(self._form())
         shown = scanner.feed(text) + scanner.flush()
         calls = tuple(scanner.calls)
-        return ParsedText(shown, calls, tuple([call.detail for call in calls if call.detail is not None]))
+        errors = tuple([call.detail for call in calls if call.detail is not None])
+        return ParsedText(shown, calls, errors, empty_blocks=scanner.empty_blocks)
 
     def stream_formatter(self) -> CallStreamFormatter:
         """A new formatter for one answer, which knows its calls too."""
@@ -223,6 +223,7 @@ class GuidedScanner(TextMachine):
             if not self._shows_json:
                 raw = "".join(self._raw)
                 self.calls.extend([element_call(raw, element, self._form) for element in scanner.elements])
+                self.empty_blocks += not scanner.elements
             self._json = None
             self._state = self._behind
         elif scanner.broken is not None:
@@ -243,7 +244,7 @@ class GuidedScanner(TextMachine):
     # --- behind the value ---------------------------------------------------------------------------------------------
 
     def _behind(self, text: str, pos: int, final: bool) -> int:
-        pos = end_of(_SPACE, text, pos)
+        pos = end_of(SPACE, text, pos)
         if pos == len(text):
             return pos
         if text[pos] == ",":
@@ -255,7 +256,7 @@ class GuidedScanner(TextMachine):
     def _rest(self, text: str, pos: int, final: bool) -> int:
         """What a model that isn't held to the schema writes behind its answer."""
         if self._fenced:
-            pos = end_of(_SPACE, text, pos)
+            pos = end_of(SPACE, text, pos)
             if text.startswith("`", pos):
                 return pos + 1
         if pos < len(text):
@@ -265,7 +266,7 @@ class GuidedScanner(TextMachine):
         return pos
 
     def _space(self, text: str, pos: int) -> int:
-        return self._hold(text, pos, end_of(_SPACE, text, pos))
+        return self._hold(text, pos, end_of(SPACE, text, pos))
 
     def _hold(self, text: str, pos: int, stop: int) -> int:
         if stop > pos:

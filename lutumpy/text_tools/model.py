@@ -25,8 +25,8 @@ class TextTools:
     """Lets a model without native tool calling call tools, by text that it is told to write.
 
     Used like any adapter. The tools of a turn go into one system message; calls are read from the text of the answer; their
-    results go back as text. Rounds, hooks, commit, streaming and sessions are the same, and a conversation may go on with
-    another model at any time.
+    results go back as text. What the model writes between `<think>` and `</think>` is the `reasoning` of its answer. Rounds,
+    hooks, commit, streaming and sessions are the same, and a conversation may go on with another model at any time.
 
     Args:
         model: The adapter, or any other model, that is asked for text. No tools are offered to it.

@@ -13,6 +13,7 @@ __all__ = [
     "CallStreamFormatter",
     "ParsedCall",
     "ParsedText",
+    "ReasoningFormatter",
     "StreamFormatter",
     "ToolCallParser",
     "spell_call",
@@ -43,15 +44,20 @@ class ParsedText:
     """What a model's text holds.
 
     Attributes:
-        text: The text without the calls: what the user is shown.
+        text: The text without calls and thinking: what the user is shown.
         calls: The calls in order, those that can't be read included.
         format_errors: What was wrong, in words for the model. One that is the `detail` of no call becomes an issue of its
             own.
+        reasoning: What the model thought, without the tags around it; it becomes the `reasoning` of the answer.
+        empty_blocks: How often the place of a call was there, with no call in it, as an empty array between the tags. That
+            is an issue where a call was required.
     """
 
     text: str
     calls: Sequence[ParsedCall] = ()
     format_errors: Sequence[str] = ()
+    reasoning: str = ""
+    empty_blocks: int = 0
 
 
 class StreamFormatter(Protocol):
@@ -84,6 +90,23 @@ class CallStreamFormatter(Protocol):
         ...
 
 
+@runtime_checkable
+class ReasoningFormatter(Protocol):
+    """A stream formatter that takes thinking out of the text."""
+
+    def feed(self, chunk: str) -> str:
+        """As for every stream formatter."""
+        ...
+
+    def flush(self) -> str:
+        """As for every stream formatter."""
+        ...
+
+    def take_reasoning(self) -> str:
+        """The thinking that has arrived since the last time; all of it, joined, is `ParsedText.reasoning`."""
+        ...
+
+
 class ToolCallParser(Protocol):
     """How a model that only writes text calls tools: what it is told, and how that is read.
 
@@ -91,6 +114,10 @@ class ToolCallParser(Protocol):
     a model with native tool calling made earlier in the conversation; without it, they are written as
     `{"name": ..., "args": ...}` between the tags. Where a stream formatter has `calls`, calls are told while the answer
     still arrives; without it, at its end.
+
+    A parser that takes thinking out of the text has `thinking`, the pairs of texts around it, and its formatters have
+    `take_reasoning()`. Where a parser has no `thinking`, what stands between `<think>` and `</think>` at the beginning of an
+    answer is taken out before the parser sees it.
     """
 
     @property
@@ -113,7 +140,7 @@ class ToolCallParser(Protocol):
 
 @runtime_checkable
 class CallSpeller(Protocol):
-    """The optional part of a parser."""
+    """An optional part of a parser."""
 
     def format_call(self, name: str, arguments: str) -> str:
         """A call as the model is told to write it; `arguments` is JSON text."""

@@ -15,7 +15,9 @@ from lutumpy.text_tools.derived import DerivedItems
 from lutumpy.text_tools.guided_answer import GuidedAnswers
 from lutumpy.text_tools.guided_schema import guided_output
 from lutumpy.text_tools.instruction import demands
+from lutumpy.text_tools.missed_calls import MissedCalls
 from lutumpy.text_tools.protocol import ParsedText, StreamFormatter, ToolCallParser, spell_call
+from lutumpy.text_tools.thinking import THINK, LeadingThinking
 from lutumpy.text_tools.turn import text_turn
 from lutumpy.tools.definition import ToolDef
 
@@ -33,12 +35,14 @@ class _Prepared:
         value: What a structured turn asks for.
         instruction: What the model is told.
         output: What the endpoint is asked to hold the model to.
+        missed: Looks for what was meant as a call, where one is required.
     """
 
     offering: ToolOffering
     value: OutputSpec | None
     instruction: str
     output: OutputSpec | None
+    missed: MissedCalls | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +54,30 @@ class TextRequest:
         options: Its options.
         guided: The answer is read as a guided one.
         parse: Takes the text of the answer apart.
-        formatter: Makes a formatter for a streamed answer; `None` where all of it is text.
+        formatter: Makes a formatter for a streamed answer.
+        missed: Looks for what was meant as a call, where one is required.
     """
 
     transcript: Transcript
     options: TurnOptions
     guided: bool
     parse: Callable[[str], ParsedText]
-    formatter: Callable[[], StreamFormatter] | None
+    formatter: Callable[[], StreamFormatter]
+    missed: MissedCalls | None = None
 
     def read(self, inner: AssistantTurn) -> AssistantTurn:
         """The turn of a session for the inner model's answer."""
-        return text_turn(inner, self.parse(inner.text), guided=self.guided)
+        parsed = self.parse(inner.text)
+        if self.missed is not None and not parsed.calls and not parsed.format_errors and _is_whole(inner):
+            missed = self.missed.find(parsed)
+            if missed is not None:
+                parsed = replace(parsed, calls=(missed,))
+        return text_turn(inner, parsed, guided=self.guided)
+
+
+def _is_whole(inner: AssistantTurn) -> bool:
+    """Whether a model that called no tool has said all that it wanted to."""
+    return inner.finish_reason in ("stop", "unknown") and not inner.cut and inner.refusal is None and not inner.calls
 
 
 class Asking:
@@ -72,7 +88,7 @@ class Asking:
         guided: What is said and read where the answer is held to a schema; `None` where it isn't.
     """
 
-    __slots__ = ("_guided", "_key", "_parser", "_prepared")
+    __slots__ = ("_guided", "_key", "_leading", "_parser", "_prepared", "_splits")
 
     def __init__(self, parser: ToolCallParser, guided: GuidedAnswers | None) -> None:
         self._parser = parser
@@ -80,6 +96,11 @@ class Asking:
         # Models that spell calls alike share the derived transcripts of a conversation.
         self._key = f"text_tools {self._spell([('name', '{}')])}"
         self._prepared: OrderedDict[tuple[int, int], _Prepared] = OrderedDict()
+        pairs = getattr(parser, "thinking", None)
+        # Whether the parser takes thinking out of the text by itself.
+        self._splits = pairs is not None
+        starts_thinking = bool(pairs) and bool(getattr(parser, "starts_thinking", False))
+        self._leading = LeadingThinking(THINK if pairs is None else pairs, starts_thinking=starts_thinking)
 
     def request(self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions) -> TextRequest:
         """The request for a turn of the session; changes nothing."""
@@ -89,18 +110,26 @@ class Asking:
         if offering is None or not offering.specs:
             if options.output is not None:
                 # The text is the value that is asked for, whatever stands in its strings.
-                return TextRequest(derived.transcript(""), options, False, ParsedText, None)
+                leading = self._leading
+                return TextRequest(
+                    derived.transcript(""), options, False, leading.parser(ParsedText), leading.formatter(None)
+                )
             # A model that has answered with guided answers goes on with that by itself.
             guided = self._guided if derived.guided_before else None
-            return self._request(derived.transcript(""), options, guided)
+            return self._request(derived.transcript(""), options, guided, None)
         prepared = self._prepare(offering, options.output)
         options = replace(options, output=prepared.output)
-        return self._request(derived.transcript(prepared.instruction), options, self._guided)
+        return self._request(derived.transcript(prepared.instruction), options, self._guided, prepared.missed)
 
-    def _request(self, transcript: Transcript, options: TurnOptions, guided: GuidedAnswers | None) -> TextRequest:
-        if guided is not None:
-            return TextRequest(transcript, options, True, guided.parse, guided.stream_formatter)
-        return TextRequest(transcript, options, False, self._parser.parse, self._parser.stream_formatter)
+    def _request(
+        self, transcript: Transcript, options: TurnOptions, guided: GuidedAnswers | None, missed: MissedCalls | None
+    ) -> TextRequest:
+        reader = self._parser if guided is None else guided
+        parse: Callable[[str], ParsedText] = reader.parse
+        formatter: Callable[[], StreamFormatter] = reader.stream_formatter
+        if guided is not None or not self._splits:
+            parse, formatter = self._leading.parser(parse), self._leading.formatter(formatter)
+        return TextRequest(transcript, options, guided is not None, parse, formatter, missed)
 
     def _prepare(self, offering: ToolOffering, value: OutputSpec | None) -> _Prepared:
         key = (id(offering), id(value))
@@ -123,7 +152,11 @@ class Asking:
             schema = json_values.encode_text(value.schema)
             said.append(f"When you give the final answer, give nothing but JSON that fits this JSON Schema: {schema}")
         output = None if guided is None else guided_output(offering, guided.arguments_key, value)
-        return _Prepared(offering, value, "\n\n".join([text for text in said if text]), output)
+        missed = None
+        if offering.mode != "auto":
+            names = [spec.name for spec in offering.specs] if offering.forced is None else [offering.forced]
+            missed = MissedCalls(names, self._spell)
+        return _Prepared(offering, value, "\n\n".join([text for text in said if text]), output, missed)
 
     def _encoder(self) -> DerivedItems:
         return DerivedItems(self._spell)

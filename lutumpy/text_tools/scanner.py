@@ -1,4 +1,4 @@
-"""A model's text while it arrives: what the user is shown, and the calls in it.
+"""A model's text while it arrives: what the user is shown, what the model thought, and the calls.
 
 One pass over the text, with a state and a few characters that a next piece may make a tag; so pieces may be cut anywhere,
 and what is whole gives the same. A call is held back from the user until it is known to be one.
@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from lutumpy.text_tools.block import Block, BlockTags
 from lutumpy.text_tools.syntax import CallSyntax
 from lutumpy.text_tools.tag_search import TagSearch, check_distinct, end_of
-from lutumpy.text_tools.text_machine import TextMachine
+from lutumpy.text_tools.text_machine import SPACE, TextMachine
 
 __all__ = ["ScanTags", "TextScanner"]
 
-_SPACE = re.compile(r"\s*")
 _BLANKS = re.compile(r"[ \t\r]*")
 _PLAIN_INFO = re.compile(r"[ \t]*[\w+#.-]*[ \t\r]*")
 _RUNS: Mapping[str, re.Pattern[str]] = {"`": re.compile("`+"), "~": re.compile("~+")}
@@ -70,11 +69,11 @@ class _Fence:
 
 
 class TextScanner(TextMachine):
-    """A `StreamFormatter` that knows the calls too.
+    """A `StreamFormatter` that knows the calls and the thinking too.
 
     Args:
         tags: What to look for.
-        begins_in: The end of the thinking that the text begins in, where a template has opened it already.
+        begins_in: The texts around the thinking that the text begins in, where a template has opened it already.
     """
 
     __slots__ = (
@@ -84,14 +83,15 @@ class TextScanner(TextMachine):
         "_fence",
         "_in_span",
         "_line_blank",
+        "_opening",
         "_run_length",
         "_run_mark",
         "_tags",
         "_think_end",
     )
 
-    def __init__(self, tags: ScanTags, begins_in: str | None = None) -> None:
-        super().__init__(self._text if begins_in is None else self._thinking)
+    def __init__(self, tags: ScanTags, begins_in: tuple[str, str] | None = None) -> None:
+        super().__init__(self._text if begins_in is None else self._opened)
         self._tags = tags
         # Whether nothing but white space stands on this line so far: a fence may begin or end here.
         self._line_blank = True
@@ -103,7 +103,7 @@ class TextScanner(TextMachine):
         self._run_length = 0
         self._fence: _Fence | None = None
         self._block: Block | None = None
-        self._think_end = begins_in or ""
+        self._opening, self._think_end = begins_in or ("", "")
 
     def flush(self) -> str:
         """The text has ended: gives what was held back and is no part of a call."""
@@ -134,25 +134,41 @@ class TextScanner(TextMachine):
         if token[0] in _RUNS:
             self._begin_run(token[0], self._opening_run)
             return found.start()
+        if self._in_span and self._behind_mark:
+            # Quoted in the middle of a sentence: how a call or thinking is written, and none (rule T3).
+            return self._emit(text, found.start(), found.end())
         if token in self._tags.thinking:
             self._think_end = self._tags.thinking[token]
+            self._thoughts.begin()
             self._state = self._thinking
-            return self._emit(text, found.start(), found.end())
-        if self._in_span and self._behind_mark:
-            # Quoted in the middle of a sentence: how a call is written, and none (rule T3).
-            return self._emit(text, found.start(), found.end())
+            return found.end()
         self._begin_block(token)
         return found.end()
+
+    def _opened(self, text: str, pos: int, final: bool) -> int:
+        """At the beginning of a text whose thinking the prompt has opened; the model may open it once more."""
+        pos = end_of(SPACE, text, pos)
+        if pos == len(text):
+            return pos
+        if text.startswith(self._opening, pos):
+            pos += len(self._opening)
+        elif not final and self._opening.startswith(text[pos:]):
+            self._waiting = True
+            return pos
+        self._state = self._thinking
+        return pos
 
     def _thinking(self, text: str, pos: int, final: bool) -> int:
         search = self._tags.think_ends[self._think_end]
         found = search.search(text, pos)
         if found is not None:
+            self._thoughts.add(text[pos : found.start()])
             self._state = self._text
-            return self._emit(text, pos, found.end())
-        if final:
-            return self._emit(text, pos, len(text))
-        return self._wait(text, pos, search.beginning(text, pos))
+            return found.end()
+        stop = len(text) if final else search.beginning(text, pos)
+        self._thoughts.add(text[pos:stop])
+        self._waiting = stop < len(text)
+        return stop
 
     def _begin_run(self, mark: str, state: Callable[[str, int, bool], int]) -> None:
         self._run_mark, self._run_length = mark, 0
@@ -232,7 +248,7 @@ class TextScanner(TextMachine):
         return self._clean_code(fence, text, pos, final) if fence.clean else self._other_code(fence, text, pos)
 
     def _clean_code(self, fence: _Fence, text: str, pos: int, final: bool) -> int:
-        stop = end_of(_SPACE, text, pos)
+        stop = end_of(SPACE, text, pos)
         self._hold(fence, text[pos:stop])
         if stop == len(text):
             return stop
@@ -323,6 +339,7 @@ class TextScanner(TextMachine):
                 self._out.append(piece)
             elif as_calls and not piece.is_text:
                 self.calls.extend(piece.calls)
+                self.empty_blocks += piece.is_empty
                 self._out.append(piece.returned)
             else:
                 self._out += piece.raw
@@ -360,6 +377,7 @@ class TextScanner(TextMachine):
             self._out += block.raw
         else:
             self.calls.extend(block.calls)
+            self.empty_blocks += block.is_empty
         if block.returned:
             self._emit(block.returned, 0, len(block.returned))
 

@@ -13,11 +13,12 @@ from lutumpy.core.streaming import (
     ChunkStream,
     ChunkStreamSync,
     Delta,
+    ReasoningDelta,
     StreamDecoder,
     TextDelta,
 )
 from lutumpy.errors import AdapterError
-from lutumpy.text_tools.protocol import CallStreamFormatter
+from lutumpy.text_tools.protocol import CallStreamFormatter, ReasoningFormatter
 from lutumpy.text_tools.request import TextRequest
 from lutumpy.text_tools.turn import API, call_block
 
@@ -41,14 +42,15 @@ class TextStreamDecoder:
         request: What was asked.
     """
 
-    __slots__ = ("_caller", "_formatter", "_half", "_inner", "_request", "_told", "_turn")
+    __slots__ = ("_caller", "_formatter", "_half", "_inner", "_request", "_thinker", "_told", "_turn")
 
     def __init__(self, inner: StreamDecoder, request: TextRequest) -> None:
         self._inner = inner
         self._request = request
-        self._formatter = None if request.formatter is None else request.formatter()
-        # The same, where it knows the calls.
+        self._formatter = request.formatter()
+        # The same, where it knows the calls, and the thinking.
         self._caller = self._formatter if isinstance(self._formatter, CallStreamFormatter) else None
+        self._thinker = self._formatter if isinstance(self._formatter, ReasoningFormatter) else None
         self._told = 0
         # The first half of a character that was cut in two.
         self._half = ""
@@ -101,7 +103,13 @@ class TextStreamDecoder:
         self._show(_joined(text), out)
 
     def _show(self, text: str, out: list[Delta]) -> None:
-        shown = text if self._formatter is None else self._formatter.feed(text)
+        self._tell(self._formatter.feed(text), out)
+
+    def _tell(self, shown: str, out: list[Delta]) -> None:
+        """What is shown now, with what was thought before it and the calls that are complete."""
+        thought = "" if self._thinker is None else self._thinker.take_reasoning()
+        if thought:
+            out.append(ReasoningDelta(thought))
         if shown:
             out.append(TextDelta(shown))
         self._tell_calls(out)
@@ -128,11 +136,7 @@ class TextStreamDecoder:
         out: list[Delta] = []
         if self._half:
             self._show(self._half, out)
-        if self._formatter is not None:
-            shown = self._formatter.flush()
-            if shown:
-                out.append(TextDelta(shown))
-            self._tell_calls(out)
+        self._tell(self._formatter.flush(), out)
         return out
 
 

@@ -8,10 +8,12 @@ from lutumpy.text_tools.instruction import call_instruction
 from lutumpy.text_tools.protocol import CallStreamFormatter, ParsedText
 from lutumpy.text_tools.scanner import ScanTags, TextScanner
 from lutumpy.text_tools.syntax import HERMES, LLAMA_FUNCTION, LLAMA_PYTHON_TAG, MISTRAL, TOOL_CALL, CallSyntax
+from lutumpy.text_tools.thinking import THINK
 from lutumpy.tools.definition import ToolDef
 
 __all__ = ["TagToolParser"]
 
+_MISTRAL_THINK = (("[THINK]", "[/THINK]"), *THINK)
 _EXAMPLE = '{"parameter": "value"}'
 
 
@@ -19,14 +21,20 @@ class TagToolParser:
     """Reads calls that a model writes as JSON between tags, and tells it to write them so.
 
     Between the tags stands one call, or an array of calls; a Markdown fence may stand inside or around them. What stands in
-    `<think>...</think>`, or in a code block that holds more than calls, is text (rules T1 to T3).
+    `<think>...</think>` is the answer's reasoning; what stands in a code block that holds more than calls is text (rules T1
+    to T3).
 
     Args:
         tags: Start and end tag, or a `CallSyntax`. They must not contain quotes, backslashes, braces, backticks or tildes.
         also: Further ways to write calls that are read too; the model isn't told of them.
         thinking: Pairs of texts around thinking.
         starts_thinking: The answer begins inside of the first of these pairs, as with templates that open the thinking in the
-            prompt: nothing before its end is a call.
+            prompt: everything before its end is thinking. All of an answer is where that end never comes.
+
+    Attributes:
+        syntax: How the model is told to write calls.
+        thinking: As given.
+        starts_thinking: As given.
 
     Raises:
         ValueError: the tags can't be told apart from JSON, or from each other.
@@ -38,40 +46,62 @@ class TagToolParser:
         tags: tuple[str, str] | CallSyntax = TOOL_CALL,
         *,
         also: Sequence[CallSyntax] = (),
-        thinking: Sequence[tuple[str, str]] = (("<think>", "</think>"),),
+        thinking: Sequence[tuple[str, str]] = THINK,
         starts_thinking: bool = False,
     ) -> None:
         syntax = tags if isinstance(tags, CallSyntax) else _pair(tags)
         if starts_thinking and not thinking:
             raise ValueError("starts_thinking=True needs to know the texts around thinking")
         self.syntax: CallSyntax = syntax
-        self._scan_tags = ScanTags((syntax, *also), thinking)
-        self._begins_in = thinking[0][1] if starts_thinking else None
+        self.thinking: tuple[tuple[str, str], ...] = tuple(thinking)
+        self.starts_thinking: bool = starts_thinking
+        self._scan_tags = ScanTags((syntax, *also), self.thinking)
+        self._begins_in = self.thinking[0] if starts_thinking else None
 
     @classmethod
-    def hermes(cls, *, starts_thinking: bool = False) -> TagToolParser:
+    def hermes(
+        cls,
+        *,
+        also: Sequence[CallSyntax] = (),
+        thinking: Sequence[tuple[str, str]] = THINK,
+        starts_thinking: bool = False,
+    ) -> TagToolParser:
         """For models trained on `<tool_call>{"name": ..., "arguments": {...}}</tool_call>`: Hermes 2 Pro and later, Qwen 2.5
-        and 3."""
-        return cls(HERMES, starts_thinking=starts_thinking)
+        and 3. The arguments are those of `TagToolParser`."""
+        return cls(HERMES, also=also, thinking=thinking, starts_thinking=starts_thinking)
 
     @classmethod
-    def mistral(cls, *, starts_thinking: bool = False) -> TagToolParser:
+    def mistral(
+        cls,
+        *,
+        also: Sequence[CallSyntax] = (),
+        thinking: Sequence[tuple[str, str]] = _MISTRAL_THINK,
+        starts_thinking: bool = False,
+    ) -> TagToolParser:
         """For Mistral's models: `[TOOL_CALLS]name[ARGS]{...}`, with `[CALL_ID]` or not, and the older
         `[TOOL_CALLS][{"name": ..., "arguments": {...}}]`.
 
-        The end of the JSON is the end of the call. `[THINK]...[/THINK]` is thinking too.
+        The end of the JSON is the end of the call. `[THINK]...[/THINK]` is thinking too. The arguments are those of
+        `TagToolParser`.
         """
-        pairs = (("[THINK]", "[/THINK]"), ("<think>", "</think>"))
-        return cls(MISTRAL, thinking=pairs, starts_thinking=starts_thinking)
+        return cls(MISTRAL, also=also, thinking=thinking, starts_thinking=starts_thinking)
 
     @classmethod
-    def llama(cls) -> TagToolParser:
+    def llama(
+        cls,
+        *,
+        also: Sequence[CallSyntax] = (),
+        thinking: Sequence[tuple[str, str]] = THINK,
+        starts_thinking: bool = False,
+    ) -> TagToolParser:
         """For Llama 3.1 and later: `<function=name>{...}</function>`, and
         `<|python_tag|>{"name": ..., "parameters": {...}}` with `;` between calls.
 
-        Calls without any tag, and those written as Python, are not read: nothing tells them from an answer.
+        Calls without any tag, and those written as Python, are not read: nothing tells them from an answer. The arguments
+        are those of `TagToolParser`.
         """
-        return cls(LLAMA_FUNCTION, also=(LLAMA_PYTHON_TAG,))
+        also = (LLAMA_PYTHON_TAG, *also)
+        return cls(LLAMA_FUNCTION, also=also, thinking=thinking, starts_thinking=starts_thinking)
 
     @property
     def tags(self) -> tuple[str, str]:
@@ -91,7 +121,8 @@ class TagToolParser:
         scanner = TextScanner(self._scan_tags, self._begins_in)
         shown = scanner.feed(text) + scanner.flush()
         calls = tuple(scanner.calls)
-        return ParsedText(shown, calls, tuple([call.detail for call in calls if call.detail is not None]))
+        errors = tuple([call.detail for call in calls if call.detail is not None])
+        return ParsedText(shown, calls, errors, scanner.take_reasoning(), scanner.empty_blocks)
 
     def stream_formatter(self) -> CallStreamFormatter:
         """A new formatter for one answer, which knows its calls too."""

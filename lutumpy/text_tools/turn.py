@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from lutumpy.core import dump, json_values
-from lutumpy.core.items import AssistantTurn, Block, CallBlock, TextBlock, Usage
+from lutumpy.core.items import AssistantTurn, Block, CallBlock, ReasoningBlock, TextBlock, Usage
 from lutumpy.errors import TranscriptError
 from lutumpy.text_tools.protocol import ParsedCall, ParsedText
 
@@ -32,6 +32,8 @@ def text_turn(inner: AssistantTurn, parsed: ParsedText, *, guided: bool) -> Assi
     shown = False
     for block in inner.blocks:
         if isinstance(block, TextBlock):
+            if parsed.reasoning and not shown:
+                blocks.append(ReasoningBlock(parsed.reasoning))
             if parsed.text and not shown:
                 blocks.append(TextBlock(parsed.text))
             shown = True

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lutumpy import LutumpyError, Toolset
+from lutumpy.core.safe_text import safe_str
 
 __all__ = ["ToolsetNotLoaded", "load_toolset"]
 
@@ -70,4 +71,4 @@ def _imported(name: str) -> Any:
     except SystemExit as error:
         raise ToolsetNotLoaded(f"{name} can't be imported: it ends the program") from error
     except Exception as error:
-        raise ToolsetNotLoaded(f"{name} can't be imported: {type(error).__name__}: {error}") from error
+        raise ToolsetNotLoaded(f"{name} can't be imported: {type(error).__name__}: {safe_str(error)}") from error

@@ -16,6 +16,7 @@ from lutumpy.core.json_values import may_hold_constants
 from lutumpy.core.values import dataclass
 from lutumpy.errors import ToolError
 from lutumpy.tools.compiled import CompiledTool
+from lutumpy.tools.failures import tool_error_message
 
 __all__ = ["Decoded", "Refused", "Repair", "decode_arguments", "second_look"]
 
@@ -115,7 +116,9 @@ def _malformed(error: Exception) -> Refused:
 def _check_failed(tool: CompiledTool, error: Exception) -> Refused:
     """A validator of the user's raised something that is no validation error."""
     if isinstance(error, ToolError):  # raised to be read by the model
-        return Refused("invalid_arguments", _clean(_cut(str(error), _MESSAGE_LENGTH)) or f"The input {_OWN_CHECK}.")
+        return Refused(
+            "invalid_arguments", _clean(_cut(tool_error_message(error), _MESSAGE_LENGTH)) or f"The input {_OWN_CHECK}."
+        )
     import logging  # rare, and slow to import
 
     logging.getLogger("lutumpy.decode").warning(
@@ -369,7 +372,8 @@ def _line(path: Path, failures: Sequence[_Failure]) -> str:
 def _message(details: ErrorDetails) -> str:
     if details["type"] in _QUOTING:
         cause = details.get("ctx", {}).get("error")
-        return _one_line(str(cause)) if isinstance(cause, ToolError) else _OWN_CHECK
+        told = tool_error_message(cause) if isinstance(cause, ToolError) else ""
+        return _one_line(told) or _OWN_CHECK
     return _one_line(details["msg"])
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal
 from typing_extensions import TypeVar
 
 from lutumpy.core.items import REJECTION_PREFIX, ToolMetadata
+from lutumpy.core.safe_text import safe_repr
 from lutumpy.core.values import dataclass
 from lutumpy.tools.edits import edited_input, run_with_some
 from lutumpy.tools.results import HandledTool, ToolResult, completed, failed, rejected
@@ -64,7 +65,7 @@ class BaseToolCall:
         self.origin = origin
 
     def __repr__(self) -> str:
-        return f"<ToolCall {self.metadata.name} {self.metadata.id} {self.input!r}>"
+        return f"<ToolCall {self.metadata.name} {self.metadata.id} {safe_repr(self.input)}>"
 
     @property
     def tool(self) -> CompiledTool:
@@ -83,9 +84,18 @@ class BaseToolCall:
             return ToolResult(self.metadata, output, "ok", None, output)
         return completed(self.metadata, tool, output)
 
-    def fail(self, error: str | BaseException) -> ToolResult:
-        """The result of a tool that failed: the text, or an exception's class and message, is shown to the model."""
-        return failed(self.metadata, error)
+    def fail(self, error: str | BaseException, *, reveal: bool = False) -> ToolResult:
+        """The result of a tool that failed.
+
+        Args:
+            error: A text, which the model is shown; or an exception. Of a `ToolError` the model is shown the message, of
+                any other one the name of its class in a neutral sentence (rule K6), of a group each one inside so.
+            reveal: Show the class and the message of any exception; never a traceback.
+
+        Raises:
+            TypeError: `error` is neither.
+        """
+        return failed(self.metadata, error, reveal=reveal)
 
     def reject(self, reason: str) -> ToolResult:
         """The result of a call that was not run, and why."""
@@ -166,9 +176,9 @@ class ToolCallIssue:
     detail: str
     repeat: int = 0
 
-    def fail(self, error: str | BaseException) -> ToolResult:
-        """An answer of your own, marked as an error."""
-        return failed(self.metadata, error)
+    def fail(self, error: str | BaseException, *, reveal: bool = False) -> ToolResult:
+        """An answer of your own, marked as an error; exceptions are shown as by `ToolCall.fail`."""
+        return failed(self.metadata, error, reveal=reveal)
 
     def reject(self, reason: str) -> ToolResult:
         """An answer of your own, marked as a rejection."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import warnings
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import update_wrapper
 from types import FrameType, NoneType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, cast, overload
@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from typing_extensions import ParamSpec, TypeVar
 
 from lutumpy.errors import DeclarationError
+from lutumpy.tools.annotations import type_and_metadata, unused_texts
 from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.definition import Effect, ToolDef, ToolOptions
 from lutumpy.tools.docstrings import read_docstring
@@ -300,17 +301,18 @@ def _declare_function(
     code = getattr(inspect.unwrap(function), "__code__", None)
     names = enclosing_names(code, frame)
     signature = read_signature(function, names)
+    # Where the parameters are plain, their model is made when the first call comes.
+    schema, wrapped = plain_schema(signature.parameters, signature.docs.params), False
+    make: Any = signature.make_model.later() if schema is not None else signature.make_model()
     with _about(lambda: quoted(function)):
-        # Where the parameters are plain, their model is made when the first call comes.
-        schema, wrapped = plain_schema(signature.parameters, signature.docs.params), False
-        make: Any = signature.make_model.later()
         if schema is None:
-            make = signature.make_model()
             schema, wrapped = input_schema(make)
         adapter = output_adapter(signature.output_type, {**getattr(function, "__globals__", {}), **names})
         returned = output_schema(signature.output_type, adapter)
         definition = _definition(name, description, signature.docs.description, schema, returned, options)
-    _warn(lambda: quoted(function), signature.docs.problems, frame)
+    annotations = [(name, *type_and_metadata(hint)) for name, (hint, _) in signature.parameters.items()]
+    _warn("docstring", lambda: quoted(function), signature.docs.problems, frame)
+    _warn("signature", lambda: quoted(function), _unused(schema, annotations), frame)
     source = CompiledTool(
         definition=definition,
         input_type=make,
@@ -349,7 +351,9 @@ def _declare_class(
         source = CompiledTool(
             definition=definition, input_type=cls, output_type=output_type, adapter=adapter, wrapped=wrapped
         )
-    _warn(lambda: about, docs.problems, frame)
+    annotations = [(field.alias or name, field.annotation, field.metadata) for name, field in cls.model_fields.items()]
+    _warn("docstring", lambda: about, docs.problems, frame)
+    _warn("body", lambda: about, _unused(schema, annotations), frame)
     # On the class itself, and looked up there only: a subclass is a tool of its own or none.
     setattr(cls, _MARK, source)
     return cls
@@ -458,11 +462,16 @@ def _complete(cls: type[BaseModel], about: str, names: Mapping[str, Any]) -> Non
         raise DeclarationError(f"{about} can't be a tool: {reason_of(error)}") from error
 
 
-def _warn(about: Callable[[], str], problems: tuple[str, ...], frame: FrameType) -> None:
-    """One warning for each problem of a docstring, at the line of the declaration."""
+def _unused(schema: Mapping[str, Any], annotations: Iterable[tuple[str, Any, Iterable[Any]]]) -> list[str]:
+    properties = schema["properties"]
+    return [problem for name, hint, beside in annotations for problem in unused_texts(properties, name, hint, beside)]
+
+
+def _warn(part: str, about: Callable[[], str], problems: Iterable[str], frame: FrameType) -> None:
+    """One warning for each problem of a part of the declaration, at its line."""
     for problem in problems:
         warnings.warn_explicit(
-            f"the docstring of {about()} {problem}",
+            f"the {part} of {about()} {problem}",
             UserWarning,
             frame.f_code.co_filename,
             frame.f_lineno,

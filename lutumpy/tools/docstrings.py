@@ -77,7 +77,7 @@ def read_docstring(text: str | None, names: Iterable[str], skipped: Iterable[str
     """What `text` says about a tool with the parameters `names`; `skipped` may be documented and is left out."""
     if not text or not text.strip():
         return Docs("", {}, ())
-    text = inspect.cleandoc(text)
+    text = _with_indented_start(inspect.cleandoc(text))
     known = dict.fromkeys(names)
     hidden = frozenset(skipped)
     readings, failures = _readings(text)
@@ -99,6 +99,24 @@ def read_docstring(text: str | None, names: Iterable[str], skipped: Iterable[str
     problems += _left_over(text, best)
     problems += _unread(text, [name for name in known if name not in params])
     return Docs(best.description, params, tuple(dict.fromkeys(problems)))
+
+
+def _with_indented_start(text: str) -> str:
+    """A docstring that begins with a section, with the entries of that indented again.
+
+    The first line has no indentation to go by, so where nothing but the section's entries follows, they are what the margin
+    is measured at; the compiler of Python 3.13 takes it away, and `cleandoc` before that.
+    """
+    first, _, rest = text.partition("\n")
+    if not _is_section(first) or not (follows := rest.lstrip("\n")) or follows[0].isspace():
+        return text
+    lines = rest.split("\n")
+    end = next((k for k, line in enumerate(lines) if _is_section(line)), len(lines))
+    return "\n".join([first, *[f"    {line}" if line else "" for line in lines[:end]], *lines[end:]])
+
+
+def _is_section(line: str) -> bool:
+    return line.endswith(":") and line[:-1].strip() in (*_PARAM_TITLES, *_RESULT_TITLES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +142,8 @@ def _readings(text: str) -> tuple[list[_Reading], list[str]]:
     failures: list[str] = []
     for style in styles:
         try:
-            parsed = _parsers()[style](text)
+            # The parsers clean the text once more. After an empty line that leaves the indentation as it is.
+            parsed = _parsers()[style](f"\n{text}")
         except ParseError as error:
             if style != "sphinx" or _compiled(_FIELD_LINE).search(text):
                 failures.append(f"has a section that can't be read: {_short(str(error))}")

@@ -18,6 +18,7 @@ from lutumpy.core.items import (
 )
 from lutumpy.core.parts import PARTS, content_problem
 from lutumpy.core.values import dataclass
+from lutumpy.tools.failures import FAILED, failure_text
 
 if TYPE_CHECKING:
     from lutumpy.tools.calls import BaseToolCall
@@ -102,27 +103,26 @@ def completed(metadata: ToolMetadata, tool: CompiledTool, output: Any) -> ToolRe
     return ToolResult(metadata, "", "ok", None, output, error)
 
 
-def failed(metadata: ToolMetadata, error: str | BaseException) -> ToolResult:
-    """The result for a tool that failed. An exception shows its class and message, never a traceback."""
+def failed(metadata: ToolMetadata, error: str | BaseException, *, reveal: bool = False) -> ToolResult:
+    """The result for a tool that failed: the text as it is, or what may be told of the exception (rule K6)."""
     if isinstance(error, BaseException):
-        message = str(error)
-        error = f"{type(error).__name__}: {message}" if message else type(error).__name__
+        error = failure_text(error, reveal=reveal)
     elif not isinstance(error, str):
-        return _wordless(metadata, error, "error")
-    return ToolResult(metadata, error if error.strip() else "The tool failed.", "error")
+        raise TypeError(
+            f"fail takes a text or an exception, not {type(error).__name__}; "
+            f"call {metadata.id!r} of {metadata.name!r} has no result yet"
+        )
+    return ToolResult(metadata, error if error.strip() else FAILED, "error")
 
 
 def rejected(metadata: ToolMetadata, reason: str) -> ToolResult:
     """The result for a call that was not run."""
     if not isinstance(reason, str):
-        return _wordless(metadata, reason, "rejected")
+        # A hand-made `RejectedToolCall` may say anything; `commit` reports it.
+        misfit = f"it says {type(reason).__name__} where text belongs"
+        return ToolResult(metadata, "", "rejected", output_error=misfit)
     reason = reason if reason.strip() else "not allowed"
     return ToolResult(metadata, REJECTION_PREFIX + reason, "rejected", reason)
-
-
-def _wordless(metadata: ToolMetadata, said: Any, status: ResultStatus) -> ToolResult:
-    """A result whose text is none, for `commit` to report."""
-    return ToolResult(metadata, "", status, output_error=f"it says {type(said).__name__} where text belongs")
 
 
 def content_parts(output: Any) -> tuple[Part, ...] | None:
@@ -162,4 +162,4 @@ def _marked(content: str | tuple[Part, ...], result: ToolResult) -> str | tuple[
         if isinstance(content, str) or not text.strip():
             return REJECTION_PREFIX + json_values.clean_text(reason)
         return (TextPart(REJECTION_PREFIX), *content)
-    return content if text.strip() else "The tool failed."
+    return content if text.strip() else FAILED

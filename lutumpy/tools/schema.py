@@ -9,16 +9,20 @@ import copy
 import functools
 import inspect
 import re
+import typing
 from collections.abc import Iterator, Mapping
 from types import NoneType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from pydantic import AliasChoices, AliasPath, BaseModel, TypeAdapter
 from pydantic.errors import PydanticErrorMixin
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue, JsonSchemaWarningKind
+from typing_extensions import NotRequired, Required
 
+from lutumpy.core.safe_text import safe_str
 from lutumpy.core.subschemas import subschemas
 from lutumpy.errors import DeclarationError
+from lutumpy.tools.annotations import annotated_texts, type_and_metadata
 from lutumpy.tools.docstrings import attribute_docstrings, read_docstring
 
 if TYPE_CHECKING:
@@ -128,7 +132,7 @@ def _name(output_type: Any) -> str:
 
 def reason_of(error: Exception) -> str:
     """The first sentence of pydantic's message, without its link; for the developer, never for a model."""
-    text = error.message if isinstance(error, PydanticErrorMixin) else str(error)
+    text = error.message if isinstance(error, PydanticErrorMixin) else safe_str(error)
     return re.split(r"\n|\. ", text.strip(), maxsplit=1)[0] or type(error).__name__
 
 
@@ -174,10 +178,36 @@ class _Generator(GenerateJsonSchema):
 
 
 def _describe(schema: Schema, cls: type, fields: Mapping[str, FieldInfo]) -> None:
-    """Put the docstrings of `cls` where the properties of its schema have no description of their own."""
+    """Put what `cls` says of its fields where the properties of its schema have no description of their own.
+
+    Its docstrings come first, then the texts in `Annotated`.
+    """
     properties: dict[str, Schema] = schema.get("properties", {})
     keys = {name: next((a for a in _aliases(field) if a in properties), name) for name, field in fields.items()}
     keys.update((name, name) for name in properties if name not in keys.values())
+    _describe_by_docstrings(schema, cls, properties, keys)
+    for name, key in keys.items():
+        entry = properties.get(key)
+        if entry is not None and "description" not in entry:
+            metadata = fields[name].metadata if name in fields else _metadata(cls, name)
+            if texts := annotated_texts(metadata):
+                entry["description"] = texts[0]
+
+
+def _metadata(cls: type, name: str) -> tuple[Any, ...]:
+    """What stands beside the type of a field of a dataclass or `TypedDict`."""
+    try:
+        hint = typing.get_type_hints(cls, include_extras=True)[name]
+    except Exception:  # names that only pydantic was told of
+        return ()
+    while get_origin(hint) in (Required, NotRequired):
+        hint = get_args(hint)[0]
+    return type_and_metadata(hint)[1]
+
+
+def _describe_by_docstrings(
+    schema: Schema, cls: type, properties: Mapping[str, Schema], keys: Mapping[str, str]
+) -> None:
     for base in user_bases(cls):
         if not any("description" not in entry for entry in properties.values()):
             return

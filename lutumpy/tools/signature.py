@@ -15,8 +15,10 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, create_model
 
+from lutumpy.core.safe_text import safe_str
 from lutumpy.core.values import dataclass
 from lutumpy.errors import DeclarationError
+from lutumpy.tools.annotations import annotated_texts, type_and_metadata
 from lutumpy.tools.docstrings import Docs, read_docstring
 from lutumpy.tools.schema import MADE_HERE, reason_of
 
@@ -56,7 +58,7 @@ class Signature:
         skipped: Parameters marked `Skip`, with their annotations.
         keyword_names: The parameter for each field of `model`; they differ where a name is taken in pydantic.
         positional_only: Parameters that can't be passed by name, in order, the skipped ones among them.
-        docs: What the docstring says.
+        docs: What the docstring says, and `Annotated` of what that leaves out.
     """
 
     make_model: ModelMaker
@@ -94,7 +96,7 @@ def read_signature(function: Callable[..., Any], names: Mapping[str, Any]) -> Si
             f"{quoted(function)} has no return annotation; a tool says what it returns, `-> None` for nothing"
         )
     output_type, awaitable = _unwrapped(scope.resolve(signature.return_annotation, "the return annotation"))
-    docs = read_docstring(function.__doc__, hints, skipped)
+    docs = _with_annotated(read_docstring(function.__doc__, hints, skipped), hints)
     parameters = {
         name: (hint, ... if (default := signature.parameters[name].default) is inspect.Parameter.empty else default)
         for name, hint in hints.items()
@@ -217,7 +219,7 @@ class _Scope:
         except Exception as error:
             if isinstance(annotation, str) and isinstance(error, NameError) and _SKIP_TEXT.match(annotation):
                 return Annotated[Any, _SKIP]  # such as a class imported for type checkers only: no need to know it
-            message = f"{quoted(self.function)}: {what} {annotation!r} can't be resolved: {error}"
+            message = f"{quoted(self.function)}: {what} {annotation!r} can't be resolved: {safe_str(error)}"
             raise DeclarationError(message) from error
 
 
@@ -234,6 +236,16 @@ def _unwrapped(hint: Any) -> tuple[Any, bool]:
     if get_origin(hint) in (collections.abc.Awaitable, collections.abc.Coroutine) and get_args(hint):
         return get_args(hint)[-1], True
     return hint, False
+
+
+def _with_annotated(docs: Docs, hints: Mapping[str, Any]) -> Docs:
+    """`docs` with the descriptions in `Annotated` of the parameters that the docstring says nothing of."""
+    found: dict[str, str] = {}
+    for name, hint in hints.items():
+        texts = annotated_texts(type_and_metadata(hint)[1]) if name not in docs.params else []
+        if texts:
+            found[name] = texts[0]
+    return replace(docs, params={**docs.params, **found}) if found else docs
 
 
 def _keyword_names(hints: Iterable[str]) -> dict[str, str]:
@@ -264,7 +276,9 @@ class ModelMaker:
         for field, name in self.keyword_names.items():
             hint, default = self.parameters[name]
             description = self.descriptions.get(name)
-            definitions[field] = (_annotated(hint, default, description, name if field != name else None), default)
+            annotation = _annotated(hint, default, description, name if field != name else None)
+            # Without a default of the function, what the annotation says holds: `Annotated[float, Field(default=5.0)]`.
+            definitions[field] = annotation if default is ... and _has_default(hint) else (annotation, default)
         scope = self.scope
         try:
             model: type[BaseModel] = create_model(
@@ -294,6 +308,14 @@ def _refusal(hint: Any) -> Exception | None:
     except Exception as error:
         return error
     return None
+
+
+def _has_default(hint: Any) -> bool:
+    """Whether an annotation says by `Field` what holds when nothing is given (rule D4)."""
+    from pydantic.fields import FieldInfo
+
+    fields = [entry for entry in type_and_metadata(hint)[1] if isinstance(entry, FieldInfo)]
+    return any(not entry.is_required() for entry in fields)
 
 
 def _annotated(hint: Any, default: Any, description: str | None, alias: str | None) -> Any:

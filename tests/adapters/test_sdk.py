@@ -219,6 +219,39 @@ def test_a_model_says_its_name() -> None:
     assert repr(AnthropicMessages("claude-x")) == "AnthropicMessages('claude-x')"
 
 
+@pytest.mark.parametrize("kind", [OpenAIChat, OpenAIResponses, AnthropicMessages])
+def test_a_byte_order_mark_before_a_reply_is_no_part_of_it(kind: Any) -> None:
+    reply = {
+        **REPLY,
+        "output": [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "hi"}]}],
+        "content": [{"type": "text", "text": "hi"}],
+    }
+    text = "\ufeff" + json.dumps(reply)
+    for given in (text, text.encode()):
+        assert kind.response(given).text == "hi"
+
+
+async def test_a_byte_order_mark_before_a_stream_keeps_its_first_event_S1() -> None:
+    chunk = {"id": "c", "choices": [{"index": 0, "delta": {"content": "hi"}, "finish_reason": "stop"}]}
+    body = b"\xef\xbb\xbf" + b"data: %b\n\ndata: [DONE]\n\n" % json.dumps(chunk).encode()
+
+    def handle(_: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(200, content=body, headers={"content-type": "text/event-stream"})
+
+    session = Session()
+    session.push_user("hello")
+    async with session.text_turn(OpenAIChat("m", client(handle))).stream() as stream:
+        async for _ in stream:
+            pass
+    assert stream.outcome is not None
+    assert stream.outcome.text == "hi"
+    session.push_user("again")
+    with session.text_turn(OpenAIChat("m", sync_client(handle))).stream_sync() as events:
+        list(events)
+    assert events.outcome is not None
+    assert events.outcome.text == "hi"
+
+
 def test_a_post_that_gives_no_answer_is_told() -> None:
     class Stub(OpenAI):
         def post(self, *_: Any, **__: Any) -> Any:
@@ -424,7 +457,7 @@ def test_a_sync_client_made_here_is_closed_without_an_event_loop() -> None:
     assert [one.is_closed() for one in clients.made] == [True]
 
 
-def test_a_client_of_another_event_loop_is_let_go_and_not_touched() -> None:
+def test_a_client_made_here_is_closed_by_its_own_event_loop() -> None:
     clients = OwnClients()
     model = clients.model()
 
@@ -432,8 +465,23 @@ def test_a_client_of_another_event_loop_is_let_go_and_not_touched() -> None:
         await model.respond(asked(), None, TurnOptions())
 
     asyncio.run(once())
+    assert [one.is_closed() for one in clients.made] == [True]
     asyncio.run(model.aclose())
-    assert [one.is_closed() for one in clients.made] == [False]
+
+
+def test_a_client_of_a_loop_that_ended_without_closing_it_is_let_go_and_not_touched() -> None:
+    clients = OwnClients()
+    model = clients.model()
+
+    async def once() -> None:
+        await model.respond(asked(), None, TurnOptions())
+
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(once())
+    loop.close()
+    asyncio.run(once())
+    asyncio.run(model.aclose())
+    assert [one.is_closed() for one in clients.made] == [False, True]
 
 
 async def test_a_client_that_was_given_stays_open() -> None:

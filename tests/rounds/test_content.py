@@ -162,7 +162,9 @@ def test_k3b_a_hook_that_completes_with_a_spoilt_part_is_a_hook_error() -> None:
 def test_k3b_a_reason_that_is_no_text_is_wrong_output(reason: Any) -> None:
     session, round = opened()
     call = round.calls[0]
-    for given in (call.reject(reason), call.fail(reason), RejectedToolCall(call.metadata, call, reason)):
+    with pytest.raises(TypeError, match="has no result yet"):
+        call.fail(reason)
+    for given in (call.reject(reason), RejectedToolCall(call.metadata, call, reason)):
         with pytest.raises(CommitError, match="where text belongs") as refused:
             round.commit(session, [given])
         assert [p.kind for p in refused.value.problems] == ["wrong_output"]

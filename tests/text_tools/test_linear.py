@@ -17,6 +17,8 @@ from lutumpy.text_tools import guided_answer as guided_module
 from lutumpy.text_tools import json_scanner as json_module
 from lutumpy.text_tools import scanner as scanner_module
 from lutumpy.text_tools import tag_search as tags_module
+from lutumpy.text_tools import text_machine as machine_module
+from lutumpy.text_tools import thinking as thinking_module
 from lutumpy.text_tools.derived import DerivedItems
 from lutumpy.text_tools.guided_answer import GuidedAnswers
 
@@ -50,6 +52,9 @@ HOSTILE = {
     "lines": "\n",
     "members": '"a":1,',
     "elements": f"{A},",
+    "objects": f"{A}\n",
+    "arrays of calls": f"[{A}]",
+    "thoughts and more": "<think>a </think> b",
     "escapes": "\\\\",
     "digits": "9",
 }
@@ -59,6 +64,8 @@ PREFIXES = {
     "in an array": "[TOOL_CALL][",
     "in a fence": "```\n",
     "in an object": "[TOOL_CALL]{",
+    "behind a call": f"[TOOL_CALL]{A}",
+    "in thinking": "<think>x",
 }
 
 
@@ -89,7 +96,7 @@ class Counting:
 def work(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many characters were looked at, joined to what was left over, or written again."""
     total = [0]
-    for module in (block_module, json_module, scanner_module, guided_module):
+    for module in (block_module, json_module, scanner_module, guided_module, machine_module, thinking_module):
         for name, value in list(vars(module).items()):
             if isinstance(value, re.Pattern):
                 monkeypatch.setattr(module, name, Counting(value, total))
@@ -102,7 +109,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         self.search = Counting(self.search.__self__, total).search
 
     monkeypatch.setattr(tags_module.TagSearch, "__init__", init)
-    for scanner in (scanner_module.TextScanner, guided_module.GuidedScanner):
+    for scanner in (scanner_module.TextScanner, guided_module.GuidedScanner, thinking_module._Splitter):
         run = scanner._run
 
         def counted(self: Any, text: str, *, final: bool, run: Any = run) -> None:

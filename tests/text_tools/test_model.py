@@ -418,7 +418,7 @@ async def test_c1_native_calls_that_nobody_offered_are_answered_too() -> None:
     )
 
 
-async def test_an_error_of_the_request_leaves_everything_as_it_was() -> None:
+async def test_an_error_of_the_request_leaves_everything_but_its_cost_as_it_was() -> None:
     from lutumpy import AdapterError
 
     _, llm = model(Failure(500, "no"), Reply(text="ok"))
@@ -426,7 +426,9 @@ async def test_an_error_of_the_request_leaves_everything_as_it_was() -> None:
     before = session.dump()
     with pytest.raises(AdapterError):
         await session.text_turn(llm, tools=Tools).collect()
-    assert session.dump() == before
+    # Nobody knows how far the model had come, and that is all that changed.
+    assert {**session.dump(), "unsettled": []} == before
+    assert [request.api for request in session.unsettled] == ["openai_chat"]
     with pytest.raises(TranscriptError, match="nothing to answer"):
         await Session().text_turn(llm, tools=Tools).collect()
 

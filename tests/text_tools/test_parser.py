@@ -87,9 +87,6 @@ def test_t1_a_fence_around_several_calls_and_nothing_else() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        f"<think>{O}{A}{C}</think>",
-        f"a<think>\n{O}{A}{C}",
-        f"<think>```</think>```\nlike {O}{A}{C}\n```",
         f"```\n# how to\n{O}{A}{C}\n```",
         f"```\n{O}{A}{C}\n# so\n```",
         f"```\n{O}{A}{C} and more```\n",
@@ -101,13 +98,25 @@ def test_t1_a_fence_around_several_calls_and_nothing_else() -> None:
         f"```two words {O}{A}{C}\n```",
     ],
 )
-def test_t3_calls_in_thinking_or_in_a_code_block_with_more_are_text(text: str) -> None:
+def test_t3_calls_in_a_code_block_with_more_are_text(text: str) -> None:
     assert TagToolParser().parse(text) == ParsedText(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "shown", "reasoning"),
+    [
+        (f"<think>{O}{A}{C}</think>", "", f"{O}{A}{C}"),
+        (f"a<think>\n{O}{A}{C}", "a", f"{O}{A}{C}"),
+        (f"<think>```</think>```\nlike {O}{A}{C}\n```", f"```\nlike {O}{A}{C}\n```", "```"),
+    ],
+)
+def test_t3_calls_in_thinking_are_thinking(text: str, shown: str, reasoning: str) -> None:
+    assert TagToolParser().parse(text) == ParsedText(shown, reasoning=reasoning)
+
+
 def test_t3_behind_thinking_and_code_calls_count_again() -> None:
-    before = f"<think>{O}{A}{C}</think>\n```py\nx = 1\n```\n"
-    assert parsed(f"{before}{O}{A}{C}") == (before, [CALL_A])
+    code = "\n```py\nx = 1\n```\n"
+    assert parsed(f"<think>{O}{A}{C}</think>{code}{O}{A}{C}") == (code, [CALL_A])
 
 
 @pytest.mark.parametrize("text", [f"Write `{O}{A}{C}` to call.", f"So: ``{O}{A}{C}``", f"a `b` and `{O}{A}{C}`"])
@@ -131,8 +140,8 @@ def test_t3_a_code_block_that_begins_behind_text_ends_with_the_same_marks_anywhe
 
 def test_t3_thinking_that_the_template_has_opened() -> None:
     parser = TagToolParser(starts_thinking=True)
-    assert parsed(f"I could {O}{A}{C}</think>{O}{A}{C}", parser) == (f"I could {O}{A}{C}</think>", [CALL_A])
-    assert parsed(f"I could {O}{A}{C}", parser) == (f"I could {O}{A}{C}", [])
+    assert parsed(f"I could {O}{A}{C}</think>{O}{A}{C}", parser) == ("", [CALL_A])
+    assert parser.parse(f"I could {O}{A}{C}") == ParsedText("", reasoning=f"I could {O}{A}{C}")
 
 
 @pytest.mark.parametrize(
@@ -174,7 +183,6 @@ def test_t2_an_end_tag_in_the_string_that_the_text_ends_in_says_that_the_string_
         ('{"name": "w", "args": [1}}', "w", 'expected "," or "]"'),
         ('{"name" = "w"}', "", 'expected ":"'),
         ('{"name": "w", "args": {"x": 01}}', "w", "found '01'"),
-        ('{"name": "w", "args": {}} now', "w", "stands 'n', which is no part of it"),
         ('{"nam": "w"}', "", 'has no "name"'),
         ('{"name": ""}', "", 'has no "name"'),
         ('{"name": 5}', "", 'has no "name"'),

@@ -47,10 +47,11 @@ FRAGMENTS = [
     "é😀",
 ]
 texts = st.lists(st.sampled_from(FRAGMENTS), max_size=6).map("".join)
+GUIDED = ["<think>", "</think>", "hm ", '{"answer": ', '"hi \\u00e9"', "[", ",", "]", "}", "{", "x"]
 guided_texts = st.lists(
-    st.sampled_from(['{"answer": ', '"hi \\u00e9"', "[", '{"name": "weather", "args": {"city": "Oslo"}}', ",", "]", "}", "{", "x"]),
+    st.sampled_from([*GUIDED, '{"name": "weather", "args": {"city": "Oslo"}}']),
     max_size=8,
-).map("".join)  # fmt: skip
+).map("".join)
 
 
 def chunks(text: str, sizes: Sequence[int], finish: str | None) -> list[Any]:
@@ -73,7 +74,7 @@ def shape(session: Session, outcome: Any) -> Any:
     """What an outcome says, for comparing."""
     if isinstance(outcome, Finished):
         turn = outcome.result.turn
-        return "finished", turn.text, turn.finish_reason, turn.cut, turn.native
+        return "finished", turn.text, turn.finish_reason, turn.cut, turn.blocks, turn.native
     round = outcome.round
     found = [(c.metadata, c.input) for c in round.calls], [(i.metadata, i.reason, i.detail) for i in round.issues]
     round.commit(session, answers(round))
@@ -106,6 +107,8 @@ def check(text: str, sizes: Sequence[int], finish: str, *, guided: bool) -> None
     result = shape(twin, outcome)
     assert result == whole
     assert "".join([event.text for event in events if isinstance(event, TextDelta)]) == whole[1]
+    thought = "".join([event.text for event in events if isinstance(event, ReasoningDelta)])
+    assert (thought or None) == (twin.turns()[-1] if isinstance(outcome, NeedsTools) else outcome.result.turn).reasoning
 
 
 @given(text=texts, sizes=st.lists(st.integers(0, 9), max_size=40), finish=st.sampled_from(["stop", "length"]))
@@ -235,7 +238,8 @@ async def test_s3_a_stream_that_breaks_off_commits_nothing_and_gives_what_had_ar
 
     with pytest.raises(AdapterError) as raised:
         await read()
-    assert session.dump() == before
+    assert {**session.dump(), "unsettled": []} == before
+    assert [(request.api, request.response_id) for request in session.unsettled] == [("openai_chat", "c1")]
     assert [partial.cut for partial in partials] == [True]
     arrived = raised.value.partial
     assert arrived is not None

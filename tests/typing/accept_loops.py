@@ -131,7 +131,7 @@ async def loops(session: Session, llm: OpenAIChat) -> None:
     assert_type(done.usage, Usage)
     assert_type(done.result, TurnResult | None)
     match done.stopped_by:
-        case "answer" | "round_limit" | "refusal" | "length" | "repeat" | "budget" | "paused":
+        case "answer" | "round_limit" | "refusal" | "length" | "repeat" | "budget" | "paused" | "unknown":
             pass
         case _:
             assert_never(done.stopped_by)

@@ -13,6 +13,7 @@ from lutumpy.adapters.anthropic.stream import MessagesStreamDecoder
 from lutumpy.adapters.sdk import error_body, reply_object
 from lutumpy.adapters.sdk_body import Fields, body_dict, checked_transcript, history_list
 from lutumpy.adapters.sdk_model import SdkModel
+from lutumpy.adapters.sdk_spans import TracedMethod
 from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import OutputSpec, StructuredMode
@@ -52,6 +53,9 @@ class AnthropicMessages(SdkModel):
 
     api: ClassVar[str] = API
     _path: ClassVar[str] = "/v1/messages"
+    _method: ClassVar[TracedMethod | None] = TracedMethod(
+        "anthropic", "messages", "create", {"model": "m", "max_tokens": 1, "messages": ()}
+    )
 
     def __init__(
         self,
@@ -71,9 +75,10 @@ class AnthropicMessages(SdkModel):
     ) -> None:
 
         def make_async() -> AsyncAnthropic:
-            from anthropic import AsyncAnthropic
+            from anthropic import AsyncAnthropic, DefaultAsyncHttpxClient
 
-            return AsyncAnthropic(api_key=api_key, base_url=base_url)
+            # The SDK's own default, but for a finalizer that would close the connections of a dead event loop in another.
+            return AsyncAnthropic(api_key=api_key, base_url=base_url, http_client=DefaultAsyncHttpxClient())
 
         def make_sync() -> Anthropic:
             from anthropic import Anthropic

@@ -57,6 +57,8 @@ _FINISH: dict[str, FinishReason] = {
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
     "pause_turn": "paused",
+    # With `pause_after_compaction`: the summary is written, the answer is not (beta `compact-2026-01-12`).
+    "compaction": "paused",
     "refusal": "refusal",
 }
 
@@ -106,7 +108,8 @@ def finish_of(stop_reason: str | None) -> FinishReason:
 def usage_of(usage: Any) -> Usage:
     """The token counts of a `usage` object; whatever is missing, null or no number is 0.
 
-    The API counts cached tokens beside `input_tokens`: everything is the sum of all four.
+    The API counts cached tokens beside `input_tokens`: everything is the sum of all four. What compactions cost is
+    left out of them, and stands in `iterations` alone.
     """
     if not isinstance(usage, dict):
         return Usage()
@@ -115,7 +118,13 @@ def usage_of(usage: Any) -> Usage:
     fresh, output = _count(usage.get("input_tokens")), _count(usage.get("output_tokens"))
     details = usage.get("output_tokens_details")
     thinking = _count(details.get("thinking_tokens")) if isinstance(details, dict) else 0
-    return Usage(fresh, output, fresh + output + read + written, read, written, thinking)
+    counted = Usage(fresh, output, fresh + output + read + written, read, written, thinking, read + written)
+    iterations = usage.get("iterations")
+    if isinstance(iterations, list):
+        compactions = [part for part in iterations if isinstance(part, dict) and part.get("type") == "compaction"]
+        # Their own iterations, of which there are none, are not looked for.
+        counted = sum([usage_of({**part, "iterations": None}) for part in compactions], counted)
+    return counted
 
 
 class ContentReader:

@@ -173,8 +173,17 @@ def _turn(run: list[Entry]) -> AssistantTurn:
     for entry in run:
         for block in _blocks(entry):
             reader.read(block)
-    stop = "tool_use" if reader.calls else "pause_turn" if reader.running else "end_turn"
-    return reader.turn({"stop_reason": stop}, None)
+    return reader.turn({"stop_reason": _stop_reason(reader)}, None)
+
+
+def _stop_reason(reader: ContentReader) -> str:
+    """Why the answer stopped, which a history does not say: from what stands at its end."""
+    if reader.calls:
+        return "tool_use"
+    if reader.running:
+        return "pause_turn"
+    ends_in_summary = bool(reader.native) and reader.native[-1].get("type") == "compaction"
+    return "compaction" if ends_in_summary else "end_turn"
 
 
 # --- content -----------------------------------------------------------------------------------------------------------

@@ -56,9 +56,10 @@ class OpenAIModel(SdkModel):
     ) -> None:
 
         def make_async() -> AsyncOpenAI:
-            from openai import AsyncOpenAI
+            from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
-            return AsyncOpenAI(api_key=api_key, base_url=base_url)
+            # The SDK's own default, but for a finalizer that would close the connections of a dead event loop in another.
+            return AsyncOpenAI(api_key=api_key, base_url=base_url, http_client=DefaultAsyncHttpxClient())
 
         def make_sync() -> OpenAI:
             from openai import OpenAI

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 from lutumpy.adapters.json_bytes import encode_text
 from lutumpy.core import json_values
 from lutumpy.core.items import Usage
+from lutumpy.core.json_values import clean_text
 
-__all__ = ["TokenNames", "count", "filled", "mapping", "model_text", "text", "token_names", "token_usage"]
+__all__ = ["TokenNames", "count", "filled", "mapping", "model_text", "name_text", "text", "token_names", "token_usage"]
 
 NO_USAGE = Usage()
 
@@ -41,6 +42,11 @@ def model_text(value: Any) -> str:
     if json_values.holds_non_finite(value):
         return json_values.as_written(value)  # the model wrote no JSON, and whoever reads it is to see that
     return "" if value is None else encode_text(value)
+
+
+def name_text(value: str) -> str:
+    """A call's id or name as it can be sent: with lone surrogates replaced."""
+    return value if value.isascii() else clean_text(value)
 
 
 def without_nulls(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -84,4 +90,7 @@ def token_usage(usage: Any, names: TokenNames) -> Usage:
         cached = count(hits)
     if details := get(names.made_details):
         reasoning = count(mapping(details).get("reasoning_tokens"))
-    return Usage(given, made, total, cached, written, reasoning)
+    # Both wires count cached tokens in the input. A host that names more of them than there is input counts them beside
+    # it, which its total shows.
+    beside = 0 if cached + written <= given else None
+    return Usage(given, made, total, cached, written, reasoning, beside)

@@ -401,10 +401,12 @@ def _issued(turns: list[_Turn], issued: Mapping[str, str]) -> list[Problem]:
 
 
 def _last(turns: list[_Turn], model: str | None) -> list[Problem]:
-    """Newer models continue no assistant message, but for a turn that a server tool paused."""
+    """Newer models continue no assistant message, but for a turn that was paused: by a server tool, or after a compaction."""
     if not turns or turns[-1].role != "assistant" or turns[-1].of(*SERVER_USES):
         return []
     turn = turns[-1]
+    if turn.blocks and turn.blocks[-1][1].get("type") == "compaction":
+        return []
     where = f"messages.{turn.last}"
     if anthropic_models.refuses_prefill(model):
         message = (

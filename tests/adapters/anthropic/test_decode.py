@@ -262,7 +262,7 @@ def test_a_refusal_is_told_by_its_explanation_where_there_is_no_text() -> None:
         ("model_context_window_exceeded", "length", True),
         ("pause_turn", "paused", False),
         ("refusal", "refusal", True),
-        ("compaction", "unknown", False),
+        ("compaction", "paused", False),
         (None, "unknown", False),
         (3, "unknown", False),
     ],

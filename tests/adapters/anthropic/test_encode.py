@@ -422,6 +422,20 @@ def test_a_paused_turn_is_resumed_as_it_is() -> None:
         transcript.push_user("Well?")
 
 
+def test_a_turn_that_was_paused_after_a_compaction_is_resumed_as_it_is_C10() -> None:
+    summary = {"type": "compaction", "content": "What was said so far."}
+    transcript = finished(reply(summary, stop_reason="compaction"))
+    last = {"role": "assistant", "content": [summary]}
+    sent = request(transcript, model=LATEST)
+    assert sent["messages"][-1] == last
+    assert check_request({"model": LATEST, **sent}) == []
+    # The history alone says so, too.
+    read = Transcript.from_messages("anthropic_messages", sent["messages"])
+    assert request(read, model=LATEST)["messages"][-1] == last
+    transcript.push_user("Well?")
+    assert request(transcript, model=LATEST)["messages"][-1]["role"] == "user"
+
+
 RUNNING = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}}
 LATE = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
 

@@ -145,13 +145,37 @@ def test_usage_and_ids_are_read() -> None:
         ),
         ({"status": "incomplete", "incomplete_details": None}, "unknown", "incomplete", True),
         ({"status": "failed", "error": {"message": "x"}}, "unknown", "failed", True),
-        ({"status": "queued"}, "unknown", "queued", False),
         ({"status": None}, "unknown", None, False),
     ],
 )
 def test_finish_reasons(fields: dict[str, Any], finish: str, word: str | None, cut: bool) -> None:
     turn = decode(message("x"), **fields)
     assert (turn.finish_reason, turn.provider_finish_reason, turn.cut) == (finish, word, cut)
+
+
+@pytest.mark.parametrize("status", ["queued", "in_progress"])
+@pytest.mark.parametrize("output", [(), (message("so far"),)])
+def test_a_reply_that_is_made_in_the_background_is_no_answer(status: str, output: tuple[Any, ...]) -> None:
+    with pytest.raises(AdapterError, match=f"response resp_1 is {status}") as caught:
+        decode(*output, status=status, background=True)
+    assert (caught.value.response_id, caught.value.code, caught.value.retryable) == ("resp_1", status, False)
+    assert caught.value.partial is not None
+    assert caught.value.partial.cut
+
+
+def test_a_background_reply_without_an_id_and_a_failed_one_say_what_they_are() -> None:
+    with pytest.raises(AdapterError, match="response without an id is queued"):
+        OpenAIResponses.response({"status": "queued", "output": []})
+    with pytest.raises(AdapterError, match="it broke"):
+        OpenAIResponses.response({"status": "queued", "error": {"message": "it broke"}})
+
+
+def test_the_recorded_background_reply_is_no_answer() -> None:
+    path = FIXTURES / "openai_responses_background.json"
+    row = json.loads(path.read_text(encoding="utf-8"))
+    with pytest.raises(AdapterError) as caught:
+        OpenAIResponses.response(row["response"])
+    assert caught.value.response_id == row["response"]["id"]
 
 
 def test_calls_make_it_a_tool_call_turn_and_a_cut_item_is_marked() -> None:

@@ -357,3 +357,35 @@ def decode(stream: list[dict[str, Any]]) -> None:
 def test_the_work_is_linear_in_what_arrives(make: Any) -> None:
     few, many = (calls_made(partial(decode, make(n))) for n in (100, 1000))
     assert many < 11 * few
+
+
+CREATED = {"id": "resp_7", "model": "m", "status": "queued", "background": True, "output": [], "usage": None}
+
+
+@pytest.mark.parametrize("status", ["queued", "in_progress"])
+def test_a_background_stream_that_ends_before_the_answer_names_the_response(status: str) -> None:
+    decoder = ResponsesStreamDecoder()
+    decoder.feed({"type": "response.created", "response": CREATED})
+    decoder.feed({"type": f"response.{status}", "response": {**CREATED, "status": status}})
+    with pytest.raises(AdapterError, match=f"response resp_7 is {status}") as caught:
+        decoder.finish("req_1")
+    assert (caught.value.response_id, caught.value.request_id, caught.value.retryable) == ("resp_7", "req_1", False)
+
+
+def test_a_foreground_stream_that_ends_early_may_be_asked_again_and_names_the_response() -> None:
+    decoder = ResponsesStreamDecoder()
+    decoder.feed({"type": "response.created", "response": {**CREATED, "background": False}})
+    with pytest.raises(AdapterError, match="before its last event") as caught:
+        decoder.finish()
+    assert (caught.value.response_id, caught.value.retryable) == ("resp_7", True)
+
+
+def test_a_background_stream_that_goes_on_ends_in_its_answer() -> None:
+    decoder = ResponsesStreamDecoder()
+    decoder.feed({"type": "response.queued", "response": CREATED})
+    message = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Yes."}]}
+    # The event says that it is the last one, whatever a host leaves in the status.
+    for left in ("completed", "in_progress"):
+        decoder.feed({"type": "response.completed", "response": {**CREATED, "status": left, "output": [message]}})
+        turn = decoder.finish()
+        assert (turn.text, turn.finish_reason, turn.cut) == ("Yes.", "stop", False)

@@ -12,7 +12,16 @@ from typing import Any
 from lutumpy.adapters.json_bytes import encode
 from lutumpy.adapters.openai.chat.encode import API
 from lutumpy.adapters.openai.history import UNNAMED
-from lutumpy.adapters.openai.values import filled, mapping, model_text, text, token_names, token_usage, without_nulls
+from lutumpy.adapters.openai.values import (
+    filled,
+    mapping,
+    model_text,
+    name_text,
+    text,
+    token_names,
+    token_usage,
+    without_nulls,
+)
 from lutumpy.core.items import (
     AssistantTurn,
     Block,
@@ -206,25 +215,27 @@ def decode_call(entry: Any, calls: list[CallBlock], residue: dict[str, Any]) -> 
         and name
         and type(arguments := function.get("arguments")) is str
         and "parsed_arguments" not in function
+        and call_id.isascii()
+        and name.isascii()
     ):
         calls.append(CallBlock(call_id, name, arguments, "function", False, False, position))
         return entry
 
     sent = without_nulls(entry)
-    sent["id"] = call_id = call_id if isinstance(call_id, str) else model_text(call_id)
+    sent["id"] = call_id = name_text(model_text(call_id))
     kind = text(entry.get("type"))
     if kind is None:
         kind = "custom" if not isinstance(function, dict) and filled(entry.get("custom")) else "function"
     body = without_nulls(mapping(entry.get(kind) if kind in ("function", "custom") else function))
     body.pop("parsed_arguments", None)
     key = "input" if kind == "custom" else "arguments"
-    name = text(body.get("name"))
+    name = name_text(model_text(text(body.get("name"))))
     arguments = model_text(body.get(key))
     sent["type"] = kind
     if kind in ("function", "custom"):
         missing = "" if kind == "custom" else "{}"
         sent[kind] = {**body, "name": name or UNNAMED, key: arguments if key in body else missing}
-    calls.append(CallBlock(call_id, name or "", arguments, kind=kind, position=position))
+    calls.append(CallBlock(call_id, name, arguments, kind=kind, position=position))
     return sent
 
 
@@ -235,13 +246,14 @@ def _legacy(call: Any, kept: dict[str, Any], calls: list[CallBlock], residue: di
         if filled(call) and any(map(filled, mapping(call).values())):
             residue["function_call"] = call
         return
+    name = name_text(name)
     arguments = model_text(call.get("arguments"))
     if calls:
         residue["function_call"] = call
         if all(other.name != name or other.arguments != arguments for other in calls):
             calls.append(CallBlock("", name, arguments, kind="function_call"))
         return
-    kept["function_call"] = {**without_nulls(call), "arguments": arguments}
+    kept["function_call"] = {**without_nulls(call), "name": name, "arguments": arguments}
     # The wire knows no id for it. This entry holds the one that it gets here; the encoder leaves it out.
     kept["tool_calls"] = [{"id": ""}]
     calls.append(CallBlock("", name, arguments, kind="function_call", position=0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import replace
 from typing import Any
 
@@ -53,6 +54,8 @@ class _ChatReading:
         # Of the turn that waits: its calls, in order, with what answered each.
         self._calls: list[CallBlock] = []
         self._results: list[ResultBlock | None] = []
+        # The places among them that wait for a result, by id; what is answered leaves its list, and the id stays.
+        self._waiting: dict[str, deque[int]] = {}
         self._result_entries: list[Entry] = []
 
     def take(self, entry: Entry) -> None:
@@ -99,6 +102,10 @@ class _ChatReading:
         self._turn, self._entry = turn, entry
         self._calls = [call for call in turn.calls if call.answerable]
         self._results = [None] * len(self._calls)
+        self._waiting = {}
+        for index, call in enumerate(self._calls):
+            if call.kind != "function_call":
+                self._waiting.setdefault(call.id, deque()).append(index)
         self._result_entries = []
 
     def _result(self, entry: Entry) -> None:
@@ -106,14 +113,11 @@ class _ChatReading:
         if self._turn is None:
             self._history.refuse(entry.position, f"the result of {call_id!r} follows no message with calls")
             return
-        known = False
-        for index, call in enumerate(self._calls):
-            if call.id == call_id and call.kind != "function_call":
-                known = True
-                if self._results[index] is None:
-                    self._answer(index, entry)
-                    return
-        what = "is the second one for" if known else "is of no call in the message before:"
+        waiting = self._waiting.get(call_id) if isinstance(call_id, str) else None
+        if waiting:
+            self._answer(waiting.popleft(), entry)
+            return
+        what = "is the second one for" if waiting is not None else "is of no call in the message before:"
         self._history.refuse(entry.position, f"the result {what} {call_id!r}")
 
     def _legacy(self, entry: Entry) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from lutumpy.adapters.openai.model import OpenAIModel, output_format, passed_options
-from lutumpy.adapters.openai.responses.decode import decode_response
+from lutumpy.adapters.openai.responses.decode import PENDING, decode_response, pending_error
 from lutumpy.adapters.openai.responses.encode import API, ResponsesEncoder, responses_fields, responses_tools
 from lutumpy.adapters.openai.responses.stream import ResponsesStreamDecoder
 from lutumpy.adapters.sdk import error_body, reply_object
@@ -87,11 +88,12 @@ class OpenAIResponses(OpenAIModel):
         A reply with the status `failed` is a turn whose finish reason is `unknown`.
 
         Raises:
-            AdapterError: the reply is no answer: no JSON object, or no output.
+            AdapterError: the reply is no answer: no JSON object, no output, or one that is still being made in the
+                background (`queued`, `in_progress`); `response_id` is the one to retrieve it by.
         """
         value = reply_object(reply, API)
         request_id = getattr(reply, "_request_id", None)
-        if not isinstance(value.get("output"), list):
+        if not isinstance(value.get("output"), list) or value.get("status") in PENDING:
             raise _no_answer(value, request_id)
         return decode_response(value, request_id)
 
@@ -108,11 +110,18 @@ class OpenAIResponses(OpenAIModel):
 
     @staticmethod
     def _decode(reply: dict[str, Any], request_id: str | None) -> AssistantTurn:
-        if not isinstance(reply.get("output"), list) or reply.get("error"):
+        if not isinstance(reply.get("output"), list) or reply.get("error") or reply.get("status") in PENDING:
             raise _no_answer(reply, request_id)
         return decode_response(reply, request_id)
 
 
 def _no_answer(reply: dict[str, Any], request_id: str | None) -> AdapterError:
     error = error_body(reply, API, request_id)
-    return error or AdapterError(f"{API}: the answer has no output", provider=API, request_id=request_id)
+    if error is None and reply.get("status") in PENDING:
+        error = pending_error(reply, request_id)
+    if error is None:
+        error = AdapterError(f"{API}: the answer has no output", provider=API, request_id=request_id)
+    if reply.get("id") or reply.get("usage"):
+        # What a failed answer cost, and what it is called, stands in the reply.
+        error.partial = replace(decode_response(reply, request_id), cut=True)
+    return error

@@ -14,7 +14,7 @@ from lutumpy.adapters.json_bytes import encode
 from lutumpy.adapters.openai.history import UNNAMED
 from lutumpy.adapters.openai.responses.encode import API
 from lutumpy.adapters.openai.responses.item_ids import fit_ids, ids_fit
-from lutumpy.adapters.openai.values import filled, mapping, model_text, text, token_names, token_usage
+from lutumpy.adapters.openai.values import filled, mapping, model_text, name_text, text, token_names, token_usage
 from lutumpy.core.items import (
     AssistantTurn,
     Block,
@@ -25,8 +25,9 @@ from lutumpy.core.items import (
     RefusalBlock,
     TextBlock,
 )
+from lutumpy.errors import AdapterError
 
-__all__ = ["CALLS", "CLIENT_RUN", "OutputReading", "decode_response", "output_of"]
+__all__ = ["CALLS", "CLIENT_RUN", "PENDING", "OutputReading", "decode_response", "output_of", "pending_error"]
 
 CALLS = {"function_call": ("function", "arguments"), "custom_tool_call": ("custom", "input")}
 
@@ -39,6 +40,9 @@ CLIENT_RUN = {
     "shell_call": "action",
     "tool_search_call": "arguments",
 }
+# A reply with one of these holds no answer yet: it is being made in the background.
+PENDING = frozenset({"queued", "in_progress"})
+
 _INCOMPLETE: Mapping[Any, FinishReason] = {"max_output_tokens": "length", "content_filter": "content_filter"}
 _NULLABLE_AWAY = ("caller", "id", "namespace", "phase", "status")
 _TOKENS = token_names("input", "output")
@@ -72,6 +76,19 @@ def decode_response(reply: Mapping[str, Any], request_id: str | None = None) -> 
     )
 
 
+def pending_error(reply: Mapping[str, Any], request_id: str | None) -> AdapterError:
+    """What is raised for a reply that holds no answer yet, with the id to retrieve it by."""
+    status, response_id = str(reply.get("status")), text(reply.get("id"))
+    return AdapterError(
+        f"{API}: response {response_id or 'without an id'} is {status}: it is made in the background and holds no "
+        "answer yet. Retrieve it by its id until its status is another one, and read it with `OpenAIResponses.response`",
+        provider=API,
+        request_id=request_id,
+        response_id=response_id,
+        code=status,
+    )
+
+
 def _finish(reply: Mapping[str, Any], reading: OutputReading) -> tuple[FinishReason, str | None, bool]:
     """Why the model stopped, in our words and the provider's, and whether the answer was cut."""
     status = text(reply.get("status"))
@@ -83,7 +100,7 @@ def _finish(reply: Mapping[str, Any], reading: OutputReading) -> tuple[FinishRea
             return "refusal", status, True
         cut = any(call.incomplete for call in reading.calls)
         return "tool_calls" if reading.calls else "stop", status, cut
-    return "unknown", status, status in ("failed", "cancelled", "in_progress")
+    return "unknown", status, status in PENDING or status in ("failed", "cancelled")
 
 
 def output_of(item: Any) -> str | None:
@@ -167,8 +184,12 @@ class OutputReading:
                 for field, value in item.items()
                 if field != "parsed_arguments" and not (value is None and field in _NULLABLE_AWAY)
             }
+        name = name or ""
+        if not (call_id.isascii() and name.isascii()):
+            call_id, name = name_text(call_id), name_text(name)
+            item = {**item, "call_id": call_id, "name": name}
         incomplete = item.get("status") == "incomplete"
-        self._add(CallBlock(call_id, name or "", arguments, kind, False, incomplete, len(self.items)))
+        self._add(CallBlock(call_id, name, arguments, kind, False, incomplete, len(self.items)))
         return item
 
     def _add(self, call: CallBlock) -> None:
@@ -185,8 +206,8 @@ class OutputReading:
     def _other_call(self, item: dict[str, Any], kind: str) -> dict[str, Any] | None:
         wanted = item.get("operation" if kind == "apply_patch_call" else CLIENT_RUN[kind])
         by_item = kind == "mcp_approval_request"
-        call_id = text(item.get("id" if by_item else "call_id")) or ""
-        name = (text(item.get("name")) if by_item else None) or kind.removesuffix("_call")
+        call_id = name_text(text(item.get("id" if by_item else "call_id")) or "")
+        name = name_text((text(item.get("name")) if by_item else None) or kind.removesuffix("_call"))
         # A screenshot is no text, and an approval without an id can't be named: such calls stay in the result only.
         here = self._history or (kind != "computer_call" and (call_id != "" or not by_item))
         incomplete = item.get("status") == "incomplete"

@@ -6,6 +6,7 @@ model made; while calls of it are open, whatever comes belongs to it, so that ev
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -86,10 +87,14 @@ def read_responses(messages: Any, system: Any = None, *, server_held_prefix: boo
 class _OpenTurn:
     """A turn while its items, and the outputs of its calls, are being read."""
 
-    __slots__ = ("_answered", "_entries", "_own", "_reading", "inside")
+    __slots__ = ("_answered", "_by_id", "_entries", "_indexed", "_lacking", "_own", "_reading", "inside")
 
     def __init__(self) -> None:
         self._reading = OutputReading(set(), history=True)
+        # Of the calls that are indexed so far: those that wait for an output by id, and how many need one.
+        self._by_id: dict[str, deque[int]] = {}
+        self._indexed = 0
+        self._lacking = 0
         self._entries: list[Entry] = []
         # How many of the entries the turn itself takes: up to the last item that the model made.
         self._own = 0
@@ -100,7 +105,8 @@ class _OpenTurn:
     @property
     def open(self) -> bool:
         """Whether a call waits for its output."""
-        return any(True for _ in self.waiting())
+        self._index()
+        return self._lacking > 0
 
     @property
     def answered(self) -> bool:
@@ -110,7 +116,7 @@ class _OpenTurn:
     def waiting(self) -> list[CallBlock]:
         """The calls that still need an output; an approval may be asked for and never given."""
         calls = enumerate(self._reading.calls)
-        return [c for k, c in calls if k not in self._answered and c.kind != "mcp_approval_request"]
+        return [call for index, call in calls if index not in self._answered and _needs_output(call)]
 
     def take(self, entry: Entry) -> None:
         """An item that the model made."""
@@ -124,21 +130,34 @@ class _OpenTurn:
 
     def answer(self, entry: Entry, call_id: str, kinds: tuple[str, ...]) -> bool:
         """Whether this output is for a call of the turn that waits for one."""
-        for index, call in enumerate(self._reading.calls):
-            if index not in self._answered and call.id == call_id and call.kind in kinds:
+        self._index()
+        waiting = self._by_id.get(call_id, ())
+        for place, index in enumerate(waiting):
+            call = self._reading.calls[index]
+            if call.kind in kinds:
+                del self._by_id[call_id][place]
+                self._lacking -= _needs_output(call)
                 self._answered[index] = _result(entry.value, call)
                 self._entries.append(entry)
                 return True
         return False
 
+    def _index(self) -> None:
+        """Note the calls that came since the last time."""
+        calls = self._reading.calls
+        while self._indexed < len(calls):
+            call = calls[self._indexed]
+            self._by_id.setdefault(call.id, deque()).append(self._indexed)
+            self._lacking += _needs_output(call)
+            self._indexed += 1
+
     def end(self, history: HistoryReading) -> None:
         """Everything that belongs to the turn is there."""
         reading = self._reading
-        blocks, calls = list(reading.blocks), list(reading.calls)
-        for index, call in enumerate(calls):
-            if index not in self._answered:
-                calls[index] = replace(call, position=-1)
-                blocks = [calls[index] if block is call else block for block in blocks]
+        lacking = [call for index, call in enumerate(reading.calls) if index not in self._answered]
+        changed = {id(call): replace(call, position=-1) for call in lacking}
+        blocks = [changed.get(id(block), block) for block in reading.blocks]
+        calls = [changed.get(id(call), call) for call in reading.calls]
         turn = AssistantTurn(
             api=API,
             blocks=tuple(blocks),
@@ -151,6 +170,10 @@ class _OpenTurn:
         history.turn(turn, self._entries[: self._own], results, self._entries[self._own :])
         for role, parts in self.inside:
             history.message(role, parts, [])
+
+
+def _needs_output(call: CallBlock) -> bool:
+    return call.kind != "mcp_approval_request"
 
 
 class _InputReading:

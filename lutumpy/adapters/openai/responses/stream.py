@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import from_json
 
-from lutumpy.adapters.openai.responses.decode import CALLS, OutputReading, decode_response
+from lutumpy.adapters.openai.responses.decode import CALLS, PENDING, OutputReading, decode_response, pending_error
 from lutumpy.adapters.openai.responses.encode import API
 from lutumpy.adapters.openai.responses.item_ids import ids_fit
 from lutumpy.adapters.openai.responses.stream_items import StreamedItem, StreamedItems, parts_of
@@ -121,14 +121,19 @@ class ResponsesStreamDecoder:
             AdapterError: it ended before its last event; `.partial` is what had arrived.
         """
         if self._turn is None:
-            raise AdapterError(
-                f"{API}: the stream ended before its last event",
-                provider=API,
-                retryable=True,
-                request_id=request_id,
-                partial=self.partial(),
-            )
+            raise self._ended_early(request_id)
         return replace(self._turn, request_id=request_id)
+
+    def _ended_early(self, request_id: str | None) -> AdapterError:
+        if self._answer.get("background") and self._answer.get("status") in PENDING:
+            # It goes on without the stream: asking again would make a second one.
+            error = pending_error(self._answer, request_id)
+        else:
+            error = AdapterError(
+                f"{API}: the stream ended before its last event", provider=API, retryable=True, request_id=request_id
+            )
+        error.partial = self.partial()
+        return error
 
     def partial(self) -> AssistantTurn | None:
         """What has arrived so far, marked as cut; `None` when nothing has."""
@@ -227,11 +232,16 @@ class ResponsesStreamDecoder:
     def _end(self, event: Mapping[str, Any], status: str, out: list[Delta]) -> None:
         answer = mapping(event.get("response"))
         if status == "failed" or answer.get("error"):
+            # It says what the failed answer cost.
+            self._answer = {**self._answer, **answer}
+            self._started = True
             self._fail(answer)
         self._begin(out)
         output = answer.get("output")
         done = sum(entry.done for entry in self._items.items)
-        answer = {**self._answer, **answer, "status": text(answer.get("status")) or status}
+        ended = text(answer.get("status"))
+        # The event is the last one, whatever a host leaves in the status.
+        answer = {**self._answer, **answer, "status": status if ended is None or ended in PENDING else ended}
         if not isinstance(output, list) or len(output) < done:
             answer = self._gathered(answer)
         elif not self._items.items:

@@ -1,0 +1,60 @@
+"""Descriptions that stand in `Annotated`: `Annotated[int, "How many."]`, and `Doc("How many.")` of PEP 727 (rule D3).
+
+`Field(description=)` and an entry of the docstring are said more plainly, so they win. What isn't told to the model is
+told to the developer: a description never vanishes in silence.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, Any, get_args, get_origin
+
+__all__ = ["annotated_texts", "type_and_metadata", "unused_texts"]
+
+
+def type_and_metadata(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+    """The type inside `Annotated`, and what stands beside it; `hint` itself and nothing where it is no `Annotated`."""
+    return (hint.__origin__, hint.__metadata__) if get_origin(hint) is Annotated else (hint, ())
+
+
+def annotated_texts(metadata: Iterable[Any]) -> list[str]:
+    """The descriptions among the metadata of an annotation: those of `Doc` first, which can't be anything else."""
+    documented: list[str] = []
+    plain: list[str] = []
+    for entry in metadata:
+        if isinstance(entry, str):
+            plain.append(entry)
+        # `Doc` has three homes (typing_extensions, annotated_doc, annotated_types) and one form.
+        elif not isinstance(entry, type) and isinstance(text := getattr(entry, "documentation", None), str):
+            documented.append(text)
+    return [text for text in map(inspect.cleandoc, documented + plain) if text]
+
+
+def unused_texts(properties: Mapping[str, Any], name: str, hint: Any, metadata: Iterable[Any]) -> Iterator[str]:
+    """What the model isn't told of the descriptions in one annotation, as sentences for a warning.
+
+    Args:
+        properties: The properties of the tool's schema.
+        name: The property.
+        hint: Its type.
+        metadata: What stands beside the type.
+    """
+    entry = properties.get(name)
+    told = entry.get("description") if isinstance(entry, Mapping) else None
+    for text in annotated_texts(metadata):
+        if text != told:
+            yield f"describes {name!r} as {text!r}, but the model is told {told!r}"
+    for text in _inner_texts(hint):
+        yield (
+            f"describes something inside {name!r} as {text!r}, which the model is not told; "
+            "use Field(description=...) there"
+        )
+
+
+def _inner_texts(hint: Any) -> Iterator[str]:
+    """The descriptions of types inside a type, as in `list[Annotated[int, "..."]]`."""
+    for argument in hint if isinstance(hint, list) else get_args(hint):
+        inner, metadata = type_and_metadata(argument)
+        yield from annotated_texts(metadata)
+        yield from _inner_texts(inner)

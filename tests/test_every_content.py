@@ -141,6 +141,17 @@ def test_k3b_whatever_type_checks_is_committed_and_taken_by_every_api(
         assert adapter.request(again.transcript) == adapter.request(session.transcript), api
 
 
+@pytest.mark.parametrize("name", ["image/jpg", "IMAGE/PJPEG; q=1"])
+def test_k7_an_image_under_another_name_of_its_kind_is_shown_under_the_right_one(name: str) -> None:
+    transcript = Transcript()
+    transcript.push_user(["see", ImagePart(b"\xff\xd8\xff", name)])
+    shown = {
+        api: str(adapter.request(transcript)["messages" if "chat" in api or "anthropic" in api else "input"])
+        for api, (adapter, _) in APIS.items()
+    }
+    assert all("image/jpeg" in request and "left out" not in request for request in shown.values()), shown
+
+
 # --- sizes: one of each, since they are large -----------------------------------------------------------------------
 
 

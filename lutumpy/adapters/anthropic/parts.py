@@ -28,8 +28,8 @@ def part_blocks(part: Part) -> list[dict[str, Any]]:
 
 
 def _image(part: ImagePart) -> dict[str, Any] | None:
-    media_type = media.plain_type(part.media_type)
-    if media_type not in media.IMAGE_TYPES and (media_type or part.data is not None):
+    media_type = media.image_type(part.media_type)
+    if media_type is None and (media.plain_type(part.media_type) or part.data is not None):
         return None
     if part.data is None:
         return {"type": "image", "source": {"type": "url", "url": part.url}}

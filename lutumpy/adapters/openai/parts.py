@@ -54,11 +54,12 @@ def responses_part(part: Part) -> dict[str, Any]:
 
 
 def _image_url(part: ImagePart) -> str | None:
-    media_type = media.plain_type(part.media_type)
-    if media_type not in media.IMAGE_TYPES and (media_type or part.url is None):
-        return None
+    media_type = media.image_type(part.media_type)
     if part.url is not None:
-        return part.url if len(part.url) <= media.MAX_IMAGE_URL else None
+        fits = (media_type or not media.plain_type(part.media_type)) and len(part.url) <= media.MAX_IMAGE_URL
+        return part.url if fits else None
+    if media_type is None:
+        return None
     return _data_url(part, media_type, media.MAX_IMAGE_URL)
 
 

@@ -216,15 +216,10 @@ def check_source(kind_rule: str, size_rule: str, where: str, block: Mapping[str,
     """
     source, kind = block.get("source"), block.get("type")
     form = source.get("type") if isinstance(source, Mapping) else None
-    expected: tuple[str, ...]
-    if kind == "image":
-        forms, most = ("base64",), MAX_ANTHROPIC_IMAGE
-        expected = IMAGE_TYPES
-    else:
-        forms, most = ("base64", "text"), MAX_ANTHROPIC_DOCUMENT
-        expected = (PLAIN,) if form == "text" else (PDF,)
-    if not isinstance(source, Mapping) or form not in forms:
+    if not isinstance(source, Mapping) or form not in ("base64", "text") or (kind == "image" and form == "text"):
         return []
+    expected: tuple[str, ...] = IMAGE_TYPES if kind == "image" else (PLAIN,) if form == "text" else (PDF,)
+    most = MAX_ANTHROPIC_IMAGE if kind == "image" else MAX_ANTHROPIC_DOCUMENT
     where = f"{where}.source.{form}"
     media_type, data = source.get("media_type"), source.get("data")
     if media_type is None:

@@ -66,6 +66,8 @@ MENDED: list[tuple[Api, str, Json, Json]] = [
     ("openai_responses", "set_content", seen("data:application/pdf;base64,JVBERi0="),
      {"type": "input_file", "filename": "file.pdf", "file_data": "data:application/pdf;base64,JVBERi0="}),
     ("openai_responses", "set_content", seen(f"data:text/plain;base64,{WORDS}"), {"type": "input_text", "text": "hello"}),
+    ("openai_responses", "set_content", {"type": "input_file", "filename": "a.jpg", "file_data": f"data:image/jpg;base64,{JPEG}"},
+     seen(f"data:image/jpeg;base64,{JPEG}")),
 ]  # fmt: skip
 
 
@@ -97,6 +99,11 @@ def test_a_type_that_the_name_or_the_bytes_show_is_set(
         ("openai_chat", "chat.file_data", file("video/mp4", "AAAA")),
         ("openai_chat", "chat.audio_format", {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "ogg"}}),
         ("openai_responses", "responses.image_type", seen("data:image/tiff;base64,SUkqAA==")),
+        (
+            "openai_responses",
+            "responses.file_data",
+            {"type": "input_file", "filename": "a.mp3", "file_data": "data:audio/mpeg;base64,AAAA"},
+        ),
     ],
 )
 def test_what_has_to_be_converted_first_is_left_for_you(api: Api, rule: str, part: Json) -> None:
@@ -129,6 +136,11 @@ def test_a_text_that_openai_may_take_as_a_file_is_written_out_by_a_thorough_repa
     assert propose_repairs("openai_chat", history) == []
     _, after = mended("openai_chat", history, thorough=True)
     assert after == [said("user", {"type": "text", "text": "hello"})]
+    data = f"data:application/x-yaml;base64,{WORDS}"
+    history = [said("user", {"type": "input_file", "filename": "a.yaml", "file_data": data})]
+    assert propose_repairs("openai_responses", history) == []
+    _, after = mended("openai_responses", history, thorough=True)
+    assert after == [said("user", {"type": "input_text", "text": "hello"})]
 
 
 @pytest.mark.parametrize("api", ["openai_chat", "openai_responses", "anthropic_messages"])

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from typing_extensions import ParamSpec, TypeVar
 
 from lutumpy.errors import DeclarationError
+from lutumpy.tools.closed import ClosedGenerator
 from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.definition import Effect, ToolDef, ToolOptions
 from lutumpy.tools.docstrings import read_docstring
@@ -310,7 +311,7 @@ def _declare_function(
         adapter = output_adapter(signature.output_type, {**getattr(function, "__globals__", {}), **names})
         returned = output_schema(signature.output_type, adapter)
         definition = _definition(name, description, signature.docs.description, schema, returned, options)
-    _warn(lambda: quoted(function), signature.docs.problems, frame)
+    _warn(lambda: quoted(function), signature.docs.problems, definition, frame)
     source = CompiledTool(
         definition=definition,
         input_type=make,
@@ -339,7 +340,7 @@ def _declare_class(
     names = {**frame.f_globals, **enclosing_names(frame.f_code, frame.f_back), **frame.f_locals, cls.__name__: cls}
     _complete(cls, about, names)
     with _about(lambda: about):
-        schema, wrapped = input_schema(cls)
+        schema, wrapped = input_schema(cls, ClosedGenerator)
         # Fields go by their names and by their aliases; a docstring may tell of class variables and methods, too.
         others = [attribute for attribute in dir(cls) if not hasattr(BaseModel, attribute)]
         docs = read_docstring(vars(cls).get("__doc__"), [*cls.model_fields, *schema["properties"]], others)
@@ -347,9 +348,14 @@ def _declare_class(
         returned = output_schema(output_type, adapter)
         definition = _definition(name, description, docs.description, schema, returned, options)
         source = CompiledTool(
-            definition=definition, input_type=cls, output_type=output_type, adapter=adapter, wrapped=wrapped
+            definition=definition,
+            input_type=cls,
+            output_type=output_type,
+            adapter=adapter,
+            wrapped=wrapped,
+            closed=True,
         )
-    _warn(lambda: about, docs.problems, frame)
+    _warn(lambda: about, docs.problems, definition, frame)
     # On the class itself, and looked up there only: a subclass is a tool of its own or none.
     setattr(cls, _MARK, source)
     return cls
@@ -458,11 +464,17 @@ def _complete(cls: type[BaseModel], about: str, names: Mapping[str, Any]) -> Non
         raise DeclarationError(f"{about} can't be a tool: {reason_of(error)}") from error
 
 
-def _warn(about: Callable[[], str], problems: tuple[str, ...], frame: FrameType) -> None:
-    """One warning for each problem of a docstring, at the line of the declaration."""
-    for problem in problems:
+def _warn(about: Callable[[], str], problems: tuple[str, ...], definition: ToolDef, frame: FrameType) -> None:
+    """One warning for each description that is lost or missing (rule D3), at the line of the declaration."""
+    texts = [f"the docstring of {about()} {problem}" for problem in problems]
+    if not definition.description.strip():
+        texts.append(
+            f"{about()}: the tool {definition.name!r} has no description, so a model is told only its name; "
+            "write a docstring, or pass description="
+        )
+    for text in texts:
         warnings.warn_explicit(
-            f"the docstring of {about()} {problem}",
+            text,
             UserWarning,
             frame.f_code.co_filename,
             frame.f_lineno,

@@ -61,6 +61,8 @@ class Point(BaseModel):
 
 @tool_input(name="go")
 class Go(ToolInput[None]):
+    """Go there."""
+
     point: Point
     speed: Annotated[int, Field(description="How fast.", ge=1)] = 1
 

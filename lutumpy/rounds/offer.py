@@ -9,13 +9,13 @@ from typing_extensions import TypeVar
 
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.tool_specs import ToolMode, ToolOffering
-from lutumpy.errors import InvalidToolConstraints
+from lutumpy.errors import EmptyToolsetError, InvalidToolConstraints
 from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
 from lutumpy.rounds.read import read_answer
 from lutumpy.tools.calls import BaseToolCall
 from lutumpy.tools.selectors import Selector
-from lutumpy.tools.toolset import Toolset, own
+from lutumpy.tools.toolset import NoTools, Toolset, ToolsetTable, own
 
 if TYPE_CHECKING:
     from lutumpy.core.streaming import StreamDecoder
@@ -94,12 +94,25 @@ def make_offer(
     describe: Mapping[Selector[TS, Any, Any], str] | None,
     parallel: bool,
 ) -> Offer[Any]:
-    """The offer of these constraints; raises `InvalidToolConstraints` when they can't hold."""
-    cache = toolset.__lutumpy_table__.cache
+    """The offer of these constraints.
+
+    Raises:
+        InvalidToolConstraints: They can't hold.
+        EmptyToolsetError: The toolset has no tools, and doesn't say that it means that (rule D11).
+    """
+    table: ToolsetTable | None = getattr(toolset, "__lutumpy_table__", None)
+    if table is None:
+        raise TypeError(f"{toolset.__name__} is the base of toolsets; offer a class that derives from it")
+    cache = table.cache
     plain = available is None and require is None and not describe and parallel is True
     if plain and (kept := cache.get("offer")) is not None:
         offer: Offer[Any] = kept
         return offer
+    if not table.selectors and not issubclass(toolset, NoTools):
+        raise EmptyToolsetError(
+            f"{toolset.__name__} has no tools to offer: write <name> = tool(...) in its body, "
+            "or offer NoTools where none are meant; nothing was sent"
+        )
     if available is not None and not isinstance(available, ToolAvailability):
         raise InvalidToolConstraints(f"available= takes a ToolAvailability, not {available!r}")
     if require is not None and not isinstance(require, ToolRequirement):

@@ -17,6 +17,7 @@ from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
 from lutumpy.rounds.offer import Offer, make_offer
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
 from lutumpy.rounds.read import mark, read_answer, read_text
+from lutumpy.rounds.target import own_transcript
 from lutumpy.tools.calls import BaseToolCall
 from lutumpy.tools.selectors import Selector
 from lutumpy.tools.toolset import HasView, NoTools, Toolset, View
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 TS = TypeVar("TS", bound=Toolset[Any])
 C = TypeVar("C", bound=BaseToolCall, default=BaseToolCall)
-
 V = TypeVar("V")
 W = TypeVar("W", default=None)
 
@@ -49,7 +49,7 @@ class Session:
     __slots__ = ("_uncounted", "_usage", "transcript")
 
     def __init__(self, transcript: Transcript | None = None) -> None:
-        self.transcript: Transcript = Transcript() if transcript is None else transcript
+        self.transcript: Transcript = own_transcript(transcript)
         self._usage = Usage()
         self._uncounted: list[Usage] = []
 

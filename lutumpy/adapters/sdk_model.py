@@ -6,11 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from lutumpy.adapters.arguments import check_connection, check_model_and_client
 from lutumpy.adapters.json_bytes import encode
 from lutumpy.adapters.sdk import SdkReply, SdkTransport, reply_object
 from lutumpy.adapters.sdk_body import Fields, join_body
 from lutumpy.core.items import AssistantTurn
-from lutumpy.core.model import OutputSpec, StructuredMode, TurnOptions, checked_structured
+from lutumpy.core.model import OutputSpec, StructuredMode, TurnOptions, check_options, checked_structured
 from lutumpy.core.streaming import ChunkStream, ChunkStreamSync, StreamDecoder
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
@@ -40,6 +41,8 @@ class SdkModel(ABC):
     """
 
     api: ClassVar[str]
+    # The package whose clients speak this wire.
+    sdk: ClassVar[str]
     _path: ClassVar[str]
     # Takes transcript, offer and options; gives the fields of a request, as ready JSON by name. `model` is among them
     # only where a parameter of the user's sets it.
@@ -61,6 +64,9 @@ class SdkModel(ABC):
         headers: Mapping[str, str] | None,
         timeout: float | None,
     ) -> None:
+        check_model_and_client(type(self).__name__, self.sdk, model, client)
+        check_options(temperature, max_output_tokens, extra, strict)
+        check_connection({**made_here}, headers, timeout)
         if client is not None and any(value is not None for value in made_here.values()):
             names = " and ".join(made_here)
             raise TypeError(

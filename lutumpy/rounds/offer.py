@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, cast
 
 from typing_extensions import TypeVar
 
@@ -78,6 +78,8 @@ class Offer(ToolOffering, Generic[C_co]):
             decoder: The adapter's `stream_decoder()`.
             target: As for `read`; it is stale when items are added after this call.
         """
+        if not hasattr(decoder, "feed"):
+            raise TypeError(f"a decoder is needed, as adapter.stream_decoder() gives it, not {type(decoder).__name__}")
         from lutumpy.rounds.reader import Reader  # not every program streams
 
         return Reader(self, decoder, target, TurnResult)
@@ -120,6 +122,10 @@ def make_offer(
     selectors = toolset.default_selectors() if available is None else available.resolve(toolset)
     requirement: ToolRequirement[TS] = ToolRequirement("optional") if require is None else require
     requirement.check(toolset, selectors)
+    if describe is not None and not isinstance(describe, Mapping):
+        raise InvalidToolConstraints(f"describe= takes texts by selector, not {type(describe).__name__}")
+    if not isinstance(cast("object", parallel), bool):
+        raise InvalidToolConstraints(f"parallel= takes True or False, not {parallel!r}")
     descriptions = {own(toolset, s): text for s, text in describe.items()} if describe else {}
     for selector, text in descriptions.items():
         if not isinstance(text, str):

@@ -92,7 +92,14 @@ class BaseToolCall:
         return HandledTool(self.metadata, self.input, output)
 
     def with_input(self, new: Any) -> Self:
-        """The same call with another input; what the model asked (`metadata`) stays."""
+        """The same call with another input; what the model asked (`metadata`) stays.
+
+        Raises:
+            TypeError: `new` isn't an instance of the tool's input type.
+        """
+        if not isinstance(new, self.selector.tool.input_type):
+            wanted = self.selector.tool.input_type.__name__
+            raise TypeError(f"with_input takes {wanted}, the input of {self.metadata.name!r}, not {type(new).__name__}")
         return type(self)(self.metadata, new, self.selector, self.repairs, self.origin)
 
     async def call(self, **skipped: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, cast
 
 from typing_extensions import TypeVar
 
@@ -101,11 +101,16 @@ def failed(metadata: ToolMetadata, error: str | BaseException) -> ToolResult:
     if isinstance(error, BaseException):
         message = str(error)
         error = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    elif not isinstance(cast("object", error), str):
+        a_class = "; of an exception it takes the instance" if isinstance(error, type) else ""
+        raise TypeError(f"fail takes a text or an exception, not {type(error).__name__}{a_class}")
     return ToolResult(metadata, error if error.strip() else "The tool failed.", "error")
 
 
 def rejected(metadata: ToolMetadata, reason: str) -> ToolResult:
     """The result for a call that was not run."""
+    if not isinstance(cast("object", reason), str):
+        raise TypeError(f"reject takes the reason as text, not {type(reason).__name__}")
     reason = reason if reason.strip() else "not allowed"
     return ToolResult(metadata, REJECTION_PREFIX + reason, "rejected", reason)
 

@@ -178,6 +178,8 @@ class Toolset(Generic[C]):
             selector = cls.__lutumpy_table__.by_name[metadata.name]
         except KeyError:
             raise _unknown(cls, metadata.name) from None
+        except AttributeError:
+            raise TypeError(f"parse takes a ToolMetadata, not {type(metadata).__name__}") from None
         # Nothing stands between a good call and `validate_json`. The class builder has checked the union C.
         try:
             return ToolCall(metadata, selector.tool.decode(metadata.arguments), selector)  # type: ignore[return-value]  # pyright: ignore[reportReturnType]

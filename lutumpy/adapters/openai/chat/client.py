@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from lutumpy.adapters.arguments import checked_offer
 from lutumpy.adapters.openai.chat.decode import decode_chat
 from lutumpy.adapters.openai.chat.encode import API, ChatEncoder, chat_fields, chat_tools
 from lutumpy.adapters.openai.chat.stream import ChatStreamDecoder
@@ -48,7 +49,8 @@ class OpenAIChat(OpenAIModel):
             DeclarationError: a tool asks to be strict, and its schema has no strict form.
         """
         given = passed_options(options, OpenAIChat._with_output)
-        return body_dict(chat_fields(checked_transcript(transcript), offer, stream=stream, **given))
+        checked = None if offer is None else checked_offer(offer)
+        return body_dict(chat_fields(checked_transcript(transcript), checked, stream=stream, **given))
 
     @staticmethod
     def messages(transcript: Transcript) -> list[dict[str, Any]]:
@@ -66,7 +68,7 @@ class OpenAIChat(OpenAIModel):
             InvalidToolConstraints: OpenAI is known to refuse the offer.
             DeclarationError: a tool asks to be strict, and its schema has no strict form.
         """
-        return chat_tools(offer, strict)
+        return chat_tools(checked_offer(offer), strict)
 
     @staticmethod
     def response(reply: Any) -> AssistantTurn:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from lutumpy.adapters.arguments import checked_offer
 from lutumpy.adapters.openai.model import OpenAIModel, output_format, passed_options
 from lutumpy.adapters.openai.responses.decode import decode_response
 from lutumpy.adapters.openai.responses.encode import API, ResponsesEncoder, responses_fields, responses_tools
@@ -53,7 +54,8 @@ class OpenAIResponses(OpenAIModel):
             DeclarationError: a tool asks to be strict, and its schema has no strict form.
         """
         given = passed_options(options, OpenAIResponses._with_output)
-        return body_dict(responses_fields(checked_transcript(transcript), offer, stream=stream, **given))
+        checked = None if offer is None else checked_offer(offer)
+        return body_dict(responses_fields(checked_transcript(transcript), checked, stream=stream, **given))
 
     @staticmethod
     def messages(transcript: Transcript) -> list[dict[str, Any]]:
@@ -78,7 +80,7 @@ class OpenAIResponses(OpenAIModel):
             InvalidToolConstraints: OpenAI is known to refuse the offer.
             DeclarationError: a tool asks to be strict, and its schema has no strict form.
         """
-        return responses_tools(offer, strict)
+        return responses_tools(checked_offer(offer), strict)
 
     @staticmethod
     def response(reply: Any) -> AssistantTurn:

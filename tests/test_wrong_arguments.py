@@ -11,7 +11,6 @@ import pytest
 from lutumpy import (
     InvalidToolConstraints,
     NeedsTools,
-    Reject,
     Session,
     ToolAvailability,
     ToolCall,
@@ -177,7 +176,6 @@ def test_fail_and_reject_take_words(wrong: Any) -> None:
     refused(lambda: call.fail(ValueError), TypeError, "of an exception it takes the instance")
     refused(lambda: call.reject(wrong), TypeError, "reject takes the reason as text")
     refused(lambda: call.reject(ValueError("x")), TypeError, "reject takes the reason as text")
-    refused(lambda: Reject(wrong), TypeError, "Reject takes the reason as text")
     refused(lambda: call.with_input(wrong), TypeError, "with_input takes AddInput")
     assert isinstance(call, ToolCall)
     session = Session()

@@ -112,6 +112,17 @@ class BaseToolCall:
         return await result if type(result) is CoroutineType or inspect.isawaitable(result) else result
 
 
+    def call_sync(self, **skipped: Any) -> Any:
+        """As `call`, for plain functions, in programs without an event loop.
+
+        Raises:
+            TypeError: as `call`; or the function is async, which was not started.
+        """
+        if self.selector.tool.is_async:
+            raise TypeError(f"{self.metadata.name!r} is async: write `await call.call()`; it was not started")
+        return self.selector.tool.invoke(self.input, skipped)
+
+
 class ToolCall(BaseToolCall, Generic[I, O]):
     """A call of a tool with input `I` and output `O`."""
 
@@ -125,6 +136,7 @@ class ToolCall(BaseToolCall, Generic[I, O]):
         def handled(self, output: O) -> HandledTool[I, O]: ...
         def with_input(self, new: I) -> Self: ...
         async def call(self, **skipped: Any) -> O: ...
+        def call_sync(self, **skipped: Any) -> O: ...
 
 
 @dataclass(frozen=True, slots=True)

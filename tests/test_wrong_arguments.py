@@ -83,7 +83,9 @@ def test_a_client_is_one_of_the_adapters_own_sdk(adapter: Any) -> None:
     for client in mine:
         adapter("m", client)
     for client in other:
-        hint = "AnthropicMessages speaks" if adapter is not AnthropicMessages else "OpenAIChat or OpenAIResponses speaks"
+        hint = (
+            "AnthropicMessages speaks" if adapter is not AnthropicMessages else "OpenAIChat or OpenAIResponses speaks"
+        )
         refused(lambda c=client: adapter("m", c), TypeError, hint)  # type: ignore[misc]
     refused(lambda: adapter("m", type(mine[0])), TypeError, "not the class")
     refused(lambda: adapter("m", "sk-key"), TypeError, "not str")
@@ -124,11 +126,22 @@ def test_options_of_a_model_are_checked_when_it_is_made(
     adapter: Any, options: dict[str, Any], kind: type[Exception], says: str
 ) -> None:
     refused(lambda: adapter("m", **options), kind, says)
-    adapter("m", OwnClient(), temperature=0, max_output_tokens=1, extra={"seed": 1}, strict=True, headers={"a": "b"}, timeout=1)
+    adapter(
+        "m",
+        OwnClient(),
+        temperature=0,
+        max_output_tokens=1,
+        extra={"seed": 1},
+        strict=True,
+        headers={"a": "b"},
+        timeout=1,
+    )
 
 
 @pytest.mark.parametrize(("options", "kind", "says"), OPTIONS)
-def test_options_of_a_turn_are_checked_when_it_is_made(options: dict[str, Any], kind: type[Exception], says: str) -> None:
+def test_options_of_a_turn_are_checked_when_it_is_made(
+    options: dict[str, Any], kind: type[Exception], says: str
+) -> None:
     session, llm = Session(), ScriptedModel([])
     session.push_user("Hello.")
     refused(lambda: session.text_turn(llm, **options), kind, says)

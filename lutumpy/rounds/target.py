@@ -36,7 +36,9 @@ def own_transcript(transcript: Transcript | None) -> Transcript:
         return Transcript()
     if isinstance(transcript, Transcript):
         return transcript
-    hint = "session.fork() is a copy of one" if hasattr(transcript, "transcript") else "say something by session.push_user"
+    hint = (
+        "session.fork() is a copy of one" if hasattr(transcript, "transcript") else "say something by session.push_user"
+    )
     raise TypeError(
         f"Session takes a Transcript or nothing, not {type(transcript).__name__}: {hint}; "
         "a provider's messages are read by Transcript.from_messages"

@@ -29,7 +29,7 @@ try:
     from lutumpy.testing.exchange import BAD_ANTHROPIC_JSON, BAD_OPENAI_JSON, Answer, Exchange, Memory, json_response
 except ImportError as _error:
     raise ImportError(
-        "lutumpy.testing.wire needs starlette and uvicorn; install them with: python -m pip install \".[testing]\" (in a clone)"
+        'lutumpy.testing.wire needs starlette and uvicorn; install them with: python -m pip install ".[testing]" (in a clone)'
     ) from _error
 
 __all__ = ["Answer", "Entry", "WireRequest", "WireServer", "serve"]

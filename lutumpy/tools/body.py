@@ -61,7 +61,9 @@ def _check_class(
     if any(issubclass(input_type, cls) for input_type in wrapped):
         return  # or the base of one
     first = "" if declared else "decorate it with @tool_input and "
-    raise DeclarationError(f"{place} is a tool's input without tool(): {first}write {name.lower()} = tool({cls.__name__})")
+    raise DeclarationError(
+        f"{place} is a tool's input without tool(): {first}write {name.lower()} = tool({cls.__name__})"
+    )
 
 
 def _is_function(value: Any) -> bool:

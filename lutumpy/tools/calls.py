@@ -111,7 +111,6 @@ class BaseToolCall:
         result = self.selector.tool.invoke(self.input, skipped)
         return await result if type(result) is CoroutineType or inspect.isawaitable(result) else result
 
-
     def call_sync(self, **skipped: Any) -> Any:
         """As `call`, for plain functions, in programs without an event loop.
 

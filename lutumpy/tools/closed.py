@@ -145,7 +145,6 @@ class _Closing:
             return self.close(labelled[0], at_root=False), labelled[1]
         return self.close(choice, at_root=False)
 
-
     def _renamed(self, schema: CoreSchema, *, at_root: bool) -> CoreSchema:
         """`schema` as a copy, which isn't what others mean by the reference.
 
@@ -191,7 +190,9 @@ def _leaves_extra_open(schema: CoreSchema) -> bool:
 def _key_check(schema: CoreSchema) -> Callable[[Any], Any]:
     """Refuses keys that are neither fields nor parameters of the class's own `__init__`."""
     cls: type[BaseModel] = schema["cls"]
-    known = {parameter.name for parameter in inspect.signature(cls.__init__).parameters.values() if _is_named(parameter)}
+    known = {
+        parameter.name for parameter in inspect.signature(cls.__init__).parameters.values() if _is_named(parameter)
+    }
     for name, field in cls.model_fields.items():
         known |= {name, *aliases(field)}
 

@@ -80,7 +80,12 @@ def test_the_users_class_stays_as_it_is_D10() -> None:
     before = (Mine.model_json_schema(), Mine.__pydantic_validator__, Mine.__pydantic_core_schema__, Mine.model_config)
     tools = declare(Mine)
     refusal(tools, TYPO)
-    assert (Mine.model_json_schema(), Mine.__pydantic_validator__, Mine.__pydantic_core_schema__, Mine.model_config) == before
+    assert (
+        Mine.model_json_schema(),
+        Mine.__pydantic_validator__,
+        Mine.__pydantic_core_schema__,
+        Mine.model_config,
+    ) == before
     assert Mine.model_validate(TYPO) == Mine(title="Dune")
     assert Mine.model_validate_json(json.dumps(TYPO)) == Mine(title="Dune")
     assert type(parse(tools, {"title": "Dune"})) is Mine
@@ -169,7 +174,9 @@ def test_the_branches_of_a_root_union_are_closed_each_by_its_own_config_D10(cls:
     for wrap in (lambda value: value, lambda value: {"input": value}):
         assert parse(tools, wrap(good)).root.shelf == 3
         assert parse(tools, wrap({"kind": "any", "shop": 1})).root == Anything(kind="any")
-        assert "shop: Extra inputs are not permitted" in refusal(tools, wrap({"kind": "title", "title": "a", "shop": 1}))
+        assert "shop: Extra inputs are not permitted" in refusal(
+            tools, wrap({"kind": "title", "title": "a", "shop": 1})
+        )
     assert refusal(tools, {"input": good, "also": 1})
     shown = json.dumps(schema(tools))
     assert shown.count('"additionalProperties": false') == 3  # the wrapper and two branches; not the nested ByTitle

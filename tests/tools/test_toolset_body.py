@@ -80,7 +80,7 @@ def test_a_def_in_the_body_is_refused_D11() -> None:
     with pytest.raises(DeclarationError, match=r"Atlas\.population is a plain function"):
 
         class Atlas(Toolset):
-            def population(city: str) -> int:  # type: ignore[misc]  # noqa: N805
+            def population(city: str) -> int:  # type: ignore[misc]
                 """How many people live in a city."""
                 return 0
 
@@ -88,7 +88,7 @@ def test_a_def_in_the_body_is_refused_D11() -> None:
 
         class Atlas2(Toolset):
             @tool_fn
-            def population(city: str) -> int:  # noqa: N805
+            def population(city: str) -> int:
                 """How many people live in a city."""
                 return 0
 
@@ -113,7 +113,7 @@ def test_what_is_no_tool_is_let_through_D11() -> None:
         class Group(Toolset):
             read = tool(Read, output=str)
 
-        def _private(text: str) -> str:  # type: ignore[misc]  # noqa: N805
+        def _private(text: str) -> str:  # type: ignore[misc]
             return text
 
         @staticmethod
@@ -162,7 +162,7 @@ def test_a_toolset_without_a_tool_is_not_offered_D11(kind: type[Exception]) -> N
     session = Session()
     session.push_user("Hello.")
     llm = ScriptedModel([Reply(text="Hello.")])
-    with pytest.raises(kind, match="Empty has no tools to offer.*NoTools"):
+    with pytest.raises(kind, match=r"Empty has no tools to offer.*NoTools"):
         Empty.offer()
     with pytest.raises(kind, match="nothing was sent"):
         Empty.offer(available=ToolAvailability.all())

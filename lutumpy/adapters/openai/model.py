@@ -89,7 +89,9 @@ def passed_options(
     options: Mapping[str, Any], with_output: Callable[[OutputSpec, Mapping[str, Any]], dict[str, Any]]
 ) -> dict[str, Any]:
     """The keywords of `request` as the encoders take them: what is no option of ours is a provider parameter."""
-    check_options(options.get("temperature"), options.get("max_output_tokens"), options.get("extra"), options.get("strict"))
+    check_options(
+        options.get("temperature"), options.get("max_output_tokens"), options.get("extra"), options.get("strict")
+    )
     known = {name: value for name, value in options.items() if name in _OPTIONS}
     extra = {name: value for name, value in options.items() if name not in _OPTIONS and name not in ("extra", "output")}
     extra |= options.get("extra") or {}

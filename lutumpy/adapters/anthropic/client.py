@@ -10,9 +10,8 @@ from lutumpy.adapters.anthropic.decode import API, decode_message
 from lutumpy.adapters.anthropic.offer import check_forced, tool_list
 from lutumpy.adapters.anthropic.request import encoder_of, request_fields
 from lutumpy.adapters.anthropic.stream import MessagesStreamDecoder
-from lutumpy.adapters.arguments import checked_offer
 from lutumpy.adapters.sdk import error_body, reply_object
-from lutumpy.adapters.sdk_body import Fields, body_dict, checked_transcript, history_list
+from lutumpy.adapters.sdk_body import Fields, body_dict, checked_offer, checked_transcript, history_list
 from lutumpy.adapters.sdk_model import SdkModel
 from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn

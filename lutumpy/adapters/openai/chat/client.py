@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from lutumpy.adapters.arguments import checked_offer
 from lutumpy.adapters.openai.chat.decode import decode_chat
 from lutumpy.adapters.openai.chat.encode import API, ChatEncoder, chat_fields, chat_tools
 from lutumpy.adapters.openai.chat.stream import ChatStreamDecoder
 from lutumpy.adapters.openai.model import OpenAIModel, output_format, passed_options
 from lutumpy.adapters.sdk import error_body, reply_object
-from lutumpy.adapters.sdk_body import body_dict, checked_transcript, history_list
+from lutumpy.adapters.sdk_body import body_dict, checked_offer, checked_transcript, history_list
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import OutputSpec
 from lutumpy.core.streaming import StreamDecoder

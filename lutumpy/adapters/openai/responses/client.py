@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from lutumpy.adapters.arguments import checked_offer
 from lutumpy.adapters.openai.model import OpenAIModel, output_format, passed_options
 from lutumpy.adapters.openai.responses.decode import decode_response
 from lutumpy.adapters.openai.responses.encode import API, ResponsesEncoder, responses_fields, responses_tools
 from lutumpy.adapters.openai.responses.stream import ResponsesStreamDecoder
 from lutumpy.adapters.sdk import error_body, reply_object
-from lutumpy.adapters.sdk_body import body_dict, checked_transcript, history_list
+from lutumpy.adapters.sdk_body import body_dict, checked_offer, checked_transcript, history_list
 from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import OutputSpec

@@ -12,13 +12,16 @@ from __future__ import annotations
 import inspect
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, JsonSchemaValue
 from pydantic_core import InitErrorDetails, SchemaValidator, ValidationError, core_schema
 
 from lutumpy.tools.schema import Generator, aliases
+
+if TYPE_CHECKING:
+    from pydantic.plugin._schema_validator import PluggableSchemaValidator
 
 __all__ = ["ClosedGenerator", "closed_schema", "closed_validator"]
 
@@ -43,9 +46,11 @@ def closed_schema(schema: Any) -> Any:
     return _Closing(schema).result
 
 
-def closed_validator(input_type: type[BaseModel], *, wrapped: bool = False) -> SchemaValidator:
+def closed_validator(
+    input_type: type[BaseModel], *, wrapped: bool = False
+) -> SchemaValidator | PluggableSchemaValidator:
     """The validator of a tool's arguments; with `wrapped`, of an object whose one key `input` holds them (rule D6)."""
-    closing = _Closing(input_type.__pydantic_core_schema__)
+    closing = _Closing(cast("CoreSchema", input_type.__pydantic_core_schema__))
     schema = closing.result
     if not wrapped:
         if schema is input_type.__pydantic_core_schema__:

@@ -10,7 +10,7 @@ from lutumpy.adapters.openai.chat.encode import API, ChatEncoder, chat_fields, c
 from lutumpy.adapters.openai.chat.stream import ChatStreamDecoder
 from lutumpy.adapters.openai.model import OpenAIModel, output_format, passed_options
 from lutumpy.adapters.sdk import error_body, reply_object
-from lutumpy.adapters.sdk_body import body_dict, checked_transcript, history_list
+from lutumpy.adapters.sdk_body import body_dict, checked_offer, checked_transcript, history_list
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import OutputSpec
 from lutumpy.core.streaming import StreamDecoder
@@ -48,7 +48,8 @@ class OpenAIChat(OpenAIModel):
             DeclarationError: a tool asks to be strict, and its schema has no strict form.
         """
         given = passed_options(options, OpenAIChat._with_output)
-        return body_dict(chat_fields(checked_transcript(transcript), offer, stream=stream, **given))
+        checked = None if offer is None else checked_offer(offer)
+        return body_dict(chat_fields(checked_transcript(transcript), checked, stream=stream, **given))
 
     @staticmethod
     def messages(transcript: Transcript) -> list[dict[str, Any]]:
@@ -66,7 +67,7 @@ class OpenAIChat(OpenAIModel):
             InvalidToolConstraints: OpenAI is known to refuse the offer.
             DeclarationError: a tool asks to be strict, and its schema has no strict form.
         """
-        return chat_tools(offer, strict)
+        return chat_tools(checked_offer(offer), strict)
 
     @staticmethod
     def response(reply: Any) -> AssistantTurn:

@@ -144,7 +144,8 @@ def types(session: nox.Session) -> None:
     session.run("mypy", "lutumpy", "examples")
     session.run("pyright", "lutumpy", "examples")
     session.run("pyright", "--verifytypes", "lutumpy", "--ignoreexternal")
-    session.run("python", "-m", "pytest", "-q", "tests/test_typing.py", env={"LUTUMPY_NEED_CHECKERS": "1"})
+    files = ("tests/test_typing.py", "tests/test_docs_types.py")
+    session.run("python", "-m", "pytest", "-q", *files, env={"LUTUMPY_NEED_CHECKERS": "1"})
 
 
 @nox.session(python=NEWEST)

@@ -69,7 +69,7 @@ async def talk(client: AsyncAnthropic, model: str, session: Session) -> None:
                 results = []
                 for call in round.calls:
                     try:
-                        results.append(call.complete(divide(**call.arguments)))
+                        results.append(call.complete(await call.call()))
                     except ToolError as error:
                         results.append(call.fail(str(error)))
                     print(f"  {call.metadata.arguments} -> {results[-1].content}")

@@ -46,7 +46,7 @@ def talk(llm: Model, session: Session) -> str:
                 results = []
                 for call in tool_round.calls:
                     try:
-                        results.append(call.complete(convert(**call.arguments)))
+                        results.append(call.complete(call.call_sync()))
                     except ToolError as error:
                         results.append(call.fail(str(error)))
                     print(f"{call.metadata.name} {call.metadata.arguments} -> {results[-1].content}")

@@ -22,6 +22,7 @@ from anthropic import AsyncAnthropic
 
 from lutumpy import (
     AdapterError,
+    BaseToolCall,
     InvalidToolCallDelta,
     NeedsTools,
     RefusalDelta,
@@ -97,10 +98,18 @@ class Screen:
         self._in_text = False
 
 
+async def answer(call: BaseToolCall) -> ToolResult:
+    """Run the function that was called, whichever it is."""
+    try:
+        return call.complete(await call.call())
+    except ToolError as error:
+        return call.fail(str(error))
+
+
 async def talk(llm: StreamingModel, session: Session, screen: Screen) -> None:
     """Stream answers until one calls no tool."""
     for _ in range(MAX_ROUNDS):
-        running: dict[str, asyncio.Task[int]] = {}
+        running: dict[str, asyncio.Task[ToolResult]] = {}
         try:
             async with session.text_turn(llm, tools=Cities).stream() as stream:
                 async for event in stream:
@@ -109,9 +118,9 @@ async def talk(llm: StreamingModel, session: Session, screen: Screen) -> None:
                             screen.text(text)
                         case ToolCallDelta(id=id, name=name) | InvalidToolCallDelta(id=id, name=name) if screen.due():
                             screen.grow(f"  {name} {stream.partial_input(id)} ...")
-                        case ToolCallReady(call=call) if Cities.population.matches(call):
+                        case ToolCallReady(call=call):
                             screen.line(f"  {call.metadata.name} {call.arguments} runs")
-                            running[call.metadata.id] = asyncio.create_task(call.call())
+                            running[call.metadata.id] = asyncio.create_task(answer(call))
                         case ToolCallIssueFound(issue=issue):
                             screen.line(f"  {issue.metadata.name}: {'; '.join(issue.detail.splitlines())}")
                         case _:
@@ -123,10 +132,7 @@ async def talk(llm: StreamingModel, session: Session, screen: Screen) -> None:
             results: list[ToolResult] = []
             try:
                 for called in outcome.round.calls:
-                    try:
-                        results.append(called.complete(await running[called.metadata.id]))
-                    except ToolError as error:
-                        results.append(called.fail(str(error)))
+                    results.append(await running[called.metadata.id])
                     screen.line(f"  {called.metadata.name} -> {results[-1].content}")
             except BaseException:  # Ctrl-C: an answer whose results are missing is dropped
                 outcome.round.discard()

@@ -75,7 +75,7 @@ async def ask(llm: TextTools, question: str) -> str:
         results = []
         for call in round.calls:
             try:
-                results.append(call.complete(get_weather(**call.arguments)))
+                results.append(call.complete(await call.call()))
             except ToolError as error:
                 results.append(call.fail(str(error)))
         round.commit(session, results)

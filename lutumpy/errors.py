@@ -20,6 +20,7 @@ __all__ = [
     "CommitProblem",
     "DeclarationError",
     "DroppedRoundError",
+    "EmptyToolsetError",
     "HookError",
     "HookRegistrationError",
     "InvalidArgumentsError",
@@ -49,6 +50,10 @@ class DeclarationError(LutumpyError, TypeError):
 
 class InvalidToolConstraints(LutumpyError, ValueError):
     """What was asked of an offer can't hold; raised before anything is sent or spent."""
+
+
+class EmptyToolsetError(DeclarationError, InvalidToolConstraints):
+    """A toolset without any tool was offered; nothing was sent. `NoTools` is the toolset that offers nothing."""
 
 
 class UnknownToolError(LutumpyError, LookupError):

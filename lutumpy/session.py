@@ -16,6 +16,7 @@ from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
 from lutumpy.rounds.offer import Offer, make_offer
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
 from lutumpy.rounds.read import begin_request, read_answer, read_text
+from lutumpy.rounds.target import own_transcript
 from lutumpy.rounds.unfinished import CountedRequest
 from lutumpy.tools.calls import BaseToolCall
 from lutumpy.tools.selectors import ByTool, Selector
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 TS = TypeVar("TS", bound=Toolset[Any])
 C = TypeVar("C", bound=BaseToolCall, default=BaseToolCall)
-
 V = TypeVar("V")
 W = TypeVar("W", default=None)
 
@@ -48,7 +48,7 @@ class Session(Ledger):
     __slots__ = ()
 
     def __init__(self, transcript: Transcript | None = None) -> None:
-        super().__init__(Transcript() if transcript is None else transcript)
+        super().__init__(own_transcript(transcript))
 
     def push_system(self, content: Content) -> None:
         """Add a system message."""

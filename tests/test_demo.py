@@ -107,7 +107,7 @@ def test_without_the_test_server_s_packages_it_says_what_to_install(
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     assert main(["demo"]) == 2
-    assert "pip install lutumpy[testing]" in capsys.readouterr().err
+    assert 'pip install ".[testing]"' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", [[], ["demo", "--provider", "nobody"], ["demo", "--provider=all", "--model=m"]])

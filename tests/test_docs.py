@@ -112,6 +112,17 @@ def test_the_readme_shows_one_command_for_the_demo_and_one_for_the_tests() -> No
     assert tests.endswith("nox")
 
 
+def test_hints_name_what_can_be_installed() -> None:
+    """The project is used from a clone: an index has no package of its name."""
+    texts = [*(ROOT / "lutumpy").rglob("*.py"), *(ROOT / "examples").rglob("*.py"), *PAGES]
+    assert [name_of(file) for file in texts if re.search(r"pip install \S*lutumpy", file.read_text())] == []
+
+
+def test_no_page_promises_that_a_payment_is_made_once() -> None:
+    promises = re.compile(r"payment\s+isn't\s+made\s+twice")
+    assert [name_of(page) for page in PAGES if promises.search(page.read_text())] == []
+
+
 def test_ci_runs_the_very_command_of_the_readme() -> None:
     script = (ROOT / ".ci" / "run").read_text()
     assert commands()[1] in [line.strip() for line in script.splitlines()]

@@ -78,6 +78,9 @@ async def talk(llm: Model, question: str, audit: list[dict[str, Any]]) -> str:
                 audit += plan.decisions()  # JSON values: write them wherever audits go
                 results = []
                 for call in plan.pending:
+                    if not Files.read_file.matches(call):
+                        results.append(call.fail("nothing here runs this tool"))
+                        continue
                     text = FILES.get(call.input.path)
                     results.append(call.fail("there is no such file") if text is None else call.complete(text))
                 plan.commit(session, results)

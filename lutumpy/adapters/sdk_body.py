@@ -9,9 +9,19 @@ from pydantic_core import from_json
 
 from lutumpy.adapters.json_bytes import encode
 from lutumpy.core import json_values
+from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 
-__all__ = ["Fields", "add_extra", "body_dict", "checked_transcript", "history_list", "join_body", "read_body"]
+__all__ = [
+    "Fields",
+    "add_extra",
+    "body_dict",
+    "checked_offer",
+    "checked_transcript",
+    "history_list",
+    "join_body",
+    "read_body",
+]
 
 Fields: TypeAlias = "dict[str, bytes | list[bytes]]"
 """The fields of a request by name: ready JSON, or the ready entries of a JSON array that isn't empty (the conversation)."""
@@ -55,6 +65,15 @@ def checked_transcript(transcript: Any) -> Transcript:
         return transcript
     hint = "; use session.transcript" if isinstance(getattr(transcript, "transcript", None), Transcript) else ""
     raise TypeError(f"a Transcript is needed, not {type(transcript).__name__}{hint}")
+
+
+def checked_offer(offer: Any) -> ToolOffering:
+    """The offer that a user has given; raises `TypeError` for anything else, a toolset among it."""
+    if isinstance(offer, ToolOffering):
+        return offer
+    name = getattr(offer, "__name__", "AppTools")
+    hint = f"; write {name}.offer()" if hasattr(offer, "__view__") else ""
+    raise TypeError(f"an offer is needed, as {name}.offer() gives it, not {type(offer).__name__}{hint}")
 
 
 def body_dict(fields: Fields) -> dict[str, Any]:

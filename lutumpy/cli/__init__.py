@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     missing = [name for name in _EXTRA if find_spec(name) is None]
     if missing:
         print(
-            f"lutumpy: the command line needs {' and '.join(missing)}; install it with: pip install lutumpy[cli]",
+            f'lutumpy: the command line needs {" and ".join(missing)}; install it with: python -m pip install ".[cli]" (in a clone)',
             file=sys.stderr,
         )
         return 2

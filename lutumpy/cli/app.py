@@ -13,7 +13,9 @@ try:
     import typer
     from typer.core import TyperGroup
 except ImportError as _error:
-    raise ImportError("lutumpy.cli needs typer and rich; install them with: pip install lutumpy[cli]") from _error
+    raise ImportError(
+        'lutumpy.cli needs typer and rich; install them with: python -m pip install ".[cli]" (in a clone)'
+    ) from _error
 
 from lutumpy.cli.check import check
 from lutumpy.cli.convert import convert

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
@@ -57,6 +58,33 @@ class TurnOptions:
     extra: Mapping[str, Any] = field(default_factory=dict)
     output: OutputSpec | None = None
 
+    def __post_init__(self) -> None:
+        check_options(self.temperature, self.max_output_tokens, self.extra)
+
+
+def check_options(temperature: Any, max_output_tokens: Any, extra: Any, strict: Any = None) -> None:
+    """Refuse options that no request can have; what a provider takes of the others, it says itself.
+
+    Raises:
+        TypeError: One is of another type.
+        ValueError: `max_output_tokens` is below 1.
+    """
+    if temperature is not None and not _is_number(temperature):
+        raise TypeError(f"temperature takes a number, not {temperature!r:.100}; nothing was sent")
+    if max_output_tokens is not None:
+        if not _is_number(max_output_tokens) or int(max_output_tokens) != max_output_tokens:
+            raise TypeError(f"max_output_tokens takes a whole number, not {max_output_tokens!r:.100}; nothing was sent")
+        if max_output_tokens < 1:
+            raise ValueError(f"max_output_tokens is 1 or more, not {max_output_tokens}; nothing was sent")
+    if extra is not None and (not isinstance(extra, Mapping) or not all(isinstance(name, str) for name in extra)):
+        raise TypeError(f"extra takes a mapping of provider parameters by name, not {extra!r:.100}; nothing was sent")
+    if strict is not None and not isinstance(strict, bool):
+        raise TypeError(f"strict takes True, False or None, not {strict!r:.100}; nothing was sent")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
 
 class Model(Protocol):
     """Something that answers a transcript: the adapters, the scripted model, and wrappers of either.
@@ -102,6 +130,8 @@ _OTHER_ANSWERS = ("respond_sync", "open_stream", "open_stream_sync")
 
 def check_model(llm: Any) -> None:
     """Raises `TypeError` for what can't be a model: its name alone is what is given most often by mistake."""
+    if isinstance(llm, type):
+        raise TypeError(f"a model is needed, not the class: make one, as {llm.__name__}('gpt'); nothing was sent")
     if not hasattr(llm, "respond") and not any(hasattr(llm, name) for name in _OTHER_ANSWERS):
         raise TypeError(
             f"a model is needed, as OpenAIChat({safe_repr(llm)}), not {type(llm).__name__}; nothing was sent"

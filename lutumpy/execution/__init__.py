@@ -8,7 +8,9 @@ from __future__ import annotations
 try:
     import anyio.lowlevel as _anyio  # noqa: F401  # only to say what is missing
 except ImportError as _error:
-    raise ImportError("lutumpy.execution needs anyio; install it with: pip install lutumpy[execution]") from _error
+    raise ImportError(
+        'lutumpy.execution needs anyio; install it with: python -m pip install ".[execution]" (in a clone)'
+    ) from _error
 
 from lutumpy.core.preview import preview
 from lutumpy.execution.dispatcher import Dispatcher, OnTool

@@ -236,6 +236,10 @@ def _loop(
     on_progress: Any,
     on_event: Any,
 ) -> Loop:
+    if not isinstance(session, Session):
+        raise TypeError(f"session takes a Session, not {type(session).__name__}; {UNSENT}")
+    if not hasattr(request.tools, "__view__"):
+        raise TypeError(f"tools= takes a Toolset class, not {request.tools!r:.100}; {UNSENT}")
     toolset = request.tools.__view__().toolset
     if not isinstance(dispatch, Dispatcher):
         raise TypeError(f"dispatch= takes a Dispatcher({toolset.__name__}), not {safe_repr(dispatch)}; {UNSENT}")

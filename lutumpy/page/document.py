@@ -20,7 +20,7 @@ try:
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 except ImportError as _error:
-    raise ImportError("lutumpy.page needs jinja2: pip install lutumpy[cli]") from _error
+    raise ImportError('lutumpy.page needs jinja2: python -m pip install ".[cli]" (in a clone)') from _error
 
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.rules import Problem

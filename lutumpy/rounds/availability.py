@@ -24,6 +24,10 @@ class ToolAvailability(Generic[TS]):
         mode: Literal["default", "all", "only", "default_plus"],
         selectors: tuple[Selector[TS, Any, Any], ...] = (),
     ) -> None:
+        if mode not in ("default", "all", "only", "default_plus"):
+            raise InvalidToolConstraints(f"{mode!r} is no availability; make one as ToolAvailability.only(...)")
+        for selector in selectors:
+            _check_selector(selector)
         self.mode = mode
         self.selectors: tuple[Selector[TS, Any, Any], ...] = selectors
 
@@ -80,6 +84,10 @@ class ToolRequirement(Generic[TS]):
     def __init__(
         self, mode: Literal["optional", "at_least_one", "specific"], selector: Selector[TS, Any, Any] | None = None
     ) -> None:
+        if mode not in ("optional", "at_least_one", "specific"):
+            raise InvalidToolConstraints(f"{mode!r} is no requirement; make one as ToolRequirement.specific(...)")
+        if mode == "specific":
+            _check_selector(selector)
         self.mode = mode
         self.selector: Selector[TS, Any, Any] | None = selector
 
@@ -119,3 +127,9 @@ class ToolRequirement(Generic[TS]):
 
     def __hash__(self) -> int:
         return hash((self.mode, self.selector))
+
+
+def _check_selector(value: Any) -> None:
+    if not isinstance(value, Selector):
+        hint = "; give them one by one, or with a star" if isinstance(value, (list, tuple, set)) else ""
+        raise InvalidToolConstraints(f"{value!r:.100} is no selector; write AppTools.<tool>{hint}")

@@ -243,6 +243,10 @@ def _as_result(result: Answer, entry: Entry | None) -> ToolResult:
     if isinstance(result, ToolResult):
         return result
     if isinstance(result, RejectedToolCall):
+        said: Any = result.reason
+        if not isinstance(said, str):
+            misfit = f"it says {type(said).__name__} where text belongs"
+            return ToolResult(result.metadata, "", "rejected", output_error=misfit)
         return rejected(result.metadata, result.reason)
     if isinstance(entry, BaseToolCall):
         return completed(result.metadata, entry.tool, result.output)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, cast
 
 from typing_extensions import TypeVar
 
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.safe_text import safe_repr
 from lutumpy.core.tool_specs import ToolMode, ToolOffering
-from lutumpy.errors import InvalidToolConstraints
+from lutumpy.errors import EmptyToolsetError, InvalidToolConstraints
 from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
 from lutumpy.rounds.read import read_answer
 from lutumpy.tools.calls import BaseToolCall
 from lutumpy.tools.selectors import ByTool, Selector
-from lutumpy.tools.toolset import Toolset, own
+from lutumpy.tools.toolset import NoTools, Toolset, ToolsetTable, own
 
 if TYPE_CHECKING:
     from lutumpy.core.streaming import StreamDecoder
@@ -79,6 +79,8 @@ class Offer(ToolOffering, Generic[C_co]):
             decoder: The adapter's `stream_decoder()`.
             target: As for `read`; it is stale when items are added after this call.
         """
+        if not hasattr(decoder, "feed"):
+            raise TypeError(f"a decoder is needed, as adapter.stream_decoder() gives it, not {type(decoder).__name__}")
         from lutumpy.rounds.reader import Reader  # not every program streams
 
         return Reader(self, decoder, target, TurnResult)
@@ -95,12 +97,25 @@ def make_offer(
     describe: ByTool[Selector[TS, Any, Any], str] | None,
     parallel: bool,
 ) -> Offer[Any]:
-    """The offer of these constraints; raises `InvalidToolConstraints` when they can't hold."""
-    cache = toolset.__lutumpy_table__.cache
+    """The offer of these constraints.
+
+    Raises:
+        InvalidToolConstraints: They can't hold.
+        EmptyToolsetError: The toolset has no tools, and doesn't say that it means that (rule D11).
+    """
+    table: ToolsetTable | None = getattr(toolset, "__lutumpy_table__", None)
+    if table is None:
+        raise TypeError(f"{toolset.__name__} is the base of toolsets; offer a class that derives from it")
+    cache = table.cache
     plain = available is None and require is None and not describe and parallel is True
     if plain and (kept := cache.get("offer")) is not None:
         offer: Offer[Any] = kept
         return offer
+    if not table.selectors and not issubclass(toolset, NoTools):
+        raise EmptyToolsetError(
+            f"{toolset.__name__} has no tools to offer: write <name> = tool(...) in its body, "
+            "or offer NoTools where none are meant; nothing was sent"
+        )
     if available is not None and not isinstance(available, ToolAvailability):
         raise InvalidToolConstraints(f"available= takes a ToolAvailability, not {safe_repr(available)}")
     if require is not None and not isinstance(require, ToolRequirement):
@@ -108,6 +123,10 @@ def make_offer(
     selectors = toolset.default_selectors() if available is None else available.resolve(toolset)
     requirement: ToolRequirement[TS] = ToolRequirement("optional") if require is None else require
     requirement.check(toolset, selectors)
+    if describe is not None and not isinstance(describe, Mapping):
+        raise InvalidToolConstraints(f"describe= takes texts by selector, not {type(describe).__name__}")
+    if not isinstance(cast("object", parallel), bool):
+        raise InvalidToolConstraints(f"parallel= takes True or False, not {parallel!r}")
     descriptions = {own(toolset, s): text for s, text in describe.items()} if describe else {}
     for selector, text in descriptions.items():
         if not isinstance(text, str):

@@ -38,6 +38,12 @@ class Call:
     arguments: str | Mapping[str, Any] = "{}"
     id: str | None = None
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise TypeError(f"Call takes a tool's name as text, not {self.name!r}")
+        if not isinstance(self.arguments, (str, Mapping)):
+            raise TypeError(f"arguments= takes a mapping or the text that the model wrote, not {self.arguments!r}")
+
     @property
     def text(self) -> str:
         """The arguments as text, compact."""
@@ -82,6 +88,8 @@ class Reply:
     model: str | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise TypeError(f"text= takes text, not {self.text!r}")
         if isinstance(self.calls, Call) or any(not isinstance(call, Call) for call in self.calls):
             raise TypeError(f"calls= takes a list of Call(name, arguments), not {self.calls!r}")
         if self.finish is not None and self.finish not in FINISHES:

@@ -33,7 +33,7 @@ try:
     from lutumpy.testing.resources import Resources
 except ImportError as _error:
     raise ImportError(
-        "lutumpy.testing.wire needs starlette and uvicorn; install them with: pip install lutumpy[testing]"
+        'lutumpy.testing.wire needs starlette and uvicorn; install them with: python -m pip install ".[testing]" (in a clone)'
     ) from _error
 
 __all__ = ["Answer", "Entry", "WireRequest", "WireServer", "serve"]

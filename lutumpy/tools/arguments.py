@@ -137,12 +137,12 @@ def _repaired(tool: CompiledTool, text: str, error: ValidationError) -> Decoded 
     node: Mapping[str, Any] = tool.definition.input_schema
     if tool.wrapped:
         try:
-            return Decoded(tool.input_type.__pydantic_validator__.validate_json(text), ())
+            return Decoded(tool.validate_bare(text), ())
         except ValidationError as bare:
             # Both forms failed. The model meant the wrapped one if that is what it looks like.
             if data.keys() != {"input"}:
                 error, node = bare, node["properties"]["input"]
-                validate = tool.input_type.__pydantic_validator__.validate_json
+                validate = tool.validate_bare
         except Exception as failed:
             return _check_failed(tool, failed)
     failures = [_Failure.of(data, details) for details in error.errors(include_url=False)]

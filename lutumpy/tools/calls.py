@@ -106,7 +106,14 @@ class BaseToolCall:
         return HandledTool(self.metadata, self.input, output, self.selector)
 
     def with_input(self, new: Any) -> Self:
-        """The same call with another input; what the model asked (`metadata`) stays."""
+        """The same call with another input; what the model asked (`metadata`) stays.
+
+        Raises:
+            TypeError: `new` isn't an instance of the tool's input type.
+        """
+        if not isinstance(new, self.selector.tool.input_type):
+            wanted = self.selector.tool.input_type.__name__
+            raise TypeError(f"with_input takes {wanted}, the input of {self.metadata.name!r}, not {type(new).__name__}")
         return type(self)(self.metadata, new, self.selector, self.repairs, self.origin)
 
     def edited(self, /, **changes: Any) -> Self:
@@ -144,6 +151,16 @@ class BaseToolCall:
         result = self.selector.tool.invoke(self.input, skipped)
         return await result if type(result) is CoroutineType or inspect.isawaitable(result) else result
 
+    def call_sync(self, **skipped: Any) -> Any:
+        """As `call`, for plain functions, in programs without an event loop.
+
+        Raises:
+            TypeError: as `call`; or the function is async, which was not started.
+        """
+        if self.selector.tool.is_async:
+            raise TypeError(f"{self.metadata.name!r} is async: write `await call.call()`; it was not started")
+        return self.selector.tool.invoke(self.input, skipped)
+
 
 class ToolCall(BaseToolCall, Generic[I, O]):
     """A call of a tool with input `I` and output `O`."""
@@ -158,6 +175,7 @@ class ToolCall(BaseToolCall, Generic[I, O]):
         def handled(self, output: O) -> HandledTool[I, O]: ...
         def with_input(self, new: I) -> Self: ...
         async def call(self, **skipped: Any) -> O: ...
+        def call_sync(self, **skipped: Any) -> O: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,10 @@ from enum import Enum
 from types import NoneType
 from typing import Any, TypeGuard, cast
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create_model
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from lutumpy.core import json_values
+from lutumpy.tools.closed import closed_validator
 from lutumpy.tools.definition import ToolDef
 from lutumpy.tools.numbers import NoJsonNumber, refuse_silent_numbers
 
@@ -23,6 +24,8 @@ _MAKING = threading.RLock()
 class CompiledTool:
     """What a decorator worked out about one tool; made once, never changed.
 
+    With `closed`, unknown arguments are refused where the class of the input says nothing of them (rule D10).
+
     Attributes:
         definition: What adapters see.
         output_type: What results are checked against; `NoneType` for a tool that returns nothing.
@@ -34,13 +37,14 @@ class CompiledTool:
         keyword_names: The keyword for each field of `input_type`.
         positional_only: Parameters of `function` that can't be passed by name, in order.
         wrapped: Whether the schema holds the input under the property `input` (rule D6).
-        wrapper: The model of that wrapped form, else `None`.
+        validate_bare: Reads argument text that isn't wrapped; made when the first call comes.
         decode: Reads argument text (JSON) into the input, without repair. Raises `ValidationError`, `TypeError` for
             what is no object, and whatever the user's validators raise. Takes the wrapped form only where the tool
             is wrapped.
     """
 
     __slots__ = (
+        "_closed",
         "_direct",
         "_input_type",
         "_make_input",
@@ -55,11 +59,12 @@ class CompiledTool:
         "positional_only",
         "skip_types",
         "skipped",
+        "validate_bare",
         "wrapped",
-        "wrapper",
     )
 
     decode: Callable[[str], BaseModel]
+    validate_bare: Callable[[str], BaseModel]
 
     def __init__(
         self,
@@ -74,6 +79,7 @@ class CompiledTool:
         skip_types: Mapping[str, Any] | None = None,
         keyword_names: Mapping[str, str] | None = None,
         positional_only: tuple[str, ...] = (),
+        closed: bool = False,
     ) -> None:
         self.definition: ToolDef = definition
         self.output_type: Any = output_type
@@ -86,17 +92,17 @@ class CompiledTool:
         self.keyword_names: dict[str, str] = dict(keyword_names)
         self.positional_only: tuple[str, ...] = positional_only
         self.wrapped: bool = wrapped
-        self.wrapper: type[BaseModel] | None = None
         self.adapter: TypeAdapter[Any] = adapter
+        self._closed: bool = closed
         self._rooted: bool = False
         self._direct: bool = False
         self._input_type: type[BaseModel] | None = None
         self._make_input: Callable[[], type[BaseModel]] | None = None
+        self.decode = self._first_decode
         if isinstance(input_type, type):
-            self._read_with(input_type)
+            self._take_input(input_type)
         else:
             self._make_input = input_type
-            self.decode = self._first_decode
 
     @property
     def input_type(self) -> type[BaseModel]:
@@ -106,26 +112,28 @@ class CompiledTool:
     def _made(self) -> type[BaseModel]:
         with _MAKING:  # two threads would make two classes, and an input of one is none of the other
             if self._input_type is None and self._make_input is not None:
-                self._read_with(self._make_input())
+                self._take_input(self._make_input())
                 self._make_input = None
         return cast("type[BaseModel]", self._input_type)
 
     def _first_decode(self, text: str) -> BaseModel:
-        self._made()
+        self._make_decode(self.input_type)
         return self.decode(text)
 
-    def _read_with(self, input_type: type[BaseModel]) -> None:
+    def _make_decode(self, input_type: type[BaseModel]) -> None:
+        """Put the validators in place: they are made when the first call comes, since most tools see none in a run."""
+        validator = closed_validator(input_type) if self._closed else input_type.__pydantic_validator__
+        self.validate_bare = validator.validate_json
+        if self.wrapped:
+            validate = closed_validator(input_type, wrapped=True).validate_json
+            self.decode = lambda text: validate(text)["input"]
+        else:
+            takes_objects_only = _takes_objects_only(input_type)
+            self.decode = self.validate_bare if takes_objects_only else _of_objects(self.validate_bare)
+
+    def _take_input(self, input_type: type[BaseModel]) -> None:
         # Asked of the class: importing `RootModel` makes pydantic build a model, a third of what importing us costs.
         self._rooted = input_type.__pydantic_root_model__
-        if self.wrapped:
-            wrapper = create_model(
-                f"{input_type.__name__}Arguments", __config__=ConfigDict(extra="forbid"), input=(input_type, ...)
-            )
-            self.wrapper = wrapper
-            self.decode = lambda text: wrapper.model_validate_json(text).input  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
-        else:
-            validate = input_type.__pydantic_validator__.validate_json
-            self.decode = validate if _takes_objects_only(input_type) else _of_objects(validate)
         self._input_type = input_type
         # The fields of the input are the parameters of the function, one for one.
         self._direct = (

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-import warnings
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import update_wrapper
 from types import FrameType, NoneType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, cast, overload
@@ -14,9 +13,11 @@ from pydantic import BaseModel
 from typing_extensions import ParamSpec, TypeVar
 
 from lutumpy.errors import DeclarationError
-from lutumpy.tools.annotations import type_and_metadata, unused_texts
+from lutumpy.tools.annotations import type_and_metadata
+from lutumpy.tools.closed import ClosedGenerator
 from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.definition import Effect, ToolDef, ToolOptions
+from lutumpy.tools.description_warnings import unused_descriptions, warn_lost, warn_undescribed
 from lutumpy.tools.docstrings import read_docstring
 from lutumpy.tools.plain_schema import plain_schema
 from lutumpy.tools.schema import input_schema, output_adapter, output_schema, reason_of
@@ -311,8 +312,9 @@ def _declare_function(
         returned = output_schema(signature.output_type, adapter)
         definition = _definition(name, description, signature.docs.description, schema, returned, options)
     annotations = [(name, *type_and_metadata(hint)) for name, (hint, _) in signature.parameters.items()]
-    _warn("docstring", lambda: quoted(function), signature.docs.problems, frame)
-    _warn("signature", lambda: quoted(function), _unused(schema, annotations), frame)
+    warn_lost("docstring", lambda: quoted(function), signature.docs.problems, frame)
+    warn_lost("signature", lambda: quoted(function), unused_descriptions(schema, annotations), frame)
+    warn_undescribed(lambda: quoted(function), definition, frame)
     source = CompiledTool(
         definition=definition,
         input_type=make,
@@ -341,7 +343,7 @@ def _declare_class(
     names = {**frame.f_globals, **enclosing_names(frame.f_code, frame.f_back), **frame.f_locals, cls.__name__: cls}
     _complete(cls, about, names)
     with _about(lambda: about):
-        schema, wrapped = input_schema(cls)
+        schema, wrapped = input_schema(cls, ClosedGenerator)
         # Fields go by their names and by their aliases; a docstring may tell of class variables and methods, too.
         others = [attribute for attribute in dir(cls) if not hasattr(BaseModel, attribute)]
         docs = read_docstring(vars(cls).get("__doc__"), [*cls.model_fields, *schema["properties"]], others)
@@ -349,11 +351,17 @@ def _declare_class(
         returned = output_schema(output_type, adapter)
         definition = _definition(name, description, docs.description, schema, returned, options)
         source = CompiledTool(
-            definition=definition, input_type=cls, output_type=output_type, adapter=adapter, wrapped=wrapped
+            definition=definition,
+            input_type=cls,
+            output_type=output_type,
+            adapter=adapter,
+            wrapped=wrapped,
+            closed=True,
         )
     annotations = [(field.alias or name, field.annotation, field.metadata) for name, field in cls.model_fields.items()]
-    _warn("docstring", lambda: about, docs.problems, frame)
-    _warn("body", lambda: about, _unused(schema, annotations), frame)
+    warn_lost("docstring", lambda: about, docs.problems, frame)
+    warn_lost("body", lambda: about, unused_descriptions(schema, annotations), frame)
+    warn_undescribed(lambda: about, definition, frame)
     # On the class itself, and looked up there only: a subclass is a tool of its own or none.
     setattr(cls, _MARK, source)
     return cls
@@ -460,21 +468,3 @@ def _complete(cls: type[BaseModel], about: str, names: Mapping[str, Any]) -> Non
         cls.model_rebuild(_types_namespace=names)
     except Exception as error:
         raise DeclarationError(f"{about} can't be a tool: {reason_of(error)}") from error
-
-
-def _unused(schema: Mapping[str, Any], annotations: Iterable[tuple[str, Any, Iterable[Any]]]) -> list[str]:
-    properties = schema["properties"]
-    return [problem for name, hint, beside in annotations for problem in unused_texts(properties, name, hint, beside)]
-
-
-def _warn(part: str, about: Callable[[], str], problems: Iterable[str], frame: FrameType) -> None:
-    """One warning for each problem of a part of the declaration, at its line."""
-    for problem in problems:
-        warnings.warn_explicit(
-            f"the {part} of {about()} {problem}",
-            UserWarning,
-            frame.f_code.co_filename,
-            frame.f_lineno,
-            module=str(frame.f_globals.get("__name__", "<unknown>")),
-            registry=frame.f_globals.setdefault("__warningregistry__", {}),
-        )

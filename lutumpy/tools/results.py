@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, cast
 
 from typing_extensions import TypeVar
 
@@ -107,9 +107,10 @@ def failed(metadata: ToolMetadata, error: str | BaseException, *, reveal: bool =
     """The result for a tool that failed: the text as it is, or what may be told of the exception (rule K6)."""
     if isinstance(error, BaseException):
         error = failure_text(error, reveal=reveal)
-    elif not isinstance(error, str):
+    elif not isinstance(cast("object", error), str):
+        a_class = "; of an exception it takes the instance" if isinstance(error, type) else ""
         raise TypeError(
-            f"fail takes a text or an exception, not {type(error).__name__}; "
+            f"fail takes a text or an exception, not {type(error).__name__}{a_class}; "
             f"call {metadata.id!r} of {metadata.name!r} has no result yet"
         )
     return ToolResult(metadata, error if error.strip() else FAILED, "error")
@@ -117,10 +118,8 @@ def failed(metadata: ToolMetadata, error: str | BaseException, *, reveal: bool =
 
 def rejected(metadata: ToolMetadata, reason: str) -> ToolResult:
     """The result for a call that was not run."""
-    if not isinstance(reason, str):
-        # A hand-made `RejectedToolCall` may say anything; `commit` reports it.
-        misfit = f"it says {type(reason).__name__} where text belongs"
-        return ToolResult(metadata, "", "rejected", output_error=misfit)
+    if not isinstance(cast("object", reason), str):
+        raise TypeError(f"reject takes the reason as text, not {type(reason).__name__}")
     reason = reason if reason.strip() else "not allowed"
     return ToolResult(metadata, REJECTION_PREFIX + reason, "rejected", reason)
 

@@ -28,7 +28,16 @@ from lutumpy.tools.docstrings import attribute_docstrings, read_docstring
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-__all__ = ["input_schema", "output_adapter", "output_schema", "reason_of", "reference_schema", "user_bases"]
+__all__ = [
+    "Generator",
+    "aliases",
+    "input_schema",
+    "output_adapter",
+    "output_schema",
+    "reason_of",
+    "reference_schema",
+    "user_bases",
+]
 
 Schema = dict[str, Any]
 
@@ -41,8 +50,12 @@ _PLAIN_OUTPUTS: Mapping[Any, str] = {str: "string", int: "integer", float: "numb
 _COMBINATORS = ("anyOf", "oneOf", "allOf", "not", "enum", "const")
 
 
-def input_schema(model: type[BaseModel]) -> tuple[Schema, bool]:
+def input_schema(model: type[BaseModel], generator: type[Generator] | None = None) -> tuple[Schema, bool]:
     """The schema of a tool's arguments, and whether it is wrapped (rule D6).
+
+    Args:
+        model: The model of the arguments.
+        generator: What generates the schema; it may know more of the arguments than the model says.
 
     A union, or anything else that isn't an object, is wrapped: an object whose one property `input` holds it. The
     model's own docstring isn't in the schema: it is the tool's description.
@@ -51,7 +64,7 @@ def input_schema(model: type[BaseModel]) -> tuple[Schema, bool]:
         DeclarationError: A field's type has no JSON Schema; the message names the field.
     """
     try:
-        schema = model.model_json_schema(schema_generator=_Generator)
+        schema = model.model_json_schema(schema_generator=generator or Generator)
     except Exception as error:
         culprit = _culprit(model)
         about = f"field {culprit!r} of {model.__name__}" if culprit else model.__name__
@@ -76,7 +89,7 @@ def reference_schema(model: type[BaseModel]) -> dict[str, Schema]:
     Raises:
         Exception: pydantic has no JSON Schema for it, or would not refer to it.
     """
-    schema = TypeAdapter(list[model]).json_schema(schema_generator=_Generator)  # type: ignore[valid-type]
+    schema = TypeAdapter(list[model]).json_schema(schema_generator=Generator)  # type: ignore[valid-type]
     definitions: dict[str, Schema] = schema["$defs"]
     if schema["items"] != {"$ref": f"#/$defs/{model.__name__}"}:
         raise ValueError(f"{model.__name__} isn't referred to by its name")
@@ -113,7 +126,7 @@ def output_schema(output_type: Any, adapter: TypeAdapter[Any]) -> Schema | None:
     if output_type in _PLAIN_OUTPUTS:
         return {"type": _PLAIN_OUTPUTS[output_type]}
     try:
-        schema = adapter.json_schema(schema_generator=_Generator, mode="serialization")
+        schema = adapter.json_schema(schema_generator=Generator, mode="serialization")
     except Exception as error:
         raise DeclarationError(
             f"the output type {_name(output_type)} has no JSON Schema: {reason_of(error)}"
@@ -144,7 +157,7 @@ def user_bases(cls: type) -> Iterator[type]:
         yield base
 
 
-class _Generator(GenerateJsonSchema):
+class Generator(GenerateJsonSchema):
     """Pydantic's generator, which also reads the docstrings of the classes it meets and sets no titles of fields."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
@@ -183,7 +196,7 @@ def _describe(schema: Schema, cls: type, fields: Mapping[str, FieldInfo]) -> Non
     Its docstrings come first, then the texts in `Annotated`.
     """
     properties: dict[str, Schema] = schema.get("properties", {})
-    keys = {name: next((a for a in _aliases(field) if a in properties), name) for name, field in fields.items()}
+    keys = {name: next((a for a in aliases(field) if a in properties), name) for name, field in fields.items()}
     keys.update((name, name) for name in properties if name not in keys.values())
     _describe_by_docstrings(schema, cls, properties, keys)
     for name, key in keys.items():
@@ -223,7 +236,8 @@ def _describe_by_docstrings(
             schema["description"] = docs.description
 
 
-def _aliases(field: FieldInfo) -> Iterator[str]:
+def aliases(field: FieldInfo) -> Iterator[str]:
+    """The keys that a field may have in place of its name."""
     for alias in (field.validation_alias, field.serialization_alias, field.alias):
         for choice in alias.choices if isinstance(alias, AliasChoices) else (alias,):
             if isinstance(choice, AliasPath):
@@ -288,7 +302,7 @@ def _culprit(model: type[BaseModel]) -> str | None:
 
 def _has_schema(annotation: Any) -> bool:
     try:
-        TypeAdapter(annotation).json_schema(schema_generator=_Generator)
+        TypeAdapter(annotation).json_schema(schema_generator=Generator)
     except Exception:
         return False
     return True

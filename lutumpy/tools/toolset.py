@@ -15,6 +15,7 @@ from lutumpy.errors import (
     UnknownToolError,
 )
 from lutumpy.tools.arguments import Refused, decode_arguments, second_look
+from lutumpy.tools.body import check_body
 from lutumpy.tools.branches import check_branches
 from lutumpy.tools.calls import BaseToolCall, ToolCall
 from lutumpy.tools.selectors import ByTool, NestedSelectors, Selector, select
@@ -177,6 +178,8 @@ class Toolset(Generic[C]):
             selector = cls.__lutumpy_table__.by_name[metadata.name]
         except KeyError:
             raise _unknown(cls, metadata.name) from None
+        except AttributeError:
+            raise TypeError(f"parse takes a ToolMetadata, not {type(metadata).__name__}") from None
         # Nothing stands between a good call and `validate_json`. The class builder has checked the union C.
         text = metadata.arguments
         if "NaN" in text or "Infinity" in text:  # pydantic's parser takes both, and JSON has neither (rule C2b)
@@ -255,14 +258,8 @@ def _members(cls: type[Any]) -> dict[str, Tool[Any, Any] | Nested[Any]]:
                 members[name] = value
             elif name in members:
                 raise DeclarationError(f"{base.__name__}.{name} takes the place of a tool and is none; use tool()")
-            elif not name.startswith("__") and _is_declared(value):
-                raise DeclarationError(f"{base.__name__}.{name} is a tool without tool(): write {name} = tool(...)")
+        check_body(base, of_toolset=issubclass(base, Toolset))
     return members
-
-
-def _is_declared(value: Any) -> bool:
-    # A nested toolset may be defined in the body of the outer one, so a class alone says nothing.
-    return hasattr(value, "__tool__") and not isinstance(value, type)
 
 
 def _check_member_names(cls: type[Any], members: Iterable[str]) -> None:

@@ -20,7 +20,10 @@ try:
 except ImportError as error:
     print(error)
 """
-    assert python(script) == "lutumpy.execution needs anyio; install it with: pip install lutumpy[execution]\n"
+    assert (
+        python(script)
+        == 'lutumpy.execution needs anyio; install it with: python -m pip install ".[execution]" (in a clone)\n'
+    )
 
 
 def test_it_loads_neither_trio_nor_an_sdk() -> None:

@@ -131,16 +131,19 @@ async def test_idempotent_true_and_the_effect_are_the_same_thing() -> None:
 
     @tool_fn(timeout=0.5, max_retries=1, effect="idempotent")
     async def tool_a() -> None:
+        """Wait."""
         tries.append("a")
         await anyio.sleep_forever()
 
     @tool_fn(timeout=0.5, max_retries=1, idempotent=True)
     async def tool_b() -> None:
+        """Wait."""
         tries.append("b")
         await anyio.sleep_forever()
 
     @tool_fn(timeout=0.5, max_retries=1)
     async def tool_c() -> None:
+        """Wait."""
         tries.append("c")
         await anyio.sleep_forever()
 

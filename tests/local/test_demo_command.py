@@ -20,7 +20,7 @@ def test_without_the_extra_it_is_named(
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert main(["demo", "--local", "--model", str(tmp_path)]) == 2
-    assert "pip install lutumpy[local]" in capsys.readouterr().err
+    assert 'pip install ".[local]"' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("other", [["--live"], ["--hooks"], ["--stream"], ["--provider", "anthropic"]])

@@ -58,7 +58,7 @@ def test_what_pip_said_is_told_when_it_fails(tmp_path: Path) -> None:
 def test_without_pip_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name == "pip" else found(name, *rest))
-    with pytest.raises(ImportError, match=r"needs pip; install it with: pip install lutumpy\[local\]"):
+    with pytest.raises(ImportError, match=r"needs pip; install it with: python -m pip install \"\.\[local\]\""):
         download_wheel("anything==1.0", tmp_path)
     assert list(tmp_path.iterdir()) == []
 

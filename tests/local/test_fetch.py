@@ -194,7 +194,7 @@ def test_a_missing_package_of_the_extra_is_named(
     for name in [package, *[name for name in sys.modules if name.startswith(f"{package}.")]]:
         monkeypatch.setitem(sys.modules, name, None)
     directory = tmp_path / "cache" if options.get("directory") else None
-    with pytest.raises(ImportError, match=rf"needs {package}; install it with: pip install lutumpy\[local\]"):
+    with pytest.raises(ImportError, match=rf"needs {package}; install it with: python -m pip install \"\.\[local\]\""):
         fetch(directory=directory, model=tiny, download=never, progress=options.get("progress"))
     assert everything_in(tmp_path / "cache") == []
 

@@ -211,7 +211,7 @@ def test_the_process_ends_with_the_program_however_that_dies(
 def test_without_the_extra_it_is_named(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with (
-        pytest.raises(ImportError, match=r"needs xllamacpp; install it with: pip install lutumpy\[local\]"),
+        pytest.raises(ImportError, match=r"needs xllamacpp; install it with: python -m pip install \"\.\[local\]\""),
         serve(model),
     ):
         pass

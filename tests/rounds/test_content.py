@@ -164,10 +164,11 @@ def test_k3b_a_reason_that_is_no_text_is_wrong_output(reason: Any) -> None:
     call = round.calls[0]
     with pytest.raises(TypeError, match="has no result yet"):
         call.fail(reason)
-    for given in (call.reject(reason), RejectedToolCall(call.metadata, call, reason)):
-        with pytest.raises(CommitError, match="where text belongs") as refused:
-            round.commit(session, [given])
-        assert [p.kind for p in refused.value.problems] == ["wrong_output"]
+    with pytest.raises(TypeError, match="reason as text"):
+        call.reject(reason)
+    with pytest.raises(CommitError, match="where text belongs") as refused:
+        round.commit(session, [RejectedToolCall(call.metadata, call, reason)])
+    assert [p.kind for p in refused.value.problems] == ["wrong_output"]
     round.discard()
 
 

@@ -124,7 +124,8 @@ def test_an_unknown_tool_is_told_the_nearest_offered_names_C2(api: str) -> None:
 
 def many(count: int) -> Any:
     tools = {
-        f"t{n:02}": tool(tool_input(name=f"t{n:02}", output=str)(type(f"T{n}", (BaseModel,), {}))) for n in range(count)
+        f"t{n:02}": tool(tool_input(name=f"t{n:02}", output=str)(type(f"T{n}", (BaseModel,), {"__doc__": "A tool."})))
+        for n in range(count)
     }
     return type("Many", (Toolset,), tools)
 

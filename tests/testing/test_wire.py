@@ -439,4 +439,4 @@ def test_without_the_extra_the_error_names_it() -> None:
         "except ImportError as error:\n    print(error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "pip install lutumpy[testing]" in done.stdout
+    assert 'pip install ".[testing]"' in done.stdout

@@ -59,14 +59,13 @@ class Point(BaseModel):
     y: int
 
 
-@tool_input(name="go")
-class Go(ToolInput[None]):
-    point: Point
-    speed: Annotated[int, Field(description="How fast.", ge=1)] = 1
-
-
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
+    warnings.simplefilter("ignore")  # a tool without description, a docstring that documents what isn't there
+
+    @tool_input(name="go")
+    class Go(ToolInput[None]):
+        point: Point
+        speed: Annotated[int, Field(description="How fast.", ge=1)] = 1
 
     @tool_fn
     def look(direction: Literal["up", "down"]) -> str:

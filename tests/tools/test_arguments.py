@@ -362,6 +362,8 @@ def test_equal_names_count_once_the_last_wins() -> None:
 
 
 class Deep(BaseModel):
+    """Hold itself."""
+
     name: str = ""
     deep: "Deep | Item | None" = None
     table: "dict[str, Deep | list[Deep]]" = {}

@@ -1,11 +1,13 @@
 """Docstrings (rule D3)."""
 
 import sys
+import warnings
 from typing import ClassVar, Generic, TypeVar
 
 import pytest
 from pydantic import BaseModel
 
+from lutumpy import tool_fn, tool_input
 from lutumpy.tools.docstrings import attribute_docstrings, read_docstring
 
 T = TypeVar("T")
@@ -155,3 +157,26 @@ def test_classes_without_source_have_none_D3() -> None:
     assert attribute_docstrings(space["Made"]) == {}
     assert attribute_docstrings(type("Made", (), {})) == {}
     assert attribute_docstrings(type(sys)) == {}
+
+
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_a_tool_without_any_description_is_said_aloud_D3(text: str) -> None:
+    def search(words: str) -> str:
+        return words
+
+    search.__doc__ = text
+    with pytest.warns(UserWarning, match="'search' has no description") as caught:
+        declared = tool_fn(search)
+    assert declared.definition.description == ""
+    assert [warning.filename for warning in caught] == [__file__]  # the line of the declaration
+    with pytest.warns(UserWarning, match="`class Undescribed`: the tool 'undescribed' has no description"):
+
+        @tool_input(output=None)
+        class Undescribed(BaseModel):
+            words: str
+
+    with pytest.warns(UserWarning, match="has no description"):
+        tool_fn(search, name="find", description="")  # said so, and still nothing for a model to go by
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tool_fn(search, description="Search.")

@@ -53,7 +53,7 @@ class Picky(BaseModel):
 
 
 def tool_of(output: Any) -> CompiledTool:
-    return compiled_tool(tool_input(name="t", output=output)(type("Input", (BaseModel,), {})))
+    return compiled_tool(tool_input(name="t", output=output)(type("Input", (BaseModel,), {"__doc__": "A tool."})))
 
 
 FITS = [

@@ -30,6 +30,8 @@ def test_titles_are_left_out_but_not_properties_of_that_name_D4() -> None:
 
     @tool_input(output=None)
     class Titled(BaseModel):
+        """A tool."""
+
         model_config = ConfigDict(title="Own title")
         title: str = Field(title="Field title")
         inner: Inner

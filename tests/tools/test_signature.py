@@ -118,6 +118,7 @@ def test_names_in_the_closure_resolve_when_the_outer_function_is_gone_D7() -> No
             a: int
 
         def function(made: Made) -> Made:
+            """Copy it."""
             return Made(a=made.a)
 
         return function
@@ -131,6 +132,7 @@ def test_a_caller_s_names_do_not_shadow_D7() -> None:
         return tool_fn(function)
 
     def f(unit: Unit) -> str:
+        """Convert."""
         return ""
 
     assert "celsius" in str(register(f).definition.input_schema)
@@ -184,6 +186,7 @@ def test_names_that_pydantic_takes_for_itself_are_allowed_D2() -> None:
 def test_positional_only_parameters_are_passed_by_position_D2() -> None:
     @tool_fn
     def f(a: int, hidden: Skip[Opaque], /, b: int = 2, *, c: int) -> Any:
+        """Give all back."""
         return (a, hidden, b, c)
 
     tool, opaque = compiled_tool(f), Opaque()
@@ -199,6 +202,7 @@ def test_defaults_stay_optional_and_are_not_shared_D4() -> None:
 
     @tool_fn
     def f(tags: list[str] = [], unit: Unit = Unit.C, odd: int = marker) -> str:  # type: ignore[assignment]  # noqa: B006
+        """Take defaults."""
         return ""
 
     tool = compiled_tool(f)
@@ -233,9 +237,9 @@ def test_the_return_annotation_is_the_output_D2() -> None:
         (plain_coroutine, int, True),
         (nothing, NoneType, False),
     ):
-        tool = compiled_tool(tool_fn(function))
+        tool = compiled_tool(tool_fn(function, description="A tool."))
         assert (tool.output_type, tool.is_async) == (output, is_async)
-    assert tool_fn(nothing).definition.output_schema is None
+    assert tool_fn(nothing, description="A tool.").definition.output_schema is None
 
 
 def test_a_wrapped_function_keeps_its_names_D7() -> None:
@@ -306,6 +310,7 @@ def outer():
         a: int
     @tool_fn
     def f[X: int](pair: Pair, x: X, local: Local) -> Pair:
+        "Give it back."
         return pair
     return f
 """

@@ -11,12 +11,12 @@ from lutumpy.adapters.anthropic.offer import check_forced, tool_list
 from lutumpy.adapters.anthropic.request import encoder_of, request_fields
 from lutumpy.adapters.anthropic.stream import MessagesStreamDecoder
 from lutumpy.adapters.sdk import error_body, reply_object
-from lutumpy.adapters.sdk_body import Fields, body_dict, checked_transcript, history_list
+from lutumpy.adapters.sdk_body import Fields, body_dict, checked_offer, checked_transcript, history_list
 from lutumpy.adapters.sdk_model import SdkModel
 from lutumpy.adapters.sdk_spans import TracedMethod
 from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn
-from lutumpy.core.model import OutputSpec, StructuredMode
+from lutumpy.core.model import OutputSpec, StructuredMode, check_options
 from lutumpy.core.streaming import StreamDecoder
 from lutumpy.core.strict import ANTHROPIC_STRICT, strict_schema
 from lutumpy.core.tool_specs import ToolOffering
@@ -49,9 +49,14 @@ class AnthropicMessages(SdkModel):
         extra: Further parameters of every request; those of a turn win over them, and both over what stands here.
         headers: Further HTTP headers, as `anthropic-beta`.
         timeout: Seconds for each request; the client's own when left out.
+
+    Raises:
+        TypeError: An argument is of another type, as a client of another SDK.
+        ValueError: The model's name is blank, or a limit is below 1.
     """
 
     api: ClassVar[str] = API
+    sdk: ClassVar[str] = "anthropic"
     _path: ClassVar[str] = "/v1/messages"
     _method: ClassVar[TracedMethod | None] = TracedMethod(
         "anthropic", "messages", "create", {"model": "m", "max_tokens": 1, "messages": ()}
@@ -134,11 +139,12 @@ class AnthropicMessages(SdkModel):
         strict = options.pop("strict", None)
         cache = checked_cache(options.pop("cache", None))
         output = options.pop("output", None)
-        further = options.pop("extra", None) or {}
-        extra = {**options, **further}
+        further = options.pop("extra", None)
+        check_options(temperature, max_output_tokens, further, strict)
+        extra = {**options, **(further or {})}
         fields = request_fields(
             checked_transcript(transcript),
-            offer,
+            None if offer is None else checked_offer(offer),
             model=model,
             temperature=temperature,
             max_output_tokens=max_output_tokens,
@@ -181,7 +187,7 @@ class AnthropicMessages(SdkModel):
             InvalidToolConstraints: the API is known to refuse the offer.
             DeclarationError: a tool asks for strict, and its schema has no strict form.
         """
-        return tool_list(offer, bool(strict))
+        return tool_list(checked_offer(offer), bool(strict))
 
     @staticmethod
     def response(reply: Any) -> AssistantTurn:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
 from lutumpy.adapters.sdk_model import SdkModel
-from lutumpy.core.model import OutputSpec, StructuredMode
+from lutumpy.core.model import OutputSpec, StructuredMode, check_options
 from lutumpy.core.strict import OPENAI_STRICT, strict_schema
 from lutumpy.errors import DeclarationError
 
@@ -37,7 +37,13 @@ class OpenAIModel(SdkModel):
         extra: Provider parameters for every request; they win over what the library sets, those of a turn over them.
         headers: Further HTTP headers for every request.
         timeout: Seconds for a request; the client's own when left out.
+
+    Raises:
+        TypeError: An argument is of another type, as a client of another SDK.
+        ValueError: The model's name is blank, or a limit is below 1.
     """
+
+    sdk: ClassVar[str] = "openai"
 
     def __init__(
         self,
@@ -103,6 +109,9 @@ def passed_options(
     options: Mapping[str, Any], with_output: Callable[[OutputSpec, Mapping[str, Any]], dict[str, Any]]
 ) -> dict[str, Any]:
     """The keywords of `request` as the encoders take them: what is no option of ours is a provider parameter."""
+    check_options(
+        options.get("temperature"), options.get("max_output_tokens"), options.get("extra"), options.get("strict")
+    )
     known = {name: value for name, value in options.items() if name in _OPTIONS}
     extra = {name: value for name, value in options.items() if name not in _OPTIONS and name not in ("extra", "output")}
     extra |= options.get("extra") or {}

@@ -18,7 +18,7 @@ from lutumpy.adapters.openai.chat.encode import (
 from lutumpy.adapters.openai.chat.stream import ChatStreamDecoder
 from lutumpy.adapters.openai.model import OpenAIModel, output_format, passed_options
 from lutumpy.adapters.sdk import error_body, reply_object
-from lutumpy.adapters.sdk_body import Fields, body_dict, checked_transcript, history_list
+from lutumpy.adapters.sdk_body import Fields, body_dict, checked_offer, checked_transcript, history_list
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import OutputSpec, StructuredMode
 from lutumpy.core.rules.call_ids import host_rule
@@ -113,7 +113,8 @@ class OpenAIChat(OpenAIModel):
         call_ids = checked_call_ids(options.pop("call_ids", None))
         given = passed_options(options, OpenAIChat._with_output)
         transcript = checked_transcript(transcript)
-        return body_dict(chat_fields(transcript, offer, stream=stream, call_ids=call_ids, **given))
+        checked = None if offer is None else checked_offer(offer)
+        return body_dict(chat_fields(transcript, checked, stream=stream, call_ids=call_ids, **given))
 
     @staticmethod
     def messages(transcript: Transcript, *, call_ids: CallIds | None = None) -> list[dict[str, Any]]:
@@ -135,7 +136,7 @@ class OpenAIChat(OpenAIModel):
             InvalidToolConstraints: OpenAI is known to refuse the offer.
             DeclarationError: a tool asks to be strict, and its schema has no strict form.
         """
-        return chat_tools(offer, strict)
+        return chat_tools(checked_offer(offer), strict)
 
     @staticmethod
     def response(reply: Any) -> AssistantTurn:

@@ -11,7 +11,7 @@ from lutumpy.adapters.openai.responses.decode import PENDING, decode_response, p
 from lutumpy.adapters.openai.responses.encode import API, ResponsesEncoder, responses_fields, responses_tools
 from lutumpy.adapters.openai.responses.stream import ResponsesStreamDecoder
 from lutumpy.adapters.sdk import error_body, reply_object
-from lutumpy.adapters.sdk_body import body_dict, checked_transcript, history_list
+from lutumpy.adapters.sdk_body import body_dict, checked_offer, checked_transcript, history_list
 from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import OutputSpec
@@ -54,7 +54,8 @@ class OpenAIResponses(OpenAIModel):
             DeclarationError: a tool asks to be strict, and its schema has no strict form.
         """
         given = passed_options(options, OpenAIResponses._with_output)
-        return body_dict(responses_fields(checked_transcript(transcript), offer, stream=stream, **given))
+        checked = None if offer is None else checked_offer(offer)
+        return body_dict(responses_fields(checked_transcript(transcript), checked, stream=stream, **given))
 
     @staticmethod
     def messages(transcript: Transcript) -> list[dict[str, Any]]:
@@ -79,7 +80,7 @@ class OpenAIResponses(OpenAIModel):
             InvalidToolConstraints: OpenAI is known to refuse the offer.
             DeclarationError: a tool asks to be strict, and its schema has no strict form.
         """
-        return responses_tools(offer, strict)
+        return responses_tools(checked_offer(offer), strict)
 
     @staticmethod
     def response(reply: Any) -> AssistantTurn:

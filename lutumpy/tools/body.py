@@ -1,0 +1,70 @@
+"""What stands in the body of a toolset and looks like a tool is one, or is refused (rule D11).
+
+A forgotten decorator or `tool(...)` would otherwise be ignored, and the request would go out without the tool.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+from lutumpy.errors import DeclarationError
+from lutumpy.tools.compiled import CompiledTool
+from lutumpy.tools.tool import Nested, Tool
+
+__all__ = ["check_body"]
+
+
+def check_body(body: type[Any], *, of_toolset: bool) -> None:
+    """Refuse what looks like a tool in the body of a class and isn't made one by `tool()` or `nested()` there.
+
+    Args:
+        body: The class; what it inherits isn't looked at.
+        of_toolset: Whether the class is a toolset. A plain function of a mixin is a helper; a declared tool isn't.
+
+    Raises:
+        DeclarationError: The message says what to write.
+    """
+    values = vars(body).values()
+    tools = [value.source for value in values if isinstance(value, Tool)]
+    groups = [value.toolset for value in values if isinstance(value, Nested)]
+    for name, value in vars(body).items():
+        # The underscore says that it is no tool, whatever it looks like.
+        if name.startswith("_") or isinstance(value, (Tool, Nested, staticmethod, classmethod, property)):
+            continue
+        place = f"{body.__name__}.{name}"
+        if isinstance(value, type):
+            _check_class(place, name, value, tools, groups)
+        elif isinstance(getattr(value, "__lutumpy_tool__", None), CompiledTool):
+            if value.__lutumpy_tool__ not in tools:
+                raise DeclarationError(f"{place} is a tool without tool(): write {name} = tool(...)")
+        elif of_toolset and _is_function(value) and all(tool.function is not value for tool in tools):
+            raise DeclarationError(
+                f"{place} is a plain function, which no model would be offered: declare it with @tool_fn outside of the "
+                f"class and write {name} = tool(...); a helper's name begins with an underscore, or it is a @staticmethod"
+            )
+
+
+def _check_class(
+    place: str, name: str, cls: type[Any], tools: Iterable[CompiledTool], groups: Iterable[type[Any]]
+) -> None:
+    if hasattr(cls, "__lutumpy_table__"):
+        if cls not in groups:
+            raise DeclarationError(f"{place} is a toolset without nested(): write {name} = nested(...)")
+        return
+    declared = vars(cls).get("__lutumpy_tool__")
+    if declared is None and not hasattr(cls, "__tool__"):
+        return  # such as the type of an output
+    wrapped = [tool.input_type for tool in tools if tool.function is None]
+    if any(issubclass(input_type, cls) for input_type in wrapped):
+        return  # or the base of one
+    first = "" if declared else "decorate it with @tool_input and "
+    raise DeclarationError(
+        f"{place} is a tool's input without tool(): {first}write {name.lower()} = tool({cls.__name__})"
+    )
+
+
+def _is_function(value: Any) -> bool:
+    return isinstance(value, partial) or (callable(value) and inspect.isroutine(value))

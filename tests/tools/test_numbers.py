@@ -194,7 +194,7 @@ def result_of(output_type: Any, output: Any) -> ToolResult:
     def run() -> Any: ...
 
     run.__annotations__["return"] = output_type
-    made = tool_fn(run)
+    made = tool_fn(run, description="Run.")
 
     class One(Toolset):
         run = tool(made)

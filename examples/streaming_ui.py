@@ -123,8 +123,6 @@ async def talk(llm: StreamingModel, session: Session, screen: Screen) -> None:
                             running[call.metadata.id] = asyncio.create_task(answer(call))
                         case ToolCallIssueFound(issue=issue):
                             screen.line(f"  {issue.metadata.name}: {'; '.join(issue.detail.splitlines())}")
-                        case _:
-                            pass
             outcome = stream.outcome
             if not isinstance(outcome, NeedsTools):
                 screen.line(f"({outcome.result.finish_reason})")
@@ -145,15 +143,9 @@ async def talk(llm: StreamingModel, session: Session, screen: Screen) -> None:
     screen.line(f"No answer after {MAX_ROUNDS} rounds.")
 
 
+ASKED = [{"city": "Oslo"}, {"town": "Bergen"}, {"city": "Narvik"}]
 SCRIPT = [
-    Reply(
-        text="Let me see.",
-        calls=[
-            Call("population", {"city": "Oslo"}),
-            Call("population", {"town": "Bergen"}),
-            Call("population", {"city": "Narvik"}),
-        ],
-    ),
+    Reply(text="Let me see.", calls=[Call("population", arguments) for arguments in ASKED]),
     Reply(text="Oslo has 724,290 inhabitants; of the others I know nothing."),
 ]
 

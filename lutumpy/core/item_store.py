@@ -67,10 +67,16 @@ class ItemStore:
     @overload
     def __getitem__(self, index: slice) -> list[Item]: ...
     def __getitem__(self, index: int | slice) -> Item | list[Item]:
+        if isinstance(index, slice):
+            return self._items()[index]
         stable = self._state.stable
-        if isinstance(index, int) and 0 <= index < stable:
+        if index < 0:
+            index += len(self)
+        if 0 <= index < stable:
             return self._stable[index]
-        return self._items()[index]
+        if stable <= index < len(self):
+            return self._state.tail[index - stable]
+        raise IndexError(f"a transcript of {len(self)} items has none at this index")
 
     def _items(self) -> list[Item]:
         """Every item, in a list of its own."""

@@ -97,7 +97,7 @@ NO_CONTENT = [
 ]
 
 
-@pytest.mark.parametrize("content", NO_CONTENT, ids=repr)
+@pytest.mark.parametrize("content", NO_CONTENT, ids=lambda content: repr(content).partition(" object at ")[0])
 @pytest.mark.parametrize("status", ["ok", "error", "rejected"])
 def test_k3b_content_that_is_no_text_and_no_known_part_is_wrong_output(content: Any, status: Any) -> None:
     session, round = opened()

@@ -86,13 +86,15 @@ BETWEEN_PARTS = {
 nitpick_ignore_regex = [
     (r"py:(class|obj)", r"([\w.]+\.)?([A-Z]\d?|TS)(_co)?"),  # type variables
     (r"py:obj", r"typing\.~\w+"),  # the same, as typing shows them
+    (r"py:class", r"P\.(args|kwargs)"),  # of a parameter specification
+    (r"py:class", r"BaseModel"),  # pydantic's, as an annotation names it
     (r"py:class", r"Self|TypeIs"),  # of typing_extensions, where Python is older
     (r"py:class", r"(Async)?(OpenAI|Anthropic)"),  # the SDKs' clients, imported for type checkers only
 ]
 
 _logger = getLogger(__name__)
 _STYLE = DocstringStyle(napoleon_attr_annotations=False)
-_RULE = re.compile(r"\b(rules? [ACDEHKRST]\d+[a-z]?)\b")
+_RULE = re.compile(r"\b(rules? [ACDEHKRSTU]\d+[a-z]?)\b")
 _NAMED = re.compile(r"^(?:class (\w+)|(\w+)(?:: TypeAlias)? = )", re.MULTILINE)
 _NAMES_OF_OURS = Counter(
     name

@@ -38,7 +38,7 @@ class Refused(Exception):
     """A request that gets an error; the first of the problems is what it says."""
 
     def __init__(self, *problems: Problem) -> None:
-        self.problems = list(problems)
+        self.problems: list[Problem] = list(problems)
         super().__init__(problems[0].message)
 
 

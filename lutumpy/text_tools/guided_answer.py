@@ -223,7 +223,7 @@ class GuidedScanner(TextMachine):
             if not self._shows_json:
                 raw = "".join(self._raw)
                 self.calls.extend([element_call(raw, element, self._form) for element in scanner.elements])
-                self.empty_blocks += not scanner.elements
+                self._count_empty(not scanner.elements)
             self._json = None
             self._state = self._behind
         elif scanner.broken is not None:

@@ -339,7 +339,7 @@ class TextScanner(TextMachine):
                 self._out.append(piece)
             elif as_calls and not piece.is_text:
                 self.calls.extend(piece.calls)
-                self.empty_blocks += piece.is_empty
+                self._count_empty(piece.is_empty)
                 self._out.append(piece.returned)
             else:
                 self._out += piece.raw
@@ -377,7 +377,7 @@ class TextScanner(TextMachine):
             self._out += block.raw
         else:
             self.calls.extend(block.calls)
-            self.empty_blocks += block.is_empty
+            self._count_empty(block.is_empty)
         if block.returned:
             self._emit(block.returned, 0, len(block.returned))
 

@@ -87,6 +87,10 @@ class TextMachine:
         """The thinking that has arrived since the last time."""
         return self._thoughts.take()
 
+    def _count_empty(self, is_empty: bool) -> None:
+        if is_empty:
+            self.empty_blocks += 1
+
     def _shown(self) -> str:
         shown = "".join(self._out)
         self._out.clear()

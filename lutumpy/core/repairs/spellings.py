@@ -23,7 +23,7 @@ PARTS: Mapping[Api, frozenset[str]] = {
 }
 """The types of parts and blocks that each API knows."""
 
-ANY_PARTS = frozenset().union(*PARTS.values()) | {"video_url", "summary_text", "reasoning"}
+ANY_PARTS: frozenset[str] = frozenset(["video_url", "summary_text", "reasoning"]).union(*PARTS.values())
 TEXTS = ("text", "input_text", "output_text")
 UNREADABLE = ("thinking", "redacted_thinking", "reasoning", "summary_text", "item_reference", "compaction")
 """Reasoning, what was compressed, and references: only the API that wrote them knows what they say."""

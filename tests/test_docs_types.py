@@ -17,7 +17,6 @@ from test_docs import PAGES_WITH_CODE, ROOT, blocks, name_of
 NOT_YET = {
     "docs/hooks.md",
     "docs/migration.md",
-    "docs/testing.md",
 }
 TYPED = [page for page in PAGES_WITH_CODE if name_of(page) not in NOT_YET]
 # A page awaits at its top level, as `python -m asyncio` does; a module can't.

@@ -13,13 +13,6 @@ from pathlib import Path
 import pytest
 from test_docs import PAGES_WITH_CODE, ROOT, blocks, name_of
 
-# Pages whose programs run, and whose types are still to be put right.
-NOT_YET = {
-    "docs/hooks.md",
-    "docs/migration.md",
-    "docs/testing.md",
-}
-TYPED = [page for page in PAGES_WITH_CODE if name_of(page) not in NOT_YET]
 # A page awaits at its top level, as `python -m asyncio` does; a module can't.
 TOP_LEVEL = re.compile(
     r'"await" (?:outside|allowed only)|"?async"? (?:with|for|comprehension)?"? ?(?:outside|not allowed outside)|'
@@ -37,7 +30,7 @@ def module_of(page: Path) -> str:
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of modules: each page with its prose left out, so that line numbers are those of the page."""
     folder = tmp_path_factory.mktemp("pages")
-    for page in TYPED:
+    for page in PAGES_WITH_CODE:
         lines = [""] * (page.read_text().count("\n") + 1)
         for block in blocks(page):
             if block.language == "python":
@@ -93,10 +86,6 @@ def errors(request: pytest.FixtureRequest, pages: Path) -> Errors:
     return found
 
 
-@pytest.mark.parametrize("page", TYPED, ids=name_of)
+@pytest.mark.parametrize("page", PAGES_WITH_CODE, ids=name_of)
 def test_the_code_of_a_page_is_typed(errors: Errors, page: Path) -> None:
     assert errors.get(module_of(page), []) == []
-
-
-def test_pages_that_are_not_typed_yet_are_pages() -> None:
-    assert {name_of(page) for page in PAGES_WITH_CODE} >= NOT_YET

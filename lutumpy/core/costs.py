@@ -10,7 +10,8 @@ A request has one of four ends, and each has its place here:
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple
 
 from lutumpy.core.items import AssistantTurn, ImagePart, Message, Part, TextPart, ToolResults, Usage
 from lutumpy.core.tool_specs import ToolOffering
@@ -105,14 +106,24 @@ class Ledger:
     def __init__(self, transcript: Transcript) -> None:
         self._costs = Costs(transcript, NOTHING, len(transcript.usages()), ())
 
-    @property
-    def transcript(self) -> Transcript:
-        """The conversation. Another one may be put in its place, such as a window of it; the costs go on."""
-        return self._costs.transcript
+    if TYPE_CHECKING:
 
-    @transcript.setter
-    def transcript(self, transcript: Transcript) -> None:
-        self._costs = Costs(transcript, self.usage, len(transcript.usages()), self._costs.unsettled)
+        @property
+        def transcript(self) -> Transcript: ...
+        @transcript.setter
+        def transcript(self, transcript: Transcript) -> None: ...
+
+    else:
+
+        def _take(self, transcript: Transcript) -> None:
+            self._costs = Costs(transcript, self.usage, len(transcript.usages()), self._costs.unsettled)
+
+        # Each round asks for it a few times; this getter is C, and so no call.
+        transcript = property(
+            attrgetter("_costs.transcript"),
+            _take,
+            doc="The conversation. Another one may be put in its place, such as a window of it; the costs go on.",
+        )
 
     @property
     def usage(self) -> Usage:

@@ -78,6 +78,11 @@ class ItemStore:
             return self._state.tail[index - stable]
         raise IndexError(f"a transcript of {len(self)} items has none at this index")
 
+    def position(self) -> tuple[int, int]:
+        """How many items there are, and the revision."""
+        state = self._state
+        return state.stable + len(state.tail), state.revision
+
     def _items(self) -> list[Item]:
         """Every item, in a list of its own."""
         state = self._state
@@ -115,7 +120,7 @@ class ItemStore:
             self._id_index[call_id] = position
         if state.receipt is not None:
             state.receipt.written = True
-        self._state = State(
+        self._state = State._make((
             state.stable + len(settled),
             draft.tail if draft is not None else (),
             draft.sent if draft is not None else 0,
@@ -125,7 +130,7 @@ class ItemStore:
             state.answers + len(usages),
             state.revision + added,
             receipt,
-        )
+        ))  # fmt: skip
 
     def holds(self, receipt: Receipt) -> bool:
         """Whether the change that this receipt came with was made."""

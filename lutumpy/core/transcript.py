@@ -6,8 +6,9 @@ provider (rule K5). Every change is made in one step, by `_write` (rule K3a); `t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain, islice
+from operator import attrgetter
 from typing import Any, cast, get_args
 
 from lutumpy.core import json_values, windows
@@ -26,6 +27,8 @@ from lutumpy.core.parts import part_problem
 from lutumpy.core.transcript_state import Draft, Receipt
 from lutumpy.core.windows import Count, Summary, TranscriptRound
 from lutumpy.errors import TranscriptError
+
+_CALL_ID = attrgetter("call_id")
 
 
 class Transcript(ItemStore):
@@ -144,7 +147,7 @@ class Transcript(ItemStore):
         self,
         turn: AssistantTurn,
         results: ToolResults | None = None,
-        failures: Iterable[FailureKey] = (),
+        failures: Collection[FailureKey] = (),
         *,
         request: int | None = None,
         last: bool = False,
@@ -165,7 +168,7 @@ class Transcript(ItemStore):
             TranscriptError: the results don't match the calls, or an id was used before; nothing was added.
         """
         ids = [call.id for call in turn.calls if call.position >= 0]
-        given = [result.call_id for result in results.results] if results is not None else []
+        given = list(map(_CALL_ID, results.results)) if results is not None else []
         if ids != given:
             raise TranscriptError(
                 f"the turn's calls {ids} and the results {given} don't match; the transcript is unchanged"
@@ -183,7 +186,7 @@ class Transcript(ItemStore):
             draft.add(items)
             draft.turn_added(turn, last=last)
             items = draft.settled
-        failed = [(key, 1) for key in failures]
+        failed = [(key, 1) for key in failures] if failures else ()
         usages = () if request is None else (turn.usage,)
         self._write(items, draft, added=True, ids=ids, failures=failed, usages=usages, receipt=receipt)
 

@@ -26,7 +26,7 @@ _NAMES_SHOWN = 20
 
 def mark(transcript: Transcript) -> Mark:
     """Where the transcript stands now: to be taken when a request is made."""
-    return Mark(len(transcript), transcript.revision)
+    return Mark._make(transcript.position())
 
 
 def begin_request(transcript: Transcript) -> Mark:
@@ -103,12 +103,24 @@ def _open_answer(
     ready: Mapping[int, Entry] | None,
     answer: AnswerTool[Any] | None,
 ) -> OpenAnswer:
-    """The answer with its calls decoded; the transcript doesn't know of it yet."""
+    """The answer with each of its calls, in its order, as a call or an issue (rule C1); the transcript isn't told yet."""
     if not turn.calls:
         return OpenAnswer(turn, [], transcript, begun)
     turn = transcript.fresh_ids(turn)
     origin = Origin(transcript, begun.length, turn.calls)
-    entries = decode_calls(offer, turn, origin, transcript, ready or {}, answer)
+    last = len(turn.calls) - 1
+    entries: list[Entry] = []
+    for index, block in enumerate(turn.calls):
+        if answer is not None and answer.takes(block):
+            entries.append(answer.early(block))
+            continue
+        entry = ready.get(index) if ready else None
+        if entry is None or entry.metadata != (block.id, block.name, block.arguments):
+            cut = block.incomplete or (turn.cut and index == last)
+            entry = decode_call(offer, block, transcript, cut=cut, origin=origin)
+        elif isinstance(entry, BaseToolCall):
+            entry.origin = origin
+        entries.append(entry)
     return OpenAnswer(turn, entries, transcript, begun)
 
 
@@ -128,31 +140,6 @@ def finished(result: TurnResult[Any], answer: OpenAnswer, *, staged: bool) -> Fi
             result,
         ) from None
     return Finished(result)
-
-
-def decode_calls(
-    offer: Offer[Any],
-    turn: AssistantTurn,
-    origin: Origin,
-    transcript: Transcript,
-    ready: Mapping[int, Entry],
-    answer: AnswerTool[Any] | None = None,
-) -> list[Entry]:
-    """Every call of the answer, in its order, as a call or an issue (rule C1)."""
-    last = len(turn.calls) - 1
-    entries: list[Entry] = []
-    for index, block in enumerate(turn.calls):
-        if answer is not None and answer.takes(block):
-            entries.append(answer.early(block))
-            continue
-        entry = ready.get(index) if ready else None
-        if entry is None or entry.metadata != (block.id, block.name, block.arguments):
-            cut = block.incomplete or (turn.cut and index == last)
-            entry = decode_call(offer, block, transcript, cut=cut, origin=origin)
-        elif isinstance(entry, BaseToolCall):
-            entry.origin = origin
-        entries.append(entry)
-    return entries
 
 
 def decode_call(

@@ -145,6 +145,11 @@ def test_a_history_of_many_calls_is_read_in_linear_time(api: Any, given: str) ->
         session, round = round_of(count)
         round.commit(session, [call.complete("paid") for call in round.calls])
         history = json.loads(json.dumps(adapter.messages(session.transcript)))
+        if api == "openai_chat":
+            # OpenAI itself takes 128 calls in a message, so they were sent in several; other hosts' histories have one.
+            turns = [entry for entry in history if entry["role"] == "assistant"]
+            turns[0]["tool_calls"] = [call for turn in turns for call in turn["tool_calls"]]
+            history = [entry for entry in history if entry["role"] != "assistant" or entry is turns[0]]
         answers = [e for e in history if e.get("role") == "tool" or e.get("type") == "function_call_output"]
         if given == "reversed" and answers:
             history[-len(answers) :] = answers[::-1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from lutumpy.adapters.json_bytes import encode
@@ -19,7 +20,7 @@ from lutumpy.adapters.openai.responses.item_ids import fit_ids
 from lutumpy.adapters.openai.tools import offer_fields, refuse_tools, tool_list
 from lutumpy.adapters.sdk_body import Fields, add_extra
 from lutumpy.core import json_values
-from lutumpy.core.items import AssistantTurn, Message, ResultBlock, TextPart
+from lutumpy.core.items import AssistantTurn, CallBlock, Message, ResultBlock, TextPart
 from lutumpy.core.rules import Problem
 from lutumpy.core.rules.call_ids import RESPONSES_MAX, CallIdRule
 from lutumpy.core.rules.media import MAX_TEXT_PART
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["API", "ResponsesEncoder", "responses_fields", "responses_tools"]
 
 API = "openai_responses"
+_ID = attrgetter("id")
 _CALL_IDS = CallIdRule(re.compile(r".+", re.DOTALL), RESPONSES_MAX, "call_")
 
 # Quotes inside a JSON string are escaped, so this finds every id of an item, and at worst the id of something inside one.
@@ -152,7 +154,9 @@ class ResponsesEncoder(HistoryEncoder):
         self._callers = {}
         repeated = len(set(ids)) != len(ids) or not self._item_ids.isdisjoint(ids)
         long = long_calls(turn) if len(native) > MAX_TEXT else []
-        long_ids = [c for c in turn.calls if len(c.id) > RESPONSES_MAX and c.position >= 0]
+        long_ids: list[CallBlock] = []
+        if turn.calls and len(max(map(_ID, turn.calls), key=len)) > RESPONSES_MAX:
+            long_ids = [c for c in turn.calls if len(c.id) > RESPONSES_MAX and c.position >= 0]
         if not (unfit or repeated or long or long_ids or turn.reasoning_dropped or b'"caller":' in native):
             self._item_ids.update(ids)
             self.fragments.append(native[1:-1])

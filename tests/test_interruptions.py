@@ -582,6 +582,8 @@ def test_a_stream_that_was_interrupted_while_it_ended_is_read_or_not_K3a() -> No
 @every_api
 def test_signals_at_any_moment_leave_a_session_that_goes_on_K3a(api: str) -> None:
     """Real ones, aimed at a loop that requests, reads, decides and commits."""
+    if sys.gettrace() is not None:
+        pytest.skip("a tracer, as coverage is one, holds locks that an exception from a signal would leave locked")
 
     scene = Scene(api)
     session, request = scene.session, ADAPTERS[api].request

@@ -78,10 +78,15 @@ def holds_foreign_calls(api: Api, entry: Any) -> bool:
         return True
     calls = entry.get("tool_calls")
     if api != "openai_chat":
-        return role in _OLD_ROLES or bool(calls) or isinstance(entry.get("function_call"), Mapping)
+        return role in _OLD_ROLES or _holds_calls(calls) or isinstance(entry.get("function_call"), Mapping)
     if role == "tool" and not isinstance(entry.get("tool_call_id"), str):
         return _has_other_id(entry)
     return role == "assistant" and bool(_kinds(calls) & {*CALLS, "tool_call"})
+
+
+def _holds_calls(calls: Any) -> bool:
+    """Whether the value of `tool_calls` holds anything that can be read as a call: it may be any JSON."""
+    return isinstance(calls, list) and any(isinstance(call, Mapping) and call for call in calls)
 
 
 def _has_other_id(entry: Mapping[str, Any]) -> bool:

@@ -16,6 +16,7 @@ from test_repairs import USER, Json, mended, output, tool
 
 from lutumpy import apply_repairs, check_messages, propose_repairs
 from lutumpy.core.check import Api
+from lutumpy.core.repairs.catalogue import RULES
 from lutumpy.core.repairs.written import FAILED
 from lutumpy.testing.wire import serve
 
@@ -527,3 +528,12 @@ def test_reasoning_of_another_api_goes_from_a_message_that_says_more(api: Api) -
     kinds, after = mended(api, [USER, said("assistant", THINKING, TEXT), MORE])
     assert kinds[0] == "drop_reasoning"
     assert [part["text"] for part in after[1]["content"]] == ["I look."]
+
+
+@pytest.mark.parametrize("junk", [True, 1, "call", {"id": "a"}, [0], [{}]])
+def test_what_no_api_can_read_as_a_call_is_not_taken_for_another_apis(junk: Any) -> None:
+    for api in APIS:
+        for repair in propose_repairs(api, [{"tool_calls": junk}, USER]):
+            assert repair.kind in RULES[repair.rule].repairs
+            assert "another API" not in repair.reason
+            assert "the API that wrote it" not in repair.reason

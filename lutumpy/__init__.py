@@ -64,11 +64,16 @@ from lutumpy.tools.tool import nested, tool
 from lutumpy.tools.toolset import NoTools, Toolset
 
 if TYPE_CHECKING:
-    from lutumpy.core.check import check_messages
-    from lutumpy.core.repairs import Repair, apply_repairs, propose_repairs
-    from lutumpy.core.rules import Problem
-    from lutumpy.core.streaming import ReasoningDelta, RefusalDelta, Started, StreamDecoder, TextDelta
+    from lutumpy.core.streaming import (
+        ReasoningDelta,
+        RefusalDelta,
+        Started,
+        StreamDecoder,
+        TextDelta,
+    )
     from lutumpy.core.windows import TranscriptRound
+    from lutumpy.doctor import Repair, apply_repairs, propose_repairs
+    from lutumpy.doctor.check import check_messages
     from lutumpy.rounds.events import (
         Completed,
         InvalidToolCallDelta,
@@ -79,6 +84,7 @@ if TYPE_CHECKING:
     )
     from lutumpy.rounds.reader import Reader
     from lutumpy.rounds.stream import TurnStream, TurnStreamSync
+    from lutumpy.rules import Problem
     from lutumpy.tools.tool_input import ToolInput
 
 __version__ = "0.1.0"
@@ -183,22 +189,30 @@ __all__ = [
 # wires, and what makes pydantic build a model.
 _LATER = {
     **dict.fromkeys(
-        ["ReasoningDelta", "RefusalDelta", "Started", "StreamDecoder", "TextDelta"], "lutumpy.core.streaming"
+        ["ReasoningDelta", "RefusalDelta", "Started", "StreamDecoder", "TextDelta"],
+        "lutumpy.core.streaming",
     ),
     **dict.fromkeys(
-        ["Completed", "InvalidToolCallDelta", "StreamEvent", "ToolCallDelta", "ToolCallIssueFound", "ToolCallReady"],
+        [
+            "Completed",
+            "InvalidToolCallDelta",
+            "StreamEvent",
+            "ToolCallDelta",
+            "ToolCallIssueFound",
+            "ToolCallReady",
+        ],
         "lutumpy.rounds.events",
     ),
-    "Problem": "lutumpy.core.rules",
+    "Problem": "lutumpy.rules",
     "Reader": "lutumpy.rounds.reader",
-    "Repair": "lutumpy.core.repairs",
+    "Repair": "lutumpy.doctor",
     "ToolInput": "lutumpy.tools.tool_input",
     "TranscriptRound": "lutumpy.core.windows",
     "TurnStream": "lutumpy.rounds.stream",
     "TurnStreamSync": "lutumpy.rounds.stream",
-    "apply_repairs": "lutumpy.core.repairs",
-    "check_messages": "lutumpy.core.check",
-    "propose_repairs": "lutumpy.core.repairs",
+    "apply_repairs": "lutumpy.doctor",
+    "check_messages": "lutumpy.doctor.check",
+    "propose_repairs": "lutumpy.doctor",
 }
 
 

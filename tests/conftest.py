@@ -18,7 +18,11 @@ sys.path.insert(0, str(Path(__file__).parent))  # for what tests of several fold
 
 settings.register_profile("dev", deadline=None)
 settings.register_profile(
-    "ci", deadline=None, derandomize=True, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+    "ci",
+    deadline=None,
+    derandomize=True,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 

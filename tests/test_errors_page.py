@@ -34,7 +34,9 @@ PUBLIC = [
 
 def section(title: str, level: int = 2) -> str:
     """What stands under a heading, up to the next one of its level."""
-    (found,) = re.findall(rf"^{'#' * level} {re.escape(title)}\n(.*?)(?=^#{{2,{level}}} |\Z)", PAGE, re.M | re.S)
+    (found,) = re.findall(
+        rf"^{'#' * level} {re.escape(title)}\n(.*?)(?=^#{{2,{level}}} |\Z)", PAGE, re.M | re.S
+    )
     return str(found)
 
 
@@ -64,7 +66,9 @@ def public_errors() -> dict[str, type[BaseException]]:
     waiting: list[type[LutumpyError]] = [LutumpyError]
     while waiting:
         kind = waiting.pop()
-        waiting += [below for below in kind.__subclasses__() if below.__module__.startswith("lutumpy.")]
+        waiting += [
+            below for below in kind.__subclasses__() if below.__module__.startswith("lutumpy.")
+        ]
         if not kind.__name__.startswith("_"):
             found[kind.__name__] = kind
     return found

@@ -77,7 +77,9 @@ async def talk(llm: Model, question: str) -> str:
             case NeedsTools(round=round):
                 plan = await round.apply_hooks(read_only)
                 for rejected in plan.rejected:
-                    print(f"{rejected.metadata.name}: rejected by the {rejected.source}: {rejected.reason}")
+                    print(
+                        f"{rejected.metadata.name}: rejected by the {rejected.source}: {rejected.reason}"
+                    )
                 results = [call.complete(await call.call()) for call in plan.pending]
                 for ran in results:
                     print(f"{ran.metadata.name}: {ran.content}")
@@ -98,7 +100,9 @@ SCRIPT = [
 
 
 async def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--live", action="store_true", help="ask a real model")
     parser.add_argument("--model", default="gpt-4.1-mini", help="which one (%(default)s)")
     options = parser.parse_args()

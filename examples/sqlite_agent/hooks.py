@@ -56,7 +56,9 @@ class Checks:
         except StatementError as error:
             return Reject(str(error))
         if rows > self.most_rows:
-            return Reject(f"it would change {rows} rows, and {self.most_rows} are allowed; was a condition forgotten?")
+            return Reject(
+                f"it would change {rows} rows, and {self.most_rows} are allowed; was a condition forgotten?"
+            )
         if not self.consent(input, rows):
             return Reject("the user does not want this change")
         return RunNormally(input)

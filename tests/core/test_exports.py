@@ -14,25 +14,32 @@ NAMES = ("Problem", "Repair", "apply_repairs", "check_messages", "propose_repair
 
 def run(script: str) -> list[str]:
     """What a fresh interpreter prints."""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     return done.stdout.split()
 
 
 def test_importing_the_package_loads_neither_the_checks_nor_the_repairs() -> None:
     loaded = run("import lutumpy, sys; print(*sys.modules)")
-    late = ("lutumpy.core.rules", "lutumpy.core.repairs", "lutumpy.core.check", "lutumpy.core.json_patch")
+    late = ("lutumpy.rules", "lutumpy.doctor", "lutumpy.doctor.check", "lutumpy.doctor.json_patch")
     assert [name for name in loaded if name.startswith(late)] == []
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_late_name_is_there_when_it_is_asked_for(name: str) -> None:
     assert run(f"from lutumpy import {name}; print({name}.__name__)") == [name]
-    assert run(f"import lutumpy; print(lutumpy.{name}.__name__, '{name}' in dir(lutumpy))") == [name, "True"]
+    assert run(f"import lutumpy; print(lutumpy.{name}.__name__, '{name}' in dir(lutumpy))") == [
+        name,
+        "True",
+    ]
     assert name in lutumpy.__all__
 
 
 def test_a_star_import_brings_them_all() -> None:
-    assert run(f"from lutumpy import *; print(*[f.__name__ for f in ({', '.join(NAMES)})])") == list(NAMES)
+    assert run(
+        f"from lutumpy import *; print(*[f.__name__ for f in ({', '.join(NAMES)})])"
+    ) == list(NAMES)
 
 
 def test_the_doctor_loads_no_sdk() -> None:

@@ -263,7 +263,9 @@ async def without_tools(session: Session, llm: Model) -> None:
 
 
 def own_client(client: OpenAI, transcript: Transcript) -> None:
-    offer = ClosedTools.offer(require=ToolRequirement.at_least_one(), available=ToolAvailability.all())
+    offer = ClosedTools.offer(
+        require=ToolRequirement.at_least_one(), available=ToolAvailability.all()
+    )
     assert_type(offer, Offer[ReadNoteCall | FindCall | TurnCall])
     body = OpenAIChat.request(transcript, offer, temperature=0.5)
     assert_type(body, dict[str, Any])

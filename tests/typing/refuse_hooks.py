@@ -70,7 +70,9 @@ def description_of_a_call(metadata: ToolMetadata, input: ReadFile) -> str:
 
 
 @hook_impl
-def returns_what_it_is_not(metadata: ToolMetadata, input: ReadFile) -> ToolDecision[ReadFile, FileText]:
+def returns_what_it_is_not(
+    metadata: ToolMetadata, input: ReadFile
+) -> ToolDecision[ReadFile, FileText]:
     return RunNormally(Search(query=""))  # refused
 
 

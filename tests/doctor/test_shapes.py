@@ -23,7 +23,7 @@ from test_repairs import (
     user,
 )
 
-from lutumpy import check_messages
+from lutumpy.doctor import check_messages
 from lutumpy.doctor.check import Api
 from lutumpy.doctor.wording import INTERRUPTED
 from lutumpy.rules.openai.responses.items import MAX_OUTPUT

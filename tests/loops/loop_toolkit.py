@@ -18,7 +18,6 @@ from lutumpy import (
     ToolInput,
     ToolMetadata,
     ToolResult,
-    ToolResults,
     Toolset,
     TranscriptError,
     hook_impl,
@@ -30,6 +29,7 @@ from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.execution import Dispatcher
 from lutumpy.loops import LoopResult, run_tools, run_tools_sync
+from lutumpy.models import ToolResults
 from lutumpy.rules import Problem
 from lutumpy.rules.anthropic import messages as anthropic
 from lutumpy.rules.openai.chat import messages as chat

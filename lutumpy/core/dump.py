@@ -1,4 +1,6 @@
-"""A session as JSON values and back, for `Session.dump()` and `Session.load()` (rule R4); `VERSION` names the format."""
+"""A session as JSON values and back, for `Session.dump()` and `Session.load()` (rule R4); `VERSION`
+names the format.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ from lutumpy.errors import TranscriptError
 FORMAT = "lutumpy.session"
 VERSION = 2
 READABLE = (1, 2)
-"""Versions that can be loaded; the second one added what items hold verbatim."""
+"""Versions that can be loaded. Version 2 added the original entries of items (`verbatim`)."""
 
 _UNSETTLED_NAMES = ("api", "model", "response_id", "request_id")
 
@@ -51,18 +53,23 @@ def dump_session(
 def load_session(
     data: Any,
 ) -> tuple[Transcript, Usage, tuple[Unsettled, ...], list[list[str]] | None]:
-    """The transcript of a dump, what it cost, the requests whose cost is unknown, and what was known to be refused of it;
-    of the dump, or its JSON text.
+    """Read a dump, or its JSON text.
+
+    Returns:
+        The transcript, what it cost, the requests whose cost is unknown, and what was known to be
+        refused of it.
 
     Raises:
-        TranscriptError: the data is no dump, or one of a version that this release doesn't know.
+        TranscriptError: the data isn't a dump, or is one of a version that this release doesn't
+            know.
     """
     if isinstance(data, (str, bytes)):
         try:
-            # A text file written on Windows may begin with a byte order mark; of bytes `json` knows it.
+            # A text file written on Windows may begin with a byte order mark. In bytes `json`
+            # accepts it.
             data = json.loads(data.removeprefix("\ufeff") if isinstance(data, str) else data)
         except (ValueError, RecursionError) as error:
-            raise TranscriptError(f"the dump is no JSON: {error}; nothing was loaded") from error
+            raise TranscriptError(f"the dump is not JSON: {error}; nothing was loaded") from error
     if not isinstance(data, Mapping):
         raise TranscriptError(
             f"a dump is a JSON object, not {type(data).__name__}; nothing was loaded"
@@ -71,7 +78,8 @@ def load_session(
     if type(version) is not int or version not in READABLE:
         readable = " and ".join([str(known) for known in READABLE])
         raise TranscriptError(
-            f"the dump has the version {version!r}, this release reads {readable}; nothing was loaded"
+            f"the dump has the version {version!r}, this release reads {readable}; "
+            "nothing was loaded"
         )
     if data.get("format", FORMAT) != FORMAT:
         raise TranscriptError(
@@ -80,7 +88,7 @@ def load_session(
     refused = data.get("refused")
     if refused is not None and not (isinstance(refused, list) and all(map(_is_pair, refused))):
         raise TranscriptError(
-            "the dump is invalid: refused is no list of pairs of text; nothing was loaded"
+            "the dump is invalid: refused is not a list of pairs of text; nothing was loaded"
         )
     transcript = load_transcript(data)
     try:
@@ -108,8 +116,10 @@ def load_transcript(data: Mapping[str, Any]) -> Transcript:
     """The transcript of a dump.
 
     Raises:
-        TranscriptError: the data is no valid transcript: the message says which item is wrong.
+        TranscriptError: the data isn't a valid transcript; the message says which item is wrong.
     """
+    # Items go through the methods that build any transcript, so that the same checks hold. A turn
+    # with calls waits for the results that must follow it, since both are added together.
     transcript = Transcript()
     items = data.get("items")
     if not isinstance(items, list):
@@ -150,10 +160,10 @@ def load_transcript(data: Mapping[str, Any]) -> Transcript:
         failures = _load_failures(expect(data.get("failures", []), list, "failures"))
         sent = expect(data.get("ephemerals_sent", 0), int, "ephemerals_sent")
         held = expect(data.get("held", False), bool, "held")
-        there = sum([1 for item in transcript if isinstance(item, Message) and item.ephemeral])
-        if not 0 <= sent <= there or (held and not sent):
+        count = sum([1 for item in transcript if isinstance(item, Message) and item.ephemeral])
+        if not 0 <= sent <= count or (held and not sent):
             raise TranscriptError(
-                f"of {there} ephemerals {sent} were sent, and they are {'' if held else 'not '}held"
+                f"of {count} ephemerals {sent} were sent, and they are {'' if held else 'not '}held"
             )
         transcript._restore(failures, sent, held)
     except (TranscriptError, *WRONG) as error:
@@ -175,7 +185,10 @@ def _load_failures(entries: list[Any]) -> dict[tuple[str, str], int]:
 
 
 def _check_results(turn: AssistantTurn, results: ToolResults) -> None:
-    """Check that each result is of the tool and the kind that its call is; ids are compared when both are added."""
+    """Check that each result has the tool and the kind of its call.
+
+    Ids are compared when both are added.
+    """
     calls = [call for call in turn.calls if call.answerable]
     for call, result in zip(calls, results.results, strict=False):
         if (call.name, call.kind) != (result.name, result.kind):
@@ -191,7 +204,10 @@ def dump_unsettled(request: Unsettled) -> dict[str, Any]:
 
 
 def load_unsettled(data: Any) -> tuple[Unsettled, ...]:
-    """The requests of a dump whose cost is unknown; raises `TranscriptError` for anything that isn't a list of them."""
+    """The requests of a dump whose cost is unknown.
+
+    Raises `TranscriptError` if it isn't a list of them.
+    """
     return tuple(
         [_load_request(entry, index) for index, entry in enumerate(expect(data, list, "unsettled"))]
     )

@@ -1,8 +1,8 @@
 """One item of a transcript as JSON values and back (rule R4).
 
-Everything that is loaded is checked: a dump may be damaged, cut off or edited by hand, and a transcript must be
-sendable afterwards (rule K5). What is wrong raises `TranscriptError`, or one of `WRONG` where a value simply has another
-shape; the caller says where in the dump that was.
+Everything that is loaded is checked: a dump may be damaged, cut off or edited by hand, and a
+transcript must be sendable afterwards (rule K5). What is wrong raises `TranscriptError`, or one of
+`WRONG` where a value simply has another shape; the caller says where in the dump that was.
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ _BLOCKS: dict[str, type[Any]] = {
     "call": CallBlock,
     "opaque": OpaqueBlock,
 }
+# Types of a block's fields, where they aren't text; and those that may be `None`.
 _BOOLS = frozenset({"signed", "as_object", "incomplete"})
 _OPTIONAL = frozenset({"id_field", "problem"})
 _BLOCK_NAMES = {cls: name for name, cls in _BLOCKS.items()}
@@ -106,33 +107,38 @@ def dump_item(item: Item) -> dict[str, Any]:
 
 
 def _dump_verbatim(item: Item) -> dict[str, Any]:
-    given = item.verbatim
-    if given is None:
+    verbatim = item.verbatim
+    if verbatim is None:
         return {}
-    dumped = {"api": given.api, "entries": [json_values.decode(entry) for entry in given.entries]}
-    return {"verbatim": {**dumped, "system": True} if given.system else dumped}
+    dumped: dict[str, Any] = {
+        "api": verbatim.api,
+        "entries": [json_values.decode(entry) for entry in verbatim.entries],
+    }
+    if verbatim.system:
+        dumped["system"] = True
+    return {"verbatim": dumped}
 
 
 def _load_verbatim(data: Mapping[str, Any]) -> Verbatim | None:
-    given = data.get("verbatim")
-    if given is None:
+    dumped = data.get("verbatim")
+    if dumped is None:
         return None
-    api = _one_of(expect(given, dict, "verbatim").get("api"), api_names(), "verbatim.api")
-    entries = expect(given.get("entries"), list, "verbatim.entries")
-    system = expect(given.get("system", False), bool, "verbatim.system")
+    api = _expect_one_of(expect(dumped, dict, "verbatim").get("api"), api_names(), "verbatim.api")
+    entries = expect(dumped.get("entries"), list, "verbatim.entries")
+    system = expect(dumped.get("system", False), bool, "verbatim.system")
     if system and len(entries) != 1:
         raise TranscriptError(
-            f"verbatim.entries has {len(entries)} values, where the system is one"
+            f"verbatim.entries has {len(entries)} values, and a system text has one"
         )
     if not system and any(not isinstance(entry, dict) for entry in entries):
-        raise TranscriptError("verbatim.entries holds what is no object")
+        raise TranscriptError("verbatim.entries holds something that is not an object")
     return Verbatim(api, tuple([json_values.encode(entry) for entry in entries]), system)
 
 
 def load_item(data: Mapping[str, Any]) -> Item:
     kind = data.get("item")
     if kind == "message":
-        role = _one_of(data["role"], get_args(Role), "role")
+        role = _expect_one_of(data["role"], get_args(Role), "role")
         parts = tuple([_load_part(p) for p in expect(data["parts"], list, "parts")])
         if role != "user" and any(not isinstance(part, TextPart) for part in parts):
             raise TranscriptError(f"a {role} message takes text only")
@@ -162,13 +168,13 @@ def load_item(data: Mapping[str, Any]) -> Item:
         verbatim=_load_verbatim(data),
         **fields,
     )
-    _one_of(turn.finish_reason, get_args(FinishReason), "finish_reason")
+    _expect_one_of(turn.finish_reason, get_args(FinishReason), "finish_reason")
     _check_native(turn, native)
     return turn
 
 
 def _check_native(turn: AssistantTurn, native: Any) -> None:
-    """Check that the native form is one of its wire, and has the calls where they are said to be."""
+    """Check that the native form is one of its API, and has the calls where the turn says they are."""
     if turn.api in api_names():  # a user's own model may have a form of its own
         shape = serving(turn.api, "rules").SHAPE
         if (turn.calls_key, turn.id_field) != (shape.calls_key, shape.call_id_key):
@@ -182,8 +188,9 @@ def _check_native(turn: AssistantTurn, native: Any) -> None:
                 raise TranscriptError("native is empty, or holds something that is not an object")
     if turn.results_only and not any(isinstance(block, OpaqueBlock) for block in turn.blocks):
         raise TranscriptError(
-            "nothing of the provider's runs on after the turn, so text may follow it"
+            "results_only is set, but no tool of the provider is still running after the turn"
         )
+    # Replay sends `native`, and results answer the ids in `calls`: the two must agree.
     calls: Any = native if turn.calls_key is None else (native or {}).get(turn.calls_key)
     places = [call.position for call in turn.calls if call.answerable]
     if len(set(places)) != len(places):
@@ -203,7 +210,7 @@ def dump_turn(turn: AssistantTurn) -> dict[str, Any]:
 
 
 def load_turn(data: Mapping[str, Any]) -> AssistantTurn:
-    """The turn of a dump; raises `TranscriptError` or what a wrong value raises (`KeyError`, `TypeError`, ...) for none."""
+    """The turn of a dump. Raises `TranscriptError`, or one of `WRONG`, if it isn't one."""
     item = load_item(data)
     if not isinstance(item, AssistantTurn):
         raise TranscriptError(f"a turn was expected, not {data.get('item')!r}")
@@ -214,14 +221,15 @@ def dump_usage(usage: Usage) -> dict[str, int]:
     """The usage as JSON values."""
     dumped: dict[str, int] = asdict(usage)
     del dumped["cached_beside_tokens"]
-    # Nearly always a usage finds it out from the others, so that earlier releases can read the dump.
+    # A usage can nearly always compute this from the other numbers. It is left out then, so that
+    # earlier releases can read the dump.
     if Usage(**dumped).all_input_tokens != usage.all_input_tokens:
         dumped["cached_beside_tokens"] = usage.all_input_tokens - usage.input_tokens
     return dumped
 
 
 def load_usage(data: Any) -> Usage:
-    """The usage of a dump; raises `TranscriptError` for anything that isn't one."""
+    """The usage of a dump. Raises `TranscriptError` if it isn't one."""
     try:
         return Usage(
             **{str(k): _load_count(v, f"usage.{k}") for k, v in expect(data, dict, "usage").items()}
@@ -272,7 +280,13 @@ def _load_block(data: Mapping[str, Any]) -> Block:
         raise TranscriptError(f"unknown block {kind!r}")
     for name, value in fields.items():
         if value is not None or name not in _OPTIONAL:
-            expect(value, int if name == "position" else bool if name in _BOOLS else str, name)
+            expected: type[Any] = str
+            if name == "position":
+                expected = int
+            elif name in _BOOLS:
+                expected = bool
+            expect(value, expected, name)
+    # A key that no field has raises a `TypeError`, one of `WRONG`.
     block: Block = _BLOCKS[kind](**fields)
     return block
 
@@ -300,18 +314,20 @@ def _load_result(data: Mapping[str, Any]) -> ResultBlock:
         content=content
         if isinstance(content, str)
         else tuple([_load_part(part) for part in expect(content, list, "content")]),
-        status=_one_of(data["status"], get_args(ResultStatus), "status"),
+        status=_expect_one_of(data["status"], get_args(ResultStatus), "status"),
         kind=expect(data.get("kind", "function"), str, "kind"),
     )
 
 
 def expect(value: Any, kind: type[Any], name: str) -> Any:
+    """The value, if it is of this type; `name` says in the `TranscriptError` which value is meant."""
+    # To Python `True` is an integer, to JSON it isn't.
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise TranscriptError(f"{name} is {type(value).__name__}, not {kind.__name__}")
     return value
 
 
-def _one_of(value: Any, allowed: tuple[str, ...], name: str) -> Any:
+def _expect_one_of(value: Any, allowed: tuple[str, ...], name: str) -> Any:
     if not isinstance(value, str) or value not in allowed:
         raise TranscriptError(f"{name} is {value!r}, not one of {allowed}")
     return value

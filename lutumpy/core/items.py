@@ -5,7 +5,8 @@ Every item is a frozen value. An `AssistantTurn` holds one answer in two forms:
     native      bytes      sent back to the API that wrote them, never rebuilt
     blocks      values     what users read, and what any other API is sent
 
-An item that was read from a history also keeps that API's own entries (`verbatim`), which it gets back unchanged.
+An item that was read from a history also keeps that API's own entries (`verbatim`), which it gets
+back unchanged.
 """
 
 from __future__ import annotations
@@ -102,7 +103,8 @@ class ImagePart:
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """A document: its bytes with their media type (`application/pdf`, `text/plain`), or an http(s) URL.
+    """A document: its bytes with their media type (`application/pdf`, `text/plain`), or an http(s)
+    URL.
 
     Attributes:
         data: The bytes of the file.
@@ -131,18 +133,20 @@ Part: TypeAlias = "TextPart | ImagePart | FilePart"
 class Usage:
     """Tokens that a request cost, as the provider counted them; numbers it does not give are 0.
 
-    Values of several requests can be added, also of different providers: `all_input_tokens` stays right.
+    Values of several requests can be added, also of different providers: `all_input_tokens` stays
+    right.
 
     Attributes:
-        input_tokens: The provider's own figure. OpenAI includes cached tokens, Anthropic doesn't: to compare or add
-            requests, use `all_input_tokens`.
+        input_tokens: The provider's own figure. OpenAI includes cached tokens, Anthropic doesn't:
+            to compare or add requests, use `all_input_tokens`.
         output_tokens: Tokens of the answer, reasoning included.
         total_tokens: Everything, cached input included.
         cached_input_tokens: Input that was read from the provider's cache.
         cache_creation_tokens: Input that was written to it.
         reasoning_tokens: The part of the output that was reasoning.
-        cached_beside_tokens: The cached tokens, read and written, that `input_tokens` does not include. Left out, they
-            are taken from what `total_tokens` has beyond input and output. Not compared.
+        cached_beside_tokens: The cached tokens, read and written, that `input_tokens` does not
+            include. Left out, they are taken from what `total_tokens` has beyond input and output.
+            Not compared.
     """
 
     input_tokens: int = 0
@@ -155,14 +159,17 @@ class Usage:
 
     @property
     def all_input_tokens(self) -> int:
-        """All tokens that the model was given, cached ones included. Means the same for every provider."""
+        """All tokens that the model was given, cached ones included.
+
+        Means the same for every provider.
+        """
         return self.input_tokens + self._cached_beside()
 
     def _cached_beside(self) -> int:
         if self.cached_beside_tokens is not None:
             return self.cached_beside_tokens
-        # Some hosts include reasoning in the total but not in the output. That surplus is not cached
-        # input, so the result is never more than the cached tokens that were reported.
+        # Some hosts include reasoning in the total but not in the output. That surplus is not
+        # cached input, so the result is never more than the cached tokens that were reported.
         beyond = max(0, self.total_tokens - self.input_tokens - self.output_tokens)
         return min(beyond, self.cached_input_tokens + self.cache_creation_tokens)
 
@@ -225,13 +232,16 @@ class CallBlock:
         id: The call id; empty when the provider gave none.
         name: The tool's name as the model wrote it; empty when it gave none.
         arguments: JSON text as the model wrote it (free text for a kind that isn't `function`).
-        kind: `function`, or the provider's word for another call that the client should run (rule C8).
-        as_object: The API delivered the arguments as an object, so text that was cut off can still look complete.
+        kind: `function`, or the provider's word for another call that the client should run (rule
+            C8).
+        as_object: The API delivered the arguments as an object, so text that was cut off can still
+            look complete.
         incomplete: The provider marked this call as cut off.
-        position: Its index in the native form's list of calls or items; -1 if it isn't there, and then
-            `answerable` is false.
+        position: Its index in the native form's list of calls or items; -1 if it isn't there, and
+            then `answerable` is false.
         id_field: The key of its id there, if it differs from the other calls of the turn.
-        problem: Why the call can't be read, in words for the model; such a call is never run. `None` if it can.
+        problem: Why the call can't be read, in words for the model; such a call is never run.
+            `None` if it can.
     """
 
     id: str
@@ -266,13 +276,16 @@ Block: TypeAlias = "TextBlock | ReasoningBlock | RefusalBlock | CallBlock | Opaq
 
 @dataclass(frozen=True, slots=True)
 class Verbatim:
-    """The original entries of an item that was read from a history of one API, which gets them back unchanged.
+    """The original entries of an item that was read from a history of one API, which gets them back
+    unchanged.
 
     Attributes:
         api: The API.
-        entries: JSON bytes of the entries: messages, or input items. Empty when the previous item's entry already
-            contains this one (results and a text in one message), or when the provider holds it.
-        system: The single entry is the request's system field (`system`, `instructions`), not part of the history.
+        entries: JSON bytes of the entries: messages, or input items. Empty when the previous item's
+            entry already contains this one (results and a text in one message), or when the
+            provider holds it.
+        system: The single entry is the request's system field (`system`, `instructions`), not part
+            of the history.
     """
 
     api: str
@@ -284,7 +297,8 @@ class Verbatim:
 class Message:
     """A message that the application added. Ephemeral ones leave after the next successful request.
 
-    A message that was read from a history may have no parts: then only its own API understands it, by `verbatim`.
+    A message that was read from a history may have no parts: then only its own API understands it,
+    by `verbatim`.
 
     Attributes:
         role: Who speaks.
@@ -309,12 +323,14 @@ class AssistantTurn:
     """One answer of a model.
 
     Attributes:
-        api: The API that it came from, by its name in `lutumpy.apis`, or a name of the user's own model.
+        api: The API that it came from, by its name in `lutumpy.apis`, or a name of the user's own
+            model.
         blocks: Its content in order, for reading and for other APIs.
-        native: JSON bytes for the same API: the message (Chat), or the list of items or content blocks. Empty if
-            there is no content.
+        native: JSON bytes for the same API: the message (Chat), or the list of items or content
+            blocks. Empty if there is no content.
         calls: The call blocks among `blocks`.
-        calls_key: Where in `native` the calls are: a key of the message, or `None` when `native` is the list itself.
+        calls_key: Where in `native` the calls are: a key of the message, or `None` when `native` is
+            the list itself.
         id_field: The name of a call's id in `native`.
         finish_reason: Why the model stopped, in this library's words (rule C9a).
         provider_finish_reason: The provider's own word for it.
@@ -324,9 +340,11 @@ class AssistantTurn:
         response_id: The provider's id of the answer.
         residue: JSON bytes of fields that only answers have: kept, never sent.
         cut: The answer was cut off (output limit, filter, refusal, incomplete).
-        results_only: Directly after this turn the provider accepts only tool results or the next turn (rule R6).
+        results_only: Directly after this turn the provider accepts only tool results or the next
+            turn (rule R6).
         reasoning_dropped: Its reasoning is no longer valid and is left out of every request.
-        verbatim: For a turn that was read from a history: what its own API gets, instead of `native`.
+        verbatim: For a turn that was read from a history: what its own API gets, instead of
+            `native`.
     """
 
     api: str
@@ -380,8 +398,8 @@ class AssistantTurn:
         Args:
             ids: New id by index into `calls`.
         """
-        # The same call object stands in `calls` and in `blocks`: by identity both get the renamed one,
-        # even when two calls of an answer are equal.
+        # The same call object stands in `calls` and in `blocks`: by identity both get the renamed
+        # one, even when two calls of an answer are equal.
         renamed = {
             id(self.calls[index]): replace(self.calls[index], id=new) for index, new in ids.items()
         }
@@ -407,7 +425,8 @@ class ResultBlock:
         call_id: The id of the call.
         name: The tool's name.
         content: Text (JSON, or plain), or content parts; never empty unless the status is `ok`.
-        status: `ok`, `error` or `rejected`; the last two are marked as errors if the API has a flag for that.
+        status: `ok`, `error` or `rejected`; the last two are marked as errors if the API has a flag
+            for that.
         kind: The kind of the call that it answers.
     """
 

@@ -1,7 +1,8 @@
 """The transcript: append-only, and valid at every moment.
 
-Every call has exactly one result, right after its turn and in order, so a transcript can be sent to any provider at
-any time (rule K5). Every change happens in one step, `ItemStore._write` (rule K3a); `transcript_state` explains how.
+Every call has exactly one result, right after its turn and in order, so a transcript can be sent to
+any provider at any time (rule K5). Every change happens in one step, `ItemStore._write` (rule K3a);
+`transcript_state` explains how.
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ _CALL_ID = attrgetter("call_id")
 class Transcript(ItemStore):
     """A conversation: messages, assistant turns, and the results of their calls.
 
-    `len()` and iteration give its items, including ephemeral ones while they last. No method edits or drops a committed
-    item (rule R5). `fork()` makes an independent copy, `window()` one of the last rounds.
+    `len()` and iteration give its items, including ephemeral ones while they last. No method edits
+    or drops a committed item (rule R5). `fork()` makes an independent copy, `window()` one of the
+    last rounds.
     """
 
     __slots__ = ()
@@ -63,20 +65,24 @@ class Transcript(ItemStore):
     ) -> Transcript:
         """Read a history that another program made; the transcript can be continued like any other.
 
-        The API that it comes from gets every entry back unchanged (`messages` of its adapter gives them). Another API is
-        sent what it understands: texts, images, files, calls and results. Ids of its calls count as used.
+        The API that it comes from gets every entry back unchanged (`messages` of its adapter gives
+        them). Another API is sent what it understands: texts, images, files, calls and results. Ids
+        of its calls count as used.
 
         Args:
             api: Whose history it is, by its name in `lutumpy.apis`, as `openai_chat`.
-            messages: The request's `messages` (`input`): JSON objects, objects of the SDK, or both mixed.
-            system: The request's `system` (`instructions`); for Chat Completions a text to begin with.
-            server_held_prefix: For Responses: the server holds the start of the conversation (`previous_response_id`,
-                `conversation`), so outputs may answer calls that aren't here. If omitted, this is assumed for an input
-                that consists of outputs only.
+            messages: The request's `messages` (`input`): JSON objects, objects of the SDK, or both
+                mixed.
+            system: The request's `system` (`instructions`); for Chat Completions a text to begin
+                with.
+            server_held_prefix: For Responses: the server holds the start of the conversation
+                (`previous_response_id`, `conversation`), so outputs may answer calls that aren't
+                here. If omitted, this is assumed for an input that consists of outputs only.
 
         Raises:
-            TranscriptError: it is not a history of this API, a call has no result, or a result has no call. The message
-                names every place, `problems` what the provider would say; `propose_repairs` finds how to mend it.
+            TranscriptError: it is not a history of this API, a call has no result, or a result has
+                no call. The message names every place, `problems` what the provider would say;
+                `propose_repairs` finds how to mend it.
         """
         if api not in (known := api_names()):
             raise TranscriptError(f"{api!r} is none of {', '.join(known)}; nothing was read")
@@ -84,7 +90,7 @@ class Transcript(ItemStore):
         transcript: Transcript = read(messages, system, server_held_prefix=server_held_prefix)
         return transcript
 
-    # --- additions ---------------------------------------------------------------------------------
+    # --- additions --------------------------------------------------------------------------------
 
     def push_system(self, content: str | Sequence[str | Part]) -> None:
         """Add a system message."""
@@ -127,8 +133,8 @@ class Transcript(ItemStore):
         """Add a message. A message that was read from a history is taken as it is.
 
         Raises:
-            TranscriptError: the provider of the last turn accepts no text before the next turn (rule R6), or the message
-                has no content. The transcript is unchanged.
+            TranscriptError: the provider of the last turn accepts no text before the next turn
+                (rule R6), or the message has no content. The transcript is unchanged.
         """
         if not isinstance(message, Message):
             raise TranscriptError(
@@ -166,7 +172,8 @@ class Transcript(ItemStore):
             receipt: Tells its holder whether the turn was added.
 
         Raises:
-            TranscriptError: the results don't match the calls, or an id was used before; nothing was added.
+            TranscriptError: the results don't match the calls, or an id was used before; nothing
+                was added.
         """
         ids = [call.id for call in turn.calls if call.position >= 0]
         answered_ids = list(map(_CALL_ID, results.results)) if results is not None else []
@@ -197,7 +204,8 @@ class Transcript(ItemStore):
         )
 
     def discard_open(self) -> None:
-        """Continue without the rounds that were dropped open, so that requests are possible again (rule C7a).
+        """Continue without the rounds that were dropped open, so that requests are possible again
+        (rule C7a).
 
         A round that the program still holds stays open. If no round was dropped, nothing happens.
         """
@@ -225,7 +233,7 @@ class Transcript(ItemStore):
             return item if isinstance(item, AssistantTurn) else None
         return None
 
-    # --- copies ------------------------------------------------------------------------------------
+    # --- copies -----------------------------------------------------------------------------------
 
     def fork(self) -> Transcript:
         """Make an independent transcript with the same items. Rounds of this one are stale there.
@@ -244,12 +252,13 @@ class Transcript(ItemStore):
         twin._state = state._replace(answers=0, receipt=None)
         return twin
 
-    # --- rounds ------------------------------------------------------------------------------------
+    # --- rounds -----------------------------------------------------------------------------------
 
     def rounds(self, last: int | None = None) -> list[TranscriptRound]:
         """The whole rounds, in order. A round begins with what the user says after an answer.
 
-        Leading system and developer messages belong to no round; those in the middle belong to the round around them.
+        Leading system and developer messages belong to no round; those in the middle belong to the
+        round around them.
 
         Args:
             last: Only the last so many; all if omitted.
@@ -267,26 +276,27 @@ class Transcript(ItemStore):
     ) -> Transcript:
         """Make a transcript of the last whole rounds that fit; this one is unchanged.
 
-        System and developer messages are kept (those of dropped rounds move to the leading ones), and so are ephemeral
-        messages that have not been sent. If anything is dropped, reasoning signed over it is left out of requests (rule
-        R5), and ephemeral messages that were kept for that reasoning leave. Call ids and failures are those of the kept
-        rounds.
+        System and developer messages are kept (those of dropped rounds move to the leading ones),
+        and so are ephemeral messages that have not been sent. If anything is dropped, reasoning
+        signed over it is left out of requests (rule R5), and ephemeral messages that were kept for
+        that reasoning leave. Call ids and failures are those of the kept rounds.
 
         Args:
-            max_tokens: The budget in tokens for everything kept, the summary included. Not counted: the tools, and what
-                the provider adds (names of tools, marks between messages).
+            max_tokens: The budget in tokens for everything kept, the summary included. Not counted:
+                the tools, and what the provider adds (names of tools, marks between messages).
             max_rounds: How many rounds at most.
-            count: Counts the tokens of a text. Arguments, results and content that only its own API understands are
-                counted as texts. Default: one token for four bytes. An image counts 1,600 tokens; a file 1,600 for each
-                50,000 bytes or part of them.
-            summary: A user message that replaces what was dropped: a text, or a function that makes one of the dropped
-                items. It is called again with more of them if its text leaves too little room. Not used if nothing is
-                dropped.
+            count: Counts the tokens of a text. Arguments, results and content that only its own API
+                understands are counted as texts. Default: one token for four bytes. An image counts
+                1,600 tokens; a file 1,600 for each 50,000 bytes or part of them.
+            summary: A user message that replaces what was dropped: a text, or a function that makes
+                one of the dropped items. It is called again with more of them if its text leaves
+                too little room. Not used if nothing is dropped.
 
         Raises:
             TranscriptError: the last round alone doesn't fit; the message says what it needs.
             ValueError: neither limit is given, or one is below 1.
-            TypeError: a limit or the result of `count` isn't a whole number, or `summary` neither is nor returns a text.
+            TypeError: a limit or the result of `count` isn't a whole number, or `summary` neither
+                is nor returns a text.
         """
         windows.check_limits(max_tokens, max_rounds)
         kept, summary_text = windows.fitting(
@@ -297,7 +307,8 @@ class Transcript(ItemStore):
     def select(
         self, rounds: Iterable[TranscriptRound], *, summary: Summary | None = None
     ) -> Transcript:
-        """Make a transcript of some whole rounds of this one, in their order here; this one is unchanged.
+        """Make a transcript of some whole rounds of this one, in their order here; this one is
+        unchanged.
 
         System and ephemeral messages, reasoning and ids are treated as in `window`.
 

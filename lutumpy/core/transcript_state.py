@@ -1,24 +1,27 @@
-"""What a transcript is at one moment, as one immutable value that a change replaces in one step (rule K3a).
+"""What a transcript is at one moment, as one immutable value that a change replaces in one step
+(rule K3a).
 
-What is hard: any line may raise, also by a signal (Ctrl-C, a worker's time limit), and afterwards the transcript must
-be as it was before the change or as it is after it. An interrupt can come between two assignments, but not in the
-middle of one. So:
+What is hard: any line may raise, also by a signal (Ctrl-C, a worker's time limit), and afterwards
+the transcript must be as it was before the change or as it is after it. An interrupt can come
+between two assignments, but not in the middle of one. So:
 
     lists of the transcript     items | call ids | failures | usages      they only grow
                                   |        |          |         |
     State                       stable    ids     failures   answers      how much of each list counts
 
-A change first writes behind what counts, where nobody looks, and then assigns a new `State`: this one assignment is
-the change. If it is interrupted before, what it wrote is overwritten by the next change. A `Draft` is a change in
-preparation; the transcript doesn't change until it is written.
+A change first writes behind what counts, where nobody looks, and then assigns a new `State`: this
+one assignment is the change. If it is interrupted before, what it wrote is overwritten by the next
+change. A `Draft` is a change in preparation; the transcript doesn't change until it is written.
 
-From the first ephemeral message on, items stand in the `tail` of the state itself, because they may still leave:
+From the first ephemeral message on, items stand in the `tail` of the state itself, because they may
+still leave:
 
     items:   stable ... stable | ephemeral, whatever was added after it ...
                                ^ State.stable                     State.tail
 
-A `Receipt` tells the round that wrote an answer whether the write happened, without an assignment of its own: either
-the state holds the receipt, or a later change marked it before replacing the state.
+A `Receipt` tells the round that wrote an answer whether the write happened, without an assignment
+of its own: either the state holds the receipt, or a later change marked it before replacing the
+state.
 """
 
 from __future__ import annotations
@@ -49,12 +52,14 @@ class State(NamedTuple):
     Attributes:
         stable: How many items are permanent.
         tail: The items behind them; the first of these is ephemeral.
-        sent: How many ephemerals of the tail were part of a successful request; only those may leave.
+        sent: How many ephemerals of the tail were part of a successful request; only those may
+            leave.
         held: A committed turn is signed over them: they stay until its tool loop ends (rule S4).
         ids: How many call ids are used.
         failures: How many entries of the list of failures count.
         answers: How many answers were read against the transcript, and so how many usages count.
-        revision: The number of additions, so that a round can tell whether anything was added since it began.
+        revision: The number of additions, so that a round can tell whether anything was added since
+            it began.
         receipt: The receipt of the answer that the last change wrote, if it wrote one.
     """
 
@@ -70,7 +75,9 @@ class State(NamedTuple):
 
 
 class Draft:
-    """A change of a transcript in preparation. The transcript writes it, or it is dropped and nothing has happened.
+    """A change of a transcript in preparation.
+
+    The transcript writes it, or it is dropped and nothing has happened.
 
     The life of an ephemeral message in it (rule S4):
 
@@ -116,7 +123,8 @@ class Draft:
             self.release()
 
     def turn_added(self, turn: AssistantTurn, *, last: bool) -> None:
-        """A turn was added: its reasoning holds the ephemerals that were sent, or its tool loop has ended.
+        """A turn was added: its reasoning holds the ephemerals that were sent, or its tool loop has
+        ended.
 
         Args:
             turn: The turn.

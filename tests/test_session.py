@@ -536,7 +536,7 @@ def test_no_text_where_the_provider_takes_results_only_R6() -> None:
         ("user", [], "a user message needs content"),
         ("user", [TextPart("")], "a user message needs content"),
         ("system", [ImagePart(url="https://x/y.png")], "a system message takes text only"),
-        ("user", [3], "int is no content part"),
+        ("user", [3], "int is not a content part"),
     ],
 )
 def test_messages_that_no_provider_takes_are_refused(role: str, content: Any, why: str) -> None:

@@ -15,7 +15,7 @@ from lutumpy.rounds.round import ToolRound
 from lutumpy.rounds.target import Target, transcript_of
 from lutumpy.tools.arguments import Refused, decode_arguments, second_look
 from lutumpy.tools.calls import BaseToolCall, IssueReason, ToolCall, ToolCallIssue
-from lutumpy.tools.toolset import NoTools, near_names
+from lutumpy.tools.selectors import EmptyToolset, near_names
 
 if TYPE_CHECKING:
     from lutumpy.rounds.offer import Offer
@@ -89,7 +89,10 @@ def read_text(
     answer: AnswerTool[Any] | None = None,
 ) -> Finished[Any]:
     """The outcome of an answer to a request without tools: calls in it are issues, answered with it."""
-    opened = _open_answer(NoTools.offer(), turn, transcript_of(target), begun, None, answer)
+    from lutumpy.rounds.offer import make_offer
+
+    nothing = make_offer(EmptyToolset, None, None, None, parallel=True)
+    opened = _open_answer(nothing, turn, transcript_of(target), begun, None, answer)
     if answer is not None and turn.calls:
         return finished(*answer.close(opened), staged=staged)
     return finished(result(opened.turn), opened, staged=staged)

@@ -18,7 +18,7 @@ from lutumpy.errors import ToolError
 from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.failures import tool_error_message
 
-__all__ = ["Decoded", "Refused", "Repair", "decode_arguments", "second_look"]
+__all__ = ["ArgumentRepair", "Decoded", "Refused", "decode_arguments", "second_look"]
 
 Path = tuple[str | int, ...]
 
@@ -33,7 +33,7 @@ _QUOTING = frozenset(
 _KINDS: dict[type, str] = {list: "an array", str: "a string", bool: "true or false"}
 
 
-class Repair(NamedTuple):
+class ArgumentRepair(NamedTuple):
     """One value that was read in another way than the model wrote it.
 
     Attributes:
@@ -49,7 +49,7 @@ class Decoded(NamedTuple):
     """Arguments that fit, and what had to be repaired for that."""
 
     input: BaseModel
-    repairs: tuple[Repair, ...]
+    repairs: tuple[ArgumentRepair, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,8 +313,8 @@ class _Edits:
         return bool(self.left_out or self.decoded)
 
     @property
-    def repairs(self) -> tuple[Repair, ...]:
-        return tuple(Repair(_spelled(path), "json_string") for path in self.decoded)
+    def repairs(self) -> tuple[ArgumentRepair, ...]:
+        return tuple(ArgumentRepair(_spelled(path), "json_string") for path in self.decoded)
 
     def applied(self, data: Any) -> Any:
         """`data` with the edits made, in place."""

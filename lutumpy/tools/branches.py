@@ -17,13 +17,11 @@ import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping
 from typing import (
-    TYPE_CHECKING,
     Annotated,
     Any,
     ForwardRef,
     Literal,
     NamedTuple,
-    Protocol,
     Union,
     cast,
     get_args,
@@ -35,10 +33,8 @@ from typing_extensions import Never, TypeAliasType
 
 from lutumpy.errors import DeclarationError
 from lutumpy.tools.calls import BaseToolCall, ToolCall
-
-if TYPE_CHECKING:
-    from lutumpy.tools.compiled import CompiledTool
-    from lutumpy.tools.selectors import Selector
+from lutumpy.tools.compiled import CompiledTool
+from lutumpy.tools.selectors import ToolsetTable
 
 __all__ = ["check_branches"]
 
@@ -47,11 +43,6 @@ _UNIONS = (Union, types.UnionType)
 _ALIASES: tuple[Any, ...] = tuple({TypeAliasType, getattr(typing, "TypeAliasType", TypeAliasType)})
 _NOTHING = (Never, typing.NoReturn)
 _CURE = "or leave the union out: `class {name}(Toolset)`"
-
-
-class _Members(Protocol):
-    selectors: tuple[Selector[Any, Any, Any], ...]
-    places: dict[str, str]
 
 
 class _Branch(NamedTuple):
@@ -75,7 +66,7 @@ class _Branch(NamedTuple):
         )
 
 
-def check_branches(cls: type[Any], base: type[Any], table: _Members) -> None:
+def check_branches(cls: type[Any], base: type[Any], table: ToolsetTable) -> None:
     """Raises `DeclarationError` unless the union of a toolset has one branch for each of its members.
 
     Args:

@@ -22,9 +22,9 @@ from lutumpy.tools.docstrings import read_docstring
 from lutumpy.tools.plain_schema import plain_schema
 from lutumpy.tools.schema import input_schema, output_adapter, output_schema, reason_of
 from lutumpy.tools.signature import enclosing_names, quoted, read_signature
-from lutumpy.tools.tool import FunctionTool
+from lutumpy.tools.tool import MARK, FunctionTool, compiled_tool
 
-__all__ = ["AsyncToolFn", "SyncToolFn", "ToolFn", "compiled_tool", "tool_fn", "tool_input"]
+__all__ = ["AsyncToolFn", "SyncToolFn", "ToolFn", "tool_fn", "tool_input"]
 
 P = ParamSpec("P")
 O = TypeVar("O")
@@ -33,7 +33,6 @@ M = TypeVar("M", bound=BaseModel)
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_MARK = "__lutumpy_tool__"
 _UNSET: Any = object()
 
 
@@ -264,33 +263,6 @@ def tool_input(
     )
 
 
-def compiled_tool(declared: Any) -> CompiledTool:
-    """What the decorator of a function or class worked out.
-
-    Raises:
-        DeclarationError: It was not declared as a tool; a subclass of one that was has to be declared itself.
-    """
-    # A class is asked for its own attribute: a declaration isn't inherited.
-    own: Mapping[str, Any] = (
-        vars(declared) if isinstance(declared, type) else {_MARK: getattr(declared, _MARK, None)}
-    )
-    source = own.get(_MARK)
-    if isinstance(source, CompiledTool):
-        return source
-    name = getattr(declared, "__qualname__", repr(declared))
-    if isinstance(declared, type) and issubclass(declared, BaseModel):
-        parent = next((base.__name__ for base in declared.__mro__ if _MARK in base.__dict__), None)
-        aside = f"; the declaration of {parent} doesn't pass to its subclasses" if parent else ""
-        raise DeclarationError(
-            f"{name} is not declared as a tool{aside}: decorate it with @tool_input"
-        )
-    if callable(declared):
-        raise DeclarationError(f"{name} is not declared as a tool: decorate it with @tool_fn")
-    raise DeclarationError(
-        f"{name} is no tool: a function under @tool_fn or a model under @tool_input is one"
-    )
-
-
 def _caller() -> FrameType:
     """Where the decorator that asks was used."""
     frame = inspect.currentframe()
@@ -371,7 +343,7 @@ def _declare_class(
             f"@tool_input takes a pydantic model, not {cls!r}; a function is declared with @tool_fn"
         )
     about = f"`class {cls.__name__}`"
-    if _MARK in cls.__dict__:
+    if MARK in cls.__dict__:
         raise DeclarationError(
             f"{about} is already declared as the tool {compiled_tool(cls).definition.name!r}"
         )
@@ -410,7 +382,7 @@ def _declare_class(
     warn_lost("body", lambda: about, unused_descriptions(schema, annotations), frame)
     warn_undescribed(lambda: about, definition, frame)
     # On the class itself, and looked up there only: a subclass is a tool of its own or none.
-    setattr(cls, _MARK, source)
+    setattr(cls, MARK, source)
     return cls
 
 

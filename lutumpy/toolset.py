@@ -6,7 +6,7 @@ toolset only as `BaseToolset`.
 
 from __future__ import annotations
 
-from typing import Any, Generic
+from typing import Any, ClassVar, Generic
 
 from typing_extensions import Never, Self, TypeVar
 
@@ -18,7 +18,14 @@ from lutumpy.rounds.offer import Offer, make_offer
 from lutumpy.tools.arguments import Refused, decode_arguments, second_look
 from lutumpy.tools.calls import BaseToolCall, ToolCall
 from lutumpy.tools.members import build_table
-from lutumpy.tools.selectors import BaseToolset, ByTool, EmptyToolset, Selector, unknown_tool
+from lutumpy.tools.selectors import (
+    BaseToolset,
+    ByTool,
+    EmptyToolset,
+    Selector,
+    ToolsetTable,
+    unknown_tool,
+)
 from lutumpy.tools.views import View
 
 __all__ = ["NoTools", "Toolset"]
@@ -33,6 +40,8 @@ class Toolset(BaseToolset, Generic[C]):
     can prove that every tool is handled. The class builder refuses a union that doesn't match the
     members, or in which a checker would take the calls of two tools for one another.
     """
+
+    __lutumpy_table__: ClassVar[ToolsetTable]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -322,7 +322,7 @@ class BaseToolset:
 class EmptyToolset(BaseToolset):
     """A toolset that is meant to have no tools; any other one without tools is refused by offers."""
 
-    __lutumpy_table__ = ToolsetTable({})
+    __lutumpy_table__: ClassVar[ToolsetTable] = ToolsetTable({})
 
 
 def own(toolset: type[TS], selector: Selector[TS, Any, Any]) -> Selector[TS, Any, Any]:

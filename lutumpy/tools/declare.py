@@ -7,16 +7,22 @@ import re
 from collections.abc import Callable, Coroutine, Mapping
 from functools import update_wrapper
 from types import FrameType, NoneType
-from typing import TYPE_CHECKING, Any, Generic, Protocol, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypedDict, cast, overload
 
 from pydantic import BaseModel
-from typing_extensions import ParamSpec, TypeVar
+from typing_extensions import ParamSpec, TypeVar, Unpack
 
 from lutumpy.errors import DeclarationError
 from lutumpy.tools.annotations import type_and_metadata
 from lutumpy.tools.closed import ClosedGenerator
 from lutumpy.tools.compiled import CompiledTool
-from lutumpy.tools.definition import Effect, ToolDef, ToolOptions
+from lutumpy.tools.definition import (
+    DEFAULT_MAX_RETRIES,
+    DEFAULT_TIMEOUT,
+    Effect,
+    ToolDef,
+    ToolOptions,
+)
 from lutumpy.tools.description_warnings import unused_descriptions, warn_lost, warn_undescribed
 from lutumpy.tools.docstrings import read_docstring
 from lutumpy.tools.plain_schema import plain_schema
@@ -105,6 +111,32 @@ class AsyncToolFn(ToolFn[P, O]):
         def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, O]: ...
 
 
+class ToolSettings(TypedDict, total=False):
+    """The keyword arguments of `tool_fn`; a type checker checks each, and an editor completes them."""
+
+    name: str | None
+    """What the model calls; the function's name by default."""
+    description: str | None
+    """What the model is told; by default the docstring's text before its sections."""
+    timeout: float
+    """Seconds for one attempt."""
+    max_retries: int
+    """Attempts after the first one, for idempotent tools that timed out."""
+    idempotent: bool
+    """Running it twice is the same as running it once. Short for `effect="idempotent"`."""
+    effect: Effect
+    """What running it again does: `"read"`, `"idempotent"` or `"once"`."""
+    strict: bool | None
+    """Whether the provider should enforce the schema; `None` leaves it to the adapter."""
+
+
+class ToolInputSettings(ToolSettings, total=False):
+    """The keyword arguments of `tool_input`."""
+
+    output: Any
+    """The type of the result, `None` for nothing; may be left out with `ToolInput[O]` only."""
+
+
 class _ToolFnDecorator(Protocol):
     @overload
     def __call__(  # type: ignore[overload-overlap]  # a coroutine function is a function too; the first one matches
@@ -118,40 +150,19 @@ class _ToolFnDecorator(Protocol):
 def tool_fn(  # type: ignore[overload-overlap]  # as above
     fn: Callable[P, Coroutine[Any, Any, R]],
     /,
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    timeout: float = 15.0,
-    max_retries: int = 3,
-    idempotent: bool = False,
-    effect: Effect = "once",
-    strict: bool | None = None,
+    **settings: Unpack[ToolSettings],
 ) -> AsyncToolFn[P, R]: ...
 @overload
 def tool_fn(
     fn: Callable[P, R],
     /,
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    timeout: float = 15.0,
-    max_retries: int = 3,
-    idempotent: bool = False,
-    effect: Effect = "once",
-    strict: bool | None = None,
+    **settings: Unpack[ToolSettings],
 ) -> SyncToolFn[P, R]: ...
 @overload
 def tool_fn(
     fn: None = None,
     /,
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    timeout: float = 15.0,
-    max_retries: int = 3,
-    idempotent: bool = False,
-    effect: Effect = "once",
-    strict: bool | None = None,
+    **settings: Unpack[ToolSettings],
 ) -> _ToolFnDecorator: ...
 def tool_fn(
     fn: Callable[..., Any] | None = None,
@@ -159,8 +170,8 @@ def tool_fn(
     *,
     name: str | None = None,
     description: str | None = None,
-    timeout: float = 15.0,
-    max_retries: int = 3,
+    timeout: float = DEFAULT_TIMEOUT,
+    max_retries: int = DEFAULT_MAX_RETRIES,
     idempotent: bool = False,
     effect: Effect = "once",
     strict: bool | None = None,
@@ -198,29 +209,13 @@ class _ToolInputDecorator(Protocol):
 def tool_input(
     cls: type[M],
     /,
-    *,
-    name: str | None = None,
-    output: Any = ...,
-    description: str | None = None,
-    timeout: float = 15.0,
-    max_retries: int = 3,
-    idempotent: bool = False,
-    effect: Effect = "once",
-    strict: bool | None = None,
+    **settings: Unpack[ToolInputSettings],
 ) -> type[M]: ...
 @overload
 def tool_input(
     cls: None = None,
     /,
-    *,
-    name: str | None = None,
-    output: Any = ...,
-    description: str | None = None,
-    timeout: float = 15.0,
-    max_retries: int = 3,
-    idempotent: bool = False,
-    effect: Effect = "once",
-    strict: bool | None = None,
+    **settings: Unpack[ToolInputSettings],
 ) -> _ToolInputDecorator: ...
 def tool_input(
     cls: type[BaseModel] | None = None,
@@ -229,8 +224,8 @@ def tool_input(
     name: str | None = None,
     output: Any = _UNSET,
     description: str | None = None,
-    timeout: float = 15.0,
-    max_retries: int = 3,
+    timeout: float = DEFAULT_TIMEOUT,
+    max_retries: int = DEFAULT_MAX_RETRIES,
     idempotent: bool = False,
     effect: Effect = "once",
     strict: bool | None = None,

@@ -15,7 +15,7 @@ from lutumpy.errors import InvalidArgumentsError, MalformedArgumentsError
 from lutumpy.hooks.tool_hooks import ToolHooks
 from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
 from lutumpy.rounds.offer import Offer, make_offer
-from lutumpy.tools.arguments import Refused, decode_arguments, second_look
+from lutumpy.tools.arguments import Refused, decode_arguments, repair_or_explain
 from lutumpy.tools.calls import BaseToolCall, ToolCall
 from lutumpy.tools.members import build_table
 from lutumpy.tools.selectors import (
@@ -75,7 +75,7 @@ class Toolset(BaseToolset, Generic[C]):
             try:
                 return ToolCall(metadata, selector.tool.decode(text), selector)  # type: ignore[return-value]  # pyright: ignore[reportReturnType]
             except Exception as error:
-                decoded = second_look(selector.tool, text, error)
+                decoded = repair_or_explain(selector.tool, text, error)
         if isinstance(decoded, Refused):
             malformed = decoded.reason == "malformed_arguments"
             refused = MalformedArgumentsError if malformed else InvalidArgumentsError

@@ -13,7 +13,7 @@ from lutumpy.rounds.commit import Entry, Mark, OpenAnswer
 from lutumpy.rounds.outcome import Finished, NeedsTools, StagedAnswer, TurnResult
 from lutumpy.rounds.round import ToolRound
 from lutumpy.rounds.target import Target, transcript_of
-from lutumpy.tools.arguments import Refused, decode_arguments, second_look
+from lutumpy.tools.arguments import Refused, decode_arguments, repair_or_explain
 from lutumpy.tools.calls import BaseToolCall, IssueReason, ToolCall, ToolCallIssue
 from lutumpy.tools.selectors import EmptyToolset, near_names
 
@@ -179,7 +179,7 @@ def decode_call(
         try:
             return ToolCall(metadata, selector.tool.decode(arguments), selector, (), origin)
         except Exception as error:
-            decoded = second_look(selector.tool, arguments, error)
+            decoded = repair_or_explain(selector.tool, arguments, error)
     if isinstance(decoded, Refused):
         if cut and decoded.reason == "malformed_arguments":
             return _issue(transcript, metadata, "truncated", _truncated(name))

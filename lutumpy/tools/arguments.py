@@ -11,14 +11,16 @@
 #   not JSON, or JSON that is not an object    Refused, "malformed_arguments"
 #   fits the input                             Decoded
 #   `{"input": ...}` for a wrapped tool        Decoded; so is what would stand inside, alone
-#   fits once the repairs below are made       Decoded, with what was repaired
+#   fits once the edits below are made         Decoded, with what was repaired
 #   anything else                              Refused, "invalid_arguments": a line for each field
 #   a validator of the user's raised           Refused, "invalid_arguments"; logged
 #
-# There are two repairs (rule C5), and both follow from the schema alone: a JSON text in a string is
-# decoded where the field takes no string, and a `null` is left out where the field may be left out
-# and takes no null. They are made all together and the result is validated once more; if it still
-# doesn't fit, the model is told about what it wrote itself, not about the repaired form.
+# There are two edits, and both follow from the schema alone. A JSON text in a string is decoded where
+# the field takes no string (rule C5); the call reports that in `repairs`. A `null` is left out where
+# the field may be left out and takes no null (rule D5): the strict form of a schema asks models for
+# every field, so `null` is how they leave one out, and nothing is reported. The edits are made all
+# together, and the result is validated once more. If it still doesn't fit, the model is told about
+# what it wrote itself, not about the edited form.
 #
 # The difficulty is to know *where* an error lies. Pydantic's `loc` mixes keys of the data with tags
 # of union branches ("items", 0, "Cat", "name"), and a tag may be spelled like a key. `_match_steps`
@@ -357,7 +359,6 @@ class _Edits:
 
     @property
     def repairs(self) -> tuple[ArgumentRepair, ...]:
-        # A `null` that was left out is not reported: left out is what it says.
         return tuple(ArgumentRepair(_spell_path(path), "json_string") for path in self.decoded)
 
     def apply(self, data: Any) -> Any:

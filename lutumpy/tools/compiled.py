@@ -128,7 +128,7 @@ class CompiledTool:
 
     @property
     def input_type(self) -> type[BaseModel]:
-        """The model of the arguments: the user's class, or one made of the signature when needed."""
+        """The model of the arguments: the user's class, or one made of the signature later."""
         return self._make_input_type() if self._input_type is None else self._input_type
 
     def _make_input_type(self) -> type[BaseModel]:

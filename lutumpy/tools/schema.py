@@ -287,11 +287,12 @@ def _describe_by_docstrings(
                 entry = properties.get(keys.get(name, name))
                 if entry is not None and description:
                     entry.setdefault("description", description)
-        # Pydantic takes the whole docstring for the description. What its sections say stands at the
-        # properties now.
-        is_whole = schema.get("description") == inspect.cleandoc(text or "")
-        if docs and docs.params and base is cls and is_whole:
-            schema["description"] = docs.description
+        if docs and docs.params and base is cls:
+            # Pydantic takes the whole docstring for the description. What its sections say stands
+            # at the properties now.
+            whole = inspect.cleandoc(text or "")
+            if schema.get("description") == whole:
+                schema["description"] = docs.description
 
 
 def aliases(field: FieldInfo) -> Iterator[str]:
@@ -359,8 +360,9 @@ def _order_root(schema: Schema) -> Schema:
 def _first_field_without_schema(model: type[BaseModel]) -> str | None:
     """The first field whose type alone has no JSON Schema: pydantic's error doesn't name it."""
     for name, field in model.model_fields.items():
+        annotation: Any = field.annotation
         try:
-            TypeAdapter(field.annotation).json_schema(schema_generator=Generator)
+            TypeAdapter(annotation).json_schema(schema_generator=Generator)
         except Exception:
             return name
     return None

@@ -20,7 +20,8 @@ from lutumpy.rounds.target import own_transcript
 from lutumpy.rounds.unfinished import CountedRequest
 from lutumpy.tools.calls import BaseToolCall
 from lutumpy.tools.selectors import ByTool, Selector
-from lutumpy.tools.toolset import HasView, NoTools, Toolset, View
+from lutumpy.tools.views import HasView, View
+from lutumpy.toolset import NoTools, Toolset
 
 if TYPE_CHECKING:
     from lutumpy.core.streaming import StreamDecoder

@@ -570,7 +570,7 @@ def test_a_transcript_refuses_edits_that_would_break_it_K5() -> None:
         blocks = tuple([ResultBlock(call_id, "a", "x") for call_id in ids])
         with pytest.raises(TranscriptError, match="empty, repeated"):
             transcript.append_turn(turn.with_ids(dict(enumerate(ids))), ToolResults(blocks))
-    with pytest.raises(TranscriptError, match=r"^AssistantTurn is no message"):
+    with pytest.raises(TranscriptError, match=r"^AssistantTurn is not a message"):
         transcript.append(turn)  # type: ignore[arg-type]
     assert len(transcript) == 1
     transcript.append_turn(turn, ToolResults((one, two)))

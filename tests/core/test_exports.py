@@ -22,8 +22,11 @@ def run(script: str) -> list[str]:
 
 def test_importing_the_package_loads_neither_the_checks_nor_the_repairs() -> None:
     loaded = run("import lutumpy, sys; print(*sys.modules)")
+    # Tools walk through their schemas with these; they check nothing.
+    walking = {"", ".pointer", ".problem", ".schema_walk"}
+    early = {f"lutumpy.rules{name}" for name in walking}
     late = ("lutumpy.rules", "lutumpy.doctor", "lutumpy.doctor.check", "lutumpy.doctor.json_patch")
-    assert [name for name in loaded if name.startswith(late)] == []
+    assert [name for name in loaded if name.startswith(late) and name not in early] == []
 
 
 @pytest.mark.parametrize("name", NAMES)

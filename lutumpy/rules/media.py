@@ -53,9 +53,6 @@ RESPONSES_FILE_TYPES = frozenset(
 )
 """Beside `text/...`, what a file of Responses is: documents, sheets, code [OpenAI's guide]."""
 
-ANTHROPIC_DOCUMENT_TYPES = frozenset({PDF, PLAIN})
-"""What a document of the Messages API is [Anthropic's API description]."""
-
 AUDIO_FORMATS = ("wav", "mp3")
 """What a sound of Chat Completions is [API description]."""
 
@@ -65,12 +62,6 @@ MAX_IMAGE_URL = 20_971_520
 """Characters of an image's URL, a data URL included [API description]."""
 MAX_FILE_DATA = 73_400_320
 """Characters of a file's data URL [API description]."""
-MAX_ANTHROPIC_IMAGE = 10_485_760
-"""Characters of an image in base64 [reported; 5 MB on some hosts]."""
-MAX_ANTHROPIC_DOCUMENT = 33_554_432
-"""Characters of a document: with more, the whole request is over the 32 MB that it may have [Anthropic's documentation]."""
-MAX_ANTHROPIC_TITLE = 500
-
 UNREADABLE_ENDINGS = (".mp3", ".wav", ".m4a", ".ogg", ".flac", ".aac", ".mp4", ".mov", ".webm")
 """How the address of sound or film ends, which no file may be [recorded: 4 refusals]."""
 
@@ -223,50 +214,3 @@ def _long(rule: str, where: str, value: Any, limit: int) -> list[Problem]:
     )
     certainty: Certainty = "some" if rule.startswith("chat.") else "refused"
     return [Problem(rule, where, message, certainty, param=where, code="string_above_max_length")]
-
-
-# ---------------------------------------------------------------- Anthropic
-
-
-def check_source(
-    kind_rule: str, size_rule: str, where: str, block: Mapping[str, Any]
-) -> list[Problem]:
-    """The source of an image or a document, given in the request itself.
-
-    Args:
-        kind_rule: Id of the rule about kinds.
-        size_rule: Id of the rule about sizes.
-        where: The position of the block, its kind included.
-        block: The block.
-    """
-    source, kind = block.get("source"), block.get("type")
-    form = source.get("type") if isinstance(source, Mapping) else None
-    if (
-        not isinstance(source, Mapping)
-        or form not in ("base64", "text")
-        or (kind == "image" and form == "text")
-    ):
-        return []
-    expected: tuple[str, ...] = (
-        IMAGE_TYPES if kind == "image" else (PLAIN,) if form == "text" else (PDF,)
-    )
-    most = MAX_ANTHROPIC_IMAGE if kind == "image" else MAX_ANTHROPIC_DOCUMENT
-    where = f"{where}.source.{form}"
-    media_type, data = source.get("media_type"), source.get("data")
-    if media_type is None:
-        return [
-            Problem(
-                kind_rule, f"{where}.media_type", f"{where}.media_type: Field required", "refused"
-            )
-        ]
-    if media_type not in expected:
-        *others, last = [f"'{name}'" for name in expected]
-        listed = f"{', '.join(others)} or {last}" if others else last
-        message = f"{where}.media_type: Input should be {listed}"
-        return [Problem(kind_rule, f"{where}.media_type", message, "refused")]
-    if isinstance(data, str) and len(data) > most:
-        message = (
-            f"{where}: {kind} exceeds {most >> 20} MB maximum: {len(data)} bytes > {most} bytes"
-        )
-        return [Problem(size_rule, where, message, "refused")]
-    return []

@@ -11,8 +11,8 @@ from typing import Any
 
 from lutumpy.adapters.json_bytes import encode
 from lutumpy.adapters.openai.chat.encode import API
-from lutumpy.adapters.openai.history import UNNAMED
-from lutumpy.adapters.openai.values import (
+from lutumpy.adapters.openai.history_encoder import UNNAMED
+from lutumpy.adapters.openai.reply_fields import (
     filled,
     mapping,
     model_text,

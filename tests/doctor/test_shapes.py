@@ -23,8 +23,8 @@ from test_repairs import (
     user,
 )
 
-from lutumpy import check_messages
-from lutumpy.doctor.check import Api
+from lutumpy.apis import Api
+from lutumpy.doctor import check_messages
 from lutumpy.doctor.wording import INTERRUPTED
 from lutumpy.rules.openai.limits import MAX_ARGUMENTS
 from lutumpy.rules.openai.responses.limits import MAX_OUTPUT

@@ -8,8 +8,7 @@ from typing import Any
 from lutumpy.adapters.json_bytes import encode
 from lutumpy.core import json_values
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
-from lutumpy.errors import DeclarationError, InvalidToolConstraints
-from lutumpy.rules import Problem
+from lutumpy.errors import DeclarationError, InvalidToolConstraints, Problem
 from lutumpy.rules.openai import schema as openai_schema
 from lutumpy.rules.openai.limits import MAX_NAME, MAX_TOOLS, NAME
 from lutumpy.rules.strict import OPENAI_STRICT, strict_schema

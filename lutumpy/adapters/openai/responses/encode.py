@@ -23,7 +23,7 @@ from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn, CallBlock, Message, ResultBlock, TextPart
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.core.transcript import Transcript
-from lutumpy.rules import Problem
+from lutumpy.errors import Problem
 from lutumpy.rules.call_ids import ANY_ID, CallIdRule
 from lutumpy.rules.openai.limits import MAX_ARGUMENTS, MAX_TEXT_PART
 from lutumpy.rules.openai.responses.limits import MAX_CALL_ID

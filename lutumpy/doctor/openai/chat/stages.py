@@ -19,7 +19,7 @@ from lutumpy.doctor.openai.chat.pairing import (
 )
 from lutumpy.doctor.spellings import type_of
 from lutumpy.doctor.wording import Fresh, as_arguments, as_text, shortened
-from lutumpy.rules import Problem
+from lutumpy.errors import Problem
 from lutumpy.rules.openai.chat.limits import MAX_CALLS
 from lutumpy.rules.openai.chat.messages import PARTS, ROLES
 from lutumpy.rules.openai.limits import MAX_ARGUMENTS, MAX_NAME

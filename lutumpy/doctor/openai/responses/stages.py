@@ -27,7 +27,7 @@ from lutumpy.doctor.openai.responses.pairing import (
     mend_repeats,
 )
 from lutumpy.doctor.wording import as_arguments, as_text, shortened
-from lutumpy.rules import Problem
+from lutumpy.errors import Problem
 from lutumpy.rules.openai.responses.items import ITEM_KEYS, ITEM_TYPES, ROLES, item_type
 from lutumpy.rules.openai.responses.limits import ID_PREFIXES, MAX_HISTORY_NAME, MAX_OUTPUT
 

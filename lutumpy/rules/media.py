@@ -15,8 +15,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from lutumpy.rules.problem import Problem
-
 IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 """The media types of images that all three APIs take, and no others: OpenAI's refusal of another
 one lists these [reported]."""
@@ -31,16 +29,6 @@ bytes and accepts them; Anthropic looks at the name and refuses them."""
 
 PDF = "application/pdf"
 PLAIN = "text/plain"
-
-ANTHROPIC_DOCUMENT_TYPES = frozenset({PDF, PLAIN})
-"""Media types of a document of the Messages API [Anthropic's API description]."""
-
-MAX_ANTHROPIC_IMAGE = 10_485_760
-"""Characters of an image in base64 [reported; 5 MB on some hosts]."""
-MAX_ANTHROPIC_DOCUMENT = 33_554_432
-"""Characters of a document: with more, the whole request is over the 32 MB that it may have
-[Anthropic's documentation]."""
-MAX_ANTHROPIC_TITLE = 500
 
 SOUND_AND_FILM = (".mp3", ".wav", ".m4a", ".ogg", ".flac", ".aac", ".mp4", ".mov", ".webm")
 """How the address of a sound or a film ends. No API takes one as a file [recorded: 4 refusals]."""
@@ -92,50 +80,3 @@ def is_sound_or_film(url: str) -> bool:
     """Whether the path of an address ends like that of a sound or a film."""
     path = url.split("?", maxsplit=1)[0].split("#", maxsplit=1)[0]
     return path.lower().endswith(SOUND_AND_FILM)
-
-
-# ---------------------------------------------------------------- Anthropic
-
-
-def check_source(
-    kind_rule: str, size_rule: str, where: str, block: Mapping[str, Any]
-) -> list[Problem]:
-    """The source of an image or a document, given in the request itself.
-
-    Args:
-        kind_rule: Id of the rule about kinds.
-        size_rule: Id of the rule about sizes.
-        where: The position of the block, its kind included.
-        block: The block.
-    """
-    source, kind = block.get("source"), block.get("type")
-    form = source.get("type") if isinstance(source, Mapping) else None
-    if (
-        not isinstance(source, Mapping)
-        or form not in ("base64", "text")
-        or (kind == "image" and form == "text")
-    ):
-        return []
-    expected: tuple[str, ...] = (
-        IMAGE_TYPES if kind == "image" else (PLAIN,) if form == "text" else (PDF,)
-    )
-    most = MAX_ANTHROPIC_IMAGE if kind == "image" else MAX_ANTHROPIC_DOCUMENT
-    where = f"{where}.source.{form}"
-    media_type, data = source.get("media_type"), source.get("data")
-    if media_type is None:
-        return [
-            Problem(
-                kind_rule, f"{where}.media_type", f"{where}.media_type: Field required", "refused"
-            )
-        ]
-    if media_type not in expected:
-        *others, last = [f"'{name}'" for name in expected]
-        listed = f"{', '.join(others)} or {last}" if others else last
-        message = f"{where}.media_type: Input should be {listed}"
-        return [Problem(kind_rule, f"{where}.media_type", message, "refused")]
-    if isinstance(data, str) and len(data) > most:
-        message = (
-            f"{where}: {kind} exceeds {most >> 20} MB maximum: {len(data)} bytes > {most} bytes"
-        )
-        return [Problem(size_rule, where, message, "refused")]
-    return []

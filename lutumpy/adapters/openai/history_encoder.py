@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from pydantic_core import from_json
 
-from lutumpy.adapters.json_bytes import encode_text
 from lutumpy.core import json_values
 from lutumpy.core.encoding import Renamer
 from lutumpy.core.items import (
@@ -22,6 +21,7 @@ from lutumpy.core.items import (
     TextBlock,
     ToolResults,
 )
+from lutumpy.core.json_values import encode_text
 from lutumpy.core.parts import cut_arguments, cut_text
 from lutumpy.errors import TranscriptError
 from lutumpy.rules.call_ids import CallIdRule

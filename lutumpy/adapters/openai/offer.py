@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from lutumpy.adapters.json_bytes import encode
 from lutumpy.core import json_values
+from lutumpy.core.json_values import encode
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.errors import DeclarationError, InvalidToolConstraints, Problem
 from lutumpy.rules.openai import schema as openai_schema
 from lutumpy.rules.openai.limits import MAX_NAME, MAX_TOOLS, NAME
+from lutumpy.rules.schema_walk import with_items
 from lutumpy.rules.strict import OPENAI_STRICT, strict_schema
-from lutumpy.rules.subschemas import with_items
 
 __all__ = [
     "ToolCheck",

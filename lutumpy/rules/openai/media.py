@@ -45,9 +45,10 @@ def check_image(kind_rule: str, length_rule: str, where: str, url: Any) -> list[
         url: The URL; a problem of its type is another rule's.
     """
     kind = data_type(url)
-    is_known = kind is None or image_type(kind) is not None
+    if kind is None or image_type(kind) is not None:
+        return _check_length(length_rule, where, url, MAX_IMAGE_URL)
     # OpenAI looks at the bytes: an image that it reads is not refused for a wrong media type.
-    if is_known or type_of_bytes(url[:_HEAD].partition(",")[2]) is not None:
+    if type_of_bytes(url[:_HEAD].partition(",")[2]) is not None:
         return _check_length(length_rule, where, url, MAX_IMAGE_URL)
     if not kind_rule.startswith("chat."):
         message = (

@@ -231,9 +231,7 @@ class _SchemaChecker:
 
     def check_keywords(self, path: Path, node: Mapping[str, Any], is_fine_tuned: bool) -> None:
         """Keywords and formats that strict mode doesn't have."""
-        refused = STRICT_FORBIDDEN
-        if is_fine_tuned:
-            refused += FINE_TUNED_FORBIDDEN
+        refused = STRICT_FORBIDDEN + (FINE_TUNED_FORBIDDEN if is_fine_tuned else ())
         for key in node:
             if key in refused:
                 self.add("strict_keywords", f"'{key}' is not permitted.", path=path)

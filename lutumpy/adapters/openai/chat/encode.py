@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
-from lutumpy.adapters.json_bytes import encode
 from lutumpy.adapters.openai.history_encoder import (
     HistoryEncoder,
     arguments_object,
@@ -20,6 +19,7 @@ from lutumpy.adapters.openai.parts import chat_part, cut_output
 from lutumpy.adapters.sdk_body import Fields, add_extra
 from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn, CallBlock, Message, Part, ResultBlock, TextPart
+from lutumpy.core.json_values import encode
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import InvalidToolConstraints, Problem

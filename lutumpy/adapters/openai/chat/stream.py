@@ -12,7 +12,7 @@ from lutumpy.adapters.openai.chat.stream_calls import StreamedCalls
 from lutumpy.adapters.openai.chat.stream_content import StreamedContent
 from lutumpy.adapters.openai.merged_object import MergedObject
 from lutumpy.adapters.openai.reply_fields import count, mapping, model_text, text
-from lutumpy.adapters.sdk import error_body
+from lutumpy.adapters.provider_errors import error_body
 from lutumpy.adapters.sdk_stream import event_object
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.streaming import (

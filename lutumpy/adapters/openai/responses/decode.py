@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from lutumpy.adapters.json_bytes import encode
 from lutumpy.adapters.openai.history_encoder import UNNAMED
 from lutumpy.adapters.openai.reply_fields import (
     filled,
@@ -33,6 +32,7 @@ from lutumpy.core.items import (
     RefusalBlock,
     TextBlock,
 )
+from lutumpy.core.json_values import encode
 from lutumpy.errors import AdapterError
 
 __all__ = [

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from lutumpy.adapters.json_bytes import encode
 from lutumpy.adapters.openai.history_encoder import (
     HistoryEncoder,
     arguments_object,
@@ -21,6 +20,7 @@ from lutumpy.adapters.openai.responses.item_ids import fit_ids
 from lutumpy.adapters.sdk_body import Fields, add_extra
 from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn, CallBlock, Message, ResultBlock, TextPart
+from lutumpy.core.json_values import encode
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import Problem

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from lutumpy.adapters.json_bytes import encode, encode_text
 from lutumpy.adapters.openai.reply_fields import mapping, text
 from lutumpy.adapters.openai.responses.decode import OutputReading
 from lutumpy.adapters.openai.responses.encode import API
@@ -35,6 +34,7 @@ from lutumpy.core.items import (
     TextPart,
     Verbatim,
 )
+from lutumpy.core.json_values import encode, encode_text
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import TranscriptError
 from lutumpy.rules.openai.responses import items as responses

@@ -199,9 +199,8 @@ def check_model_limits(body: Mapping[str, Any], model: str | None) -> list[Probl
         message = "Web search options not supported with this model."
         rule, where = "chat.web_search_for_model", "web_search_options"
         found.append(Problem(rule, where, message, "refused", param=where))
-    families = NO_TOOLS_MODELS
-    if body.get("reasoning_effort") != "none":
-        families += TOOLS_WITHOUT_REASONING_MODELS
+    reasons = body.get("reasoning_effort") != "none"
+    families = NO_TOOLS_MODELS + (TOOLS_WITHOUT_REASONING_MODELS if reasons else ())
     family = next((name for name in families if model.startswith(name)), None)
     if family is not None and items(body.get("tools")):
         message = (

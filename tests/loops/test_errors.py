@@ -46,7 +46,7 @@ from lutumpy import (
 from lutumpy.execution import Dispatcher
 from lutumpy.loops import (
     LoopEvent,
-    LoopStopped,
+    LoopEnded,
     RequestStarted,
     RoundCommitted,
     RoundDecoded,
@@ -358,7 +358,7 @@ class Stop(BaseException):
         (RoundPlanned, False, 0),
         (RoundExecuted, True, 2),
         (RoundCommitted, True, 2),
-        (LoopStopped, True, 2),
+        (LoopEnded, True, 2),
     ],
 )
 @pytest.mark.parametrize("hooks", [None, Desk.hooks().with_hooks(Reviewer())])
@@ -378,7 +378,7 @@ def test_a_progress_callback_that_raises_loses_nothing_that_ran(
         results(session)
         == [("ok", f"{marks}cat means tac"), ("ok", f"{marks}dog means god")][:committed]
     )
-    if kind is not LoopStopped:
+    if kind is not LoopEnded:
         goes_on(run, session)
 
 

@@ -45,7 +45,7 @@ from lutumpy import (
 from lutumpy.execution import Dispatcher, ExecutionResult, IdempotencyKey, ToolExecutor
 from lutumpy.loops import (
     LoopEvent,
-    LoopStopped,
+    LoopEnded,
     RequestStarted,
     RoundCommitted,
     RoundDecoded,
@@ -196,7 +196,7 @@ def test_progress_tells_every_step_in_order(run: Runner) -> None:
 
     done = run(asked(), llm, hooks=hooks, on_progress=told.append)
     assert [type(event) for event in told] == [
-        RequestStarted, RoundDecoded, RoundPlanned, RoundExecuted, RoundCommitted, RequestStarted, LoopStopped,
+        RequestStarted, RoundDecoded, RoundPlanned, RoundExecuted, RoundCommitted, RequestStarted, LoopEnded,
     ]  # fmt: skip
     assert [event.round for event in told] == [1, 1, 1, 1, 1, 2, 1]
     assert [event.usage.total_tokens for event in told] == [0, 25, 25, 25, 25, 25, 40]
@@ -217,7 +217,7 @@ def test_progress_tells_every_step_in_order(run: Runner) -> None:
     (result,) = executed.results
     assert isinstance(result, ExecutionResult)
     assert (result.content, result.attempts) == ("cat means tac", 1)
-    assert isinstance(stopped, LoopStopped)
+    assert isinstance(stopped, LoopEnded)
     assert stopped.result == done
 
 

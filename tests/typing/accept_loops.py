@@ -30,7 +30,7 @@ from lutumpy.execution import Dispatcher, ToolExecutor
 from lutumpy.loops import (
     LoopEvent,
     LoopResult,
-    LoopStopped,
+    LoopEnded,
     RequestStarted,
     RoundCommitted,
     RoundDecoded,
@@ -104,7 +104,7 @@ def progress(event: LoopEvent) -> None:
             assert_type(results, tuple[ToolResult, ...])
         case RoundCommitted():
             pass
-        case LoopStopped(result=result):
+        case LoopEnded(result=result):
             assert_type(result, LoopResult)
         case _:
             assert_never(event)

@@ -16,9 +16,8 @@
 #
 # A commit on the way out of an error never replaces that error (`_commit_during_error`).
 #
-# The steps are written once, as a generator, and `effects` has the two ways to carry them out.
-# An async loop with a copied sync twin was the other choice: with this many ways out, two copies
-# would not have stayed the same.
+# The steps are written once, as a generator, and `effects` has the two ways to carry them out:
+# with this many ways out, an async loop and a copied sync twin would not stay the same.
 
 from __future__ import annotations
 

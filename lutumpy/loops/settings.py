@@ -141,10 +141,9 @@ def refuse_async_hooks(hooks: Any) -> None:
         chains = hooks._chains_now()
         for name in [selector.name for selector in hooks._toolset.selectors()]:
             steps = chains[name].steps if name in chains else ()
+            result_hooks = hooks._hooks_for_all("any_result_hook", name)
             found = [step.label for step in steps if step.is_async]
-            for hook in hooks._hooks_for_all("any_result_hook", name):
-                if hook.is_async:
-                    found.append(hook.label)
+            found += [hook.label for hook in result_hooks if hook.is_async]
             if found:
                 raise HookError(f"hook {found[0]} of {name!r} is async; use run_tools(); {UNSENT}")
     elif hooks is not None and is_async(hooks):

@@ -1,4 +1,4 @@
-"""Concurrency slots: how many calls run at once, over all runs of an executor, and which is next."""
+"""Concurrency slots: how many calls run at once in an executor, and which is next."""
 
 # Slots are counted here and not by a limiter of the event loop, because a thread may keep its slot
 # when the task that waited for it, or the whole loop, is long gone. So everything here may be used

@@ -1,7 +1,7 @@
-"""A plain function in a worker thread, which can't be stopped and may outlive its caller (rule E6)."""
+"""A plain function in a worker thread, which can't be stopped and may outlive its caller."""
 
-# Two sides touch a job: the worker thread that runs the function, and the task that waits for it
-# and may stop waiting at any moment. Which side was first decides what becomes of the outcome, so
+# Two sides touch a job (rule E6): the worker thread that runs the function, and the task that waits
+# for it and may stop waiting at any moment. Which side was first decides what becomes of the outcome, so
 # the state changes under a lock only:
 #
 #     state      the function            how it got there         its outcome

@@ -16,7 +16,6 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field
 
 from lutumpy import (
-    BaseToolCall,
     Complete,
     Finished,
     InvalidToolCallDelta,
@@ -33,12 +32,10 @@ from lutumpy import (
     ToolInput,
     ToolMetadata,
     ToolResult,
-    ToolResults,
     ToolRound,
     ToolRoundPlan,
     Toolset,
     TurnResult,
-    TurnStream,
     hook_impl,
     tool,
     tool_fn,
@@ -46,6 +43,9 @@ from lutumpy import (
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.hooks import BaseToolCall
+from lutumpy.models import ToolResults
+from lutumpy.streaming import TurnStream
 from lutumpy.testing.script import Call, Reply
 
 __all__ = ["DemoError", "run"]

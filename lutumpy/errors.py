@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
-
-if TYPE_CHECKING:
-    from lutumpy.core.items import AssistantTurn, ToolMetadata
+from typing import Any, Literal, Protocol
 
 __all__ = [
     "AdapterError",
+    "CallData",
     "Certainty",
     "CommitError",
     "CommitProblem",
@@ -27,18 +25,78 @@ __all__ = [
     "InvalidToolConstraints",
     "LutumpyError",
     "MalformedArgumentsError",
+    "PartialAnswer",
     "Problem",
     "ProblemKind",
     "RoundClosedError",
     "StaleRoundError",
+    "TokenCounts",
     "ToolError",
     "ToolRoundArityError",
     "TranscriptError",
+    "UnknownApiError",
     "UnknownToolError",
 ]
 
 
 _CALLS_SHOWN = 10
+
+
+# What errors carry is made by the core, which raises them: so they name only what can be read of it.
+class CallData(Protocol):
+    """A call that an error is about: a `ToolMetadata`."""
+
+    @property
+    def id(self) -> str:
+        """The call's id."""
+
+    @property
+    def name(self) -> str:
+        """The tool's name, as the model wrote it."""
+
+    @property
+    def arguments(self) -> str:
+        """The text of the arguments, as the model wrote it."""
+
+
+class TokenCounts(Protocol):
+    """What is known of the tokens of an answer that broke off: a `Usage`."""
+
+    @property
+    def input_tokens(self) -> int:
+        """The provider's own figure of what was sent."""
+
+    @property
+    def output_tokens(self) -> int:
+        """Tokens of the answer."""
+
+    @property
+    def total_tokens(self) -> int:
+        """Everything."""
+
+
+class PartialAnswer(Protocol):
+    """What had arrived of an answer: an `AssistantTurn` that is not in the transcript."""
+
+    @property
+    def text(self) -> str:
+        """The text so far."""
+
+    @property
+    def reasoning(self) -> str | None:
+        """The readable reasoning so far, or `None`."""
+
+    @property
+    def usage(self) -> TokenCounts:
+        """The tokens that are known so far."""
+
+    @property
+    def model(self) -> str | None:
+        """The model's name as answered."""
+
+    @property
+    def response_id(self) -> str | None:
+        """The provider's id of the answer."""
 
 
 class LutumpyError(Exception):
@@ -55,6 +113,10 @@ class InvalidToolConstraints(LutumpyError, ValueError):
 
 class EmptyToolsetError(DeclarationError, InvalidToolConstraints):
     """A toolset without any tool was offered; nothing was sent. `NoTools` is the toolset that offers nothing."""
+
+
+class UnknownApiError(LutumpyError, ValueError):
+    """There is no API of this name, or it lacks what was asked of it. Nothing was done."""
 
 
 class UnknownToolError(LutumpyError, LookupError):
@@ -129,6 +191,7 @@ ProblemKind = Literal[
     "wrong_output",
     "extra_result",
 ]
+"""Which rule of a commit was broken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,8 +244,8 @@ class DroppedRoundError(LutumpyError, RuntimeError):
         calls: The calls of the rounds that were dropped.
     """
 
-    def __init__(self, calls: Sequence[ToolMetadata]) -> None:
-        self.calls: tuple[ToolMetadata, ...] = tuple(calls)
+    def __init__(self, calls: Sequence[CallData]) -> None:
+        self.calls: tuple[CallData, ...] = tuple(calls)
         named = [f"{call.name or 'unnamed'} ({call.id!r})" for call in self.calls[:_CALLS_SHOWN]]
         if len(self.calls) > _CALLS_SHOWN:
             named.append(f"{len(self.calls) - _CALLS_SHOWN} more")
@@ -285,7 +348,7 @@ class AdapterError(LutumpyError):
     The original exception is the `__cause__`. Retries are the SDK's: when this is raised they are used up.
 
     Attributes:
-        provider: The adapter: `openai_chat`, `openai_responses` or `anthropic_messages`.
+        provider: The name of the API, as in `lutumpy.apis`.
         status: The HTTP status, or `None` when there was no answer.
         retryable: Whether the same request may succeed later.
         retry_after: Seconds the provider asks to wait, or `None`.
@@ -305,7 +368,7 @@ class AdapterError(LutumpyError):
         retry_after: float | None = None,
         request_id: str | None = None,
         code: str | None = None,
-        partial: AssistantTurn | None = None,
+        partial: PartialAnswer | None = None,
         response_id: str | None = None,
         sent: bool = True,
     ) -> None:

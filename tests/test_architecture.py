@@ -20,16 +20,20 @@ MODULES = {
 # What each part may import of this package, beside itself and `errors`.
 MAY_IMPORT = {
     "errors": set[str](),
-    "rules": set[str](),
-    "core": {"rules"},
-    "doctor": {"core", "rules"},
-    "adapters": {"core", "rules", "doctor"},
+    "doors": set[str](),
+    "apis": set[str](),
+    "rules": {"apis"},
+    "core": {"apis", "rules"},
+    "doctor": {"apis", "core", "doors", "rules"},
+    "adapters": {"apis", "core", "doctor", "rules"},
     "tools": {"core", "rules"},
-    "hooks": {"core", "tools"},
+    "hooks": {"core", "doors", "tools"},
     "rounds": {"core", "tools", "hooks"},
-    "sendable": {"core", "adapters", "doctor"},
-    "session": {"core", "tools", "hooks", "rounds", "adapters", "sendable"},
-    "": {"core", "tools", "hooks", "rounds", "session", "doctor"},
+    "histories": {"apis", "core", "doctor"},
+    "session": {"core", "tools", "hooks", "rounds", "adapters", "histories"},
+    "models": {"doors", "core", "rounds", "session"},
+    "streaming": {"doors", "core", "rounds"},
+    "": {"core", "doors", "tools", "hooks", "rounds", "session"},
 }
 # Convenience: these import what is public, and nothing of the above imports them.
 OPT_IN = {
@@ -44,24 +48,16 @@ OPT_IN = {
     "tool_doctor",
     "__main__",
 }
-# A toolset makes its offer and its hooks inside these methods' bodies; a transcript asks the adapter that reads a history.
-INSIDE_METHODS = {
-    "lutumpy.core.transcript": {"adapters"},
-    "lutumpy.tools.toolset": {"hooks", "rounds"},
-}
+# A toolset makes its offer and its hooks inside these methods' bodies.
+INSIDE_METHODS = {"lutumpy.tools.toolset": {"hooks", "rounds"}}
 # Third-party packages, by the parts that may import them. SDKs only inside functions; see `test_import_cost`.
 THIRD_PARTY = {
-    "errors": set[str](),
-    "rules": set[str](),
-    "doctor": set[str](),
-    "core": set[str](),
+    **{part: set[str]() for part in MAY_IMPORT},
     "tools": {"docstring_parser", "pydantic", "pydantic_core", "typing_extensions"},
     "hooks": {"pluggy", "typing_extensions"},
     "rounds": {"pydantic", "typing_extensions"},
     "adapters": {"anthropic", "openai", "pydantic_core", "typing_extensions"},
-    "sendable": set[str](),
     "session": {"typing_extensions"},
-    "": set[str](),
 }
 LONGEST_MODULE = 550
 

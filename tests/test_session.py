@@ -14,7 +14,6 @@ from lutumpy import (
     FilePart,
     Finished,
     ImagePart,
-    Message,
     NeedsTools,
     RoundClosedError,
     Session,
@@ -24,7 +23,6 @@ from lutumpy import (
     Toolset,
     Transcript,
     TranscriptError,
-    TurnOptions,
     Usage,
     tool,
     tool_input,
@@ -32,6 +30,7 @@ from lutumpy import (
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.core.items import CallBlock, ResultBlock, ToolResults
+from lutumpy.models import Message, TurnOptions
 from lutumpy.testing import Call, Failure, Reply, ScriptedModel
 from lutumpy.testing.script import render
 

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, get_args
 
+from lutumpy.apis import api_names, serving
 from lutumpy.core import json_values
 from lutumpy.core.costs import Unsettled
 from lutumpy.core.items import (
-    Api,
     AssistantTurn,
     Block,
     CallBlock,
@@ -51,12 +51,6 @@ _BLOCKS: dict[str, type[Any]] = {
 }
 _BOOLS = frozenset({"signed", "as_object", "incomplete"})
 _OPTIONAL = frozenset({"id_field", "problem"})
-_NATIVE: Mapping[str, tuple[type[Any], str | None, str]] = {
-    "openai_chat": (dict, "tool_calls", "id"),
-    "openai_responses": (list, None, "call_id"),
-    "anthropic_messages": (list, None, "id"),
-}
-"""For each wire: what the native form of a turn is, where in it the calls are, and what their id is called."""
 _BLOCK_NAMES = {cls: name for name, cls in _BLOCKS.items()}
 _TURN_FIELDS = (
     "calls_key",
@@ -273,7 +267,7 @@ def _load_verbatim(data: Mapping[str, Any]) -> Verbatim | None:
     given = data.get("verbatim")
     if given is None:
         return None
-    api = _one_of(_expect(given, dict, "verbatim").get("api"), Api, "verbatim.api")
+    api = _one_of(_expect(given, dict, "verbatim").get("api"), api_names(), "verbatim.api")
     entries = _expect(given.get("entries"), list, "verbatim.entries")
     system = _expect(given.get("system", False), bool, "verbatim.system")
     if system and len(entries) != 1:
@@ -288,7 +282,7 @@ def _load_verbatim(data: Mapping[str, Any]) -> Verbatim | None:
 def _load_item(data: Mapping[str, Any]) -> Item:
     kind = data.get("item")
     if kind == "message":
-        role = _one_of(data["role"], Role, "role")
+        role = _one_of(data["role"], get_args(Role), "role")
         parts = tuple([_load_part(p) for p in _expect(data["parts"], list, "parts")])
         if role != "user" and any(not isinstance(part, TextPart) for part in parts):
             raise TranscriptError(f"a {role} message takes text only")
@@ -318,25 +312,24 @@ def _load_item(data: Mapping[str, Any]) -> Item:
         verbatim=_load_verbatim(data),
         **fields,
     )
-    _one_of(turn.finish_reason, FinishReason, "finish_reason")
+    _one_of(turn.finish_reason, get_args(FinishReason), "finish_reason")
     _check_native(turn, native)
     return turn
 
 
 def _check_native(turn: AssistantTurn, native: Any) -> None:
     """Check that the native form is one of its wire, and has the calls where they are said to be."""
-    if turn.api in _NATIVE:
-        kind, calls_key, id_field = _NATIVE[turn.api]
-        if (turn.calls_key, turn.id_field) != (calls_key, id_field):
+    if turn.api in api_names():  # a user's own model may have a form of its own
+        shape = serving(turn.api, "rules").SHAPE
+        if (turn.calls_key, turn.id_field) != (shape.calls_key, shape.call_id_key):
             raise TranscriptError(f"a turn of {turn.api} has its calls and their ids elsewhere")
         if native is not None:
-            entries = (
-                [_expect(native, kind, "native")]
-                if kind is dict
-                else _expect(native, kind, "native")
-            )
+            if shape.turn_form == "object":
+                entries = [_expect(native, dict, "native")]
+            else:
+                entries = _expect(native, list, "native")
             if not native or any(not isinstance(entry, dict) for entry in entries):
-                raise TranscriptError("native is empty, or holds what is no object")
+                raise TranscriptError("native is empty, or holds something that is not an object")
     if turn.results_only and not any(isinstance(block, OpaqueBlock) for block in turn.blocks):
         raise TranscriptError(
             "nothing of the provider's runs on after the turn, so text may follow it"
@@ -489,7 +482,7 @@ def _load_result(data: Mapping[str, Any]) -> ResultBlock:
         content=content
         if isinstance(content, str)
         else tuple([_load_part(part) for part in _expect(content, list, "content")]),
-        status=_one_of(data["status"], ResultStatus, "status"),
+        status=_one_of(data["status"], get_args(ResultStatus), "status"),
         kind=_expect(data.get("kind", "function"), str, "kind"),
     )
 
@@ -503,7 +496,7 @@ def _expect(value: Any, kind: type[Any], name: str) -> Any:
     return value
 
 
-def _one_of(value: Any, literal: Any, name: str) -> Any:
-    if not isinstance(value, str) or value not in get_args(literal):
-        raise TranscriptError(f"{name} is {value!r}, not one of {get_args(literal)}")
+def _one_of(value: Any, allowed: tuple[str, ...], name: str) -> Any:
+    if not isinstance(value, str) or value not in allowed:
+        raise TranscriptError(f"{name} is {value!r}, not one of {allowed}")
     return value

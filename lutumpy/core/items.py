@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import field, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from lutumpy.apis import Api
 from lutumpy.core import json_values
 from lutumpy.core.values import dataclass
 
@@ -38,10 +39,9 @@ __all__ = [
     "Verbatim",
 ]
 
-Api = Literal["openai_chat", "openai_responses", "anthropic_messages"]
-"""A wire: OpenAI's Chat Completions, OpenAI's Responses, Anthropic's Messages."""
-
 Role = Literal["system", "developer", "user", "assistant"]
+"""Who says a message."""
+
 FinishReason = Literal[
     "stop", "tool_calls", "length", "content_filter", "refusal", "paused", "unknown"
 ]
@@ -249,6 +249,7 @@ class OpaqueBlock:
 
 
 Block: TypeAlias = "TextBlock | ReasoningBlock | RefusalBlock | CallBlock | OpaqueBlock"
+"""A part of what a model wrote."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,6 +421,7 @@ class ToolResults:
 
 
 Item: TypeAlias = "Message | AssistantTurn | ToolResults"
+"""What a transcript is made of."""
 
 
 def _as_text(parts: tuple[Part, ...]) -> str:

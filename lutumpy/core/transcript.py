@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain, islice
 from operator import attrgetter
-from typing import Any, cast, get_args
+from typing import Any, cast
 
+from lutumpy.apis import api_names, serving
 from lutumpy.core import json_values, windows
 from lutumpy.core.item_store import FailureKey, ItemStore, failure_key
 from lutumpy.core.items import (
@@ -66,7 +67,7 @@ class Transcript(ItemStore):
         sent what it can be told: texts, images, files, calls and results. Ids of its calls count as used.
 
         Args:
-            api: Whose history it is: `openai_chat`, `openai_responses` or `anthropic_messages`.
+            api: Whose history it is, by its name in `lutumpy.apis`, as `openai_chat`.
             messages: The request's `messages` (`input`): JSON objects, objects of the SDK, or both mixed.
             system: The request's `system` (`instructions`); for Chat Completions a text to begin with.
             server_held_prefix: For Responses: the conversation's start is at the server (`previous_response_id`,
@@ -77,19 +78,11 @@ class Transcript(ItemStore):
             TranscriptError: it is no history of this API, or some call has no result, or some result no call. The message
                 names every place, `problems` what the provider says of it; `propose_repairs` finds how to mend it.
         """
-        if api == "openai_chat":
-            from lutumpy.adapters.openai.chat.read import read_chat
-
-            return read_chat(messages, system)
-        if api == "openai_responses":
-            from lutumpy.adapters.openai.responses.read import read_responses
-
-            return read_responses(messages, system, server_held_prefix=server_held_prefix)
-        if api == "anthropic_messages":
-            from lutumpy.adapters.anthropic.read import read_messages
-
-            return read_messages(messages, system)
-        raise TranscriptError(f"{api!r} is none of {', '.join(get_args(Api))}; nothing was read")
+        if api not in (known := api_names()):
+            raise TranscriptError(f"{api!r} is none of {', '.join(known)}; nothing was read")
+        read = serving(api, "reader")
+        transcript: Transcript = read(messages, system, server_held_prefix=server_held_prefix)
+        return transcript
 
     # --- additions -------------------------------------------------------------------------------------------------
 

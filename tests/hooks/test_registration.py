@@ -26,7 +26,8 @@ from hook_toolkit import (
     start,
 )
 
-from lutumpy import HookRegistrationError, Reject, RunNormally, ToolHooks, hook_impl
+from lutumpy import HookRegistrationError, Reject, RunNormally, hook_impl
+from lutumpy.hooks import ToolHooks
 from lutumpy.tools.toolset import REGISTRY_NAMES
 
 

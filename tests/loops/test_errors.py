@@ -27,7 +27,6 @@ from loop_toolkit import (
 
 from lutumpy import (
     AdapterError,
-    BaseToolCall,
     Completed,
     HookError,
     InvalidToolConstraints,
@@ -44,6 +43,7 @@ from lutumpy import (
     hook_impl,
 )
 from lutumpy.execution import Dispatcher
+from lutumpy.hooks import BaseToolCall
 from lutumpy.loops import (
     LoopEvent,
     LoopEnded,

@@ -28,16 +28,9 @@ from loop_toolkit import (
     script,
 )
 
-from lutumpy import (
-    BaseToolCall,
-    Complete,
-    RunNormally,
-    Session,
-    ToolDecision,
-    ToolResult,
-    hook_impl,
-)
+from lutumpy import Complete, RunNormally, Session, ToolDecision, ToolResult, hook_impl
 from lutumpy.execution import ToolExecutor
+from lutumpy.hooks import BaseToolCall
 from lutumpy.loops import LoopEvent, RoundExecuted, RoundPlanned, run_tools
 
 STUCK = calls(look("cat", "c1"), call("wait_for_ever", "c2"), look("dog", "c3"), call("nope", "c4"))

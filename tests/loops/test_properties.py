@@ -17,7 +17,6 @@ from loop_toolkit import ANSWER, APIS, FORMS, Desk, Journal, Runner, asked, chec
 
 from lutumpy import (
     AdapterError,
-    BaseToolCall,
     Complete,
     HookError,
     Reject,
@@ -25,11 +24,12 @@ from lutumpy import (
     StaleRoundError,
     ToolDecision,
     ToolResult,
-    ToolResults,
     hook_impl,
 )
 from lutumpy.execution import ToolExecutor
+from lutumpy.hooks import BaseToolCall
 from lutumpy.loops import LoopResult
+from lutumpy.models import ToolResults
 from lutumpy.testing import Call, Failure, Reply
 
 

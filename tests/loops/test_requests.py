@@ -27,7 +27,6 @@ from loop_toolkit import (
 )
 
 from lutumpy import (
-    BaseToolCall,
     Complete,
     Completed,
     Reject,
@@ -43,6 +42,7 @@ from lutumpy import (
     tool_fn,
 )
 from lutumpy.execution import Dispatcher, ExecutionResult, IdempotencyKey, ToolExecutor
+from lutumpy.hooks import BaseToolCall
 from lutumpy.loops import (
     LoopEvent,
     LoopEnded,

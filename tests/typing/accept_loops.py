@@ -6,11 +6,9 @@ from pydantic import BaseModel
 from typing_extensions import assert_never, assert_type
 
 from lutumpy import (
-    BaseToolCall,
     Reject,
     RunNormally,
     Session,
-    StreamEvent,
     TextDelta,
     ToolAvailability,
     ToolCall,
@@ -27,6 +25,7 @@ from lutumpy import (
 )
 from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.execution import Dispatcher, ToolExecutor
+from lutumpy.hooks import BaseToolCall
 from lutumpy.loops import (
     LoopEvent,
     LoopResult,
@@ -40,6 +39,7 @@ from lutumpy.loops import (
     run_tools,
     run_tools_sync,
 )
+from lutumpy.streaming import StreamEvent
 
 
 class Text(BaseModel):

@@ -10,8 +10,9 @@ from accept_loops import (
     waiting_policy,
 )
 
-from lutumpy import BaseToolCall, Session, ToolAvailability, ToolRequirement
+from lutumpy import Session, ToolAvailability, ToolRequirement
 from lutumpy.adapters.openai import OpenAIChat
+from lutumpy.hooks import BaseToolCall
 from lutumpy.loops import LoopEvent, run_tools, run_tools_sync
 
 

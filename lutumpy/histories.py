@@ -1,4 +1,4 @@
-"""What a transcript would send to each API, and which rules of the API that is known to break.
+"""Histories from elsewhere: what a transcript would send to each API, and which rules of the API that would break.
 
 A transcript that this library made breaks none (rule K5). One that was read from a history, or answered by a host with rules
 of its own, may break some of the vendor's: it goes back to its host as it came. So a dump notes what is refused of it anyway,
@@ -10,21 +10,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from lutumpy.core import json_values
-from lutumpy.core.items import Api, AssistantTurn
+from lutumpy.apis import Api, api_names, serving
+from lutumpy.core.items import AssistantTurn
 from lutumpy.core.transcript import Transcript
 from lutumpy.doctor.check import check_messages
 from lutumpy.errors import TranscriptError
 
 __all__ = ["check_loaded", "known_refusals"]
 
-_APIS: tuple[Api, ...] = ("openai_chat", "openai_responses", "anthropic_messages")
-
 
 def known_refusals(transcript: Transcript) -> list[list[str]]:
     """What the APIs refuse for sure of what they themselves, or hosts like them, have said: pairs of API and rule."""
     spoken = _spoken(transcript)
-    found = [_refused(transcript, api) for api in _APIS if api in spoken]
+    found = [_refused(transcript, api) for api in api_names() if api in spoken]
     return sorted([list(pair) for pairs in found for pair in pairs])
 
 
@@ -45,7 +43,7 @@ def check_loaded(transcript: Transcript, known: Any) -> None:
         if known is not None
         else set[tuple[str, str]]()
     )
-    for api in _APIS:
+    for api in api_names():
         try:
             refused = _refused(transcript, api)
             if any(turn.signed for turn in transcript.turns()):
@@ -83,19 +81,9 @@ def _refused(transcript: Transcript, api: Api) -> dict[tuple[str, str], str]:
 def _entries(transcript: Transcript, api: Api) -> tuple[list[dict[str, Any]], Any]:
     """The messages of a request, and the system's where that stands by itself."""
     twin = transcript.fork()  # what is encoded here isn't kept there
-    if api == "anthropic_messages":
-        from lutumpy.adapters.anthropic.request import encoder_of
-
-        encoder = encoder_of(twin, None)
-        system = encoder.system()
-        return json_values.decode(encoder.history()), json_values.decode(system) if system else None
-    if api == "openai_chat":
-        from lutumpy.adapters.openai import OpenAIChat
-
-        return OpenAIChat.messages(twin), None
-    from lutumpy.adapters.openai import OpenAIResponses
-
-    return OpenAIResponses.messages(twin), None
+    adapter = serving(api, "adapter")
+    has_system = serving(api, "rules").SHAPE.system_key is not None
+    return adapter.messages(twin), adapter.system(twin) if has_system else None
 
 
 def _without_reasoning(transcript: Transcript) -> Transcript:

@@ -1,8 +1,8 @@
 """A plain function in a worker thread, which can't be stopped and may outlive its caller."""
 
 # Two sides touch a job (rule E6): the worker thread that runs the function, and the task that waits
-# for it and may stop waiting at any moment. Which side was first decides what becomes of the outcome, so
-# the state changes under a lock only:
+# for it and may stop waiting at any moment. What becomes of the outcome depends on which of them
+# was first, so the state changes under a lock only:
 #
 #     state      the function            how it got there         its outcome
 #     ---------  ----------------------  -----------------------  ------------------------------

@@ -17,7 +17,7 @@ from lutumpy.text_tools.json_scanner import JsonScanner
 from lutumpy.text_tools.protocol import CallStreamFormatter, ParsedText
 from lutumpy.text_tools.tag_search import end_of
 from lutumpy.text_tools.text_machine import SPACE, TextMachine
-from lutumpy.text_tools.written_calls import broken_detail, cut_calls, element_call, spoiled
+from lutumpy.text_tools.written_calls import broken_calls, broken_detail, cut_calls, element_call
 from lutumpy.tools.definition import ToolDef
 
 __all__ = ["GuidedAnswers", "GuidedScanner"]
@@ -117,7 +117,7 @@ class GuidedScanner(TextMachine):
             self.calls.extend(cut_calls("", _awaiting(), (), self._form))
         elif self._state in (self._begin, self._fence):
             self._out += self._held
-        return self._shown()
+        return self._take_shown()
 
     # --- before the value ---------------------------------------------------------------------------------------------
 
@@ -247,7 +247,7 @@ class GuidedScanner(TextMachine):
             self.calls.extend(cut_calls(raw, scanner, (), self._form))
         else:
             self.calls.extend(
-                spoiled(
+                broken_calls(
                     raw, scanner, len(raw), broken_detail(raw, 0, scanner, self._form), self._form
                 )
             )

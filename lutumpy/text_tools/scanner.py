@@ -1,4 +1,4 @@
-"""A model's text while it arrives: what the user is shown, what the model thought, and the calls."""
+"""A model's text while it arrives: what the user sees, what the model thought, and the calls."""
 
 # What is hard: a model may write about calls as well as write them. A tag counts as a call in the
 # text itself, and in a Markdown code block that holds nothing but calls (rule T3); in other code
@@ -14,7 +14,7 @@
 #     _thinking_open  at the start of a text whose          _thinking
 #                     thinking the prompt has opened
 #     _thinking       in thinking                           _text
-#     _opening_run    in ``` or ~~~ in the text             _fence_info, or _text if it opens nothing
+#     _opening_run    in ``` or ~~~ in the text             _fence_info, or _text if nothing opens
 #     _fence_info     behind it, on the same line           _in_code, _in_block, _info_run, or _text
 #     _info_run       in marks on that line                 _text if they close it, or _fence_info
 #     _in_code        in a code block                       _closing_run, _in_block
@@ -96,7 +96,8 @@ class TextScanner(TextMachine):
 
     Args:
         tags: What to look for.
-        begins_in: The texts around the thinking that the text begins in, where a template has opened it already.
+        begins_in: The texts around the thinking that the text begins in, where a template has
+            opened it already.
     """
 
     __slots__ = (

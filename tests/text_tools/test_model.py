@@ -241,9 +241,9 @@ async def test_t5_what_is_kept_for_offers_has_a_bound() -> None:
     for k in range(40):
         await session.text_turn(llm, tools=Tools, describe={Tools.weather: str(k)}).collect()
         session.push_user("again")
-    assert len(llm._asking._prepared) <= 16
-    derived: Any = session.transcript.encoded(llm._asking._key, llm._asking._encoder)
-    assert len(derived._made) <= 4
+    assert len(llm._requests._prepared) <= 16
+    derived: Any = session.transcript.encoded(llm._requests._key, llm._requests._make_encoder)
+    assert len(derived._derived_by_instruction) <= 4
 
 
 async def test_system_messages_and_the_instruction_are_one_message() -> None:

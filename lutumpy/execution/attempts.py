@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import anyio
 import anyio.to_thread
 
-from lutumpy.errors import ToolError
+from lutumpy import ToolError
 from lutumpy.execution.threads import ThreadJob
 
 __all__ = ["Attempt", "SlotHandover", "absorb_own_cancellation", "cancelled_from_outside"]

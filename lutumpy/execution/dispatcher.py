@@ -9,8 +9,8 @@ from typing import Any, Concatenate, Generic, Protocol, cast, overload
 
 from typing_extensions import ParamSpec, TypeVar
 
+from lutumpy import DeclarationError, Selector, Toolset
 from lutumpy.core.safe_text import safe_repr
-from lutumpy.errors import DeclarationError
 from lutumpy.execution.identity import IdempotencyKey
 from lutumpy.execution.parameters import (
     MISSING,
@@ -21,10 +21,8 @@ from lutumpy.execution.parameters import (
     skip_parameters,
     type_name,
 )
-from lutumpy.tools.calls import BaseToolCall
+from lutumpy.hooks import BaseToolCall
 from lutumpy.tools.compiled import CompiledTool
-from lutumpy.tools.selectors import Selector
-from lutumpy.tools.toolset import Toolset
 
 __all__ = ["Dispatcher", "HandlerDecorator", "Runner"]
 

@@ -11,16 +11,16 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 
-from lutumpy.core.items import ToolMetadata
+from lutumpy import Selector, ToolMetadata
 from lutumpy.execution.dispatcher import Dispatcher
 from lutumpy.execution.report import CallReport, ExecutionReport
 from lutumpy.execution.results import ExecutionResult
 from lutumpy.execution.run import Backoff, Run
 from lutumpy.execution.slots import Slots
 from lutumpy.execution.unresolved import Unresolved, UnresolvedCall
-from lutumpy.tools.calls import BaseToolCall
+from lutumpy.hooks import BaseToolCall
 from lutumpy.tools.compiled import CompiledTool
-from lutumpy.tools.selectors import ByTool, Selector
+from lutumpy.tools.selectors import ByTool
 
 __all__ = ["ToolExecutor", "refuse_running_loop"]
 

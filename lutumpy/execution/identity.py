@@ -19,8 +19,8 @@ from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from lutumpy.core import json_values
+from lutumpy.hooks import BaseToolCall
 from lutumpy.tools.arguments import Refused, decode_arguments
-from lutumpy.tools.calls import BaseToolCall
 
 __all__ = ["IdempotencyKey", "call_arguments", "idempotency_key"]
 

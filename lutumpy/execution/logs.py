@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from lutumpy.core.items import TextPart
+from lutumpy import TextPart
 from lutumpy.core.preview import preview
 from lutumpy.execution.report import CallReport
 from lutumpy.tools.failures import is_for_the_model

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, cast, get_args, get_origin
 
-from lutumpy.core.items import ToolMetadata
+from lutumpy import ToolMetadata
 from lutumpy.execution.identity import IdempotencyKey
 from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.signature import enclosing_names

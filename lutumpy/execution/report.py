@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from lutumpy.core.items import ToolMetadata
+from lutumpy import ToolMetadata
 from lutumpy.execution.results import ExecutionResult, Outcome, interrupted, not_started
-from lutumpy.tools.calls import BaseToolCall
+from lutumpy.hooks import BaseToolCall
 
 __all__ = ["CallReport", "ExecutionReport"]
 
@@ -128,6 +128,18 @@ class ExecutionReport:
             known = self.find(call)
             result = None if known is None else known.result
             results.append(not_started(call) if result is None else result)
+        return results
+
+    def results_so_far(self, calls: Iterable[BaseToolCall]) -> list[ExecutionResult]:
+        """As `results`, for a run that nobody can wait for; it may still be going on.
+
+        Calls without a result count as interrupted: they may be running.
+        """
+        results: list[ExecutionResult] = []
+        for call in calls:
+            known = self.find(call)
+            result = None if known is None else known.result
+            results.append(interrupted(call, 1, 0.0, None) if result is None else result)
         return results
 
     def find(self, call: BaseToolCall) -> CallReport | None:

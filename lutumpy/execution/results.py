@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from lutumpy.tools.calls import BaseToolCall
+from lutumpy import ToolResult
+from lutumpy.hooks import BaseToolCall
 from lutumpy.tools.failures import failure_text, is_for_the_model
-from lutumpy.tools.results import ToolResult
 
 __all__ = ["ExecutionResult", "Outcome"]
 

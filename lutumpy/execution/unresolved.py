@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lutumpy import ToolMetadata
 from lutumpy.core import json_values
-from lutumpy.core.items import ToolMetadata
 from lutumpy.execution.identity import call_arguments
-from lutumpy.tools.calls import BaseToolCall
+from lutumpy.hooks import BaseToolCall
 
 __all__ = ["UnresolvedCall"]
 

@@ -18,18 +18,13 @@ import anyio
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from typing_extensions import Self
 
+from lutumpy import NeedsTools, RoundClosedError, ToolResult, ToolRound
 from lutumpy.core.safe_text import safe_repr
-from lutumpy.errors import RoundClosedError
 from lutumpy.execution import Dispatcher, ExecutionReport, ToolExecutor
-from lutumpy.hooks.pipeline import close
-from lutumpy.hooks.tool_hooks import ToolHooks
-from lutumpy.rounds.outcome import NeedsTools
-from lutumpy.rounds.plan import Decider
-from lutumpy.rounds.round import ToolRound
-from lutumpy.rounds.stream import TurnStream, TurnStreamSync
-from lutumpy.session import ToolTurn
-from lutumpy.tools.calls import BaseToolCall
-from lutumpy.tools.results import ToolResult
+from lutumpy.hooks import BaseToolCall, ToolHooks
+from lutumpy.loops.settings import Policy
+from lutumpy.models import ToolTurn
+from lutumpy.streaming import TurnStream, TurnStreamSync
 
 __all__ = ["AsyncEffects", "Effects", "SyncEffects"]
 
@@ -51,7 +46,7 @@ class Effects(Protocol):
     def describe(self, hooks: ToolHooks[Any]) -> Any:
         """The tool descriptions that the hooks return, by selector."""
 
-    def decide(self, round: ToolRound[Any], hooks: Decider) -> Any:
+    def decide(self, round: ToolRound[Any], hooks: ToolHooks[Any] | Policy[Any]) -> Any:
         """The plan."""
 
     def execute(
@@ -93,7 +88,7 @@ class AsyncEffects:
     async def describe(self, hooks: ToolHooks[Any]) -> Any:
         return await hooks.description_overrides()
 
-    async def decide(self, round: ToolRound[Any], hooks: Decider) -> Any:
+    async def decide(self, round: ToolRound[Any], hooks: ToolHooks[Any] | Policy[Any]) -> Any:
         return await round.apply_hooks(hooks)
 
     async def execute(
@@ -155,7 +150,7 @@ class SyncEffects:
     def describe(self, hooks: ToolHooks[Any]) -> Any:
         return hooks.description_overrides_sync()
 
-    def decide(self, round: ToolRound[Any], hooks: Decider) -> Any:
+    def decide(self, round: ToolRound[Any], hooks: ToolHooks[Any] | Policy[Any]) -> Any:
         return round.apply_hooks_sync(hooks)
 
     def execute(
@@ -201,7 +196,8 @@ class SyncEffects:
     def notify(self, callback: Callback, event: Any) -> None:
         returned = callback(event)
         if inspect.isawaitable(returned):
-            close(returned)
+            if inspect.iscoroutine(returned):
+                returned.close()  # else Python warns that nobody awaited it
             raise TypeError(
                 f"{safe_repr(callback)} gave an awaitable; "
                 "run_tools_sync takes plain callbacks, run_tools both"

@@ -26,13 +26,23 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from lutumpy import (
+    Finished,
+    HookError,
+    Model,
+    NeedsTools,
+    Session,
+    ToolMetadata,
+    ToolRequirement,
+    ToolResult,
+    ToolRound,
+    ToolRoundPlan,
+    TurnResult,
+    Usage,
+)
 from lutumpy.core.item_store import FailureKey, failure_key
-from lutumpy.core.items import ToolMetadata, Usage
-from lutumpy.core.model import Model
-from lutumpy.errors import HookError
 from lutumpy.execution import ExecutionReport, ExecutionResult, ToolExecutor
-from lutumpy.execution.results import interrupted
-from lutumpy.hooks.tool_hooks import ToolHooks
+from lutumpy.hooks import BaseToolCall, ToolHooks
 from lutumpy.loops.effects import Effects
 from lutumpy.loops.progress import (
     LoopEnded,
@@ -45,13 +55,7 @@ from lutumpy.loops.progress import (
 )
 from lutumpy.loops.result import LoopResult, StoppedBy, UncommittedRoundError
 from lutumpy.loops.settings import LoopSettings
-from lutumpy.rounds.availability import ToolRequirement
-from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
-from lutumpy.rounds.plan import ToolRoundPlan
-from lutumpy.rounds.round import ToolRound
-from lutumpy.session import Session, ToolTurn
-from lutumpy.tools.calls import BaseToolCall
-from lutumpy.tools.results import ToolResult
+from lutumpy.models import ToolTurn
 
 __all__ = ["Loop"]
 
@@ -239,7 +243,9 @@ class Loop:
                 report=report,
             )
         except BaseException:
-            known = _known_results(report, pending)
+            # A run that could not even be waited for is still active: after a second interrupt,
+            # or when a coroutine is closed.
+            known = report.results_so_far(pending) if report.active else report.results(pending)
             self._commit_during_error(plan, [self._review_now(result) for result in known])
             raise
         return results
@@ -249,7 +255,7 @@ class Loop:
     ) -> Generator[Any, Any, None]:
         """Add every result to `reviewed`, as the result hooks leave it."""
         registry = self._registry
-        if registry is None or not any(registry._result_hooks(results).values()):
+        if registry is None:
             reviewed += results
             return
         for result in results:
@@ -336,21 +342,6 @@ def _failure_key(metadata: ToolMetadata) -> FailureKey:
 def _has_words_of_the_tool(result: ToolResult) -> bool:
     """Whether the content comes from the tool; for other outcomes the executor wrote it."""
     return not isinstance(result, ExecutionResult) or result.outcome in ("ok", "failed")
-
-
-def _known_results(report: ExecutionReport, calls: Sequence[BaseToolCall]) -> list[ExecutionResult]:
-    """One result for each call of a run that was cut off, as far as its report knows."""
-    if not report.active:
-        return report.results(calls)
-    # The run could not even be waited for: a second interrupt, or a coroutine that was closed.
-    results: list[ExecutionResult] = []
-    for call in calls:
-        known = report.find(call)
-        if known is None or known.result is None:
-            results.append(interrupted(call, 1, 0.0, None))
-        else:
-            results.append(known.result)
-    return results
 
 
 def _take_content(result: ToolResult, reviewed: ToolResult) -> ToolResult:

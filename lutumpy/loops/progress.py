@@ -7,10 +7,9 @@ from typing import Any, Generic, TypeAlias, Union
 
 from typing_extensions import TypeVar
 
-from lutumpy.core.items import Usage
+from lutumpy import HandledTool, RejectedToolCall, ToolCallIssue, ToolResult, Usage
+from lutumpy.hooks import BaseToolCall
 from lutumpy.loops.result import LoopResult
-from lutumpy.tools.calls import BaseToolCall, ToolCallIssue
-from lutumpy.tools.results import HandledTool, RejectedToolCall, ToolResult
 
 __all__ = [
     "LoopEnded",

@@ -6,10 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from lutumpy.core.items import AssistantTurn, Usage
-from lutumpy.errors import LutumpyError
-from lutumpy.rounds.outcome import TurnResult
-from lutumpy.tools.results import ToolResult
+from lutumpy import AssistantTurn, LutumpyError, ToolResult, TurnResult, Usage
 
 __all__ = ["LoopResult", "StoppedBy", "UncommittedRoundError"]
 

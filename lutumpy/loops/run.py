@@ -8,12 +8,12 @@ from typing import Any
 
 from typing_extensions import TypeVar, Unpack
 
+from lutumpy import Model, Session, Toolset
 from lutumpy.core.driving import drive_async
-from lutumpy.core.model import Model
 from lutumpy.execution import Dispatcher
 from lutumpy.execution.executor import refuse_running_loop
+from lutumpy.hooks import BaseToolCall, ToolHooks
 from lutumpy.hooks.implementations import is_async
-from lutumpy.hooks.tool_hooks import ToolHooks
 from lutumpy.loops.effects import AsyncEffects, Effects, SyncEffects
 from lutumpy.loops.loop import Loop
 from lutumpy.loops.progress import LoopEvent
@@ -26,10 +26,8 @@ from lutumpy.loops.settings import (
     SyncPolicy,
     refuse_async_hooks,
 )
-from lutumpy.rounds.events import StreamEvent
-from lutumpy.session import Session
-from lutumpy.tools.calls import BaseToolCall
-from lutumpy.tools.toolset import HasView, Toolset, View
+from lutumpy.streaming import StreamEvent
+from lutumpy.tools.toolset import HasView, View
 
 __all__ = ["run_tools", "run_tools_sync"]
 

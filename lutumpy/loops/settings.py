@@ -8,16 +8,12 @@ from typing import Any, Generic, TypeAlias, Union
 
 from typing_extensions import TypedDict, TypeVar
 
+from lutumpy import HookError, Selector, ToolAvailability, ToolDecision, ToolRequirement, Toolset
 from lutumpy.core.safe_text import safe_repr
-from lutumpy.errors import HookError
 from lutumpy.execution import Dispatcher, ToolExecutor
-from lutumpy.hooks.decisions import ToolDecision
+from lutumpy.hooks import BaseToolCall, ToolHooks
 from lutumpy.hooks.implementations import is_async
-from lutumpy.hooks.tool_hooks import ToolHooks
-from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
-from lutumpy.tools.calls import BaseToolCall
-from lutumpy.tools.selectors import ByTool, Selector
-from lutumpy.tools.toolset import Toolset
+from lutumpy.tools.selectors import ByTool
 
 __all__ = ["UNSENT", "LoopOptions", "LoopSettings", "Policy", "SyncPolicy", "refuse_async_hooks"]
 

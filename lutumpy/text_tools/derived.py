@@ -17,8 +17,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from lutumpy.core.items import AssistantTurn, Item, Message, TextPart, ToolResults
-from lutumpy.core.transcript import Transcript
+from lutumpy import AssistantTurn, TextPart, Transcript
+from lutumpy.models import Item, Message, ToolResults
 from lutumpy.text_tools.results import SpellCalls, projected_turn, results_message
 from lutumpy.text_tools.turn import API, inner_turn
 

@@ -19,8 +19,9 @@ import json
 import re
 from collections.abc import Sequence
 
+from lutumpy import ToolDef
 from lutumpy.core.json_values import clean_text
-from lutumpy.core.tool_specs import ToolOffering
+from lutumpy.models import ToolOffering
 from lutumpy.text_tools.guided_schema import ANSWER
 from lutumpy.text_tools.instruction import tool_list
 from lutumpy.text_tools.json_scanner import JsonScanner
@@ -28,7 +29,6 @@ from lutumpy.text_tools.protocol import CallStreamFormatter, ParsedText
 from lutumpy.text_tools.tag_search import end_of
 from lutumpy.text_tools.text_machine import SPACE, TextMachine
 from lutumpy.text_tools.written_calls import broken_calls, broken_detail, cut_calls, element_call
-from lutumpy.tools.definition import ToolDef
 
 __all__ = ["GuidedAnswers", "GuidedScanner"]
 

@@ -16,8 +16,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lutumpy.core.model import OutputSpec
-from lutumpy.core.tool_specs import ToolOffering, ToolSpec
+from lutumpy.models import OutputSpec, ToolOffering, ToolSpec
 
 __all__ = ["ANSWER", "MOST_CALLS", "guided_output"]
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lutumpy import ToolDef
 from lutumpy.core import json_values
-from lutumpy.core.tool_specs import ToolOffering
-from lutumpy.tools.definition import ToolDef
+from lutumpy.models import ToolOffering
 
 __all__ = ["call_instruction", "demands", "tool_list"]
 

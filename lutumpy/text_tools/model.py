@@ -5,18 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from lutumpy.core.items import AssistantTurn
-from lutumpy.core.model import (
-    Model,
-    StreamingModel,
-    StructuredMode,
-    TurnOptions,
-    check_model,
-    checked_structured,
-)
-from lutumpy.core.streaming import ChunkStream, ChunkStreamSync
-from lutumpy.core.tool_specs import ToolOffering
-from lutumpy.core.transcript import Transcript
+from lutumpy import AssistantTurn, Model, Transcript
+from lutumpy.core.model import check_model, checked_structured
+from lutumpy.models import StreamingModel, StructuredMode, ToolOffering, TurnOptions
+from lutumpy.streaming import ChunkStream, ChunkStreamSync
 from lutumpy.text_tools.guided_answer import GuidedAnswers
 from lutumpy.text_tools.protocol import ToolCallParser
 from lutumpy.text_tools.request import RequestMaker

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
-from lutumpy.tools.definition import ToolDef
+from lutumpy import ToolDef
 
 __all__ = [
     "CallSpeller",

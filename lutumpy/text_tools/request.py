@@ -6,11 +6,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from lutumpy import AssistantTurn, ToolDef, Transcript
 from lutumpy.core import json_values
-from lutumpy.core.items import AssistantTurn
-from lutumpy.core.model import OutputSpec, TurnOptions
-from lutumpy.core.tool_specs import ToolOffering
-from lutumpy.core.transcript import Transcript
+from lutumpy.models import OutputSpec, ToolOffering, TurnOptions
 from lutumpy.text_tools.derived import DerivedItems
 from lutumpy.text_tools.guided_answer import GuidedAnswers
 from lutumpy.text_tools.guided_schema import guided_output
@@ -19,7 +17,6 @@ from lutumpy.text_tools.missed_calls import MissedCalls
 from lutumpy.text_tools.protocol import ParsedText, StreamFormatter, ToolCallParser, spell_call
 from lutumpy.text_tools.thinking import THINK, LeadingThinking
 from lutumpy.text_tools.turn import text_turn
-from lutumpy.tools.definition import ToolDef
 
 __all__ = ["RequestMaker", "TextRequest"]
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from lutumpy import AssistantTurn, TextPart
 from lutumpy.core import json_values
-from lutumpy.core.items import (
-    AssistantTurn,
+from lutumpy.models import (
     CallBlock,
     Message,
     Part,
     RefusalBlock,
     ResultBlock,
     TextBlock,
-    TextPart,
     ToolResults,
 )
 

@@ -16,8 +16,8 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lutumpy.core.items import AssistantTurn
-from lutumpy.core.streaming import (
+from lutumpy import AdapterError, AssistantTurn
+from lutumpy.streaming import (
     CallDelta,
     CallDone,
     ChunkStream,
@@ -27,7 +27,6 @@ from lutumpy.core.streaming import (
     StreamDecoder,
     TextDelta,
 )
-from lutumpy.errors import AdapterError
 from lutumpy.text_tools.protocol import CallStreamFormatter, ReasoningFormatter
 from lutumpy.text_tools.request import TextRequest
 from lutumpy.text_tools.turn import API, call_block

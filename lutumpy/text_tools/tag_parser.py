@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lutumpy import ToolDef
 from lutumpy.text_tools.instruction import call_instruction
 from lutumpy.text_tools.protocol import CallStreamFormatter, ParsedText
 from lutumpy.text_tools.scanner import ScanTags, TextScanner
@@ -16,7 +17,6 @@ from lutumpy.text_tools.syntax import (
     CallSyntax,
 )
 from lutumpy.text_tools.thinking import THINK
-from lutumpy.tools.definition import ToolDef
 
 __all__ = ["TagToolParser"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from lutumpy import AssistantTurn, TranscriptError, Usage
 from lutumpy.core import dump_items, json_values
-from lutumpy.core.items import AssistantTurn, Block, CallBlock, ReasoningBlock, TextBlock, Usage
-from lutumpy.errors import TranscriptError
+from lutumpy.models import Block, CallBlock, ReasoningBlock, TextBlock
 from lutumpy.text_tools.protocol import ParsedCall, ParsedText
 
 __all__ = ["API", "inner_turn", "text_turn"]

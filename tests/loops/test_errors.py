@@ -45,8 +45,8 @@ from lutumpy import (
 from lutumpy.execution import Dispatcher
 from lutumpy.hooks import BaseToolCall
 from lutumpy.loops import (
-    LoopEvent,
     LoopEnded,
+    LoopEvent,
     RequestStarted,
     RoundCommitted,
     RoundDecoded,

@@ -336,7 +336,6 @@ def test_a_run_that_could_not_even_be_waited_for_has_a_result_for_each_call() ->
     from lutumpy.execution import ExecutionReport
     from lutumpy.execution.report import CallReport
     from lutumpy.execution.results import not_started
-    from lutumpy.loops.loop import _known_results
 
     session = asked()
     outcome: Any = session.text_turn(
@@ -346,6 +345,6 @@ def test_a_run_that_could_not_even_be_waited_for_has_a_result_for_each_call() ->
     report, done = ExecutionReport(), CallReport(first)
     done.result = not_started(first)
     report.begin([done, CallReport(second)])
-    known = _known_results(report, [first, second])
+    known = report.results_so_far([first, second])
     assert [result.outcome for result in known] == ["not_started", "interrupted"]
     outcome.round.commit(session, known)

@@ -44,8 +44,8 @@ from lutumpy import (
 from lutumpy.execution import Dispatcher, ExecutionResult, IdempotencyKey, ToolExecutor
 from lutumpy.hooks import BaseToolCall
 from lutumpy.loops import (
-    LoopEvent,
     LoopEnded,
+    LoopEvent,
     RequestStarted,
     RoundCommitted,
     RoundDecoded,

@@ -27,9 +27,9 @@ from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.execution import Dispatcher, ToolExecutor
 from lutumpy.hooks import BaseToolCall
 from lutumpy.loops import (
+    LoopEnded,
     LoopEvent,
     LoopResult,
-    LoopEnded,
     RequestStarted,
     RoundCommitted,
     RoundDecoded,

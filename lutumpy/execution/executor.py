@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random as random_module
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -19,7 +19,6 @@ from lutumpy.execution.run import Backoff, Run
 from lutumpy.execution.slots import Slots
 from lutumpy.execution.unresolved import Unresolved, UnresolvedCall
 from lutumpy.hooks import BaseToolCall
-from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.selectors import ByTool
 
 __all__ = ["ToolExecutor", "refuse_running_loop"]
@@ -237,8 +236,8 @@ def _report_of(call: BaseToolCall, resume: ExecutionReport | None) -> CallReport
     return known if known is not None and known.settled else CallReport(call)
 
 
-def _limits_by_tool(limits: ByTool[Selector[Any, Any, Any], int]) -> dict[CompiledTool, int]:
-    found: dict[CompiledTool, int] = {}
+def _limits_by_tool(limits: ByTool[Selector[Any, Any, Any], int]) -> dict[Hashable, int]:
+    found: dict[Hashable, int] = {}
     for selector, limit in limits.items():
         if not isinstance(selector, Selector):
             raise TypeError(f"limits are by selector, as AppTools.search; not by {selector!r}")

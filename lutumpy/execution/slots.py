@@ -27,13 +27,11 @@ from __future__ import annotations
 import heapq
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, Literal
 
 import anyio
 import anyio.lowlevel
-
-from lutumpy.tools.compiled import CompiledTool
 
 __all__ = ["Loop", "RunQueue", "Slots", "WaitingCall"]
 
@@ -69,7 +67,7 @@ class WaitingCall:
 
     Attributes:
         index: The place of the call in its run; of two waiting calls, the lower one is first.
-        tool: What it calls.
+        tool: What it calls; calls of one tool share its limit.
         state: `idle`; `waiting` for a slot; `held`: it has one; or `lent`: a thread has it that
             nobody waits for any more.
         granted: Set when a call that was started before gets a slot again; `None` for a call that
@@ -78,10 +76,10 @@ class WaitingCall:
 
     __slots__ = ("granted", "index", "queue", "state", "tool")
 
-    def __init__(self, queue: RunQueue, index: int, tool: CompiledTool) -> None:
+    def __init__(self, queue: RunQueue, index: int, tool: Hashable) -> None:
         self.queue: RunQueue = queue
         self.index: int = index
-        self.tool: CompiledTool = tool
+        self.tool: Hashable = tool
         self.state: Literal["idle", "waiting", "held", "lent"] = "idle"
         self.granted: anyio.Event | None = None
 
@@ -109,7 +107,7 @@ class RunQueue:
         self.loop: Loop = loop
         self.start: Callable[[WaitingCall], None] = start
         self.unlimited: list[WaitingCall] = []
-        self.limited: dict[CompiledTool, list[WaitingCall]] = {}
+        self.limited: dict[Hashable, list[WaitingCall]] = {}
         self.granted: deque[WaitingCall] = deque()
         self.in_turn: bool = False
 
@@ -133,7 +131,7 @@ class Slots:
 
     __slots__ = ("_free", "_limits", "_lock", "_queues", "_running")
 
-    def __init__(self, size: int, limits: Mapping[CompiledTool, int]) -> None:
+    def __init__(self, size: int, limits: Mapping[Hashable, int]) -> None:
         self._lock = threading.Lock()
         self._free = size
         self._limits = dict(limits)

@@ -1,4 +1,4 @@
-"""Cancellation and interrupts: what ran is in the session, nothing is left open or running (rules E4, K5, H4)."""
+"""Cancellation and interrupts: what ran is in the session, nothing is left open (E4, K5, H4)."""
 
 from __future__ import annotations
 
@@ -227,10 +227,15 @@ def test_cancelling_at_any_moment_leaves_a_session_that_goes_on(
 
                     async def body() -> None:
                         await run_tools(
-                            session, llm, tools=Desk, dispatch=dispatcher(journal), executor=one_at_a_time(),
+                            session,
+                            llm,
+                            tools=Desk,
+                            dispatch=dispatcher(journal),
+                            executor=one_at_a_time(),
                             hooks=Desk.hooks().with_hooks(Async()) if hooked else None,
-                            on_progress=wait, on_event=wait if streamed else None,
-                        )  # fmt: skip
+                            on_progress=wait,
+                            on_event=wait if streamed else None,
+                        )
                         ended.append("done")
 
                     group.start_soon(body)
@@ -289,7 +294,7 @@ def test_a_loop_whose_coroutine_is_closed_leaves_no_round_open(kind: Any, commit
     check_valid(session)
 
 
-# --- the sync form ---------------------------------------------------------------------------------------------------
+# --- the sync form -----------------------------------------------------------------------
 
 
 def interrupt() -> None:

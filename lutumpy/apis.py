@@ -39,7 +39,7 @@ __all__ = [
 Api: TypeAlias = str
 """The name of an API: `openai_chat`, `openai_responses`, `anthropic_messages`, or one that a package adds."""
 
-Role = Literal["adapter", "rules", "repairs", "reader", "rendering", "page"]
+Role = Literal["adapter", "rules", "repairs", "reader", "rendering", "server", "page"]
 """What a module does for an API; see the attributes of `ApiRow`."""
 
 VERSION = 1
@@ -64,6 +64,8 @@ class ApiRow:
         repairs: The module that mends its histories; `None` when nothing is mended.
         reader: The function that reads its histories into a `Transcript`.
         rendering: The module that writes a model's answers as it does, for the test server; `None` without one.
+        server: The class that stands for it at the test server, beside the answers that `rendering` writes; `None` for
+            one that takes what `rules` lets pass, at the paths that they name.
         page: The module that shows its histories on the page; `None` to show them as their `Transcript`.
         version: The version of this form that the row is written for.
     """
@@ -76,6 +78,7 @@ class ApiRow:
     reader: str
     repairs: str | None = None
     rendering: str | None = None
+    server: str | None = None
     page: str | None = None
     version: int = VERSION
 
@@ -92,6 +95,7 @@ _TABLE: dict[Api, ApiRow] = {
             repairs="lutumpy.doctor.openai.chat.stages",
             reader="lutumpy.adapters.openai.chat.read:read_chat",
             rendering="lutumpy.testing.render_chat",
+            server="lutumpy.testing.render_openai_server:ChatServer",
             page="lutumpy.page.read_chat",
         ),
         ApiRow(
@@ -103,6 +107,7 @@ _TABLE: dict[Api, ApiRow] = {
             repairs="lutumpy.doctor.openai.responses.stages",
             reader="lutumpy.adapters.openai.responses.read:read_responses",
             rendering="lutumpy.testing.render_responses",
+            server="lutumpy.testing.render_responses_server:ResponsesServer",
             page="lutumpy.page.read_responses",
         ),
         ApiRow(
@@ -114,6 +119,7 @@ _TABLE: dict[Api, ApiRow] = {
             repairs="lutumpy.doctor.anthropic.stages",
             reader="lutumpy.adapters.anthropic.read:read_messages",
             rendering="lutumpy.testing.render_anthropic",
+            server="lutumpy.testing.render_anthropic_server:MessagesServer",
             page="lutumpy.page.read_anthropic",
         ),
     )

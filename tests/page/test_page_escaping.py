@@ -156,7 +156,8 @@ def test_every_recorded_conversation_is_a_page(file: Path, safe: Callable[[str],
         entry = json.loads(line)
         request = entry.get("request", {})
         named = entry.get("api") or next(
-            (name for name in api_names() if file.stem.removeprefix("compat_").startswith(name)), None
+            (name for name in api_names() if file.stem.removeprefix("compat_").startswith(name)),
+            None,
         )
         api: Api = named if named in api_names() else "openai_chat"
         messages = request.get("messages", request.get("input", entry.get("question", [[]])[0]))

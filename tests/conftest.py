@@ -16,11 +16,18 @@ from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent))  # for what tests of several folders share
 
-settings.register_profile("dev", deadline=None)
+from profiles import PROFILE, examples
+
+# No deadline, and no complaint about slow data: time says more of the machine than of the code.
 settings.register_profile(
-    "ci", deadline=None, derandomize=True, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+    PROFILE,
+    max_examples=examples(100),
+    deadline=None,
+    derandomize=PROFILE != "thorough",
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
 )
-settings.load_profile("ci" if os.environ.get("CI") else "dev")
+settings.load_profile(PROFILE)
 
 
 # What a shell starts in the background ignores Ctrl-C, and so would every program that a test starts, or interrupts.

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from openai.types.chat import ChatCompletionChunk
 from openai.types.responses import ResponseStreamEvent
+from profiles import examples
 from pydantic import field_validator
 
 from lutumpy import (
@@ -125,7 +126,7 @@ REPLIES = st.builds(
 
 @every_api
 @as_objects
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(reply=REPLIES)
 def test_the_short_way_tells_what_the_long_one_tells_S1(api: Api, objects: bool, reply: Reply) -> None:
     events = stream(api, reply, objects=objects)
@@ -135,7 +136,7 @@ def test_the_short_way_tells_what_the_long_one_tells_S1(api: Api, objects: bool,
 
 @every_api
 @as_objects
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(reply=REPLIES, fed=st.integers(0, 12))
 def test_collecting_ends_in_the_same_turn_S1(api: Api, objects: bool, reply: Reply, fed: int) -> None:
     events = stream(api, reply, objects=objects)

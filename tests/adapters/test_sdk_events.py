@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from openai import AsyncOpenAI, OpenAI
 from openai import Stream as OpenAIStream
+from profiles import examples
 
 from lutumpy import Finished, Session, ToolInput, Toolset, tool, tool_input
 from lutumpy.adapters.openai import OpenAIChat
@@ -71,7 +72,7 @@ def by_the_sdk(kind: Any, client: Any, body: bytes) -> tuple[list[Any], str]:
 
 
 @pytest.mark.parametrize("named", [True, False], ids=["anthropic", "openai"])
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     pieces=st.lists(st.sampled_from(PIECES), max_size=6),
     end=st.sampled_from(ENDS),

@@ -14,6 +14,7 @@ import pytest
 from cli_toolkit import BROKEN, FIXTURES, WHOLE, Run, Write
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from profiles import examples
 
 from lutumpy import __version__
 from lutumpy.cli import main
@@ -245,7 +246,7 @@ near = st.one_of(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(150))
 @given(value=near, command=st.integers(0, 4))
 def test_no_json_makes_a_command_fail_otherwise_than_it_says(run: Run, write: Write, value: Any, command: int) -> None:
     _holds(run, write("a.json", value), command)

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from profiles import examples
 
 from lutumpy.core.check import check_messages
 from lutumpy.core.rules import Problem
@@ -241,7 +242,7 @@ async def test_nothing_that_a_transcript_holds_is_run_or_fetched(tmp_path: Path)
 
 
 # Without shrinking: each example starts a browser.
-@settings(max_examples=5, phases=[Phase.generate])
+@settings(max_examples=examples(5), phases=[Phase.generate])
 @given(
     st.lists(st.lists(st.sampled_from(ATTACKS) | st.text(max_size=20), max_size=4).map("".join), min_size=3, max_size=8)
 )

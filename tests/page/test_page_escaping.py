@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from profiles import examples
 
 from lutumpy.core.check import check_messages
 from lutumpy.core.rules import Problem
@@ -58,7 +59,7 @@ NEARLY = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=6),
     max_leaves=25,
 )
-CHECKED = settings(max_examples=60)
+CHECKED = settings(max_examples=examples(60))
 
 
 def visible(text: str) -> str:

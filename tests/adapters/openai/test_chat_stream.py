@@ -14,6 +14,7 @@ from counting import calls_made
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from openai.types.chat import ChatCompletionChunk
+from profiles import examples
 
 from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.adapters.openai.chat.decode import decode_chat
@@ -240,7 +241,7 @@ def unstreamed(reply: dict[str, Any]) -> dict[str, Any]:
     return copy
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.data())
 def test_a_stream_ends_in_the_turn_of_the_same_answer_unstreamed(data: st.DataObject) -> None:
     reply = unstreamed(data.draw(st.sampled_from([r for r in REPLIES if r["choices"][0].get("finish_reason")])))
@@ -254,7 +255,7 @@ ARGUMENTS = st.one_of(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(st.data())
 def test_mixed_calls_of_any_kind_end_as_they_would_unstreamed(data: st.DataObject) -> None:
     texts = data.draw(st.lists(ARGUMENTS, min_size=1, max_size=4))
@@ -522,7 +523,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(st.lists(JSON | st.builds(chunk, JSON, st.sampled_from([None, "stop", "length", 3])), max_size=6), JSON)
 def test_nothing_in_an_event_raises(stream: list[Any], usage: Any) -> None:
     decoder = ChatStreamDecoder()

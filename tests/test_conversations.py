@@ -446,7 +446,9 @@ def test_every_transcript_is_accepted_by_every_api_K5(server: WireServer) -> Non
     Conversations.connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        run = settings(max_examples=examples(60), stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck))
+        run = settings(
+            max_examples=examples(60), stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck)
+        )
         from hypothesis.stateful import run_state_machine_as_test
 
         run_state_machine_as_test(Conversations, settings=run)

@@ -442,5 +442,7 @@ class Windows(Conversations):
 def test_windows_of_any_conversation_are_taken_by_every_api_K5() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        run = settings(max_examples=examples(40), stateful_step_count=10, deadline=None, suppress_health_check=list(HealthCheck))
+        run = settings(
+            max_examples=examples(40), stateful_step_count=10, deadline=None, suppress_health_check=list(HealthCheck)
+        )
         run_state_machine_as_test(Windows, settings=run)

@@ -367,7 +367,7 @@ odd = st.lists(tame, max_size=4) | st.lists(tame, max_size=4) | st.lists(tame | 
 
 @pytest.mark.parametrize("api", list(ADAPTERS))
 def test_any_json_is_written_back_equal_or_refused(api: str) -> None:
-    @settings(max_examples=examples(200), deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(80), deadline=None, suppress_health_check=list(HealthCheck))
     @given(odd, st.none() | st.text(max_size=4) | values, st.sampled_from([None, True, False]))
     def exact(history: Json, system: Json, held: bool | None) -> None:
         try:

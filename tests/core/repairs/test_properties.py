@@ -93,7 +93,7 @@ def damage(data: st.DataObject, history: History) -> None:
 
 @pytest.mark.parametrize("api", APIS)
 @given(history=JUNK)
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(80))
 def test_no_json_makes_the_doctor_raise(api: Api, history: Any) -> None:
     for thorough in (False, True):
         found = check_messages(api, history)
@@ -107,7 +107,7 @@ def test_no_json_makes_the_doctor_raise(api: Api, history: Any) -> None:
 
 @pytest.mark.parametrize("api", APIS)
 @given(data=st.data(), seed=SEEDS, held=st.booleans(), thorough=st.booleans())
-@settings(max_examples=examples(120))
+@settings(max_examples=examples(60))
 def test_after_the_repairs_nothing_is_sure_to_be_refused_but_what_takes_a_guess(
     api: Api, data: st.DataObject, seed: int, held: bool, thorough: bool
 ) -> None:
@@ -147,7 +147,7 @@ def assert_placed(document: list[Any], repair: Repair) -> None:
 
 @pytest.mark.parametrize("api", APIS)
 @given(data=st.data(), seed=SEEDS, thorough=st.booleans())
-@settings(max_examples=examples(120))
+@settings(max_examples=examples(60))
 def test_positions_are_those_of_the_messages_just_before_the_repair(
     api: Api, data: st.DataObject, seed: int, thorough: bool
 ) -> None:
@@ -193,7 +193,7 @@ def units(api: str, history: History) -> list[tuple[tuple[Any, ...], str]]:
 
 @pytest.mark.parametrize("api", APIS)
 @given(data=st.data(), seed=SEEDS)
-@settings(max_examples=examples(120))
+@settings(max_examples=examples(60))
 def test_what_no_problem_names_stays_as_it_is_and_in_its_order(api: Api, data: st.DataObject, seed: int) -> None:
     """One place is broken; ids that change together, and reasoning with what followed it, are named by their ids."""
     history = composed(api, random.Random(seed))
@@ -218,7 +218,7 @@ def test_what_no_problem_names_stays_as_it_is_and_in_its_order(api: Api, data: s
 
 @pytest.mark.parametrize("api", APIS)
 @given(data=st.data(), seed=SEEDS)
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(40))
 def test_repairs_fit_their_own_transcript_alone(api: Api, data: st.DataObject, seed: int) -> None:
     """Applied to another transcript, or twice, they fail as a whole: nothing half done."""
     history = composed(api, random.Random(seed))

@@ -25,9 +25,15 @@ def _enable_pyenv() -> None:
     """Make every version that pyenv has installed answer to its `python3.x` shim, the selected ones first."""
     if shutil.which("pyenv") is None:
         return
-    selected = subprocess.run(["pyenv", "version-name"], capture_output=True, text=True).stdout.strip()
-    installed = subprocess.run(["pyenv", "versions", "--bare"], capture_output=True, text=True).stdout.split()
-    os.environ["PYENV_VERSION"] = ":".join(dict.fromkeys([*filter(None, selected.split(":")), *installed]))
+    selected = subprocess.run(
+        ["pyenv", "version-name"], capture_output=True, text=True
+    ).stdout.strip()
+    installed = subprocess.run(
+        ["pyenv", "versions", "--bare"], capture_output=True, text=True
+    ).stdout.split()
+    os.environ["PYENV_VERSION"] = ":".join(
+        dict.fromkeys([*filter(None, selected.split(":")), *installed])
+    )
 
 
 def _found(version: str) -> bool:
@@ -35,7 +41,10 @@ def _found(version: str) -> bool:
     if version == f"{sys.version_info.major}.{sys.version_info.minor}":
         return True
     command = shutil.which(f"python{version}")
-    return command is not None and subprocess.run([command, "-c", ""], capture_output=True).returncode == 0
+    return (
+        command is not None
+        and subprocess.run([command, "-c", ""], capture_output=True).returncode == 0
+    )
 
 
 _enable_pyenv()
@@ -67,7 +76,9 @@ def _group(name: str) -> list[str]:
 
 
 def _install(session: nox.Session, *groups: str) -> None:
-    session.install("-e", EDITABLE, *[requirement for group in groups for requirement in _group(group)])
+    session.install(
+        "-e", EDITABLE, *[requirement for group in groups for requirement in _group(group)]
+    )
 
 
 @nox.session(python=VERSIONS)
@@ -107,7 +118,9 @@ def coverage(session: nox.Session) -> None:
     files = json.loads(report.read_text())["files"]
     covered = {name: entry["summary"]["percent_covered"] for name, entry in files.items()}
     low = [
-        f"{name} ({percent:.1f} %)" for name, percent in covered.items() if percent < 95 and name.startswith(LIBRARY)
+        f"{name} ({percent:.1f} %)"
+        for name, percent in covered.items()
+        if percent < 95 and name.startswith(LIBRARY)
     ]
     if low:
         session.error(f"below 95 %: {', '.join(low)}")
@@ -115,7 +128,7 @@ def coverage(session: nox.Session) -> None:
 
 @nox.session(python=NEWEST)
 def mutation(session: nox.Session) -> None:
-    """Mutants of core/ and rounds/ that no test notices: `nox -s mutation -- [--sample DIGITS] lutumpy/core/strict.py ...`."""
+    """Mutants of core/ and rounds/ that no test notices: `nox -s mutation -- [--sample DIGITS] lutumpy/rules/strict.py ...`."""
     _install(session, "test", "mutation")
     options, digits = list(session.posargs), ""
     if "--sample" in options:
@@ -124,7 +137,9 @@ def mutation(session: nox.Session) -> None:
         del options[at : at + 2]
     modules = [module.removesuffix(".py").replace("/", ".") for module in options or ["lutumpy"]]
     names = [f"{module}.*{digits}" for module in modules] if options or digits else []
-    session.run("mutmut", "run", "--max-children", str(os.cpu_count() or 1), *names, env={"CI": "1"})
+    session.run(
+        "mutmut", "run", "--max-children", str(os.cpu_count() or 1), *names, env={"CI": "1"}
+    )
     results = str(session.run("mutmut", "results", silent=True))
     print("\n".join(line for line in results.splitlines() if not line.endswith(": not checked")))
 
@@ -180,7 +195,9 @@ def package(session: nox.Session) -> None:
     session.run("python", "-m", "venv", str(clean))
     binaries = clean / ("Scripts" if os.name == "nt" else "bin")
     python = str(binaries / "python")
-    session.run(python, "-m", "pip", "install", "-q", f"{wheel}[cli,execution,testing]", external=True)
+    session.run(
+        python, "-m", "pip", "install", "-q", f"{wheel}[cli,execution,testing]", external=True
+    )
     session.chdir(work)
     session.run(
         python,
@@ -198,7 +215,15 @@ def oldest(session: nox.Session) -> None:
     """The test suite with the lowest direct dependencies that pyproject.toml allows."""
     session.install("uv")
     session.run(
-        *("uv", "pip", "install", "--resolution", "lowest-direct", "--python", session.virtualenv.location),
+        *(
+            "uv",
+            "pip",
+            "install",
+            "--resolution",
+            "lowest-direct",
+            "--python",
+            session.virtualenv.location,
+        ),
         *("-e", EDITABLE, *_group("test")),
         external=True,
     )
@@ -218,7 +243,14 @@ def browser(session: nox.Session) -> None:
     if not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
         session.skip("there is no chromium on the PATH")
     session.install("-e", EDITABLE, *_group("browser"))
-    session.run("python", "-m", "pytest", "-q", "tests/page/test_page_browser.py", env={"LUTUMPY_NEED_BROWSER": "1"})
+    session.run(
+        "python",
+        "-m",
+        "pytest",
+        "-q",
+        "tests/page/test_page_browser.py",
+        env={"LUTUMPY_NEED_BROWSER": "1"},
+    )
 
 
 @nox.session(python=NEWEST)
@@ -232,7 +264,9 @@ def npm(session: nox.Session) -> None:
     options = ("--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts")
     session.run("npm", "install", *options, "--prefix", str(folder), external=True)
     file = "tests/testing/test_npm_runners.py"
-    session.run("python", "-m", "pytest", "-q", file, *session.posargs, env={"LUTUMPY_NPM": str(folder)})
+    session.run(
+        "python", "-m", "pytest", "-q", file, *session.posargs, env={"LUTUMPY_NPM": str(folder)}
+    )
 
 
 @nox.session(python=NEWEST)
@@ -250,4 +284,13 @@ def acceptance(session: nox.Session) -> None:
         session.skip("there are no acceptance tests beside the project")
     _install(session, "test")
     files = [str(file) for file in sorted(ACCEPTANCE.glob("test_*.py"))]
-    session.run("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *files, env={"PYTHONDONTWRITEBYTECODE": "1"})
+    session.run(
+        "python",
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        *files,
+        env={"PYTHONDONTWRITEBYTECODE": "1"},
+    )

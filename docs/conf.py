@@ -62,7 +62,9 @@ PUBLIC_MODULES = [
     "lutumpy.text_tools",
     "lutumpy.tool_doctor",
 ]
-PUBLIC: dict[str, set[str]] = {name: {*importlib.import_module(name).__all__} for name in PUBLIC_MODULES}
+PUBLIC: dict[str, set[str]] = {
+    name: {*importlib.import_module(name).__all__} for name in PUBLIC_MODULES
+}
 # Besides: what `text_turn` gives, the arguments of both OpenAI adapters, and the values that public ones hold.
 PUBLIC["lutumpy.session"] = {"TextTurn", "ToolTurn"}
 PUBLIC["lutumpy.adapters.openai.model"] = {"OpenAIModel"}
@@ -70,16 +72,52 @@ PUBLIC["lutumpy.core.items"] = {"CallBlock", "ResultBlock"}
 
 # Values that the library makes: how they are made is nobody's business.
 MADE_BY_THE_LIBRARY = {
-    *("AssistantTurn", "BaseToolCall", "Finished", "NeedsTools", "Offer", "Selector", "TextTurn", "ToolCall", "ToolFn"),
-    *("ToolHooks", "ToolRound", "ToolRoundPlan", "ToolTurn", "TranscriptRound", "TurnResult", "TurnStream"),
-    *("LocalServer", "Problem", "Repair", "Transcript", "TurnStreamSync", "UnresolvedCall", "WireServer"),
+    *(
+        "AssistantTurn",
+        "BaseToolCall",
+        "Finished",
+        "NeedsTools",
+        "Offer",
+        "Selector",
+        "TextTurn",
+        "ToolCall",
+        "ToolFn",
+    ),
+    *(
+        "ToolHooks",
+        "ToolRound",
+        "ToolRoundPlan",
+        "ToolTurn",
+        "TranscriptRound",
+        "TurnResult",
+        "TurnStream",
+    ),
+    *(
+        "LocalServer",
+        "Problem",
+        "Repair",
+        "Transcript",
+        "TurnStreamSync",
+        "UnresolvedCall",
+        "WireServer",
+    ),
 }
 
 # Methods without an underscore that only the package's own parts call, across modules: no promise to users.
 BETWEEN_PARTS = {
     *("ExecutionReport.begin", "ExecutionReport.end", "Transcript.committed", "Transcript.encoded"),
-    *("Transcript.failures", "Transcript.fresh_id", "Transcript.fresh_ids", "Transcript.release_ephemerals"),
-    *("Transcript.request_succeeded", "Transcript.same_prefix", "Transcript.turn_discarded", "Transcript.with_tail"),
+    *(
+        "Transcript.failures",
+        "Transcript.fresh_id",
+        "Transcript.fresh_ids",
+        "Transcript.release_ephemerals",
+    ),
+    *(
+        "Transcript.request_succeeded",
+        "Transcript.same_prefix",
+        "Transcript.turn_discarded",
+        "Transcript.with_tail",
+    ),
 }
 
 # Every name in a signature has to be documented, or at least to exist (see `_at_least_there`). The rest:
@@ -89,7 +127,10 @@ nitpick_ignore_regex = [
     (r"py:class", r"P\.(args|kwargs)"),  # of a parameter specification
     (r"py:class", r"BaseModel"),  # pydantic's, as an annotation names it
     (r"py:class", r"Self|TypeIs"),  # of typing_extensions, where Python is older
-    (r"py:class", r"(Async)?(OpenAI|Anthropic)"),  # the SDKs' clients, imported for type checkers only
+    (
+        r"py:class",
+        r"(Async)?(OpenAI|Anthropic)",
+    ),  # the SDKs' clients, imported for type checkers only
 ]
 
 _logger = getLogger(__name__)
@@ -159,20 +200,39 @@ def _attribute_types(cls: type) -> dict[str, str]:
             source.analyze()
             annotations = source.annotations
             made = vars(base).get("__init__")
-            types |= {parameter: str(text) for parameter, text in getattr(made, "__annotations__", {}).items()}
-            types |= {attribute: text for (owner, attribute), text in annotations.items() if owner == base.__name__}
+            types |= {
+                parameter: str(text)
+                for parameter, text in getattr(made, "__annotations__", {}).items()
+            }
+            types |= {
+                attribute: text
+                for (owner, attribute), text in annotations.items()
+                if owner == base.__name__
+            }
     return types
 
 
 def _skipped(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
     """The fields of a `NamedTuple` stand under `Attributes:`, as those of other values; see also `BETWEEN_PARTS`."""
-    return True if type(obj).__name__ == "_tuplegetter" or getattr(obj, "__qualname__", "") in BETWEEN_PARTS else None
+    return (
+        True
+        if type(obj).__name__ == "_tuplegetter" or getattr(obj, "__qualname__", "") in BETWEEN_PARTS
+        else None
+    )
 
 
 def _signature(
-    app: Sphinx, what: str, name: str, obj: Any, options: Any, signature: str | None, returned: str | None
+    app: Sphinx,
+    what: str,
+    name: str,
+    obj: Any,
+    options: Any,
+    signature: str | None,
+    returned: str | None,
 ) -> tuple[str | None, str | None]:
-    if what == "class" and (name.rpartition(".")[2] in MADE_BY_THE_LIBRARY or getattr(obj, "_is_protocol", False)):
+    if what == "class" and (
+        name.rpartition(".")[2] in MADE_BY_THE_LIBRARY or getattr(obj, "_is_protocol", False)
+    ):
         return "", None
     # A default that is made anew for each value has no text of its own.
     return signature and re.sub(r" ?= ?<[^<>]*>", " = ...", signature), returned
@@ -202,7 +262,9 @@ def _at_least_there(
     target = str(node["reftarget"])
     home = _home(target.rpartition(".")[2], str(node.get("py:module") or "lutumpy"))
     if home is not None and home != target and (target.startswith("lutumpy.") or "." not in target):
-        return env.domains.python_domain.resolve_xref(env, node["refdoc"], app.builder, "obj", home, node, contnode)
+        return env.domains.python_domain.resolve_xref(
+            env, node["refdoc"], app.builder, "obj", home, node, contnode
+        )
     return contnode if _exists(target) else None
 
 

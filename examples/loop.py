@@ -16,7 +16,6 @@ import asyncio
 
 from lutumpy import (
     AdapterError,
-    BaseToolCall,
     Model,
     Reject,
     RunNormally,
@@ -31,7 +30,15 @@ from lutumpy import (
 )
 from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.execution import Dispatcher, ToolExecutor
-from lutumpy.loops import LoopEvent, LoopResult, RoundExecuted, RoundPlanned, run_tools, run_tools_sync
+from lutumpy.hooks import BaseToolCall
+from lutumpy.loops import (
+    LoopEvent,
+    LoopResult,
+    RoundExecuted,
+    RoundPlanned,
+    run_tools,
+    run_tools_sync,
+)
 from lutumpy.testing import Call, Reply, ScriptedModel
 
 Fares = dict[str, float]
@@ -86,7 +93,9 @@ def show(event: LoopEvent) -> None:
             print(f"  round {event.round}: {rejected.metadata.name} rejected: {rejected.reason}")
     elif isinstance(event, RoundExecuted):
         for result in event.results:
-            print(f"  round {event.round}: {result.metadata.name} {result.status}: {result.content}")
+            print(
+                f"  round {event.round}: {result.metadata.name} {result.status}: {result.content}"
+            )
 
 
 def asked() -> Session:
@@ -112,7 +121,13 @@ async def travel(llm: Model) -> LoopResult:
 
 def travel_sync(llm: Model) -> LoopResult:
     return run_tools_sync(
-        asked(), llm, tools=Trains, dispatch=dispatcher(FARES), hooks=affordable, max_rounds=8, on_progress=show
+        asked(),
+        llm,
+        tools=Trains,
+        dispatch=dispatcher(FARES),
+        hooks=affordable,
+        max_rounds=8,
+        on_progress=show,
     )
 
 
@@ -129,7 +144,9 @@ def model(options: argparse.Namespace) -> Model:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--live", action="store_true", help="ask a real model")
     parser.add_argument("--model", default="gpt-4.1-mini", help="which one (%(default)s)")
     parser.add_argument("--sync", action="store_true", help="without an event loop")

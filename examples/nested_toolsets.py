@@ -78,7 +78,9 @@ class Mail(Toolset):
 
 class OnlyColleagues:
     @hook_impl
-    def send_mail_hook(self, metadata: ToolMetadata, input: SendMail) -> ToolDecision[SendMail, str]:
+    def send_mail_hook(
+        self, metadata: ToolMetadata, input: SendMail
+    ) -> ToolDecision[SendMail, str]:
         if not input.to.endswith("@example.org"):
             return Reject("mail goes to addresses of example.org only")
         return RunNormally(input)
@@ -89,7 +91,9 @@ class OnlyColleagues:
 
 class Assistant(Toolset):
     calendar = nested(Calendar)
-    mail = nested(Mail)  # nested(Mail, off=True) would leave all of it out until it is made available
+    mail = nested(
+        Mail
+    )  # nested(Mail, off=True) would leave all of it out until it is made available
 
 
 def dispatcher(sent: list[SendMail]) -> Dispatcher[Assistant]:
@@ -142,7 +146,9 @@ SCRIPT = [
 
 
 async def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--live", action="store_true", help="ask a real model")
     parser.add_argument("--model", default="gpt-4.1-mini", help="which one (%(default)s)")
     options = parser.parse_args()
@@ -150,7 +156,11 @@ async def main() -> None:
     sent: list[SendMail] = []
     print("on offer:", *Assistant.default_selectors())
     try:
-        print(await talk(llm, "Ask ann@example.org and bob@example.com for an hour early in the week.", sent))
+        print(
+            await talk(
+                llm, "Ask ann@example.org and bob@example.com for an hour early in the week.", sent
+            )
+        )
     except AdapterError as error:
         parser.exit(2, f"{error}\n")
     print(f"{len(sent)} mail sent")

@@ -52,7 +52,11 @@ async def talk(client: AsyncAnthropic, model: str, session: Session) -> None:
     offer = Arithmetic.offer()
     for _ in range(MAX_ROUNDS):
         body = AnthropicMessages.request(
-            session.transcript, offer, stream=True, max_output_tokens=2000, thinking={"type": "adaptive"}
+            session.transcript,
+            offer,
+            stream=True,
+            max_output_tokens=2000,
+            thinking={"type": "adaptive"},
         )
         reader = offer.reader(AnthropicMessages.stream_decoder(), session)
         async with await client.messages.create(model=model, **body) as events:
@@ -80,14 +84,19 @@ async def talk(client: AsyncAnthropic, model: str, session: Session) -> None:
 SCRIPT = [
     Reply(
         reasoning="Two divisions, one of them by zero.",
-        calls=[Call("divide", {"dividend": 7, "divisor": 2}), Call("divide", {"dividend": 1, "divisor": 0})],
+        calls=[
+            Call("divide", {"dividend": 7, "divisor": 2}),
+            Call("divide", {"dividend": 1, "divisor": 0}),
+        ],
     ),
     Reply(text="7 / 2 is 3.5, and 1 / 0 has no value."),
 ]
 
 
 async def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--live", action="store_true", help="ask a real model")
     parser.add_argument("--model", default="claude-sonnet-4-6", help="which one (%(default)s)")
     options = parser.parse_args()
@@ -95,7 +104,9 @@ async def main() -> None:
     session.push_system("Calculate with the tools, never in your head.")
     session.push_user("What are 7 / 2 and 1 / 0?")
     if options.live:
-        if "ANTHROPIC_API_KEY" not in os.environ:  # the SDK says it only in the request, as a `TypeError`
+        if (
+            "ANTHROPIC_API_KEY" not in os.environ
+        ):  # the SDK says it only in the request, as a `TypeError`
             parser.exit(2, "ANTHROPIC_API_KEY is not set\n")
         try:
             async with AsyncAnthropic() as client:

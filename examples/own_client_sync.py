@@ -16,7 +16,16 @@ import argparse
 
 from openai import OpenAI, OpenAIError
 
-from lutumpy import Finished, NeedsTools, ToolInput, ToolRequirement, Toolset, Transcript, tool, tool_input
+from lutumpy import (
+    Finished,
+    NeedsTools,
+    ToolInput,
+    ToolRequirement,
+    Toolset,
+    Transcript,
+    tool,
+    tool_input,
+)
 from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.testing import Call, Reply, serve
 
@@ -62,7 +71,9 @@ def answer(client: OpenAI, model: str, question: str, words: dict[str, str]) -> 
                     if Glossary.look_up.matches(call):
                         meaning = words.get(call.input.word)
                         print(f"{call.input.word}: {meaning}")
-                        results.append(call.complete(meaning) if meaning else call.fail("no such word"))
+                        results.append(
+                            call.complete(meaning) if meaning else call.fail("no such word")
+                        )
                     else:
                         results.append(call.reject("not in this conversation"))
                 for issue in round.issues:
@@ -72,13 +83,20 @@ def answer(client: OpenAI, model: str, question: str, words: dict[str, str]) -> 
 
 
 SCRIPT = [
-    Reply(calls=[Call("look_up", {"word": "toolset"}), Call("define", {"word": "toolset", "meaning": "a box"})]),
+    Reply(
+        calls=[
+            Call("look_up", {"word": "toolset"}),
+            Call("define", {"word": "toolset", "meaning": "a box"}),
+        ]
+    ),
     Reply(text="A toolset is a class of tools."),
 ]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--live", action="store_true", help="ask a real model")
     parser.add_argument("--model", default="gpt-4.1-mini", help="which one (%(default)s)")
     options = parser.parse_args()
@@ -90,7 +108,10 @@ def main() -> None:
         except OpenAIError as error:
             parser.exit(2, f"{error}\n")
     else:
-        with serve(SCRIPT) as server, OpenAI(base_url=server.openai_base_url, api_key="no key needed") as client:
+        with (
+            serve(SCRIPT) as server,
+            OpenAI(base_url=server.openai_base_url, api_key="no key needed") as client,
+        ):
             print(answer(client, options.model, question, words))
 
 

@@ -95,7 +95,9 @@ def dispatcher(room: StockRoom) -> Dispatcher[Stock]:
 async def talk(llm: Model, question: str, room: StockRoom) -> str:
     """The loop is yours; the executor gives one result for each call, also when it is interrupted."""
     dispatch = dispatcher(room)
-    executor = ToolExecutor(max_concurrency=4, limits={Stock.count: 2}, deduplicate=True, backoff=0.01)
+    executor = ToolExecutor(
+        max_concurrency=4, limits={Stock.count: 2}, deduplicate=True, backoff=0.01
+    )
     session = Session()
     session.push_user(question)
     for _ in range(MAX_ROUNDS):
@@ -108,10 +110,14 @@ async def talk(llm: Model, question: str, room: StockRoom) -> str:
                     await executor.run(round.calls, dispatch, scope="conversation 1", report=report)
                 finally:
                     results = report.results(round.calls)
-                    round.commit(session, results)  # a payment that was made is not forgotten, whatever happens
+                    round.commit(
+                        session, results
+                    )  # a payment that was made is not forgotten, whatever happens
                 for ran in results:
                     tries = f"{ran.attempts} attempt{'' if ran.attempts == 1 else 's'}"
-                    print(f"  {ran.metadata.name} {ran.metadata.arguments}: {ran.outcome} after {tries}")
+                    print(
+                        f"  {ran.metadata.name} {ran.metadata.arguments}: {ran.outcome} after {tries}"
+                    )
     return f"No answer after {MAX_ROUNDS} rounds."
 
 
@@ -130,7 +136,9 @@ SCRIPT = [
 
 
 async def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--live", action="store_true", help="ask a real model")
     parser.add_argument("--model", default="gpt-4.1-mini", help="which one (%(default)s)")
     options = parser.parse_args()
@@ -139,10 +147,14 @@ async def main() -> None:
     logging.getLogger("lutumpy.execution").setLevel(logging.ERROR)
     room = StockRoom({"Dune": 0, "Emma": 7})
     try:
-        text = await talk(llm, "How many of Dune, Emma and Ulysses? Order two of what is missing.", room)
+        text = await talk(
+            llm, "How many of Dune, Emma and Ulysses? Order two of what is missing.", room
+        )
     except AdapterError as error:
         parser.exit(2, f"{error}\n")
-    print(f"{room.most_counting} counts ran at once; {room.copies['Dune']} of Dune, {room.copies['Emma']} of Emma")
+    print(
+        f"{room.most_counting} counts ran at once; {room.copies['Dune']} of Dune, {room.copies['Emma']} of Emma"
+    )
     print(text)
 
 

@@ -71,14 +71,20 @@ class Plan(BaseModel):
     """What has to be done, and with what."""
 
     steps: list[str] = Field(description="Short steps, in order.")
-    tools: list[Selector[Office]] = Field(description="The tools that these steps need, and no others.")
+    tools: list[Selector[Office]] = Field(
+        description="The tools that these steps need, and no others."
+    )
 
 
 async def plan_for(llm: Model, session: Session) -> Plan | None:
     """The plan for what the session asks; it is made in a fork, so that the session doesn't hold it."""
     planning = session.fork()
-    about = "\n".join([f"- {definition.name}: {definition.description}" for definition in Office.definitions()])
-    planning.push_ephemeral_system(f"Don't answer yet: plan which of these tools are needed.\n{about}")
+    about = "\n".join(
+        [f"- {definition.name}: {definition.description}" for definition in Office.definitions()]
+    )
+    planning.push_ephemeral_system(
+        f"Don't answer yet: plan which of these tools are needed.\n{about}"
+    )
     result = await planning.structured_turn(llm, Plan).collect()
     session.add_usage(result.usage)
     if result.value is None:
@@ -124,7 +130,9 @@ SCRIPT = [
 
 
 async def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--live", action="store_true", help="ask a real model")
     parser.add_argument("--model", default="gpt-4.1-mini", help="which one (%(default)s)")
     options = parser.parse_args()

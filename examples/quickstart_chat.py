@@ -123,14 +123,18 @@ SCRIPT = [
 
 
 async def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--live", action="store_true", help="ask a real model")
     parser.add_argument("--model", default="gpt-4.1-mini", help="which one (%(default)s)")
     options = parser.parse_args()
     llm: Model = OpenAIChat(options.model) if options.live else ScriptedModel(SCRIPT)
     prices = {"teapot": 24.0, "cup": 5.5}
     try:
-        text, receipts = await talk(llm, "I have a teapot. Please order four cups, by post.", prices)
+        text, receipts = await talk(
+            llm, "I have a teapot. Please order four cups, by post.", prices
+        )
     except AdapterError as error:
         parser.exit(2, f"{error}\n")
     print(text)

@@ -64,7 +64,9 @@ async def talk(llm: Model, question: str, hours: Hours) -> TurnResult | None:
                         results.append(call.complete(await call.call(hours=hours)))
                     except ToolError as error:
                         results.append(call.fail(str(error)))
-                    print(f"{call.metadata.name} {call.metadata.arguments} -> {results[-1].content}")
+                    print(
+                        f"{call.metadata.name} {call.metadata.arguments} -> {results[-1].content}"
+                    )
                 for issue in round.issues:
                     print(f"{issue.metadata.name} {issue.metadata.arguments} -> {issue.detail}")
                 round.commit(session, results)
@@ -73,21 +75,34 @@ async def talk(llm: Model, question: str, hours: Hours) -> TurnResult | None:
 
 SCRIPT = [
     Reply(text="Let me look that up.", calls=[Call("opening_hours", {"day": "next Monday"})]),
-    Reply(calls=[Call("opening_hours", {"day": "2026-11-23"}), Call("opening_hours", {"day": "2026-11-24"})]),
+    Reply(
+        calls=[
+            Call("opening_hours", {"day": "2026-11-23"}),
+            Call("opening_hours", {"day": "2026-11-24"}),
+        ]
+    ),
     Reply(text="It is closed on Monday; come on Tuesday, between 10 and 18."),
 ]
 
 
 async def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--live", action="store_true", help="ask a real model")
     parser.add_argument("--model", default="claude-haiku-4-5", help="which one (%(default)s)")
     options = parser.parse_args()
     llm: Model
-    llm = AnthropicMessages(options.model) if options.live else ScriptedModel(SCRIPT, api="anthropic_messages")
+    llm = (
+        AnthropicMessages(options.model)
+        if options.live
+        else ScriptedModel(SCRIPT, api="anthropic_messages")
+    )
     hours = dict.fromkeys(range(1, 6), "10 to 18") | {6: "12 to 17"}
     try:
-        result = await talk(llm, "Today is Sunday, 2026-11-22. Can I come tomorrow, or the day after?", hours)
+        result = await talk(
+            llm, "Today is Sunday, 2026-11-22. Can I come tomorrow, or the day after?", hours
+        )
     except AdapterError as error:
         parser.exit(2, f"{error}\n")
     if result is None:

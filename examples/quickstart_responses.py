@@ -10,7 +10,17 @@ from __future__ import annotations
 import argparse
 from typing import Literal
 
-from lutumpy import AdapterError, Finished, Model, NeedsTools, Session, ToolError, Toolset, tool, tool_fn
+from lutumpy import (
+    AdapterError,
+    Finished,
+    Model,
+    NeedsTools,
+    Session,
+    ToolError,
+    Toolset,
+    tool,
+    tool_fn,
+)
 from lutumpy.adapters.openai import OpenAIResponses
 from lutumpy.testing import Call, Reply, ScriptedModel
 
@@ -19,7 +29,9 @@ RATES = {"EUR": 1.0, "NOK": 11.6, "JPY": 169.5}
 
 
 @tool_fn(effect="read")
-def convert(amount: float, source: Literal["EUR", "NOK", "JPY"], target: Literal["EUR", "NOK", "JPY"]) -> float:
+def convert(
+    amount: float, source: Literal["EUR", "NOK", "JPY"], target: Literal["EUR", "NOK", "JPY"]
+) -> float:
     """Convert an amount of money at today's rates.
 
     Args:
@@ -49,7 +61,9 @@ def talk(llm: Model, session: Session) -> str:
                         results.append(call.complete(call.call_sync()))
                     except ToolError as error:
                         results.append(call.fail(str(error)))
-                    print(f"{call.metadata.name} {call.metadata.arguments} -> {results[-1].content}")
+                    print(
+                        f"{call.metadata.name} {call.metadata.arguments} -> {results[-1].content}"
+                    )
                 tool_round.commit(session, results)
     return f"No answer after {MAX_ROUNDS} rounds."
 
@@ -67,7 +81,9 @@ SCRIPT = [
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--live", action="store_true", help="ask a real model")
     parser.add_argument("--model", default="gpt-5-mini", help="which one (%(default)s)")
     options = parser.parse_args()
@@ -77,7 +93,9 @@ def main() -> None:
     else:
         llm = ScriptedModel(SCRIPT, api="openai_responses")
     session = Session()
-    session.push_user("The jacket costs 1740 kroner in Oslo and 23730 yen in Tokyo. Where is it cheaper, in euros?")
+    session.push_user(
+        "The jacket costs 1740 kroner in Oslo and 23730 yen in Tokyo. Where is it cheaper, in euros?"
+    )
     try:
         print(talk(llm, session))
     except AdapterError as error:

@@ -22,12 +22,10 @@ from anthropic import AsyncAnthropic
 
 from lutumpy import (
     AdapterError,
-    BaseToolCall,
     InvalidToolCallDelta,
     NeedsTools,
     RefusalDelta,
     Session,
-    StreamingModel,
     TextDelta,
     ToolCallDelta,
     ToolCallIssueFound,
@@ -39,6 +37,8 @@ from lutumpy import (
     tool_fn,
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
+from lutumpy.hooks import BaseToolCall
+from lutumpy.streaming import StreamingModel
 from lutumpy.testing import Call, Reply, ScriptedModel
 
 MAX_ROUNDS = 8
@@ -81,7 +81,11 @@ class Screen:
         """Draw the growing line."""
         self.end_text()
         if self._terminal:
-            print(f"\r\x1b[2K{words[: (shutil.get_terminal_size().columns or 80) - 1]}", end="", flush=True)
+            print(
+                f"\r\x1b[2K{words[: (shutil.get_terminal_size().columns or 80) - 1]}",
+                end="",
+                flush=True,
+            )
         elif words != self._growing:
             print(words, flush=True)
         self._growing, self._drawn = words, time.monotonic()
@@ -116,13 +120,17 @@ async def talk(llm: StreamingModel, session: Session, screen: Screen) -> None:
                     match event:
                         case TextDelta(text=text) | RefusalDelta(text=text):
                             screen.text(text)
-                        case ToolCallDelta(id=id, name=name) | InvalidToolCallDelta(id=id, name=name) if screen.due():
+                        case (
+                            ToolCallDelta(id=id, name=name) | InvalidToolCallDelta(id=id, name=name)
+                        ) if screen.due():
                             screen.grow(f"  {name} {stream.partial_input(id)} ...")
                         case ToolCallReady(call=call):
                             screen.line(f"  {call.metadata.name} {call.arguments} runs")
                             running[call.metadata.id] = asyncio.create_task(answer(call))
                         case ToolCallIssueFound(issue=issue):
-                            screen.line(f"  {issue.metadata.name}: {'; '.join(issue.detail.splitlines())}")
+                            screen.line(
+                                f"  {issue.metadata.name}: {'; '.join(issue.detail.splitlines())}"
+                            )
             outcome = stream.outcome
             if not isinstance(outcome, NeedsTools):
                 screen.line(f"({outcome.result.finish_reason})")
@@ -151,7 +159,9 @@ SCRIPT = [
 
 
 async def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--live", action="store_true", help="ask a real model")
     parser.add_argument("--model", default="claude-haiku-4-5", help="which one (%(default)s)")
     parser.add_argument("question", nargs="?", default="Which is larger: Oslo, Bergen, or Narvik?")

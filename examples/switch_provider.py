@@ -19,7 +19,17 @@ from collections.abc import Mapping
 from anthropic import AsyncAnthropic
 from openai import AsyncOpenAI, OpenAIError
 
-from lutumpy import AdapterError, Finished, Model, NeedsTools, Session, ToolError, Toolset, tool, tool_fn
+from lutumpy import (
+    AdapterError,
+    Finished,
+    Model,
+    NeedsTools,
+    Session,
+    ToolError,
+    Toolset,
+    tool,
+    tool_fn,
+)
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.testing import Call, Failure, Reply, ScriptedModel
@@ -49,7 +59,9 @@ async def talk(models: Mapping[str, Model], session: Session) -> str:
         name = names[turn % len(names)]
         turn += 1
         try:
-            outcome = await session.text_turn(models[name], tools=Roads, max_output_tokens=1000).collect()
+            outcome = await session.text_turn(
+                models[name], tools=Roads, max_output_tokens=1000
+            ).collect()
         except AdapterError as error:
             failures += 1
             if not error.retryable or failures >= len(names):
@@ -74,8 +86,14 @@ async def talk(models: Mapping[str, Model], session: Session) -> str:
 
 SCRIPTS: dict[str, list[Reply | Failure]] = {
     "responses": [
-        Reply(reasoning="Three roads, one by one.", calls=[Call("distance", {"start": "Oslo", "end": "Bergen"})]),
-        Reply(reasoning="One is missing.", calls=[Call("distance", {"start": "Stavanger", "end": "Oslo"})]),
+        Reply(
+            reasoning="Three roads, one by one.",
+            calls=[Call("distance", {"start": "Oslo", "end": "Bergen"})],
+        ),
+        Reply(
+            reasoning="One is missing.",
+            calls=[Call("distance", {"start": "Stavanger", "end": "Oslo"})],
+        ),
     ],
     "messages": [
         Failure(529, "Overloaded"),
@@ -88,10 +106,14 @@ SCRIPTS: dict[str, list[Reply | Failure]] = {
 
 
 async def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--live", action="store_true", help="ask real models")
     parser.add_argument("--model", default="gpt-4.1-mini", help="which one of OpenAI (%(default)s)")
-    parser.add_argument("--claude", default="claude-haiku-4-5", help="which one of Anthropic (%(default)s)")
+    parser.add_argument(
+        "--claude", default="claude-haiku-4-5", help="which one of Anthropic (%(default)s)"
+    )
     options = parser.parse_args()
     session = Session()
     session.push_user("How long is the way from Oslo over Bergen and Stavanger back to Oslo?")
@@ -104,7 +126,10 @@ async def main() -> None:
                     "chat": OpenAIChat(options.model, client=openai),
                 }
                 print(await talk(models, session))
-        except (AdapterError, OpenAIError) as error:  # the second, where a client is made without a key
+        except (
+            AdapterError,
+            OpenAIError,
+        ) as error:  # the second, where a client is made without a key
             parser.exit(2, f"{error}\n")
     else:
         models = {

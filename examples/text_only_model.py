@@ -57,10 +57,14 @@ async def ask(llm: TextTools, question: str) -> str:
     """Ask until there is an answer, and show what goes on."""
     session = Session()
     session.push_user(question)
-    require: ToolRequirement[Weather] = ToolRequirement.at_least_one()  # a small model calls when it has to
+    require: ToolRequirement[Weather] = (
+        ToolRequirement.at_least_one()
+    )  # a small model calls when it has to
     for _ in range(MAX_ROUNDS):
         shown = ""
-        async with session.text_turn(llm, tools=Weather, require=require, parallel=False).stream() as stream:
+        async with session.text_turn(
+            llm, tools=Weather, require=require, parallel=False
+        ).stream() as stream:
             async for event in stream:
                 if isinstance(event, TextDelta):
                     shown += event.text  # never a tag, never the JSON of a call
@@ -87,14 +91,18 @@ async def ask(llm: TextTools, question: str) -> str:
 
 # What the small model writes: thoughts, which are not shown, a call without its quotes, and at last a call.
 SCRIPT = [
-    Reply(text="<think>[TOOL_CALL] is the way.</think>[TOOL_CALL]{name: get_weather, city: Oslo}[/TOOL_CALL]"),
+    Reply(
+        text="<think>[TOOL_CALL] is the way.</think>[TOOL_CALL]{name: get_weather, city: Oslo}[/TOOL_CALL]"
+    ),
     Reply(text='[TOOL_CALL]{"name": "get_weather", "args": {"city": "Oslo"}}[/TOOL_CALL]'),
     Reply(text="In Oslo it is snowing."),
 ]
 
 
 async def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--live", action="store_true", help="ask the model at OPENAI_BASE_URL")
     parser.add_argument("--model", default="qwen3", help="which one (%(default)s)")
     parser.add_argument("--local", action="store_true", help="start a small model on this machine")
@@ -104,7 +112,12 @@ async def main() -> None:
         from lutumpy.local import serve as serve_local
 
         async with serve_local() as local:  # small models may not find an end: limit every answer
-            print(await ask(TextTools(local.chat(temperature=0, max_output_tokens=300), guided=True), question))
+            print(
+                await ask(
+                    TextTools(local.chat(temperature=0, max_output_tokens=300), guided=True),
+                    question,
+                )
+            )
     elif options.live:
         # Any model can follow this parser; TagToolParser.hermes() is what Qwen was trained to write.
         async with AsyncOpenAI(api_key=os.environ.get("OPENAI_API_KEY", "none")) as client:
@@ -118,7 +131,12 @@ async def main() -> None:
             serve(SCRIPT) as server,
             AsyncOpenAI(base_url=server.openai_base_url, api_key="no key needed") as client,
         ):
-            print(await ask(TextTools(OpenAIChat("small-model", client=client), parser=TagToolParser()), question))
+            print(
+                await ask(
+                    TextTools(OpenAIChat("small-model", client=client), parser=TagToolParser()),
+                    question,
+                )
+            )
 
 
 if __name__ == "__main__":

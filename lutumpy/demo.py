@@ -16,7 +16,6 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field
 
 from lutumpy import (
-    BaseToolCall,
     Complete,
     Finished,
     InvalidToolCallDelta,
@@ -33,12 +32,10 @@ from lutumpy import (
     ToolInput,
     ToolMetadata,
     ToolResult,
-    ToolResults,
     ToolRound,
     ToolRoundPlan,
     Toolset,
     TurnResult,
-    TurnStream,
     hook_impl,
     tool,
     tool_fn,
@@ -46,6 +43,9 @@ from lutumpy import (
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.hooks import BaseToolCall
+from lutumpy.models import ToolResults
+from lutumpy.streaming import TurnStream
 from lutumpy.testing.script import Call, Reply
 
 __all__ = ["DemoError", "run"]
@@ -147,8 +147,13 @@ SCRIPT = [
         ]
     ),
     Reply(calls=[Call("track_parcel", {"carrier": "north", "number": "NP-77"}, id="call_5")]),
-    Reply(text="The kettle is late.", calls=[Call("refund", {"order_id": 1042, "percent": 20}, id="call_6")]),
-    Reply(text="The teapot comes today. The kettle is delayed, so I paid 7.90 of its price back. Sorry for the wait."),
+    Reply(
+        text="The kettle is late.",
+        calls=[Call("refund", {"order_id": 1042, "percent": 20}, id="call_6")],
+    ),
+    Reply(
+        text="The teapot comes today. The kettle is delayed, so I paid 7.90 of its price back. Sorry for the wait."
+    ),
 ]
 
 
@@ -166,7 +171,9 @@ async def execute(round: ToolRound | ToolRoundPlan) -> list[ToolResult]:
                 results.append(call.fail("there is no such order"))
         elif _HelpDesk.track_parcel.matches(call):
             found = PARCELS.get(call.input.number)
-            results.append(call.complete(found) if found is not None else call.fail("there is no such parcel"))
+            results.append(
+                call.complete(found) if found is not None else call.fail("there is no such parcel")
+            )
         elif _HelpDesk.refund.matches(call):
             order = SHOP.get(call.input.order_id)
             if order is None:
@@ -174,7 +181,9 @@ async def execute(round: ToolRound | ToolRoundPlan) -> list[ToolResult]:
             elif call.input.percent > 20:
                 results.append(call.reject("more than 20 percent needs a person's consent"))
             else:
-                results.append(call.complete(f"paid back {order.price * call.input.percent / 100:.2f}"))
+                results.append(
+                    call.complete(f"paid back {order.price * call.input.percent / 100:.2f}")
+                )
         else:
             results.append(call.reject("not for this conversation"))
     return results
@@ -212,7 +221,9 @@ async def run(
         llm, where = await _connect(stack, chosen, live, model or chosen.model, script)
         policies = Policies() if hooks else None
         report = Report(write)
-        report.title(f"{chosen.title} through {chosen.client}, {where}{', as streams' if stream else ''}")
+        report.title(
+            f"{chosen.title} through {chosen.client}, {where}{', as streams' if stream else ''}"
+        )
         session = Session()
         session.push_system(SYSTEM)
         session.push_user(QUESTION)
@@ -221,7 +232,9 @@ async def run(
         body: dict[str, Any] = {}
         for number in range(1, MOST_ROUNDS + 1):
             # What the turn sends.
-            body = llm.request(session.transcript, _HelpDesk.offer(), model=llm.model, stream=stream)
+            body = llm.request(
+                session.transcript, _HelpDesk.offer(), model=llm.model, stream=stream
+            )
             turn = session.text_turn(llm, tools=_HelpDesk)
             match await (report.arriving(number, turn.stream()) if stream else turn.collect()):
                 case NeedsTools(round=round):
@@ -256,7 +269,9 @@ SCRIPT_FOR_HOOKS = [
             Call("refund", {"order_id": 1042, "percent": 20}, id="call_7"),
         ],
     ),
-    Reply(text="The teapot comes today. The kettle is delayed, so I paid 3.95 of its price back. Sorry for the wait."),
+    Reply(
+        text="The teapot comes today. The kettle is delayed, so I paid 3.95 of its price back. Sorry for the wait."
+    ),
 ]
 
 
@@ -315,9 +330,15 @@ class Provider:
 
 
 PROVIDERS: Mapping[str, Provider] = {
-    "openai-chat": Provider("Chat Completions", OpenAIChat, "AsyncOpenAI", "OPENAI_API_KEY", "gpt-4.1-mini"),
-    "openai-responses": Provider("Responses", OpenAIResponses, "AsyncOpenAI", "OPENAI_API_KEY", "gpt-4.1-mini"),
-    "anthropic": Provider("Messages", AnthropicMessages, "AsyncAnthropic", "ANTHROPIC_API_KEY", "claude-haiku-4-5"),
+    "openai-chat": Provider(
+        "Chat Completions", OpenAIChat, "AsyncOpenAI", "OPENAI_API_KEY", "gpt-4.1-mini"
+    ),
+    "openai-responses": Provider(
+        "Responses", OpenAIResponses, "AsyncOpenAI", "OPENAI_API_KEY", "gpt-4.1-mini"
+    ),
+    "anthropic": Provider(
+        "Messages", AnthropicMessages, "AsyncAnthropic", "ANTHROPIC_API_KEY", "claude-haiku-4-5"
+    ),
 }
 
 
@@ -335,16 +356,24 @@ async def _connect(
         except ImportError as error:
             raise DemoError(str(error)) from error
         server = await stack.enter_async_context(serve(script))
-        url = server.anthropic_base_url if provider.client == "AsyncAnthropic" else server.openai_base_url
+        url = (
+            server.anthropic_base_url
+            if provider.client == "AsyncAnthropic"
+            else server.openai_base_url
+        )
         options = {"base_url": url, "api_key": "no-key-needed"}
         where = "answered by a test server on this machine"
     if provider.client == "AsyncAnthropic":
         from anthropic import AsyncAnthropic
 
-        return provider.adapter(model, client=await stack.enter_async_context(AsyncAnthropic(**options))), where
+        return provider.adapter(
+            model, client=await stack.enter_async_context(AsyncAnthropic(**options))
+        ), where
     from openai import AsyncOpenAI
 
-    return provider.adapter(model, client=await stack.enter_async_context(AsyncOpenAI(**options))), where
+    return provider.adapter(
+        model, client=await stack.enter_async_context(AsyncOpenAI(**options))
+    ), where
 
 
 # --- the report --------------------------------------------------------------------------------------------------------
@@ -362,7 +391,11 @@ class Report:
 
     def field(self, name: str, lines: Sequence[str], *, cut: bool = False) -> None:
         for line in lines:
-            shown = [_cut(line)] if cut else textwrap.wrap(line, WIDTH - MARGIN, subsequent_indent="    ")
+            shown = (
+                [_cut(line)]
+                if cut
+                else textwrap.wrap(line, WIDTH - MARGIN, subsequent_indent="    ")
+            )
             for piece in shown:
                 self._write(f"{name} ".ljust(MARGIN) + piece)
                 name = ""
@@ -381,7 +414,9 @@ class Report:
                     case ToolCallDelta(id=id, name=name, arguments=piece):
                         self.field("piece", [f"{id}  {name} {piece}".rstrip()], cut=True)
                     case InvalidToolCallDelta(id=id, name=name, arguments=piece):
-                        self.field("piece", [f"{id}  {name} (not offered) {piece}".rstrip()], cut=True)
+                        self.field(
+                            "piece", [f"{id}  {name} (not offered) {piece}".rstrip()], cut=True
+                        )
                     case ToolCallReady(call=call):
                         self.field("ready", [f"{call.metadata.id}  {call.input!r}"])
                     case ToolCallIssueFound(issue=issue):
@@ -394,13 +429,20 @@ class Report:
         """What was offered, what the model wrote, and what became of it."""
         self.title(f"round {number}")
         offered = [selector.name for selector in _HelpDesk.default_selectors()]
-        hidden = [selector.name for selector in _HelpDesk.selectors() if selector.name not in offered]
+        hidden = [
+            selector.name for selector in _HelpDesk.selectors() if selector.name not in offered
+        ]
         self.field("offered", [f"{', '.join(offered)} (not offered: {', '.join(hidden)})"])
         if round.text:
             self.field("said", [round.text])
-        self.field("asked", [f"{call.id}  {call.name} {call.arguments}" for call in round.turn.calls])
+        self.field(
+            "asked", [f"{call.id}  {call.name} {call.arguments}" for call in round.turn.calls]
+        )
         self.field("decoded", [f"{call.metadata.id}  {call.input!r}" for call in round.calls])
-        self.field("issue", [f"{issue.metadata.id}  {issue.reason}: {issue.detail}" for issue in round.issues])
+        self.field(
+            "issue",
+            [f"{issue.metadata.id}  {issue.reason}: {issue.detail}" for issue in round.issues],
+        )
 
     def decided(self, plan: ToolRoundPlan) -> None:
         """What hooks made of the calls."""
@@ -416,7 +458,9 @@ class Report:
 
     def executed(self, round: ToolRound | ToolRoundPlan, results: Sequence[ToolResult]) -> None:
         """Which calls the program's own code ran, and how that went."""
-        lines = [f"{result.metadata.id}  {result.metadata.name}: {result.status}" for result in results]
+        lines = [
+            f"{result.metadata.id}  {result.metadata.name}: {result.status}" for result in results
+        ]
         self.field("executed", lines or ["nothing"])
         if round.continue_suggestion:
             self.field("next", [round.continue_suggestion])
@@ -427,22 +471,33 @@ class Report:
         told = last.results if isinstance(last, ToolResults) else ()
         self.field("told", [f"{result.call_id}  {result.text}" for result in told])
         usage = session.turns()[-1].usage
-        self.field("committed", [f"the turn and a result for each call; {len(session.transcript)} items so far"])
+        self.field(
+            "committed",
+            [f"the turn and a result for each call; {len(session.transcript)} items so far"],
+        )
         self.field("tokens", [f"{usage.input_tokens} in, {usage.output_tokens} out"])
 
-    def finished(self, number: int, result: TurnResult, session: Session, body: Mapping[str, Any]) -> None:
+    def finished(
+        self, number: int, result: TurnResult, session: Session, body: Mapping[str, Any]
+    ) -> None:
         """The answer, what the conversation cost, and the request that led to the answer."""
         self.title(f"answer, to request {number}")
         self.field("said", [result.text])
         self.field("finish", [result.finish_reason])
         usage = session.usage
-        self.field("tokens", [f"{usage.input_tokens} in, {usage.output_tokens} out, in {number} requests"])
+        self.field(
+            "tokens", [f"{usage.input_tokens} in, {usage.output_tokens} out, in {number} requests"]
+        )
         self.title("the last request, in outline")
         for name, value in body.items():
             if name in ("messages", "input"):
-                lines = [f"{k:>2}  {line}" for k, entry in enumerate(value) for line in outline(entry)]
+                lines = [
+                    f"{k:>2}  {line}" for k, entry in enumerate(value) for line in outline(entry)
+                ]
             elif name == "tools":
-                lines = [", ".join([entry.get("name") or entry["function"]["name"] for entry in value])]
+                lines = [
+                    ", ".join([entry.get("name") or entry["function"]["name"] for entry in value])
+                ]
             else:
                 lines = [str(value)]
             self.field(name, lines, cut=True)
@@ -466,7 +521,9 @@ def outline(entry: Mapping[str, Any]) -> Iterator[str]:
 def _part(part: Mapping[str, Any]) -> str:
     kind = part["type"]
     if kind == "tool_use":
-        return f"{kind} {part['id']}  {part['name']} {json.dumps(part['input'], ensure_ascii=False)}"
+        return (
+            f"{kind} {part['id']}  {part['name']} {json.dumps(part['input'], ensure_ascii=False)}"
+        )
     if kind == "tool_result":
         return f"{kind} {part['tool_use_id']}  {part['content']}"
     return str(part.get("text", kind))

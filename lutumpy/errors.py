@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from lutumpy.core.items import AssistantTurn, ToolMetadata
-    from lutumpy.core.rules.problem import Problem
 
 __all__ = [
     "AdapterError",
+    "Certainty",
     "CommitError",
     "CommitProblem",
     "DeclarationError",
@@ -27,6 +27,7 @@ __all__ = [
     "InvalidToolConstraints",
     "LutumpyError",
     "MalformedArgumentsError",
+    "Problem",
     "ProblemKind",
     "RoundClosedError",
     "StaleRoundError",
@@ -112,14 +113,21 @@ class ToolRoundArityError(LutumpyError, ValueError):
         self.issues = issues
         names = f" ({', '.join(self.found)})" if self.found else ""
         aside = f" and {issues} issue{'s' if issues != 1 else ''}" if issues else ""
-        super().__init__(f"expected {expected}, the round has {len(self.found)}{names}{aside}; it is still open")
+        super().__init__(
+            f"expected {expected}, the round has {len(self.found)}{names}{aside}; it is still open"
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.expected, self.found, self.issues)
 
 
 ProblemKind = Literal[
-    "missing_result", "duplicate_result", "wrong_tool", "wrong_arguments", "wrong_output", "extra_result"
+    "missing_result",
+    "duplicate_result",
+    "wrong_tool",
+    "wrong_arguments",
+    "wrong_output",
+    "extra_result",
 ]
 
 
@@ -150,7 +158,9 @@ class CommitError(LutumpyError, ValueError):
     def __init__(self, problems: Sequence[CommitProblem]) -> None:
         self.problems: tuple[CommitProblem, ...] = tuple(problems)
         lines = "".join(f"\n- {p.message}" for p in self.problems)
-        super().__init__(f"the round was not committed, it is still open, the transcript is unchanged:{lines}")
+        super().__init__(
+            f"the round was not committed, it is still open, the transcript is unchanged:{lines}"
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.problems,)
@@ -207,6 +217,47 @@ class HookError(LutumpyError, RuntimeError):
 
 class HookRegistrationError(LutumpyError, TypeError):
     """A hook can't be registered; the registry is as it was."""
+
+
+Certainty = Literal["refused", "some", "discouraged"]
+"""How sure a refusal is.
+
+`refused`: the provider answers an error. `some`: some hosts or models do, or the evidence is thin. `discouraged`:
+it works, badly.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One broken rule in a request, with the answer that the provider would give.
+
+    Attributes:
+        rule: Id of the rule, such as `chat.results_after_calls`.
+        position: Where in the body, as the provider writes it (`messages[2].content`, `messages.2.content.0`); empty
+            for the whole.
+        message: The provider's own error text.
+        certainty: How sure a refusal is.
+        status: HTTP status of the answer.
+        kind: `error.type` of the answer.
+        param: OpenAI's `error.param`.
+        code: OpenAI's `error.code`, Anthropic's `error.details.error_code`.
+        call_ids: Ids of the calls that the problem is about.
+        tools: Names of the tools that the problem is about.
+        path: Keys and indices that lead from the list of messages to the place; the last may name what is missing. Empty
+            for the whole, and in problems of a request, which is more than its messages.
+    """
+
+    rule: str
+    position: str
+    message: str
+    certainty: Certainty
+    status: int = 400
+    kind: str = "invalid_request_error"
+    param: str | None = None
+    code: str | None = None
+    call_ids: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    path: tuple[str | int, ...] = ()
 
 
 class TranscriptError(LutumpyError, ValueError):

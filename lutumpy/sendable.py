@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import Any
 
 from lutumpy.core import json_values
-from lutumpy.core.check import check_messages
 from lutumpy.core.items import Api, AssistantTurn
 from lutumpy.core.transcript import Transcript
+from lutumpy.doctor.check import check_messages
 from lutumpy.errors import TranscriptError
 
 __all__ = ["check_loaded", "known_refusals"]
@@ -40,7 +40,11 @@ def check_loaded(transcript: Transcript, known: Any) -> None:
         TranscriptError: the request of some API can't be made, or is refused for sure.
     """
     spoken = _spoken(transcript)
-    allowed = {(str(api), str(rule)) for api, rule in known} if known is not None else set[tuple[str, str]]()
+    allowed = (
+        {(str(api), str(rule)) for api, rule in known}
+        if known is not None
+        else set[tuple[str, str]]()
+    )
     for api in _APIS:
         try:
             refused = _refused(transcript, api)
@@ -71,7 +75,9 @@ def _refused(transcript: Transcript, api: Api) -> dict[tuple[str, str], str]:
     if not entries:  # there is nothing to send yet
         return {}
     problems = check_messages(api, entries, system=system)
-    return {(api, problem.rule): str(problem) for problem in problems if problem.certainty == "refused"}
+    return {
+        (api, problem.rule): str(problem) for problem in problems if problem.certainty == "refused"
+    }
 
 
 def _entries(transcript: Transcript, api: Api) -> tuple[list[dict[str, Any]], Any]:
@@ -94,5 +100,10 @@ def _entries(transcript: Transcript, api: Api) -> tuple[list[dict[str, Any]], An
 
 def _without_reasoning(transcript: Transcript) -> Transcript:
     bare = Transcript()
-    bare._extend([replace(i, reasoning_dropped=True) if isinstance(i, AssistantTurn) else i for i in transcript])
+    bare._extend(
+        [
+            replace(i, reasoning_dropped=True) if isinstance(i, AssistantTurn) else i
+            for i in transcript
+        ]
+    )
     return bare

@@ -104,7 +104,9 @@ class Session(Ledger):
         from lutumpy.core import dump as dumps
         from lutumpy.sendable import known_refusals
 
-        return dumps.dump_session(self.transcript, self.usage, self.unsettled, known_refusals(self.transcript))
+        return dumps.dump_session(
+            self.transcript, self.usage, self.unsettled, known_refusals(self.transcript)
+        )
 
     @staticmethod
     def load(data: Mapping[str, Any] | str | bytes) -> Session:
@@ -175,7 +177,11 @@ class Session(Ledger):
             InvalidToolConstraints: the constraints can't hold; nothing was sent.
         """
         plain = temperature is None and max_output_tokens is None and extra is None
-        options = _PLAIN if plain else TurnOptions(temperature, max_output_tokens, {} if extra is None else extra)
+        options = (
+            _PLAIN
+            if plain
+            else TurnOptions(temperature, max_output_tokens, {} if extra is None else extra)
+        )
         return _turn(self, llm, options, TurnResult, tools, available, require, describe, parallel)
 
     @overload
@@ -267,18 +273,24 @@ class Session(Ledger):
             DeclarationError: the type has no JSON Schema.
             InvalidToolConstraints: the constraints can't hold; nothing was sent.
         """
-        from lutumpy.rounds.structured import value_reader  # not every program asks for typed values
+        from lutumpy.rounds.structured import (
+            value_reader,  # not every program asks for typed values
+        )
 
         reader = value_reader(value)
         extra = {} if extra is None else extra
         by_tool = getattr(llm, "structured", "native") == "tool"
-        options = TurnOptions(temperature, max_output_tokens, extra, None if by_tool else reader.spec)
+        options = TurnOptions(
+            temperature, max_output_tokens, extra, None if by_tool else reader.spec
+        )
         turn = _turn(self, llm, options, reader, tools, available, require, describe, parallel)
         if by_tool:
             takes_forced_choice = getattr(llm, "takes_forced_choice", None)
             forced = takes_forced_choice is None or takes_forced_choice(extra)
             turn._answer_by(
-                reader.answer_tool(() if tools is None else tools.__view__().toolset.__lutumpy_table__.by_name),
+                reader.answer_tool(
+                    () if tools is None else tools.__view__().toolset.__lutumpy_table__.by_name
+                ),
                 forced=forced,
             )
         return turn
@@ -315,7 +327,12 @@ class ToolTurn(CountedRequest, Generic[C, W]):
     __slots__ = ("_answer", "_offer", "_options", "_result")
 
     def __init__(
-        self, session: Session, llm: Model, offer: Offer[C], options: TurnOptions, result: MakeResult[W]
+        self,
+        session: Session,
+        llm: Model,
+        offer: Offer[C],
+        options: TurnOptions,
+        result: MakeResult[W],
     ) -> None:
         self._session = session
         self._llm = llm
@@ -361,14 +378,18 @@ class ToolTurn(CountedRequest, Generic[C, W]):
 
         Nothing is sent before it is entered. Its `outcome` is what `collect` would have returned; raises as that does.
         """
-        source = _streaming(self._llm).open_stream(self._session.transcript, self._offering, self._options)
+        source = _streaming(self._llm).open_stream(
+            self._session.transcript, self._offering, self._options
+        )
         from lutumpy.rounds.stream import TO_OUTCOME, TurnStream
 
         return TurnStream(source, self._reader, TO_OUTCOME, self._unfinished())
 
     def stream_sync(self) -> TurnStreamSync[C, NeedsTools[C] | Finished[W]]:
         """As `stream`, with `with` and `for`, through a sync client."""
-        source = _streaming(self._llm).open_stream_sync(self._session.transcript, self._offering, self._options)
+        source = _streaming(self._llm).open_stream_sync(
+            self._session.transcript, self._offering, self._options
+        )
         from lutumpy.rounds.stream import TO_OUTCOME, TurnStreamSync
 
         return TurnStreamSync(source, self._reader, TO_OUTCOME, self._unfinished())
@@ -388,7 +409,13 @@ class ToolTurn(CountedRequest, Generic[C, W]):
             self._unfinished().failed(error)
             raise
         return read_answer(
-            self._offer, turn, self._session, begun, staged=staged, result=self._result, answer=self._answer
+            self._offer,
+            turn,
+            self._session,
+            begun,
+            staged=staged,
+            result=self._result,
+            answer=self._answer,
         )
 
     def _collect_sync(self, *, staged: bool) -> NeedsTools[C] | Finished[W]:
@@ -400,7 +427,13 @@ class ToolTurn(CountedRequest, Generic[C, W]):
             self._unfinished().failed(error)
             raise
         return read_answer(
-            self._offer, turn, self._session, begun, staged=staged, result=self._result, answer=self._answer
+            self._offer,
+            turn,
+            self._session,
+            begun,
+            staged=staged,
+            result=self._result,
+            answer=self._answer,
         )
 
 
@@ -412,7 +445,9 @@ class TextTurn(CountedRequest, Generic[W]):
 
     __slots__ = ("_answer", "_options", "_result")
 
-    def __init__(self, session: Session, llm: Model, options: TurnOptions, result: MakeResult[W]) -> None:
+    def __init__(
+        self, session: Session, llm: Model, options: TurnOptions, result: MakeResult[W]
+    ) -> None:
         self._session = session
         self._llm = llm
         self._options = options
@@ -443,14 +478,18 @@ class TextTurn(CountedRequest, Generic[W]):
 
     def stream(self) -> TurnStream[BaseToolCall, TurnResult[W]]:
         """The turn as a stream of events; its `outcome` is what `collect` would have returned."""
-        source = _streaming(self._llm).open_stream(self._session.transcript, self._offering, self._options)
+        source = _streaming(self._llm).open_stream(
+            self._session.transcript, self._offering, self._options
+        )
         from lutumpy.rounds.stream import TO_RESULT, TurnStream
 
         return TurnStream(source, self._reader, TO_RESULT, self._unfinished())
 
     def stream_sync(self) -> TurnStreamSync[BaseToolCall, TurnResult[W]]:
         """As `stream`, with `with` and `for`, through a sync client."""
-        source = _streaming(self._llm).open_stream_sync(self._session.transcript, self._offering, self._options)
+        source = _streaming(self._llm).open_stream_sync(
+            self._session.transcript, self._offering, self._options
+        )
         from lutumpy.rounds.stream import TO_RESULT, TurnStreamSync
 
         return TurnStreamSync(source, self._reader, TO_RESULT, self._unfinished())
@@ -469,7 +508,9 @@ class TextTurn(CountedRequest, Generic[W]):
         except BaseException as error:
             self._unfinished().failed(error)
             raise
-        return read_text(turn, self._session, begun, staged=staged, result=self._result, answer=self._answer)
+        return read_text(
+            turn, self._session, begun, staged=staged, result=self._result, answer=self._answer
+        )
 
     def _collect_sync(self, *, staged: bool) -> Finished[W]:
         transcript = self._session.transcript
@@ -479,7 +520,9 @@ class TextTurn(CountedRequest, Generic[W]):
         except BaseException as error:
             self._unfinished().failed(error)
             raise
-        return read_text(turn, self._session, begun, staged=staged, result=self._result, answer=self._answer)
+        return read_text(
+            turn, self._session, begun, staged=staged, result=self._result, answer=self._answer
+        )
 
 
 def _streaming(llm: Model) -> StreamingModel:

@@ -109,10 +109,24 @@ OUTPUTS: dict[str, list[Any]] = {
     "hidden": ["x"],
 }
 
-texts = st.sampled_from(["hello", "  spaced ", "\ud800 broken", "日本", "x" * 300]) | st.text(min_size=1, max_size=20)
+texts = st.sampled_from(["hello", "  spaced ", "\ud800 broken", "日本", "x" * 300]) | st.text(
+    min_size=1, max_size=20
+)
 answers_text = st.sampled_from(["", " ", "Let me look.", "\ud800"]) | st.text(max_size=12)
 names = st.sampled_from(
-    ["search", "search", "look", "look", "shout", "hidden", "serch", "", "a b", "functions.x", "n" * 70]
+    [
+        "search",
+        "search",
+        "look",
+        "look",
+        "shout",
+        "hidden",
+        "serch",
+        "",
+        "a b",
+        "functions.x",
+        "n" * 70,
+    ]
 )
 good = {
     "search": ['{"query": "x"}', '{"query": "y", "limit": "4"}'],
@@ -144,19 +158,31 @@ def calls(draw: st.DrawFn) -> tuple[str, str, str]:
     return draw(st.sampled_from(["", "c1", "c1", "c2", "call_" + "x" * 20])), name, arguments
 
 
-def chat_reply(text: str, made: list[tuple[str, str, str]], finish: str, extra: str) -> dict[str, Any]:
-    message: dict[str, Any] = {"role": "assistant", "content": text or None, "refusal": None, "annotations": []}
+def chat_reply(
+    text: str, made: list[tuple[str, str, str]], finish: str, extra: str
+) -> dict[str, Any]:
+    message: dict[str, Any] = {
+        "role": "assistant",
+        "content": text or None,
+        "refusal": None,
+        "annotations": [],
+    }
     if made:
         message["tool_calls"] = [
-            {"id": i, "type": "function", "function": {"name": n, "arguments": a}} for i, n, a in made
+            {"id": i, "type": "function", "function": {"name": n, "arguments": a}}
+            for i, n, a in made
         ]
     if extra == "custom" and made:
-        message["tool_calls"].append({"id": "cu", "type": "custom", "custom": {"name": "run", "input": "rm"}})
+        message["tool_calls"].append(
+            {"id": "cu", "type": "custom", "custom": {"name": "run", "input": "rm"}}
+        )
     if extra == "refusal":
         message["refusal"] = "I can't."
     if extra == "reasoning":
         message["reasoning_content"] = "hm"
-    word = {"length": "length", "refusal": "content_filter"}.get(finish, "tool_calls" if made else "stop")
+    word = {"length": "length", "refusal": "content_filter"}.get(
+        finish, "tool_calls" if made else "stop"
+    )
     return {
         "id": "x",
         "model": "m",
@@ -170,7 +196,9 @@ def responses_reply(
 ) -> dict[str, Any]:
     output: list[dict[str, Any]] = []
     if extra in ("reasoning", "refusal"):
-        output.append({"type": "reasoning", "id": f"rs_{number}", "summary": [], "encrypted_content": "gAAA"})
+        output.append(
+            {"type": "reasoning", "id": f"rs_{number}", "summary": [], "encrypted_content": "gAAA"}
+        )
     if extra == "server":
         output.append(
             {
@@ -183,7 +211,13 @@ def responses_reply(
     if text:
         part = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
         output.append(
-            {"type": "message", "id": f"msg_{number}", "role": "assistant", "status": "completed", "content": [part]}
+            {
+                "type": "message",
+                "id": f"msg_{number}",
+                "role": "assistant",
+                "status": "completed",
+                "content": [part],
+            }
         )
     for k, (i, n, a) in enumerate(made):
         output.append(
@@ -198,7 +232,13 @@ def responses_reply(
         )
     if extra == "custom":
         output.append(
-            {"type": "custom_tool_call", "id": f"ctc_{number}", "call_id": "cu", "name": "run", "input": "rm"}
+            {
+                "type": "custom_tool_call",
+                "id": f"ctc_{number}",
+                "call_id": "cu",
+                "name": "run",
+                "input": "rm",
+            }
         )
     if extra == "computer":
         output.append(
@@ -224,7 +264,9 @@ def responses_reply(
     }
 
 
-def messages_reply(text: str, made: list[tuple[str, str, str]], finish: str, extra: str, number: int) -> dict[str, Any]:
+def messages_reply(
+    text: str, made: list[tuple[str, str, str]], finish: str, extra: str, number: int
+) -> dict[str, Any]:
     content: list[dict[str, Any]] = []
     if extra == "reasoning":
         content.append({"type": "thinking", "thinking": "", "signature": "c2ln"})
@@ -232,12 +274,24 @@ def messages_reply(text: str, made: list[tuple[str, str, str]], finish: str, ext
         content.append({"type": "redacted_thinking", "data": "ZGF0YQ=="})
     if extra == "server":
         content.append(
-            {"type": "server_tool_use", "id": f"srvtoolu_{number}", "name": "web_search", "input": {"query": "q"}}
+            {
+                "type": "server_tool_use",
+                "id": f"srvtoolu_{number}",
+                "name": "web_search",
+                "input": {"query": "q"},
+            }
         )
-        content.append({"type": "web_search_tool_result", "tool_use_id": f"srvtoolu_{number}", "content": []})
+        content.append(
+            {"type": "web_search_tool_result", "tool_use_id": f"srvtoolu_{number}", "content": []}
+        )
     if extra == "running":
         content.append(
-            {"type": "server_tool_use", "id": f"srvtoolu_{number}", "name": "web_search", "input": {"query": "q"}}
+            {
+                "type": "server_tool_use",
+                "id": f"srvtoolu_{number}",
+                "name": "web_search",
+                "input": {"query": "q"},
+            }
         )
     if text:
         content.append({"type": "text", "text": text})
@@ -319,11 +373,19 @@ class Conversations(RuleBasedStateMachine):
         text=answers_text,
         made=st.lists(calls(), max_size=3),
         finish=st.sampled_from(["", "", "", "length", "refusal", "paused"]),
-        extra=st.sampled_from(["", "", "reasoning", "refusal", "server", "running", "custom", "computer"]),
+        extra=st.sampled_from(
+            ["", "", "reasoning", "refusal", "server", "running", "custom", "computer"]
+        ),
         all_tools=st.booleans(),
     )
     def answer(
-        self, api: str, text: str, made: list[tuple[str, str, str]], finish: str, extra: str, all_tools: bool
+        self,
+        api: str,
+        text: str,
+        made: list[tuple[str, str, str]],
+        finish: str,
+        extra: str,
+        all_tools: bool,
     ) -> None:
         self.number += 1
         if api == "openai_chat":
@@ -357,10 +419,16 @@ class Conversations(RuleBasedStateMachine):
         for call in self.pending():
             kind = data.draw(st.sampled_from(["complete", "complete", "fail", "reject"]))
             if kind == "complete":
-                results.append(call.complete(data.draw(st.sampled_from(OUTPUTS[call.metadata.name]))))
+                results.append(
+                    call.complete(data.draw(st.sampled_from(OUTPUTS[call.metadata.name])))
+                )
             else:
-                results.append(getattr(call, kind)(data.draw(st.sampled_from(["", "no \ud800", "broken"]))))
-        results += [issue.fail("own answer") for issue in self.round.issues if data.draw(st.booleans())]
+                results.append(
+                    getattr(call, kind)(data.draw(st.sampled_from(["", "no \ud800", "broken"])))
+                )
+        results += [
+            issue.fail("own answer") for issue in self.round.issues if data.draw(st.booleans())
+        ]
         results = data.draw(st.permutations(results))
         before = list(self.session.transcript)
         if self.moved:
@@ -387,7 +455,9 @@ class Conversations(RuleBasedStateMachine):
         def policy(call: Any) -> Any:
             if decision == "run":
                 return RunNormally(call.input)
-            return Reject("no") if decision == "reject" else Complete(OUTPUTS[call.metadata.name][0])
+            return (
+                Reject("no") if decision == "reject" else Complete(OUTPUTS[call.metadata.name][0])
+            )
 
         assert self.round is not None
         self.round = self.round.apply_hooks_sync(policy)
@@ -447,7 +517,10 @@ def test_every_transcript_is_accepted_by_every_api_K5(server: WireServer) -> Non
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         run = settings(
-            max_examples=examples(60), stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=examples(60),
+            stateful_step_count=12,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
         )
         from hypothesis.stateful import run_state_machine_as_test
 

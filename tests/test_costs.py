@@ -26,7 +26,6 @@ from lutumpy import (
     StaleRoundError,
     Toolset,
     TranscriptError,
-    Unsettled,
     Usage,
     tool,
     tool_fn,
@@ -34,6 +33,7 @@ from lutumpy import (
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.core.costs import costs_nothing
+from lutumpy.models import Unsettled
 from lutumpy.testing import Call, Failure, Reply, ScriptedModel, render_stream
 from lutumpy.testing.wire import serve
 from lutumpy.text_tools import TextTools
@@ -92,7 +92,9 @@ async def streamed(turn: Any, way: str, *, events: int | None = None) -> Any:
 @every_api
 @both_ways
 @pytest.mark.parametrize("kind", ["text", "structured", "tools"])
-async def test_a_stream_that_dies_at_any_event_costs_what_is_known_of_it_U1(api: Any, way: str, kind: str) -> None:
+async def test_a_stream_that_dies_at_any_event_costs_what_is_known_of_it_U1(
+    api: Any, way: str, kind: str
+) -> None:
     events = render_stream(Reply(text='["cat"]', usage=(20, 9)), api, number=1, model="m")
     for dead_at in range(len(events)):
         session = asked()
@@ -108,7 +110,9 @@ async def test_a_stream_that_dies_at_any_event_costs_what_is_known_of_it_U1(api:
 
 
 @both_ways
-async def test_the_figures_of_message_start_are_counted_and_the_unknown_output_is_listed_U1(way: str) -> None:
+async def test_the_figures_of_message_start_are_counted_and_the_unknown_output_is_listed_U1(
+    way: str,
+) -> None:
     start = {
         "type": "message_start",
         "message": {
@@ -119,8 +123,16 @@ async def test_the_figures_of_message_start_are_counted_and_the_unknown_output_i
             "usage": {"input_tokens": 5000, "cache_read_input_tokens": 20000, "output_tokens": 1},
         },
     }
-    block = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
-    words = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "word " * 400}}
+    block = {
+        "type": "content_block_start",
+        "index": 0,
+        "content_block": {"type": "text", "text": ""},
+    }
+    words = {
+        "type": "content_block_delta",
+        "index": 0,
+        "delta": {"type": "text_delta", "text": "word " * 400},
+    }
     session = asked()
     script = [[start, block, words, Failure(529, "overloaded")], Reply(text="Done.", usage=(10, 5))]
     llm = ScriptedModel(script, api="anthropic_messages")
@@ -129,7 +141,11 @@ async def test_the_figures_of_message_start_are_counted_and_the_unknown_output_i
     assert session.usage.total_tokens == 25001
     assert session.usage.all_input_tokens == 25000
     (request,) = session.unsettled
-    assert (request.api, request.model, request.response_id) == ("anthropic_messages", "claude-x", "msg_1")
+    assert (request.api, request.model, request.response_id) == (
+        "anthropic_messages",
+        "claude-x",
+        "msg_1",
+    )
     assert request.estimate is not None
     assert request.estimate.all_input_tokens == 0  # known already
     assert 400 <= request.estimate.output_tokens <= 700
@@ -142,7 +158,9 @@ async def test_the_figures_of_message_start_are_counted_and_the_unknown_output_i
 @every_api
 @both_ways
 @pytest.mark.parametrize("kind", ["text", "structured", "tools"])
-async def test_a_stream_that_is_left_early_is_counted_once_U1(api: Any, way: str, kind: str) -> None:
+async def test_a_stream_that_is_left_early_is_counted_once_U1(
+    api: Any, way: str, kind: str
+) -> None:
     llm = ScriptedModel([Reply(text='["cat"]', usage=(20, 9))], api=api)
     session = asked()
     stream = await streamed(turn_of(session, llm, kind), way, events=1)
@@ -153,10 +171,15 @@ async def test_a_stream_that_is_left_early_is_counted_once_U1(api: Any, way: str
 
 @every_api
 @both_ways
-async def test_a_stream_that_was_read_to_its_end_is_counted_with_its_answer_alone_U1(api: Any, way: str) -> None:
+async def test_a_stream_that_was_read_to_its_end_is_counted_with_its_answer_alone_U1(
+    api: Any, way: str
+) -> None:
     for kind in ("text", "structured", "tools"):
         session = asked()
-        await streamed(turn_of(session, ScriptedModel([Reply(text='["cat"]', usage=(20, 9))], api=api), kind), way)
+        await streamed(
+            turn_of(session, ScriptedModel([Reply(text='["cat"]', usage=(20, 9))], api=api), kind),
+            way,
+        )
         assert (session.usage.total_tokens, session.unsettled) == (29, ())
 
 
@@ -216,7 +239,10 @@ async def test_a_failed_response_says_what_it_cost_U1(way: str) -> None:
         "usage": {"input_tokens": 70, "output_tokens": 5, "total_tokens": 75},
     }
     events = [
-        {"type": "response.created", "response": {"id": "resp_1", "model": "gpt-x", "status": "in_progress"}},
+        {
+            "type": "response.created",
+            "response": {"id": "resp_1", "model": "gpt-x", "status": "in_progress"},
+        },
         {"type": "response.failed", "response": failed},
     ]
     session = asked()
@@ -243,7 +269,9 @@ UNKNOWN = [408, 499, 500, 502, 504, 520, 524]
 
 @both_ways
 @pytest.mark.parametrize("status", [*REFUSED, *UNKNOWN])
-async def test_a_status_says_whether_a_request_can_have_cost_anything_U1(status: int, way: str) -> None:
+async def test_a_status_says_whether_a_request_can_have_cost_anything_U1(
+    status: int, way: str
+) -> None:
     for kind in ("text", "structured", "tools"):
         session = asked()
         with pytest.raises(AdapterError):
@@ -272,7 +300,10 @@ async def test_a_status_says_whether_a_request_can_have_cost_anything_U1(status:
 def test_a_refusal_after_work_and_one_without_a_status_are_told_by_their_code_U1(
     code: str | None, status: int | None, nothing: bool
 ) -> None:
-    assert costs_nothing(AdapterError("x", provider="openai_chat", status=status, code=code)) is nothing
+    assert (
+        costs_nothing(AdapterError("x", provider="openai_chat", status=status, code=code))
+        is nothing
+    )
 
 
 def test_what_an_error_knows_survives_pickling() -> None:
@@ -297,7 +328,9 @@ MAKERS: dict[str, tuple[Any, Any, Any]] = {
 
 def adapter(api: str, way: str, url: str, **options: Any) -> tuple[Any, Any]:
     make, make_async, make_sync = MAKERS[api]
-    client = (make_async if way == "async" else make_sync)(base_url=url, api_key="k", max_retries=0, **options)
+    client = (make_async if way == "async" else make_sync)(
+        base_url=url, api_key="k", max_retries=0, **options
+    )
     return make("m", client), client
 
 
@@ -340,7 +373,9 @@ def rude() -> Iterator[Callable[[bytes | None], str]]:
 
 @every_api
 @both_ways
-async def test_a_connection_that_breaks_after_sending_is_unsettled_U1(api: str, way: str, rude: Any) -> None:
+async def test_a_connection_that_breaks_after_sending_is_unsettled_U1(
+    api: str, way: str, rude: Any
+) -> None:
     llm, client = adapter(api, way, rude(b""))
     session = asked()
     with pytest.raises(AdapterError) as caught:
@@ -415,7 +450,9 @@ async def test_a_request_that_is_cancelled_is_unsettled_U1(rude: Any) -> None:
     for kind, way in (("text", "collect"), ("tools", "collect"), ("text", "stream")):
         session = asked()
         turn = turn_of(session, llm, kind)
-        task = asyncio.ensure_future(turn.collect() if way == "collect" else streamed(turn, "async"))
+        task = asyncio.ensure_future(
+            turn.collect() if way == "collect" else streamed(turn, "async")
+        )
         with pytest.raises(asyncio.TimeoutError):
             await asyncio.wait_for(task, 0.1)
         assert [request.api for request in session.unsettled] == ["anthropic_messages"]
@@ -437,9 +474,16 @@ class Interrupted:
 
 @pytest.mark.parametrize(
     ("error", "listed"),
-    [(KeyboardInterrupt(), 1), (RuntimeError("?"), 1), (TimeoutError(), 1), (ImportError("no SDK"), 0)],
+    [
+        (KeyboardInterrupt(), 1),
+        (RuntimeError("?"), 1),
+        (TimeoutError(), 1),
+        (ImportError("no SDK"), 0),
+    ],
 )
-def test_an_interrupt_or_an_unknown_error_is_unsettled_and_passes_U1(error: BaseException, listed: int) -> None:
+def test_an_interrupt_or_an_unknown_error_is_unsettled_and_passes_U1(
+    error: BaseException, listed: int
+) -> None:
     session = asked()
     with pytest.raises(type(error)):
         session.text_turn(Interrupted(error)).collect_sync()  # type: ignore[arg-type]
@@ -451,8 +495,15 @@ def test_an_interrupt_or_an_unknown_error_is_unsettled_and_passes_U1(error: Base
 
 @both_ways
 async def test_text_tools_name_the_model_that_they_wrap_U1(way: str) -> None:
-    events = render_stream(Reply(text="Hello there", usage=(20, 9)), "anthropic_messages", number=1, model="m")
-    script: list[Any] = [[*events[:4], Failure(500, "gone")], events, Failure(500, "gone"), Failure(400, "no")]
+    events = render_stream(
+        Reply(text="Hello there", usage=(20, 9)), "anthropic_messages", number=1, model="m"
+    )
+    script: list[Any] = [
+        [*events[:4], Failure(500, "gone")],
+        events,
+        Failure(500, "gone"),
+        Failure(400, "no"),
+    ]
     llm = TextTools(ScriptedModel(script, api="anthropic_messages"))
     session = asked()
     with pytest.raises(AdapterError):
@@ -597,7 +648,13 @@ def test_an_estimate_counts_texts_results_images_files_and_tools_U1() -> None:
     assert estimate(session, "tools") > small + 10
     session.push_user("word " * 800)
     assert estimate(session) == small + 1000
-    session.push_user([ImagePart(b"x", "image/png"), FilePart(b"x" * 400, "text/plain"), FilePart(url="https://x.y/a")])
+    session.push_user(
+        [
+            ImagePart(b"x", "image/png"),
+            FilePart(b"x" * 400, "text/plain"),
+            FilePart(url="https://x.y/a"),
+        ]
+    )
     assert estimate(session) == small + 3100
     outcome = session.text_turn(
         ScriptedModel([Reply(calls=[Call("look", {"word": "cat"})])]), tools=Tools
@@ -640,18 +697,27 @@ def test_all_input_tokens_are_the_same_for_every_provider_U1() -> None:
     reply = {
         "status": "completed",
         "output": [],
-        "usage": {"input_tokens": 150, "output_tokens": 5, "input_tokens_details": {"cached_tokens": 100}},
+        "usage": {
+            "input_tokens": 150,
+            "output_tokens": 5,
+            "input_tokens_details": {"cached_tokens": 100},
+        },
     }
     assert OpenAIResponses.response(reply).usage.all_input_tokens == 150
 
 
 def test_sums_of_several_providers_stay_right_in_a_session_and_in_its_dump_U1() -> None:
     # Its total has reasoning that the output leaves out, as xAI's: no cached tokens stand beside its input.
-    beyond = chat_usage(**{**OPENAI, "total_tokens": 255, "completion_tokens_details": {"reasoning_tokens": 100}})
+    beyond = chat_usage(
+        **{**OPENAI, "total_tokens": 255, "completion_tokens_details": {"reasoning_tokens": 100}}
+    )
     assert beyond.all_input_tokens == 150
     # A host that passes on another provider's counts.
     beside = chat_usage(
-        prompt_tokens=20, completion_tokens=5, total_tokens=125, prompt_tokens_details={"cached_tokens": 100}
+        prompt_tokens=20,
+        completion_tokens=5,
+        total_tokens=125,
+        prompt_tokens_details={"cached_tokens": 100},
     )
     assert beside.all_input_tokens == 120
     session = asked()
@@ -680,10 +746,19 @@ def test_what_a_compaction_cost_is_counted_U1() -> None:
         "input_tokens": 100,
         "output_tokens": 10,
         "iterations": [
-            {"type": "compaction", "input_tokens": 4000, "output_tokens": 300, "cache_read_input_tokens": 50},
+            {
+                "type": "compaction",
+                "input_tokens": 4000,
+                "output_tokens": 300,
+                "cache_read_input_tokens": 50,
+            },
             {"type": "message", "input_tokens": 100, "output_tokens": 10},
             "odd",
         ],
     }
     counted = anthropic_usage(**usage)  # type: ignore[arg-type]
-    assert (counted.all_input_tokens, counted.output_tokens, counted.total_tokens) == (4150, 310, 4460)
+    assert (counted.all_input_tokens, counted.output_tokens, counted.total_tokens) == (
+        4150,
+        310,
+        4460,
+    )

@@ -26,10 +26,15 @@ async def test_it_tells_what_happened_in_each_round(provider: str) -> None:
     assert "offered    get_order, track_parcel, refund (not offered: cancel_order)" in lines
     assert "decoded    call_1  GetOrderInput(order_id=1042)" in lines
     assert "           call_2  GetOrderInput(order_id=1043)" in lines  # the model wrote a string
-    assert "issue      call_3  invalid_arguments: carrier: Input should be 'north' or 'south'" in report
+    assert (
+        "issue      call_3  invalid_arguments: carrier: Input should be 'north' or 'south'"
+        in report
+    )
     assert "told       call_3  Tool call rejected: carrier:" in report
     assert "executed   call_4  track_parcel: ok" in lines  # beside the invalid call
-    assert "decoded    call_5  TrackParcel(carrier='north', number='NP-77')" in lines  # the model corrected itself
+    assert (
+        "decoded    call_5  TrackParcel(carrier='north', number='NP-77')" in lines
+    )  # the model corrected itself
     assert "tokens     100 in, 95 out, in 5 requests" in lines
     assert max(map(len, lines)) <= 100
     assert report.isascii()
@@ -65,7 +70,9 @@ async def test_its_program_answers_whatever_a_model_asks(api: str) -> None:
     assert isinstance(await session.text_turn(llm, tools=_HelpDesk).collect(), Finished)
 
 
-@pytest.mark.parametrize("arguments", [["demo"], ["demo", "--provider", "anthropic"], ["demo", "--model", "m"]])
+@pytest.mark.parametrize(
+    "arguments", [["demo"], ["demo", "--provider", "anthropic"], ["demo", "--model", "m"]]
+)
 def test_the_command_ends_well(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 0
     out, err = capsys.readouterr()
@@ -79,8 +86,12 @@ def test_all_providers_one_after_the_other(capsys: pytest.CaptureFixture[str]) -
     assert [title.split()[1] for title in titles] == ["Chat", "Responses", "Messages"]
 
 
-@pytest.mark.parametrize(("provider", "key"), [("openai-chat", "OPENAI_API_KEY"), ("anthropic", "ANTHROPIC_API_KEY")])
-def test_live_without_a_key_says_which_one(provider: str, key: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("provider", "key"), [("openai-chat", "OPENAI_API_KEY"), ("anthropic", "ANTHROPIC_API_KEY")]
+)
+def test_live_without_a_key_says_which_one(
+    provider: str, key: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["demo", "--live", "--provider", provider]) == 2
     assert key in capsys.readouterr().err
 
@@ -90,7 +101,9 @@ def test_live_asks_the_api_that_the_environment_names(
 ) -> None:
     from lutumpy.testing import serve
 
-    with serve([Reply(calls=[Call("get_order", {"order_id": 1042})]), Reply(text="On its way.")]) as server:
+    with serve(
+        [Reply(calls=[Call("get_order", {"order_id": 1042})]), Reply(text="On its way.")]
+    ) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.openai_base_url)
         monkeypatch.setenv("OPENAI_API_KEY", "a-key")
         assert main(["demo", "--live", "--model", "my-model"]) == 0
@@ -103,19 +116,29 @@ def test_live_asks_the_api_that_the_environment_names(
 def test_without_the_test_server_s_packages_it_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in [name for name in sys.modules if name.startswith(("starlette", "uvicorn", "lutumpy.testing.wire"))]:
+    for name in [
+        name
+        for name in sys.modules
+        if name.startswith(("starlette", "uvicorn", "lutumpy.testing.wire"))
+    ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     assert main(["demo"]) == 2
     assert 'pip install ".[testing]"' in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("arguments", [[], ["demo", "--provider", "nobody"], ["demo", "--provider=all", "--model=m"]])
-def test_a_wrong_command_line_is_explained(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "arguments", [[], ["demo", "--provider", "nobody"], ["demo", "--provider=all", "--model=m"]]
+)
+def test_a_wrong_command_line_is_explained(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(arguments) == 2
     assert "usage: lutumpy" in capsys.readouterr().err.lower()
 
 
 def test_it_is_a_module_and_a_script(tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, "-m", "lutumpy", "--version"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "lutumpy", "--version"], capture_output=True, text=True, check=True
+    )
     assert done.stdout.split() == ["lutumpy", __version__]

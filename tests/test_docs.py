@@ -33,14 +33,19 @@ class Block(NamedTuple):
 
 def blocks(page: Path) -> list[Block]:
     text = page.read_text()
-    return [Block(m["language"], m["body"], text.count("\n", 0, m.start()) + 2) for m in FENCE.finditer(text)]
+    return [
+        Block(m["language"], m["body"], text.count("\n", 0, m.start()) + 2)
+        for m in FENCE.finditer(text)
+    ]
 
 
 def name_of(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
-PAGES_WITH_CODE = [page for page in PAGES if any(block.language == "python" for block in blocks(page))]
+PAGES_WITH_CODE = [
+    page for page in PAGES if any(block.language == "python" for block in blocks(page))
+]
 
 
 @pytest.fixture
@@ -62,8 +67,12 @@ def module(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[ModuleTyp
     del sys.modules[name]
 
 
-@pytest.mark.parametrize(("page", "module"), [(p, p) for p in PAGES_WITH_CODE], indirect=["module"], ids=name_of)
-async def test_the_code_of_a_page_runs_and_prints_what_the_page_says(page: Path, module: ModuleType) -> None:
+@pytest.mark.parametrize(
+    ("page", "module"), [(p, p) for p in PAGES_WITH_CODE], indirect=["module"], ids=name_of
+)
+async def test_the_code_of_a_page_runs_and_prints_what_the_page_says(
+    page: Path, module: ModuleType
+) -> None:
     printed = ""
     for block in blocks(page):
         where = f"{name_of(page)}, line {block.line}"
@@ -96,7 +105,9 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
         assert file.exists(), f"{name_of(page)} links to {target}"
         if anchor and file.suffix == ".md":
             headings = re.findall(r"^#+ (.+)$", FENCE.sub("", file.read_text()), re.MULTILINE)
-            slugs = {re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings}
+            slugs = {
+                re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings
+            }
             assert anchor in slugs, f"{name_of(page)} links to {target}"
 
 
@@ -115,7 +126,9 @@ def test_the_readme_shows_one_command_for_the_demo_and_one_for_the_tests() -> No
 def test_hints_name_what_can_be_installed() -> None:
     """The project is used from a clone: an index has no package of its name."""
     texts = [*(ROOT / "lutumpy").rglob("*.py"), *(ROOT / "examples").rglob("*.py"), *PAGES]
-    assert [name_of(file) for file in texts if re.search(r"pip install \S*lutumpy", file.read_text())] == []
+    assert [
+        name_of(file) for file in texts if re.search(r"pip install \S*lutumpy", file.read_text())
+    ] == []
 
 
 def test_no_page_promises_that_a_payment_is_made_once() -> None:
@@ -136,7 +149,9 @@ def test_the_example_of_the_readme_is_short() -> None:
 def test_the_readme_names_tests_that_there_are() -> None:
     """Each point of what makes the library different has a test behind it: a file, and where it is named, a function of it."""
     text = (ROOT / "README.md").read_text()
-    points = re.findall(r"^- .+?(?=^- |\Z)", sections(text)["What makes it different"], re.MULTILINE | re.DOTALL)
+    points = re.findall(
+        r"^- .+?(?=^- |\Z)", sections(text)["What makes it different"], re.MULTILINE | re.DOTALL
+    )
     assert len(points) > 5
     for point in points:
         shown_by = re.findall(r"\[([^\]]+)\]\((tests/[^)]+\.py)\)", point)
@@ -144,7 +159,9 @@ def test_the_readme_names_tests_that_there_are() -> None:
         for label, file in shown_by:
             code = (ROOT / file).read_text()
             if label.startswith("`"):
-                assert re.search(rf"^(async )?def {label.strip('`')}\(", code, re.MULTILINE), f"{file} has no {label}"
+                assert re.search(rf"^(async )?def {label.strip('`')}\(", code, re.MULTILINE), (
+                    f"{file} has no {label}"
+                )
 
 
 def sections(text: str) -> dict[str, str]:
@@ -161,7 +178,9 @@ def test_every_check_is_described() -> None:
         if isinstance(function, ast.FunctionDef)
         and any("nox.session" in ast.unparse(decorator) for decorator in function.decorator_list)
     }
-    rows = re.findall(r"^\| `([a-z]+)", (ROOT / "docs" / "CONTRIBUTING.md").read_text(), re.MULTILINE)
+    rows = re.findall(
+        r"^\| `([a-z]+)", (ROOT / "docs" / "CONTRIBUTING.md").read_text(), re.MULTILINE
+    )
     assert sorted(rows) == sorted(checks)
 
 
@@ -172,11 +191,19 @@ NOT_FOR_USERS = {"core", "tools", "hooks", "rounds", "cli"}
 def public_modules() -> list[str]:
     """The root, the adapters, and the opt-in packages."""
     package = ROOT / "lutumpy"
-    folders = [file.parent for file in [*package.glob("*/__init__.py"), *package.glob("adapters/*/__init__.py")]]
-    names = [
-        folder.relative_to(ROOT).as_posix().replace("/", ".") for folder in folders if folder.name not in NOT_FOR_USERS
+    folders = [
+        file.parent
+        for file in [*package.glob("*/__init__.py"), *package.glob("adapters/*/__init__.py")]
     ]
-    return ["lutumpy", *sorted(name for name in names if hasattr(importlib.import_module(name), "__all__"))]
+    names = [
+        folder.relative_to(ROOT).as_posix().replace("/", ".")
+        for folder in folders
+        if folder.name not in NOT_FOR_USERS
+    ]
+    return [
+        "lutumpy",
+        *sorted(name for name in names if hasattr(importlib.import_module(name), "__all__")),
+    ]
 
 
 def test_the_reference_has_every_public_name_once() -> None:
@@ -185,7 +212,11 @@ def test_the_reference_has_every_public_name_once() -> None:
         for page in sorted((ROOT / "docs" / "reference").glob("*.rst"))
         for name in re.findall(r"^\.\. auto\w+:: (\S+)$", page.read_text(), re.MULTILINE)
     ]
-    public = {f"{module}.{name}" for module in public_modules() for name in importlib.import_module(module).__all__}
+    public = {
+        f"{module}.{name}"
+        for module in public_modules()
+        for name in importlib.import_module(module).__all__
+    }
     assert sorted(name for name in listed if listed.count(name) > 1) == []
     assert sorted(public - set(listed)) == []
     # What else is there has no public name: the values that public methods give.
@@ -208,7 +239,8 @@ def test_the_reference_misses_no_member_for_want_of_a_docstring() -> None:
         for base in cls.__mro__
         if base.__module__.startswith("lutumpy")
         for name, value in vars(base).items()
-        if not name.startswith("_") and (callable(value) or isinstance(value, (property, staticmethod, classmethod)))
+        if not name.startswith("_")
+        and (callable(value) or isinstance(value, (property, staticmethod, classmethod)))
         if not inspect.getdoc(getattr(cls, name))
     ]
     assert silent == []
@@ -220,12 +252,20 @@ def test_every_page_is_in_the_site_once() -> None:
     for page in [*docs.rglob("*.md"), *docs.rglob("*.rst")]:
         for block in blocks(page):
             if block.language == "{toctree}":
-                lines = [line for line in block.body.splitlines() if line and not line.startswith(":")]
+                lines = [
+                    line for line in block.body.splitlines() if line and not line.startswith(":")
+                ]
                 for entry in [re.sub(r".+<(.+)>", r"\1", line) for line in lines]:
-                    files = sorted(page.parent.glob(f"{entry}.md")) + sorted(page.parent.glob(f"{entry}.rst"))
+                    files = sorted(page.parent.glob(f"{entry}.md")) + sorted(
+                        page.parent.glob(f"{entry}.rst")
+                    )
                     assert files, f"{name_of(page)} lists {entry}, which is no page"
                     found += [name_of(file) for file in files]
-    pages = [name_of(page) for page in [*docs.rglob("*.md"), *docs.rglob("*.rst")] if page != docs / "index.md"]
+    pages = [
+        name_of(page)
+        for page in [*docs.rglob("*.md"), *docs.rglob("*.rst")]
+        if page != docs / "index.md"
+    ]
     assert sorted(found) == sorted(pages)
 
 
@@ -233,7 +273,9 @@ RULE = re.compile(r"(?<![\w.])([ACDEHKRST]\d{1,2}[a-z]?)(?!\w)")
 
 
 def test_every_rule_that_is_named_is_written_down() -> None:
-    written = re.findall(r"^- \*\*(\w+)\*\*", (ROOT / "docs" / "rules.md").read_text(), re.MULTILINE)
+    written = re.findall(
+        r"^- \*\*(\w+)\*\*", (ROOT / "docs" / "rules.md").read_text(), re.MULTILINE
+    )
     named = {
         rule
         for file in (ROOT / "lutumpy").rglob("*.py")
@@ -253,14 +295,20 @@ def test_every_rule_that_is_named_is_written_down() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_a_page_has_one_title_and_no_level_left_out(page: Path) -> None:
-    levels = [len(marks) for marks in re.findall(r"^(#+) ", FENCE.sub("", page.read_text()), re.MULTILINE)]
+    levels = [
+        len(marks) for marks in re.findall(r"^(#+) ", FENCE.sub("", page.read_text()), re.MULTILINE)
+    ]
     assert levels[:1] == [1]
     assert levels.count(1) == 1
     assert all(after <= before + 1 for before, after in pairwise(levels))
 
 
 def test_the_changelog_knows_the_version() -> None:
-    assert re.search(rf"^## {re.escape(lutumpy.__version__)}\b", (ROOT / "docs/CHANGELOG.md").read_text(), re.MULTILINE)
+    assert re.search(
+        rf"^## {re.escape(lutumpy.__version__)}\b",
+        (ROOT / "docs/CHANGELOG.md").read_text(),
+        re.MULTILINE,
+    )
 
 
 def test_decisions_are_numbered_and_listed() -> None:

@@ -39,10 +39,20 @@ def dispatches(variable: str, body: list[ast.AST]) -> bool:
         for node in ast.walk(part):
             if _is_method(node, variable, "call") or _is_method(node, variable, "call_sync"):
                 return True
-            if isinstance(node, ast.Match) and isinstance(node.subject, ast.Name) and node.subject.id == variable:
+            if (
+                isinstance(node, ast.Match)
+                and isinstance(node.subject, ast.Name)
+                and node.subject.id == variable
+            ):
                 return True
-            if isinstance(node, ast.Call) and any(isinstance(a, ast.Name) and a.id == variable for a in node.args):
-                name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if isinstance(node, ast.Call) and any(
+                isinstance(a, ast.Name) and a.id == variable for a in node.args
+            ):
+                name = (
+                    node.func.attr
+                    if isinstance(node.func, ast.Attribute)
+                    else getattr(node.func, "id", "")
+                )
                 if name == "matches":
                     return True
     return False

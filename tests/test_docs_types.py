@@ -42,7 +42,15 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def mypy(folder: Path) -> list[tuple[str, str]]:
     """Errors as module and message."""
-    command = [sys.executable, "-m", "mypy", "--strict", "--python-version=3.10", "--no-error-summary", "--no-pretty"]
+    command = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--python-version=3.10",
+        "--no-error-summary",
+        "--no-pretty",
+    ]
     command += ["--show-error-codes", "--hide-error-context", f"--cache-dir={folder / 'cache'}"]
     done = _run([*command, *sorted(file.name for file in folder.glob("*.py"))], folder)
     assert done.returncode in (0, 1), done.stdout + done.stderr
@@ -55,17 +63,30 @@ def pyright(folder: Path) -> list[tuple[str, str]]:
     command = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable]
     done = _run([*command, *sorted(file.name for file in folder.glob("*.py"))], folder)
     if not done.stdout.startswith("{"):
-        _missing("pyright could not be fetched or started: " + (done.stderr or done.stdout).strip()[-200:])
+        _missing(
+            "pyright could not be fetched or started: "
+            + (done.stderr or done.stdout).strip()[-200:]
+        )
     return [
-        (Path(entry["file"]).stem, f"line {entry['range']['start']['line'] + 1}: {entry['message']}")
+        (
+            Path(entry["file"]).stem,
+            f"line {entry['range']['start']['line'] + 1}: {entry['message']}",
+        )
         for entry in json.loads(done.stdout)["generalDiagnostics"]
         if entry["severity"] == "error"
     ]
 
 
 def _run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "MYPYPATH": str(ROOT), "PYTHONPATH": str(ROOT), "PYRIGHT_PYTHON_IGNORE_WARNINGS": "1"}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    environment = {
+        **os.environ,
+        "MYPYPATH": str(ROOT),
+        "PYTHONPATH": str(ROOT),
+        "PYRIGHT_PYTHON_IGNORE_WARNINGS": "1",
+    }
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
 
 
 def _missing(reason: str) -> None:

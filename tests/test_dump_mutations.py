@@ -26,8 +26,8 @@ from lutumpy import (
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.core.check import check_messages
 from lutumpy.core.items import TextPart
+from lutumpy.doctor.check import check_messages
 
 APIS: dict[str, Any] = {
     "openai_chat": OpenAIChat,
@@ -49,7 +49,10 @@ class Tools(Toolset):
 
 
 def chat(message: dict[str, Any], finish: str = "tool_calls") -> dict[str, Any]:
-    return {"id": "c", "choices": [{"finish_reason": finish, "message": {"role": "assistant", **message}}]}
+    return {
+        "id": "c",
+        "choices": [{"finish_reason": finish, "message": {"role": "assistant", **message}}],
+    }
 
 
 def function(call_id: str, arguments: str = '{"n": 1}') -> dict[str, Any]:
@@ -57,7 +60,12 @@ def function(call_id: str, arguments: str = '{"n": 1}') -> dict[str, Any]:
 
 
 def item(kind: str, n: int, **fields: Any) -> dict[str, Any]:
-    prefix = {"function_call": "fc", "custom_tool_call": "ctc", "message": "msg", "reasoning": "rs"}[kind]
+    prefix = {
+        "function_call": "fc",
+        "custom_tool_call": "ctc",
+        "message": "msg",
+        "reasoning": "rs",
+    }[kind]
     return {"type": kind, "id": f"{prefix}_{n}", **fields}
 
 
@@ -108,7 +116,10 @@ def answer(session: Session, api: str, reply: dict[str, Any]) -> None:
     if isinstance(outcome, NeedsTools):
         round = outcome.round
         parts = [TextPart("seen"), ImagePart(data=PIXEL, media_type="image/png")]
-        results = [call.complete("seen") if k % 2 else call.fail("broken") for k, call in enumerate(round.calls)]
+        results = [
+            call.complete("seen") if k % 2 else call.fail("broken")
+            for k, call in enumerate(round.calls)
+        ]
         if results and api == "anthropic_messages":
             results[0] = type(results[0])(results[0].metadata, tuple(parts), "ok")
         round.commit(session, results)
@@ -118,7 +129,9 @@ def committed(api: str) -> Session:
     session = Session()
     session.push_system("Be brief.")
     session.push_developer("In English.")
-    session.push_user(["look", ImagePart(url="https://x.test/a.png", detail="low"), ImagePart(PIXEL, "image/png")])
+    session.push_user(
+        ["look", ImagePart(url="https://x.test/a.png", detail="low"), ImagePart(PIXEL, "image/png")]
+    )
     for reply in REPLIES[api]:
         answer(session, api, reply)
     session.push_user(["again", FilePart(b"%PDF-1.4", "application/pdf", filename="a.pdf")])
@@ -154,7 +167,11 @@ def as_read(api: Any) -> Session:
     body = APIS[api].request(source.transcript)
     entries = body["input" if api == "openai_responses" else "messages"]
     session = Session(Transcript.from_messages(api, entries, body.get("system")))
-    answer(session, api, json.loads(json.dumps(REPLIES[api][0]).replace("_a", "_z").replace("_b", "_y")))
+    answer(
+        session,
+        api,
+        json.loads(json.dumps(REPLIES[api][0]).replace("_a", "_z").replace("_b", "_y")),
+    )
     session.push_user("and?")
     return session
 
@@ -169,7 +186,25 @@ SESSIONS: dict[str, Session] = {
 
 # --- mutations -----------------------------------------------------------------------------------------------------
 
-VALUES: list[Any] = [5, -1, 0, True, False, None, "", " ", "x", "\ud800", "5", [], {}, [5], {"a": 1}, [[]], 1.5]
+VALUES: list[Any] = [
+    5,
+    -1,
+    0,
+    True,
+    False,
+    None,
+    "",
+    " ",
+    "x",
+    "\ud800",
+    "5",
+    [],
+    {},
+    [5],
+    {"a": 1},
+    [[]],
+    1.5,
+]
 WORDS = [
     "openai_chat", "openai_responses", "anthropic_messages", "user", "assistant", "system", "developer", "tool",
     "message", "turn", "results", "text", "image", "file", "call", "reasoning", "refusal", "opaque", "function",
@@ -240,8 +275,14 @@ def assert_sendable(session: Session, known: list[list[str]]) -> None:
         body = adapter.request(twin.transcript)
         json.dumps(body, allow_nan=False)
         entries = body["input" if api == "openai_responses" else "messages"]
-        refused = [p for p in check_messages(api, entries, system=body.get("system")) if p.certainty == "refused"]  # type: ignore[arg-type]
-        assert {p.rule for p in refused} <= {rule for name, rule in known if name == api}, refused[0]
+        refused = [
+            p
+            for p in check_messages(api, entries, system=body.get("system"))
+            if p.certainty == "refused"
+        ]  # type: ignore[arg-type]
+        assert {p.rule for p in refused} <= {rule for name, rule in known if name == api}, refused[
+            0
+        ]
         answer(twin, api, REPLIES[api][0])
         twin.push_user("and now?")
         adapter.request(twin.transcript)

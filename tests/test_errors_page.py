@@ -11,8 +11,9 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from lutumpy import FinishReason, LutumpyError
+from lutumpy import LutumpyError
 from lutumpy.errors import ProblemKind
+from lutumpy.models import FinishReason
 from lutumpy.text_tools import ParsedCall
 from lutumpy.tools.calls import IssueReason
 
@@ -34,7 +35,9 @@ PUBLIC = [
 
 def section(title: str, level: int = 2) -> str:
     """What stands under a heading, up to the next one of its level."""
-    (found,) = re.findall(rf"^{'#' * level} {re.escape(title)}\n(.*?)(?=^#{{2,{level}}} |\Z)", PAGE, re.M | re.S)
+    (found,) = re.findall(
+        rf"^{'#' * level} {re.escape(title)}\n(.*?)(?=^#{{2,{level}}} |\Z)", PAGE, re.M | re.S
+    )
     return str(found)
 
 
@@ -64,7 +67,9 @@ def public_errors() -> dict[str, type[BaseException]]:
     waiting: list[type[LutumpyError]] = [LutumpyError]
     while waiting:
         kind = waiting.pop()
-        waiting += [below for below in kind.__subclasses__() if below.__module__.startswith("lutumpy.")]
+        waiting += [
+            below for below in kind.__subclasses__() if below.__module__.startswith("lutumpy.")
+        ]
         if not kind.__name__.startswith("_"):
             found[kind.__name__] = kind
     return found

@@ -17,8 +17,11 @@ from lutumpy import Session, Toolset, Transcript, tool, tool_fn
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.core.items import FilePart, ImagePart, Part, ResultBlock, TextPart, ToolResults
-from lutumpy.core.rules import anthropic, chat, media, responses
 from lutumpy.rounds.outcome import NeedsTools
+from lutumpy.rules import media
+from lutumpy.rules.anthropic import messages as anthropic
+from lutumpy.rules.openai.chat import messages as chat
+from lutumpy.rules.openai.responses import items as responses
 from lutumpy.tools.results import ToolResult
 
 APIS: dict[str, tuple[Any, Any]] = {
@@ -59,7 +62,9 @@ def refused(api: str, transcript: Transcript) -> list[str]:
     options = {"call_ids": "openai"} if api == "openai_chat" else {}
     body = {"model": "m", **adapter.request(transcript, **options)}
     found = [
-        f"{p.rule} {p.position}: {p.message[:200]}" for p in rules.check_request(body) if p.certainty != "discouraged"
+        f"{p.rule} {p.position}: {p.message[:200]}"
+        for p in rules.check_request(body)
+        if p.certainty != "discouraged"
     ]
     oracle = vendors()
     return found + (oracle.violations(api, body) if oracle is not None else [])
@@ -78,7 +83,9 @@ URLS = [
     "data:image/png;base64,", "data:image/png;base64,***", "data:", "DATA:IMAGE/PNG;BASE64,AAAA", "gs://b/c", "\ud800",
 ]  # fmt: skip
 
-texts = st.sampled_from(["", " ", "\n", "text", "ä\U0001f600", "\ud800", "\x00", "[1]", "NaN"]) | st.text(max_size=20)
+texts = st.sampled_from(
+    ["", " ", "\n", "text", "ä\U0001f600", "\ud800", "\x00", "[1]", "NaN"]
+) | st.text(max_size=20)
 data = st.sampled_from([b"", b"x", b" \n", b"\x89PNG", b"\xff\xfe", "ä".encode()])
 media_types = st.sampled_from(MEDIA_TYPES) | st.text(min_size=1, max_size=8)
 urls = st.sampled_from(URLS) | st.text(max_size=12)
@@ -94,24 +101,46 @@ contents = texts | st.lists(parts, max_size=4).map(tuple)
 ids = st.sampled_from(["c1", "call_" + "a" * 24, "x" * 41, "y" * 65, "toolu_1", "a.b:c", "ü"])
 results = st.tuples(ids, contents, st.sampled_from(["ok", "error", "rejected"]))
 arguments = st.sampled_from(
-    ["{}", "", '{"x": 1}', '{"x": NaN}', '{"x": 1e400}', '{"x": "\\ud800"}', "[1]", "nope", '{"x": ']
+    [
+        "{}",
+        "",
+        '{"x": 1}',
+        '{"x": NaN}',
+        '{"x": 1e400}',
+        '{"x": "\\ud800"}',
+        "[1]",
+        "nope",
+        '{"x": ',
+    ]
 )
 
 
 def answer(api: str, calls: list[tuple[str, str]]) -> Any:
     """An answer of this API with these calls, each an id and its arguments."""
     if api == "openai_chat":
-        entries = [{"id": i, "type": "function", "function": {"name": "look", "arguments": a}} for i, a in calls]
+        entries = [
+            {"id": i, "type": "function", "function": {"name": "look", "arguments": a}}
+            for i, a in calls
+        ]
         message = {"role": "assistant", "content": None, "tool_calls": entries}
-        return OpenAIChat.response({"choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}]})
+        return OpenAIChat.response(
+            {"choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}]}
+        )
     if api == "openai_responses":
-        items = [{"type": "function_call", "call_id": i, "name": "look", "arguments": a} for i, a in calls]
+        items = [
+            {"type": "function_call", "call_id": i, "name": "look", "arguments": a}
+            for i, a in calls
+        ]
         return OpenAIResponses.response({"status": "completed", "output": items})
     blocks = [{"type": "tool_use", "id": i, "name": "look", "input": {"x": a}} for i, a in calls]
-    return AnthropicMessages.response({"role": "assistant", "stop_reason": "tool_use", "content": blocks})
+    return AnthropicMessages.response(
+        {"role": "assistant", "stop_reason": "tool_use", "content": blocks}
+    )
 
 
-def committed(session: Session, api: str, calls: list[tuple[str, str]], given: list[tuple[Any, Any]]) -> None:
+def committed(
+    session: Session, api: str, calls: list[tuple[str, str]], given: list[tuple[Any, Any]]
+) -> None:
     """A round of these calls, with these contents and statuses as its results."""
     outcome = Tools.offer().read(answer(api, calls), session)
     assert isinstance(outcome, NeedsTools)
@@ -133,7 +162,10 @@ def test_k3b_whatever_type_checks_is_committed_and_taken_by_every_api(
     session = Session()
     session.push_user(["look", *pushed])
     committed(
-        session, source, [(i, wrote) for i, *_ in answered], [(content, status) for _, content, status in answered]
+        session,
+        source,
+        [(i, wrote) for i, *_ in answered],
+        [(content, status) for _, content, status in answered],
     )
     for api in APIS:
         assert refused(api, session.transcript) == [], api
@@ -147,10 +179,16 @@ def test_k7_an_image_under_another_name_of_its_kind_is_shown_under_the_right_one
     transcript = Transcript()
     transcript.push_user(["see", ImagePart(b"\xff\xd8\xff", name)])
     shown = {
-        api: str(adapter.request(transcript)["messages" if "chat" in api or "anthropic" in api else "input"])
+        api: str(
+            adapter.request(transcript)[
+                "messages" if "chat" in api or "anthropic" in api else "input"
+            ]
+        )
         for api, (adapter, _) in APIS.items()
     }
-    assert all("image/jpeg" in request and "left out" not in request for request in shown.values()), shown
+    assert all(
+        "image/jpeg" in request and "left out" not in request for request in shown.values()
+    ), shown
 
 
 # --- sizes: one of each, since they are large -----------------------------------------------------------------------
@@ -165,7 +203,9 @@ def with_result(source: str, content: Any, wrote: str = "{}") -> Transcript:
 
 @pytest.mark.parametrize("api", sorted(APIS))
 @pytest.mark.parametrize("source", ["openai_chat", "openai_responses"])
-def test_k7_arguments_that_are_too_long_are_sent_as_far_as_they_may_be(source: str, api: str) -> None:
+def test_k7_arguments_that_are_too_long_are_sent_as_far_as_they_may_be(
+    source: str, api: str
+) -> None:
     wrote = '{"x": "' + '"\\n'.replace('"', '\\"') * 300_000 + '"}'
     assert len(wrote) > 1_048_576
     assert refused(api, with_result(source, "x", wrote)) == []
@@ -183,13 +223,17 @@ def test_k7_what_was_left_out_of_long_arguments_is_named() -> None:
 def test_k7_a_text_that_is_too_long_is_cut_and_says_so(content: str, api: str) -> None:
     long = "a" * (media.MAX_TEXT_PART + 1)
     transcript = with_result(
-        "openai_responses", long if content == "text" else (TextPart(long),) if content == "part" else ""
+        "openai_responses",
+        long if content == "text" else (TextPart(long),) if content == "part" else "",
     )
     if content == "message":
         transcript.push_user(long)
     assert refused(api, transcript) == []
     if api == "openai_responses":
-        assert "10485761 characters are more than the 10485760" in str(OpenAIResponses.request(transcript))[-1000:]
+        assert (
+            "10485761 characters are more than the 10485760"
+            in str(OpenAIResponses.request(transcript))[-1000:]
+        )
 
 
 @pytest.mark.parametrize("api", sorted(APIS))
@@ -219,7 +263,9 @@ def test_k7_more_calls_than_a_message_of_chat_takes_are_sent_in_several(source: 
         assert refused(api, session.transcript) == []
     messages = OpenAIChat.request(session.transcript)["messages"]
     assert [len(m["tool_calls"]) for m in messages if m["role"] == "assistant"] == [128, 128, 44]
-    assert [m["content"] for m in messages if m["role"] == "tool"] == [f"seen {n}" for n in range(300)]
+    assert [m["content"] for m in messages if m["role"] == "tool"] == [
+        f"seen {n}" for n in range(300)
+    ]
 
 
 # --- what is said instead -------------------------------------------------------------------------------------------
@@ -261,11 +307,17 @@ def test_k7_a_file_of_text_is_written_out_on_chat_which_takes_pdf_alone() -> Non
         {"type": "text", "text": "[file t.csv, text/csv]\na,b\n1,2"}
     ]
     item = OpenAIResponses.request(transcript)["input"][0]["content"][0]
-    assert item == {"type": "input_file", "filename": "t.csv", "file_data": "data:text/csv;base64,YSxiCjEsMg=="}
+    assert item == {
+        "type": "input_file",
+        "filename": "t.csv",
+        "file_data": "data:text/csv;base64,YSxiCjEsMg==",
+    }
 
 
 def test_k7_results_without_parts_are_empty_texts() -> None:
     transcript = Transcript()
     transcript.push_user("look")
-    transcript.append_turn(answer("openai_responses", [("c1", "{}")]), ToolResults((ResultBlock("c1", "look", ()),)))
+    transcript.append_turn(
+        answer("openai_responses", [("c1", "{}")]), ToolResults((ResultBlock("c1", "look", ()),))
+    )
     assert OpenAIResponses.request(transcript)["input"][2]["output"] == ""

@@ -59,7 +59,10 @@ class Case:
     def file(self) -> Path:
         """Where its output is written down, to the letter."""
         name = self.script.removesuffix("/__main__.py").removesuffix(".py").replace("/", "_")
-        return OUTPUTS / f"{'_'.join([name, *[argument.strip('-') for argument in self.arguments]])}.txt"
+        return (
+            OUTPUTS
+            / f"{'_'.join([name, *[argument.strip('-') for argument in self.arguments]])}.txt"
+        )
 
     @property
     def output(self) -> str:
@@ -91,7 +94,15 @@ CASES = [
     Case("sqlite_agent/__main__.py"),
     Case("sqlite_agent/__main__.py", ("--writable",), given="y\n", script_name="WRITING_SCRIPT"),
 ]
-SQLITE_AGENT = {"__init__.py", "__main__.py", "agent.py", "database.py", "hooks.py", "sample.py", "tools.py"}
+SQLITE_AGENT = {
+    "__init__.py",
+    "__main__.py",
+    "agent.py",
+    "database.py",
+    "hooks.py",
+    "sample.py",
+    "tools.py",
+}
 """The modules of the SQLite agent, which `__main__.py` runs; its tests are run below."""
 
 
@@ -126,7 +137,9 @@ def own_logging() -> Iterator[None]:
         logger.handlers = handlers
 
 
-def run_here(case: Case, arguments: list[str], given: str = "", **more: str) -> tuple[int, str, str]:
+def run_here(
+    case: Case, arguments: list[str], given: str = "", **more: str
+) -> tuple[int, str, str]:
     """As `run`, in this process: the SDKs are imported once and not for each example."""
     out, err, status = io.StringIO(), io.StringIO(), 0
     with pytest.MonkeyPatch.context() as patch, own_logging():
@@ -187,7 +200,9 @@ def answers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     return [first, *failures, between, second, last]
 
 
-@pytest.mark.parametrize(("case", "answers"), [(case, case) for case in CASES], indirect=["answers"], ids=str)
+@pytest.mark.parametrize(
+    ("case", "answers"), [(case, case) for case in CASES], indirect=["answers"], ids=str
+)
 def test_live_is_the_same_through_the_sdk_with_the_model_and_address_that_were_asked_for(
     case: Case, answers: list[Any]
 ) -> None:
@@ -220,7 +235,9 @@ SCRIPTS = sorted({case.script for case in CASES})
 
 def test_every_example_is_run() -> None:
     found = {path.relative_to(EXAMPLES).as_posix() for path in EXAMPLES.rglob("*.py")}
-    package = {f"sqlite_agent/{name}" for name in SQLITE_AGENT} | {"sqlite_agent/test_sqlite_agent.py"}
+    package = {f"sqlite_agent/{name}" for name in SQLITE_AGENT} | {
+        "sqlite_agent/test_sqlite_agent.py"
+    }
     assert found == {*SCRIPTS, *package}
     assert {path.name for path in OUTPUTS.iterdir()} == {case.file.name for case in CASES}
 
@@ -228,7 +245,9 @@ def test_every_example_is_run() -> None:
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_an_example_says_what_it_shows_how_to_run_it_and_what_it_prints(script: str) -> None:
     said = ast.get_docstring(ast.parse((EXAMPLES / script).read_text())) or ""
-    command = "-m examples.sqlite_agent" if script.startswith("sqlite_agent/") else f"examples/{script}"
+    command = (
+        "-m examples.sqlite_agent" if script.startswith("sqlite_agent/") else f"examples/{script}"
+    )
     assert re.match(r"[A-Z].*[.:;]", said)
     assert f"\n\nRun:    python {command} " in said
     assert f"\n        python {command} --live " in said
@@ -245,7 +264,9 @@ def test_an_example_is_short(script: str) -> None:
 PUBLIC = "adapters.anthropic adapters.openai execution local loops testing text_tools".split()
 
 
-@pytest.mark.parametrize("path", sorted(EXAMPLES.rglob("*.py")), ids=lambda path: path.relative_to(EXAMPLES).as_posix())
+@pytest.mark.parametrize(
+    "path", sorted(EXAMPLES.rglob("*.py")), ids=lambda path: path.relative_to(EXAMPLES).as_posix()
+)
 def test_an_example_imports_public_names_and_no_other_example(path: Path) -> None:
     others = {other.stem for other in EXAMPLES.rglob("*.py")} | {"examples"}
     for node in ast.walk(ast.parse(path.read_text())):
@@ -266,7 +287,9 @@ def test_an_example_imports_public_names_and_no_other_example(path: Path) -> Non
 
 def test_the_index_names_every_example_once() -> None:
     page = (ROOT / "docs" / "examples.md").read_text()
-    rows = re.findall(r"^\| \[([\w/.]+)\]\(\.\./examples/([\w/.]+)\) \| \S.*\|$", page, re.MULTILINE)
+    rows = re.findall(
+        r"^\| \[([\w/.]+)\]\(\.\./examples/([\w/.]+)\) \| \S.*\|$", page, re.MULTILINE
+    )
     assert [name for name, linked in rows if name != linked] == []
     named = ["sqlite_agent/__main__.py" if name == "sqlite_agent" else name for name, _ in rows]
     assert sorted(named) == SCRIPTS
@@ -286,13 +309,19 @@ def without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("without_keys")
-@pytest.mark.parametrize("case", [case for case in CASES if case.script not in NEEDS_NO_KEY], ids=str)
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case.script not in NEEDS_NO_KEY], ids=str
+)
 def test_without_a_key_live_says_which_one_it_needs(case: Case) -> None:
     status, out, err = run_here(case, ["--live"])
     assert status == 2
     (line,) = err.strip().splitlines()
     # Of a client that the library makes, Anthropic's SDK names the argument only.
-    assert ("api_key" in line.lower()) if case.script in NEEDS_ANTHROPIC else ("OPENAI_API_KEY" in line)
+    assert (
+        ("api_key" in line.lower())
+        if case.script in NEEDS_ANTHROPIC
+        else ("OPENAI_API_KEY" in line)
+    )
     assert case.output.startswith(out)
 
 
@@ -310,7 +339,12 @@ def gate() -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-W", "error", str(EXAMPLES / "hooks" / "approval_gate.py")]
     pipe = subprocess.PIPE
     with subprocess.Popen(
-        command, stdin=pipe, stdout=pipe, stderr=pipe, encoding="utf-8", env=environment(PYTHONUNBUFFERED="1")
+        command,
+        stdin=pipe,
+        stdout=pipe,
+        stderr=pipe,
+        encoding="utf-8",
+        env=environment(PYTHONUNBUFFERED="1"),
     ) as process:
         assert process.stdout is not None
         seen = ""
@@ -322,7 +356,9 @@ def gate() -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
-def test_the_approval_gate_stops_on_ctrl_c_and_has_paid_nothing(gate: subprocess.Popen[str]) -> None:
+def test_the_approval_gate_stops_on_ctrl_c_and_has_paid_nothing(
+    gate: subprocess.Popen[str],
+) -> None:
     gate.send_signal(signal.SIGINT)
     out, err = gate.communicate(timeout=60)
     assert (gate.returncode, err) == (1, "\nStopped; what was asked for last was not run.\n")
@@ -351,7 +387,9 @@ def test_the_approval_gate_takes_no_edit_that_does_not_fit() -> None:
 def test_the_streaming_ui_redraws_a_line_on_a_terminal() -> None:
     terminal, screen = pty.openpty()
     with subprocess.Popen(
-        [sys.executable, "-W", "error", str(EXAMPLES / "streaming_ui.py")], stdout=screen, env=environment()
+        [sys.executable, "-W", "error", str(EXAMPLES / "streaming_ui.py")],
+        stdout=screen,
+        env=environment(),
     ) as process:
         os.close(screen)
         shown = b""
@@ -397,7 +435,11 @@ def test_the_streaming_ui_stops_on_ctrl_c() -> None:
         finally:
             go_on.set()
             process.kill()
-    assert (process.returncode, out, err) == (1, "", "\nStopped; nothing of the unfinished answer was kept.\n")
+    assert (process.returncode, out, err) == (
+        1,
+        "",
+        "\nStopped; nothing of the unfinished answer was kept.\n",
+    )
 
 
 def test_the_audit_log_is_data() -> None:

@@ -28,7 +28,9 @@ HEAVY = {
 def loaded(statement: str) -> set[str]:
     """Top-level packages that a fresh interpreter has loaded after `statement`."""
     script = f"{statement}\nimport sys\nprint(*{{name.partition('.')[0] for name in sys.modules}})"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     return set(done.stdout.split())
 
 
@@ -51,8 +53,20 @@ def test_what_is_imported_loads_no_sdk_and_no_http_stack(statement: str) -> None
 
 def test_the_library_loads_nothing_of_its_conveniences() -> None:
     script = "import lutumpy, sys; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    conveniences = ("cli", "demo", "execution", "local", "loops", "page", "testing", "text_tools", "tool_doctor")
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    conveniences = (
+        "cli",
+        "demo",
+        "execution",
+        "local",
+        "loops",
+        "page",
+        "testing",
+        "text_tools",
+        "tool_doctor",
+    )
     names = tuple(f"lutumpy.{name}" for name in conveniences)
     assert [name for name in done.stdout.split() if name.startswith(names)] == []
 
@@ -68,14 +82,24 @@ print(*[name for name in sys.modules if name not in before and name.partition(".
 """
     # What counts coverage in subprocesses would load some of these before.
     quiet = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=quiet)
-    assert set(done.stdout.split()) == {"_json", "json", "json.decoder", "json.encoder", "json.scanner"}
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, env=quiet
+    )
+    assert set(done.stdout.split()) == {
+        "_json",
+        "json",
+        "json.decoder",
+        "json.encoder",
+        "json.scanner",
+    }
 
 
 def test_nothing_makes_pydantic_build_a_model_before_a_tool_is_declared() -> None:
     """The first model loads a third of pydantic, and `importlib.metadata` for its plugins; pluggy waits for the first hook."""
     script = "import lutumpy, sys; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     late = {
         "importlib.metadata",
         "pluggy",

@@ -94,7 +94,13 @@ def chat_reply(calls: list[tuple[str, str]], text: str | None = None) -> dict[st
 
 def responses_reply(calls: list[tuple[str, str]], text: str | None = None) -> dict[str, Any]:
     output: list[dict[str, Any]] = [
-        {"type": "function_call", "id": f"fc_{call_id}", "call_id": call_id, "name": "lookup", "arguments": arguments}
+        {
+            "type": "function_call",
+            "id": f"fc_{call_id}",
+            "call_id": call_id,
+            "name": "lookup",
+            "arguments": arguments,
+        }
         for call_id, arguments in calls
     ]
     if text is not None:
@@ -105,7 +111,9 @@ def responses_reply(calls: list[tuple[str, str]], text: str | None = None) -> di
 
 
 def anthropic_reply(calls: list[tuple[str, str]], text: str | None = None) -> dict[str, Any]:
-    content: list[dict[str, Any]] = [{"type": "thinking", "thinking": "hm", "signature": "c2ln"}] if calls else []
+    content: list[dict[str, Any]] = (
+        [{"type": "thinking", "thinking": "hm", "signature": "c2ln"}] if calls else []
+    )
     for call_id, arguments in calls:
         try:
             given = json.loads(arguments)
@@ -139,7 +147,10 @@ def sent(session: Session) -> dict[str, Any]:
     dump = session.dump()
     twin = Session.load(json.dumps(dump))
     twin.push_user("And now?")
-    bodies = {api: json.dumps(adapter.request(twin.transcript, Tools.offer())) for api, adapter in ADAPTERS.items()}
+    bodies = {
+        api: json.dumps(adapter.request(twin.transcript, Tools.offer()))
+        for api, adapter in ADAPTERS.items()
+    }
     # A request that was cut off was sent all the same, so it is listed where nobody knows what it cost (rule U1).
     assert len(dump.pop("unsettled")) <= 1
     return {**bodies, "dump": json.dumps(dump)}
@@ -153,7 +164,10 @@ def without_usage(dump: str) -> str:
 def bodies(session: Session) -> dict[str, str]:
     """What this very session sends, with whatever it has kept of earlier requests."""
     session.push_user("And now?")
-    return {api: json.dumps(adapter.request(session.transcript, Tools.offer())) for api, adapter in ADAPTERS.items()}
+    return {
+        api: json.dumps(adapter.request(session.transcript, Tools.offer()))
+        for api, adapter in ADAPTERS.items()
+    }
 
 
 # --- interrupting -----------------------------------------------------------------------------------------------------
@@ -300,7 +314,9 @@ def apply_and_commit(scene: Scene) -> Callable[[], object]:
         plan = round.apply_hooks_sync(decide)
         plan.commit(scene.session, scene.results_of(plan))  # type: ignore[attr-defined]
 
-    scene.results_of = lambda plan: [c.complete(f"{c.arguments['key']} found") for c in plan.pending]  # type: ignore[attr-defined]
+    scene.results_of = lambda plan: [
+        c.complete(f"{c.arguments['key']} found") for c in plan.pending
+    ]  # type: ignore[attr-defined]
     return step
 
 
@@ -327,7 +343,9 @@ def stream(scene: Scene) -> Callable[[], object]:
 
 def structured(scene: Scene) -> Callable[[], object]:
     """The value comes by a tool, whose call is committed with its result."""
-    llm: Any = ScriptedModel([Reply(calls=[Call("answer", {"value": 3})])], api=scene.api, check=False)  # type: ignore[arg-type]
+    llm: Any = ScriptedModel(
+        [Reply(calls=[Call("answer", {"value": 3})])], api=scene.api, check=False
+    )  # type: ignore[arg-type]
     llm.structured = "tool"
     return lambda: scene.session.structured_turn(llm, int).collect_sync()
 
@@ -377,7 +395,9 @@ STEPS: list[Prepare] = [
 
 @every_scene
 @pytest.mark.parametrize("prepare", STEPS, ids=lambda prepare: prepare.__name__)
-def test_a_step_is_done_or_not_done_whatever_interrupts_it_K3a(api: str, ephemeral: bool, prepare: Prepare) -> None:
+def test_a_step_is_done_or_not_done_whatever_interrupts_it_K3a(
+    api: str, ephemeral: bool, prepare: Prepare
+) -> None:
     def ended(run: Callable[[Callable[[], object]], object]) -> tuple[Session, object]:
         """A session after the step, or so much of it as `run` lets happen; a round that it left behind is discarded."""
         scene = Scene(api, ephemeral=ephemeral)
@@ -466,7 +486,10 @@ def test_a_commit_that_was_cut_off_leaves_no_id_and_no_item_behind_K3a(api: str)
             return reached
         round.discard()
         again = scene.read()
-        assert [entry.metadata.id for entry in (*again.calls, *again.issues)] == ["call_a", "call_b"]
+        assert [entry.metadata.id for entry in (*again.calls, *again.issues)] == [
+            "call_a",
+            "call_b",
+        ]
         assert again.issues[0].repeat == 0
         again.commit(scene.session, scene.results(again))
         assert len(scene.session.transcript) == 4
@@ -476,7 +499,9 @@ def test_a_commit_that_was_cut_off_leaves_no_id_and_no_item_behind_K3a(api: str)
 
 
 @every_scene
-def test_a_request_that_was_interrupted_is_the_same_when_it_is_made_again_K3a(api: str, ephemeral: bool) -> None:
+def test_a_request_that_was_interrupted_is_the_same_when_it_is_made_again_K3a(
+    api: str, ephemeral: bool
+) -> None:
     """An encoder that was cut off in an item doesn't send it twice."""
 
     def scene() -> Session:
@@ -525,7 +550,9 @@ def test_a_copy_that_was_interrupted_changes_nothing_K3a(api: str, what: str) ->
 
 
 @every_api
-def test_hooks_that_were_interrupted_leave_the_round_as_decoded_or_gave_it_to_a_plan_K3a_H2(api: str) -> None:
+def test_hooks_that_were_interrupted_leave_the_round_as_decoded_or_gave_it_to_a_plan_K3a_H2(
+    api: str,
+) -> None:
     def edit(call: Any) -> Any:
         call.input.key = "edited in place"
         return RunNormally(call.input)
@@ -579,12 +606,16 @@ def test_a_stream_that_was_interrupted_while_it_ended_is_read_or_not_K3a() -> No
 # --- signals ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the platform has no timers that signal")
+@pytest.mark.skipif(
+    not hasattr(signal, "setitimer"), reason="the platform has no timers that signal"
+)
 @every_api
 def test_signals_at_any_moment_leave_a_session_that_goes_on_K3a(api: str) -> None:
     """Real ones, aimed at a loop that requests, reads, decides and commits."""
     if sys.gettrace() is not None:
-        pytest.skip("a tracer, as coverage is one, holds locks that an exception from a signal would leave locked")
+        pytest.skip(
+            "a tracer, as coverage is one, holds locks that an exception from a signal would leave locked"
+        )
 
     scene = Scene(api)
     session, request = scene.session, ADAPTERS[api].request
@@ -632,7 +663,9 @@ def test_signals_at_any_moment_leave_a_session_that_goes_on_K3a(api: str) -> Non
 @every_api
 def test_a_dropped_round_is_named_by_the_next_request_until_it_is_discarded_C7a(api: str) -> None:
     scene = Scene(api)
-    with pytest.warns(ResourceWarning, match="dropped without commit or discard, with the calls lookup, lookup"):
+    with pytest.warns(
+        ResourceWarning, match="dropped without commit or discard, with the calls lookup, lookup"
+    ):
         scene.read()
     for _ in range(2):
         with pytest.raises(

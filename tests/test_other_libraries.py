@@ -17,7 +17,10 @@ def blocks(page: Path) -> list[str]:
 
 
 def test_two_pages_show_code_that_is_not_run() -> None:
-    assert {page.name for page in DOCS.rglob("*.md") if blocks(page)} == {"local.md", "migration.md"}
+    assert {page.name for page in DOCS.rglob("*.md") if blocks(page)} == {
+        "local.md",
+        "migration.md",
+    }
 
 
 @pytest.mark.parametrize("body", blocks(DOCS / "migration.md"))

@@ -29,7 +29,9 @@ ADAPTERS: dict[str, Any] = {
 HISTORY = {"openai_chat": "messages", "openai_responses": "input", "anthropic_messages": "messages"}
 ROWS: list[dict[str, Json]] = [
     json.loads(line)
-    for line in (Path(__file__).parent / "fixtures" / "conversations.jsonl").read_text(encoding="utf-8").splitlines()
+    for line in (Path(__file__).parent / "fixtures" / "conversations.jsonl")
+    .read_text(encoding="utf-8")
+    .splitlines()
 ]
 
 
@@ -42,7 +44,11 @@ def decode(api: str, answer: Json) -> AssistantTurn:
         turn: AssistantTurn = ADAPTERS[api].response(answer)
         return turn
     decoder = ADAPTERS[api].stream_decoder()
-    lines = [line.removeprefix("data:").strip() for line in answer.splitlines() if line.startswith("data:")]
+    lines = [
+        line.removeprefix("data:").strip()
+        for line in answer.splitlines()
+        if line.startswith("data:")
+    ]
     for line in lines:
         if line != "[DONE]":
             decoder.feed(json.loads(line))
@@ -82,7 +88,10 @@ def results_of(api: str, entries: Iterable[Json]) -> dict[str, tuple[str, bool]]
         elif api == "anthropic_messages" and isinstance(entry["content"], list):
             for block in entry["content"]:
                 if block["type"] == "tool_result":
-                    found[block["tool_use_id"]] = as_text(block["content"]), bool(block.get("is_error"))
+                    found[block["tool_use_id"]] = (
+                        as_text(block["content"]),
+                        bool(block.get("is_error")),
+                    )
     return found
 
 
@@ -95,7 +104,9 @@ def said(entry: Json) -> str:
     content = entry.get("content")
     if isinstance(content, str):
         return content
-    return " ".join([part["text"] for part in content or () if part["type"] in ("text", "input_text")])
+    return " ".join(
+        [part["text"] for part in content or () if part["type"] in ("text", "input_text")]
+    )
 
 
 def called(api: str, entries: Iterable[Json]) -> list[str]:
@@ -103,8 +114,17 @@ def called(api: str, entries: Iterable[Json]) -> list[str]:
     if api == "openai_chat":
         return [call["id"] for entry in entries for call in entry.get("tool_calls") or ()]
     if api == "openai_responses":
-        return [entry["call_id"] for entry in entries if entry.get("type") in ("function_call", "custom_tool_call")]
-    blocks = [block for entry in entries if isinstance(entry["content"], list) for block in entry["content"]]
+        return [
+            entry["call_id"]
+            for entry in entries
+            if entry.get("type") in ("function_call", "custom_tool_call")
+        ]
+    blocks = [
+        block
+        for entry in entries
+        if isinstance(entry["content"], list)
+        for block in entry["content"]
+    ]
     return [block["id"] for block in blocks if block["type"] == "tool_use"]
 
 
@@ -134,11 +154,16 @@ def rebuild(row: dict[str, Json]) -> Transcript:
 
 
 def commit(
-    transcript: Transcript, turn: AssistantTurn, ids: Sequence[str], results: dict[str, tuple[str, bool]]
+    transcript: Transcript,
+    turn: AssistantTurn,
+    ids: Sequence[str],
+    results: dict[str, tuple[str, bool]],
 ) -> None:
     written = transcript.fresh_ids(turn)
     blocks: list[ResultBlock] = []
-    for call, recorded in zip([call for call in written.calls if call.answerable], ids, strict=True):
+    for call, recorded in zip(
+        [call for call in written.calls if call.answerable], ids, strict=True
+    ):
         text, failed = results.pop(recorded)
         blocks.append(ResultBlock(call.id, call.name, text, "error" if failed else "ok", call.kind))
     assert results == {}, "a recorded result answers no call of the decoded turn"
@@ -165,10 +190,14 @@ ABSENT = Absent()
 def differences(ours: Json, theirs: Json, where: str) -> Iterator[Difference]:
     if isinstance(ours, dict) and isinstance(theirs, dict):
         for name in {**ours, **theirs}:
-            yield from differences(ours.get(name, ABSENT), theirs.get(name, ABSENT), f"{where}/{name}")
+            yield from differences(
+                ours.get(name, ABSENT), theirs.get(name, ABSENT), f"{where}/{name}"
+            )
     elif isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
         for one, other in zip(ours, theirs, strict=True):
-            kind = one.get("type") or one.get("role") if isinstance(one, dict) else type(one).__name__
+            kind = (
+                one.get("type") or one.get("role") if isinstance(one, dict) else type(one).__name__
+            )
             yield from differences(one, other, f"{where}/{kind}")
     elif ours != theirs:
         yield Difference(where, ours, theirs)
@@ -218,9 +247,17 @@ EXPLAINED: list[tuple[str, Predicate, str]] = [
         lambda ours, theirs: ours == {"input": "", "name": ""} and theirs is ABSENT,
         "Snowflake writes an empty custom call beside each function; the client takes one of both",
     ),
-    ("openai_chat/assistant/tool_calls/function/function/arguments", spaced, "the client parsed and wrote them anew"),
+    (
+        "openai_chat/assistant/tool_calls/function/function/arguments",
+        spaced,
+        "the client parsed and wrote them anew",
+    ),
     ("openai_responses/function_call/arguments", spaced, "the client parsed and wrote them anew"),
-    ("openai_responses/function_call/id", left_out, "the client sends no item ids where it needn't"),
+    (
+        "openai_responses/function_call/id",
+        left_out,
+        "the client sends no item ids where it needn't",
+    ),
     (
         "openai_responses/function_call/status",
         lambda ours, theirs: ours == "completed" and (theirs is ABSENT or theirs is None),
@@ -236,7 +273,11 @@ EXPLAINED: list[tuple[str, Predicate, str]] = [
         lambda ours, theirs: ours.startswith("call_") and theirs.startswith("fc_"),
         "the client gives a call its item's id",
     ),
-    ("openai_responses/reasoning/status", left_out, "DeepSeek gives reasoning a status, which the client doesn't know"),
+    (
+        "openai_responses/reasoning/status",
+        left_out,
+        "DeepSeek gives reasoning a status, which the client doesn't know",
+    ),
     ("openai_responses/reasoning/encrypted_content", added_null, "the client writes the null out"),
     (
         "openai_responses/image_generation_call/(background|output_format|quality|result|revised_prompt|size|status)",
@@ -244,15 +285,31 @@ EXPLAINED: list[tuple[str, Predicate, str]] = [
         "the client names the image by its id alone",
     ),
     ("openai_responses/code_interpreter_call/outputs", null, "the client leaves outputs out"),
-    ("openai_responses/mcp_call/(approval_request_id|status)", left_out, "the client has no such fields"),
-    ("openai_responses/mcp_call/output", null, "the client gives the output in its own words elsewhere"),
-    ("openai_responses/mcp_list_tools/tools", lambda ours, theirs: theirs == [], "the client keeps no tool list"),
+    (
+        "openai_responses/mcp_call/(approval_request_id|status)",
+        left_out,
+        "the client has no such fields",
+    ),
+    (
+        "openai_responses/mcp_call/output",
+        null,
+        "the client gives the output in its own words elsewhere",
+    ),
+    (
+        "openai_responses/mcp_list_tools/tools",
+        lambda ours, theirs: theirs == [],
+        "the client keeps no tool list",
+    ),
     (
         "openai_responses/message/content/output_text/annotations",
         lambda ours, theirs: theirs == [],
         "the client keeps no annotations",
     ),
-    ("openai_responses/web_search_call/action/sources", added_null, "the client writes the null out"),
+    (
+        "openai_responses/web_search_call/action/sources",
+        added_null,
+        "the client writes the null out",
+    ),
     ("openai_responses/message/phase", left_out, "the client doesn't know the field"),
     ("openai_responses/message/id", left_out, "the client sends no item ids where it needn't"),
     (
@@ -260,7 +317,11 @@ EXPLAINED: list[tuple[str, Predicate, str]] = [
         lambda ours, theirs: ours == {"type": "direct"} and theirs is ABSENT,
         "the client doesn't know the field; direct is the default",
     ),
-    ("anthropic_messages/assistant/content/text/citations", left_out, "the client keeps no citations"),
+    (
+        "anthropic_messages/assistant/content/text/citations",
+        left_out,
+        "the client keeps no citations",
+    ),
     (
         "anthropic_messages/assistant/content/web_fetch_tool_result/content/content/citations",
         added_null,
@@ -278,7 +339,11 @@ def reason_of(difference: Difference) -> int | None:
 
 def is_filler(entry: Json) -> bool:
     """A message without content, which some clients put before calls: no provider wrote it."""
-    return bool(entry.get("role") == "assistant" and entry.get("content") == "" and not entry.get("tool_calls"))
+    return bool(
+        entry.get("role") == "assistant"
+        and entry.get("content") == ""
+        and not entry.get("tool_calls")
+    )
 
 
 def compared(row: dict[str, Json]) -> list[Difference]:
@@ -289,7 +354,9 @@ def compared(row: dict[str, Json]) -> list[Difference]:
     assert len(runs) == len(recorded)
     told = [[entry for entry in entries if not is_filler(entry)] for entries in recorded]
     return [
-        difference for run, entries in zip(runs, told, strict=True) for difference in differences(run, entries, api)
+        difference
+        for run, entries in zip(runs, told, strict=True)
+        for difference in differences(run, entries, api)
     ]
 
 
@@ -325,4 +392,8 @@ def test_the_conversations_are_varied() -> None:
         for answer in row["answers"]
         if re.search(r'"(signature|encrypted_content)": "', json.dumps(row["history"]))
     }
-    assert kept >= {(api, streamed) for api in ("openai_responses", "anthropic_messages") for streamed in (True, False)}
+    assert kept >= {
+        (api, streamed)
+        for api in ("openai_responses", "anthropic_messages")
+        for streamed in (True, False)
+    }

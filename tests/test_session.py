@@ -14,7 +14,6 @@ from lutumpy import (
     FilePart,
     Finished,
     ImagePart,
-    Message,
     NeedsTools,
     RoundClosedError,
     Session,
@@ -24,7 +23,6 @@ from lutumpy import (
     Toolset,
     Transcript,
     TranscriptError,
-    TurnOptions,
     Usage,
     tool,
     tool_input,
@@ -32,6 +30,7 @@ from lutumpy import (
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.core.items import CallBlock, ResultBlock, ToolResults
+from lutumpy.models import Message, TurnOptions
 from lutumpy.testing import Call, Failure, Reply, ScriptedModel
 from lutumpy.testing.script import render
 
@@ -45,7 +44,11 @@ class Tools(Toolset):
     a = tool(A)
 
 
-APIS = {"openai_chat": OpenAIChat, "openai_responses": OpenAIResponses, "anthropic_messages": AnthropicMessages}
+APIS = {
+    "openai_chat": OpenAIChat,
+    "openai_responses": OpenAIResponses,
+    "anthropic_messages": AnthropicMessages,
+}
 
 
 def asked(text: str = "go") -> Session:
@@ -56,7 +59,9 @@ def asked(text: str = "go") -> Session:
 
 async def test_a_turn_with_tools_and_one_without() -> None:
     session = asked()
-    llm = ScriptedModel([Reply(calls=[Call("a", id="c1")], usage=(5, 7)), Reply(text="Done.", usage=(10, 2))])
+    llm = ScriptedModel(
+        [Reply(calls=[Call("a", id="c1")], usage=(5, 7)), Reply(text="Done.", usage=(10, 2))]
+    )
     outcome = await session.text_turn(llm, tools=Tools).collect()
     assert isinstance(outcome, NeedsTools)
     assert session.turns() == []
@@ -65,7 +70,11 @@ async def test_a_turn_with_tools_and_one_without() -> None:
     assert result.text == "Done."
     assert result.finish_reason == "stop"
     assert len(session.turns()) == 2
-    assert (session.usage.input_tokens, session.usage.output_tokens, session.usage.total_tokens) == (15, 9, 24)
+    assert (
+        session.usage.input_tokens,
+        session.usage.output_tokens,
+        session.usage.total_tokens,
+    ) == (15, 9, 24)
 
 
 def test_the_sync_twins() -> None:
@@ -89,19 +98,29 @@ def test_the_sync_twins() -> None:
 
 async def test_a_model_that_calls_without_being_offered_a_tool_is_told_so() -> None:
     session = asked()
-    result = await session.text_turn(ScriptedModel([Reply(text="hm", calls=[Call("a", id="c1")])])).collect()
+    result = await session.text_turn(
+        ScriptedModel([Reply(text="hm", calls=[Call("a", id="c1")])])
+    ).collect()
     assert result.text == "hm"
     last = session.transcript[-1]
     assert isinstance(last, ToolResults)
     assert "No tools are available" in last.results[0].text
 
 
-def test_calls_of_a_turn_without_tools_are_answered_when_the_staged_answer_is_committed_K4() -> None:
+def test_calls_of_a_turn_without_tools_are_answered_when_the_staged_answer_is_committed_K4() -> (
+    None
+):
     session = asked()
-    staged = session.text_turn(ScriptedModel([Reply(text="hm", calls=[Call("a", id="c1")])])).collect_staged_sync()
+    staged = session.text_turn(
+        ScriptedModel([Reply(text="hm", calls=[Call("a", id="c1")])])
+    ).collect_staged_sync()
     assert len(session.transcript) == 1
     staged.commit(session)
-    assert [type(item).__name__ for item in session.transcript] == ["Message", "AssistantTurn", "ToolResults"]
+    assert [type(item).__name__ for item in session.transcript] == [
+        "Message",
+        "AssistantTurn",
+        "ToolResults",
+    ]
 
 
 class Meddling:
@@ -111,12 +130,16 @@ class Meddling:
         self.session = session
         self.inner = ScriptedModel([reply])
 
-    async def respond(self, transcript: Transcript, offering: Any, options: TurnOptions) -> AssistantTurn:
+    async def respond(
+        self, transcript: Transcript, offering: Any, options: TurnOptions
+    ) -> AssistantTurn:
         turn = await self.inner.respond(transcript, offering, options)
         self.session.push_user("meanwhile")
         return turn
 
-    def respond_sync(self, transcript: Transcript, offering: Any, options: TurnOptions) -> AssistantTurn:
+    def respond_sync(
+        self, transcript: Transcript, offering: Any, options: TurnOptions
+    ) -> AssistantTurn:
         raise NotImplementedError
 
 
@@ -126,7 +149,9 @@ async def test_a_finished_answer_of_a_session_that_moved_on_is_in_the_error_K4()
         await session.text_turn(Meddling(session, Reply(text="late")), tools=Tools).collect()
     assert caught.value.result.text == "late"
     assert [type(i).__name__ for i in session.transcript] == ["Message", "Message"]
-    outcome = await session.text_turn(Meddling(session, Reply(calls=[Call("a")])), tools=Tools).collect()
+    outcome = await session.text_turn(
+        Meddling(session, Reply(calls=[Call("a")])), tools=Tools
+    ).collect()
     assert isinstance(outcome, NeedsTools)
     with pytest.raises(StaleRoundError):
         outcome.round.commit(session, [outcome.round.calls[0].complete("x")])
@@ -166,7 +191,10 @@ def test_ephemerals_that_reasoning_was_signed_over_leave_with_it_S4() -> None:
 
     def answer(number: int, **reply: Any) -> Any:
         return offer.read(
-            AnthropicMessages.response(render(Reply(**reply), "anthropic_messages", number=number, model="m")), session
+            AnthropicMessages.response(
+                render(Reply(**reply), "anthropic_messages", number=number, model="m")
+            ),
+            session,
         )
 
     first = answer(1, reasoning="hm", calls=[Call("a")])
@@ -184,7 +212,9 @@ def test_ephemerals_that_reasoning_was_signed_over_leave_with_it_S4() -> None:
 def test_a_discarded_signed_answer_lets_the_ephemerals_go_S4() -> None:
     session = asked()
     session.push_ephemeral_user("secret plan")
-    reply = render(Reply(reasoning="hm", calls=[Call("a")]), "anthropic_messages", number=1, model="m")
+    reply = render(
+        Reply(reasoning="hm", calls=[Call("a")]), "anthropic_messages", number=1, model="m"
+    )
     outcome = Tools.offer().read(AnthropicMessages.response(reply), session)
     assert isinstance(outcome, NeedsTools)
     outcome.round.discard()
@@ -194,15 +224,21 @@ def test_a_discarded_signed_answer_lets_the_ephemerals_go_S4() -> None:
 def test_an_ephemeral_that_came_after_the_request_stays_for_the_next_S4() -> None:
     session = asked()
     session.push_ephemeral_user("sent")
-    outcome = session.text_turn(ScriptedModel([Reply(calls=[Call("a")])]), tools=Tools).collect_sync()
+    outcome = session.text_turn(
+        ScriptedModel([Reply(calls=[Call("a")])]), tools=Tools
+    ).collect_sync()
     assert isinstance(outcome, NeedsTools)
     session.push_ephemeral_user("not sent")
     outcome.round.commit(session, [outcome.round.calls[0].complete("x")], rebase=True)
-    assert [item.text for item in session.transcript if isinstance(item, Message) and item.ephemeral] == ["not sent"]
+    assert [
+        item.text for item in session.transcript if isinstance(item, Message) and item.ephemeral
+    ] == ["not sent"]
     llm = ScriptedModel([Reply(text="done"), Reply(text="again")])
     session.text_turn(llm).collect_sync()
     assert "not sent" in str(llm.requests[0])
-    assert [item for item in session.transcript if isinstance(item, Message) and item.ephemeral] == []
+    assert [
+        item for item in session.transcript if isinstance(item, Message) and item.ephemeral
+    ] == []
     session.push_user("next")
     session.text_turn(llm).collect_sync()
     assert "not sent" not in str(llm.requests[1])
@@ -211,17 +247,26 @@ def test_an_ephemeral_that_came_after_the_request_stays_for_the_next_S4() -> Non
 def test_an_ephemeral_that_came_after_the_request_stays_when_the_answer_is_discarded_S4() -> None:
     session = asked()
     session.push_ephemeral_user("sent")
-    outcome = session.text_turn(ScriptedModel([Reply(calls=[Call("a")])]), tools=Tools).collect_sync()
+    outcome = session.text_turn(
+        ScriptedModel([Reply(calls=[Call("a")])]), tools=Tools
+    ).collect_sync()
     assert isinstance(outcome, NeedsTools)
     session.push_ephemeral_user("not sent")
     outcome.round.discard()
-    assert [item.text for item in session.transcript if isinstance(item, Message)] == ["go", "not sent"]
+    assert [item.text for item in session.transcript if isinstance(item, Message)] == [
+        "go",
+        "not sent",
+    ]
 
 
 def test_ephemerals_after_those_that_reasoning_held_leave_with_the_next_answer_S4() -> None:
     session = asked()
     session.push_ephemeral_user("held")
-    replies = [Reply(reasoning="hm", calls=[Call("a")]), Reply(text="done"), Reply(calls=[Call("a")])]
+    replies = [
+        Reply(reasoning="hm", calls=[Call("a")]),
+        Reply(text="done"),
+        Reply(calls=[Call("a")]),
+    ]
     llm = ScriptedModel(replies, api="anthropic_messages")
     first = session.text_turn(llm, tools=Tools).collect_sync()
     assert isinstance(first, NeedsTools)
@@ -236,7 +281,9 @@ def test_ephemerals_after_those_that_reasoning_held_leave_with_the_next_answer_S
 
 def test_only_what_was_sent_leaves_with_a_discarded_signed_answer_S4() -> None:
     def ephemerals() -> list[str]:
-        return [item.text for item in session.transcript if isinstance(item, Message) and item.ephemeral]
+        return [
+            item.text for item in session.transcript if isinstance(item, Message) and item.ephemeral
+        ]
 
     session = asked()
     session.push_ephemeral_user("first")
@@ -258,13 +305,22 @@ def test_only_what_was_sent_leaves_with_a_discarded_signed_answer_S4() -> None:
     session.push_user("next")
     session.text_turn(llm).collect_sync()
     said = str(llm.requests[2])
-    assert ["meanwhile" in said, "one" in said, "not sent" in said, "nor this" in said] == [True, True, False, False]
+    assert ["meanwhile" in said, "one" in said, "not sent" in said, "nor this" in said] == [
+        True,
+        True,
+        False,
+        False,
+    ]
 
 
-def test_what_was_said_before_an_unsent_ephemeral_is_sent_once_when_the_sent_ones_leave_S4() -> None:
+def test_what_was_said_before_an_unsent_ephemeral_is_sent_once_when_the_sent_ones_leave_S4() -> (
+    None
+):
     session = asked()
     session.push_ephemeral_user("sent")
-    reply = render(Reply(reasoning="hm", calls=[Call("a")]), "anthropic_messages", number=1, model="m")
+    reply = render(
+        Reply(reasoning="hm", calls=[Call("a")]), "anthropic_messages", number=1, model="m"
+    )
     outcome = Tools.offer().read(AnthropicMessages.response(reply), session)
     assert isinstance(outcome, NeedsTools)
     for text in ("one", "two", "three"):
@@ -283,7 +339,9 @@ def test_ephemerals_that_stay_for_signed_reasoning_stay_in_a_loaded_session_as_w
     session.push_ephemeral_user("secret plan")
 
     def answer(target: Session, number: int, **reply: Any) -> None:
-        turn = AnthropicMessages.response(render(Reply(**reply), "anthropic_messages", number=number, model="m"))
+        turn = AnthropicMessages.response(
+            render(Reply(**reply), "anthropic_messages", number=number, model="m")
+        )
         outcome = Tools.offer().read(turn, target)
         if isinstance(outcome, NeedsTools):
             outcome.round.commit(target, [call.complete("x") for call in outcome.round.calls])
@@ -315,16 +373,24 @@ def full_session() -> Session:
     session = Session()
     session.push_system("Be brief.")
     session.push_user(
-        ["look \ud800", ImagePart(data=b"\x00\xff", media_type="image/png"), FilePart(url="https://x/a.pdf")]
+        [
+            "look \ud800",
+            ImagePart(data=b"\x00\xff", media_type="image/png"),
+            FilePart(url="https://x/a.pdf"),
+        ]
     )
     offer = Tools.offer()
     for number, api in enumerate(APIS, 1):
         replies = [
-            Reply(reasoning="hm", calls=[Call("a", id=f"c{number}"), Call("b", "{", id=f"d{number}")]),
+            Reply(
+                reasoning="hm", calls=[Call("a", id=f"c{number}"), Call("b", "{", id=f"d{number}")]
+            ),
             Reply(text="so"),
         ]
         for reply in replies:
-            outcome = offer.read(APIS[api].response(render(reply, api, number=number, model="m")), session)  # type: ignore[arg-type]
+            outcome = offer.read(
+                APIS[api].response(render(reply, api, number=number, model="m")), session
+            )  # type: ignore[arg-type]
             if isinstance(outcome, NeedsTools):
                 done = [c.complete("ok") for c in outcome.round.calls]
                 outcome.round.commit(session, done)
@@ -341,13 +407,20 @@ def test_a_dump_is_json_and_loads_to_the_same_bytes_R4() -> None:
     assert copy.usage == session.usage
     assert Session.load(json.dumps(data)).dump() == data
     for adapter in APIS.values():
-        assert adapter.request(copy.transcript, Tools.offer()) == adapter.request(session.transcript, Tools.offer())
+        assert adapter.request(copy.transcript, Tools.offer()) == adapter.request(
+            session.transcript, Tools.offer()
+        )
     issue = Tools.offer().read(
-        OpenAIChat.response(render(Reply(calls=[Call("b", "{")]), "openai_chat", number=9, model="m")), copy
+        OpenAIChat.response(
+            render(Reply(calls=[Call("b", "{")]), "openai_chat", number=9, model="m")
+        ),
+        copy,
     )
     assert isinstance(issue, NeedsTools)
     assert issue.round.issues[0].repeat == 2
-    assert len(copy.transcript) == len(session.transcript) - 1  # and so is that the hint is ephemeral
+    assert (
+        len(copy.transcript) == len(session.transcript) - 1
+    )  # and so is that the hint is ephemeral
     issue.round.discard()
 
 
@@ -477,10 +550,20 @@ def test_a_transcript_refuses_edits_that_would_break_it_K5() -> None:
     transcript = Transcript()
     transcript.push_user("go")
     turn = OpenAIChat.response(
-        render(Reply(calls=[Call("a", id="c1"), Call("a", id="c2")]), "openai_chat", number=1, model="m")
+        render(
+            Reply(calls=[Call("a", id="c1"), Call("a", id="c2")]),
+            "openai_chat",
+            number=1,
+            model="m",
+        )
     )
     one, two = ResultBlock("c1", "a", "x"), ResultBlock("c2", "a", "x")
-    for results in (None, ToolResults((one,)), ToolResults((two, one)), ToolResults((one, one, two))):
+    for results in (
+        None,
+        ToolResults((one,)),
+        ToolResults((two, one)),
+        ToolResults((one, one, two)),
+    ):
         with pytest.raises(TranscriptError):
             transcript.append_turn(turn, results)
     for ids in (["c1", "c1"], ["c1", ""]):
@@ -539,18 +622,23 @@ def test_what_is_no_model_is_told_before_anything_is_sent(llm: Any) -> None:
         Session().text_turn(llm)
 
 
-@pytest.mark.parametrize("tools", [[Tools], Tools.__lutumpy_table__, "Tools"], ids=["list", "table", "name"])
+@pytest.mark.parametrize(
+    "tools", [[Tools], Tools.__lutumpy_table__, "Tools"], ids=["list", "table", "name"]
+)
 def test_what_is_no_toolset_is_told_before_anything_is_sent(tools: Any) -> None:
     session = Session()
     with pytest.raises(TypeError, match=r"tools= takes a Toolset class, not .*; nothing was sent"):
         session.text_turn(ScriptedModel([]), tools=tools)
 
 
-@pytest.mark.parametrize("content", [{"type": "text", "text": "x"}, 3, None], ids=["dict", "number", "none"])
+@pytest.mark.parametrize(
+    "content", [{"type": "text", "text": "x"}, 3, None], ids=["dict", "number", "none"]
+)
 def test_content_that_is_no_text_and_no_list_is_refused_and_nothing_is_added(content: Any) -> None:
     session = Session()
     with pytest.raises(
-        TranscriptError, match=r"a user message takes a text or a list of parts, not .*; the transcript is unchanged"
+        TranscriptError,
+        match=r"a user message takes a text or a list of parts, not .*; the transcript is unchanged",
     ):
         session.push_user(content)
     assert len(session.transcript) == 0

@@ -72,7 +72,9 @@ def problems_of(file: Path) -> list[str]:
         if parts.scheme or parts.netloc:
             if link.loaded:
                 problems.append(f"loads {link.target}")
-            elif parts.scheme not in ("http", "https", "mailto") or not (parts.netloc or parts.path):
+            elif parts.scheme not in ("http", "https", "mailto") or not (
+                parts.netloc or parts.path
+            ):
                 problems.append(f"{link.target} is no address")
             continue
         target = (file.parent / unquote(parts.path)).resolve() if parts.path else file
@@ -80,7 +82,11 @@ def problems_of(file: Path) -> list[str]:
             target /= "index.html"
         if not target.is_file():
             problems.append(f"{link.target} leads nowhere")
-        elif parts.fragment and target.suffix == ".html" and unquote(parts.fragment) not in page_of(target).places:
+        elif (
+            parts.fragment
+            and target.suffix == ".html"
+            and unquote(parts.fragment) not in page_of(target).places
+        ):
             problems.append(f"{link.target} leads to no place on that page")
     return problems
 
@@ -92,7 +98,9 @@ def test_the_site_has_its_pages() -> None:
 
 
 @pytest.mark.parametrize("file", PAGES, ids=[name_of(file) for file in PAGES])
-def test_every_link_of_a_page_leads_somewhere_and_nothing_is_loaded_from_elsewhere(file: Path) -> None:
+def test_every_link_of_a_page_leads_somewhere_and_nothing_is_loaded_from_elsewhere(
+    file: Path,
+) -> None:
     assert problems_of(file) == []
 
 
@@ -106,7 +114,10 @@ def test_a_page_has_one_title_and_no_place_twice(file: Path) -> None:
 
 
 # What other parts of the package call, and users don't; of a transcript that stands in its base class.
-BETWEEN_PARTS: dict[type[object], tuple[str, ...]] = {Transcript: (), ExecutionReport: ("begin", "end")}
+BETWEEN_PARTS: dict[type[object], tuple[str, ...]] = {
+    Transcript: (),
+    ExecutionReport: ("begin", "end"),
+}
 
 
 @NEEDED
@@ -122,7 +133,9 @@ def test_the_reference_has_every_method_for_users_and_no_other(cls: type[object]
 @NEEDED
 def test_the_styles_load_nothing_from_elsewhere() -> None:
     styles = [
-        file for file in SITE.rglob("*.css") if re.search(r"url\(\s*['\"]?(https?:)?//|@import", file.read_text())
+        file
+        for file in SITE.rglob("*.css")
+        if re.search(r"url\(\s*['\"]?(https?:)?//|@import", file.read_text())
     ]
     assert styles == []
 

@@ -118,7 +118,11 @@ REPLIES = st.builds(
     Reply,
     text=TEXTS,
     calls=st.lists(
-        st.builds(Call, st.sampled_from(["write", "writ"]), st.dictionaries(st.sampled_from(["text", "x"]), TEXTS)),
+        st.builds(
+            Call,
+            st.sampled_from(["write", "writ"]),
+            st.dictionaries(st.sampled_from(["text", "x"]), TEXTS),
+        ),
         max_size=3,
     ),
 )
@@ -128,7 +132,9 @@ REPLIES = st.builds(
 @as_objects
 @settings(max_examples=examples(25), deadline=None)
 @given(reply=REPLIES)
-def test_the_short_way_tells_what_the_long_one_tells_S1(api: Api, objects: bool, reply: Reply) -> None:
+def test_the_short_way_tells_what_the_long_one_tells_S1(
+    api: Api, objects: bool, reply: Reply
+) -> None:
     events = stream(api, reply, objects=objects)
     short = turn_and_events(reader_of(ADAPTERS[api].stream_decoder()), events)
     assert short == turn_and_events(reader_of(LongWay(ADAPTERS[api].stream_decoder())), events)
@@ -138,7 +144,9 @@ def test_the_short_way_tells_what_the_long_one_tells_S1(api: Api, objects: bool,
 @as_objects
 @settings(max_examples=examples(25), deadline=None)
 @given(reply=REPLIES, fed=st.integers(0, 12))
-def test_collecting_ends_in_the_same_turn_S1(api: Api, objects: bool, reply: Reply, fed: int) -> None:
+def test_collecting_ends_in_the_same_turn_S1(
+    api: Api, objects: bool, reply: Reply, fed: int
+) -> None:
     events = stream(api, reply, objects=objects)
     whole, _, _ = turn_and_events(reader_of(LongWay(ADAPTERS[api].stream_decoder())), events)
     for decoder in (ADAPTERS[api].stream_decoder(), LongWay(ADAPTERS[api].stream_decoder())):
@@ -166,12 +174,28 @@ ODD_VALUES: list[Any] = [
     "é",
     "tool_calls",
 ]
-ODD_FIELDS = ("usage", "error", "id", "content", "name", "type", "object", "message", "finish_reason")
+ODD_FIELDS = (
+    "usage",
+    "error",
+    "id",
+    "content",
+    "name",
+    "type",
+    "object",
+    "message",
+    "finish_reason",
+)
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     yield path
-    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+    for key, inner in (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    ):
         yield from places(inner, (*path, key))
 
 
@@ -207,7 +231,9 @@ def result(decoder: Any, events: Sequence[Any], *, collect: bool) -> Any:
 
 @every_api
 def test_odd_pieces_are_taken_as_the_long_way_takes_them_C8(api: Api) -> None:
-    events = stream(api, Reply(calls=[Call("write", {"text": "x" * 40}), Call("write", {"text": "y" * 20})]))
+    events = stream(
+        api, Reply(calls=[Call("write", {"text": "x" * 40}), Call("write", {"text": "y" * 20})])
+    )
     middle = next(k for k, event in enumerate(events) if "xxxxxxxx" in str(event))
     found = [(path, odd) for path in places(events[middle]) for odd in ODD_VALUES]
     found += [
@@ -219,7 +245,10 @@ def test_odd_pieces_are_taken_as_the_long_way_takes_them_C8(api: Api) -> None:
     for path, odd in found:
         odd_events = [*events[:middle], changed(events[middle], path, odd), *events[middle + 1 :]]
         long = result(LongWay(ADAPTERS[api].stream_decoder()), odd_events, collect=False)
-        assert result(ADAPTERS[api].stream_decoder(), odd_events, collect=False) == long, (path, odd)
+        assert result(ADAPTERS[api].stream_decoder(), odd_events, collect=False) == long, (
+            path,
+            odd,
+        )
         collected = result(ADAPTERS[api].stream_decoder(), odd_events, collect=True)
         assert collected[:-1] == long[:-1], (path, odd)
 
@@ -280,7 +309,11 @@ def test_a_finished_reader_takes_nothing() -> None:
     events = stream("openai_chat", Reply(text="Done."))
     reader = reader_of(OpenAIChat.stream_decoder())
     reader.collect(events)
-    for again in (lambda: reader.feed(events[0]), lambda: reader.gather(events), lambda: reader.collect(events)):
+    for again in (
+        lambda: reader.feed(events[0]),
+        lambda: reader.gather(events),
+        lambda: reader.collect(events),
+    ):
         with pytest.raises(RoundClosedError):
             again()
 
@@ -336,7 +369,12 @@ def test_a_ready_call_is_validated_once_and_is_the_one_of_the_round(api: Api, wa
     if way == "collect":
         outcome = reader.collect(events)
     else:
-        ready = [one.call for event in events for one in reader.feed(event) if isinstance(one, ToolCallReady)]
+        ready = [
+            one.call
+            for event in events
+            for one in reader.feed(event)
+            if isinstance(one, ToolCallReady)
+        ]
         assert VALIDATED == ["a", "b"]
         outcome = reader.finish()
         assert isinstance(outcome, NeedsTools)

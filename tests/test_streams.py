@@ -90,7 +90,9 @@ async def test_events_and_outcome_of_a_stream_S1(api: str) -> None:
     assert [i.reason for i in found] == ["unknown_tool", "invalid_arguments"]
     assert {e.name for e in events if isinstance(e, InvalidToolCallDelta)} == {"wether"}
     for call in outcome.round.calls:
-        pieces = [e.arguments for e in events if isinstance(e, ToolCallDelta) and e.id == call.metadata.id]
+        pieces = [
+            e.arguments for e in events if isinstance(e, ToolCallDelta) and e.id == call.metadata.id
+        ]
         assert Weather.model_validate_json("".join(pieces)) == call.input
     assert events.index(next(e for e in events if isinstance(e, ToolCallReady))) < len(events) - 3
     assert len(session.turns()) == 0
@@ -110,11 +112,17 @@ def test_a_stream_ends_in_what_collect_gives_S1(api: str) -> None:
         Reply(refusal="no"),
         Reply(calls=[Call("weather", '{"city": "Os')], finish="length"),
         Reply(
-            reasoning="hm", calls=[Call("weather", {"city": "x"}, id="same"), Call("weather", {"city": "y"}, id="same")]
+            reasoning="hm",
+            calls=[
+                Call("weather", {"city": "x"}, id="same"),
+                Call("weather", {"city": "y"}, id="same"),
+            ],
         ),
     ):
         streamed, whole = asked(), asked()
-        with streamed.text_turn(ScriptedModel([reply], api=api), tools=Tools).stream_sync() as stream:  # type: ignore[arg-type]
+        with streamed.text_turn(
+            ScriptedModel([reply], api=api), tools=Tools
+        ).stream_sync() as stream:  # type: ignore[arg-type]
             for _ in stream:
                 pass
         collected = whole.text_turn(ScriptedModel([reply], api=api), tools=Tools).collect_sync()  # type: ignore[arg-type]
@@ -144,7 +152,9 @@ async def test_leaving_early_commits_nothing_S3(api: str) -> None:
 
 @every_api
 @pytest.mark.parametrize("kind", ["failure", "end"])
-async def test_an_error_in_the_middle_has_what_arrived_and_changes_nothing_S3(api: str, kind: str) -> None:
+async def test_an_error_in_the_middle_has_what_arrived_and_changes_nothing_S3(
+    api: str, kind: str
+) -> None:
     session = asked()
     session.push_ephemeral_user("hint")
     before = list(session.transcript)
@@ -190,7 +200,11 @@ async def test_arguments_so_far(api: str) -> None:
     reply = Reply(calls=[Call("weather", {"city": "Oslo is a long name", "days": 2})])
     seen: list[Any] = []
     async with session.text_turn(ScriptedModel([reply], api=api), tools=Tools).stream() as stream:  # type: ignore[arg-type]
-        seen += [copy.deepcopy(stream.partial_input(e.id)) async for e in stream if isinstance(e, ToolCallDelta)]
+        seen += [
+            copy.deepcopy(stream.partial_input(e.id))
+            async for e in stream
+            if isinstance(e, ToolCallDelta)
+        ]
         with pytest.raises(KeyError):
             stream.partial_input("nope")
     assert seen[-1] == {"city": "Oslo is a long name", "days": 2}
@@ -207,14 +221,22 @@ ids = st.sampled_from(["", "a", "b", "call00001", "call00002"])
     second=st.lists(ids, min_size=1, max_size=4),
     api=st.sampled_from(list(ADAPTERS)),
 )
-def test_a_reader_gives_the_ids_that_read_gives_C6(first: list[str], second: list[str], api: Any) -> None:
+def test_a_reader_gives_the_ids_that_read_gives_C6(
+    first: list[str], second: list[str], api: Any
+) -> None:
     read, fed = asked(), asked()
     for number, made in enumerate((first, second), 1):
         whole = render(
-            Reply(calls=[Call("weather", {"city": "x"}, id=i or None) for i in made]), api, number=number, model="m"
+            Reply(calls=[Call("weather", {"city": "x"}, id=i or None) for i in made]),
+            api,
+            number=number,
+            model="m",
         )
         events = render_stream(
-            Reply(calls=[Call("weather", {"city": "x"}, id=i or None) for i in made]), api, number=number, model="m"
+            Reply(calls=[Call("weather", {"city": "x"}, id=i or None) for i in made]),
+            api,
+            number=number,
+            model="m",
         )
         one = Tools.offer().read(ADAPTERS[api].response(whole), read)
         reader = Tools.offer().reader(ADAPTERS[api].stream_decoder(), fed)
@@ -225,13 +247,17 @@ def test_a_reader_gives_the_ids_that_read_gives_C6(first: list[str], second: lis
         assert isinstance(one, NeedsTools)
         assert isinstance(two, NeedsTools)
         assert [c.metadata for c in one.round.calls] == [c.metadata for c in two.round.calls]
-        assert [e.call.metadata for e in seen if isinstance(e, ToolCallReady)] == [c.metadata for c in two.round.calls]
+        assert [e.call.metadata for e in seen if isinstance(e, ToolCallReady)] == [
+            c.metadata for c in two.round.calls
+        ]
         one.round.commit(read, [c.complete("x") for c in one.round.calls])
         two.round.commit(fed, [c.complete("x") for c in two.round.calls])
 
 
 @every_api
-def test_a_reader_of_a_stream_of_ones_own_gives_a_finished_answer_with_its_text_S1(api: Any) -> None:
+def test_a_reader_of_a_stream_of_ones_own_gives_a_finished_answer_with_its_text_S1(
+    api: Any,
+) -> None:
     session = asked()
     reader = Tools.offer().reader(ADAPTERS[api].stream_decoder(), session)
     for event in render_stream(Reply(text="Done."), api, number=1, model="m"):
@@ -271,7 +297,10 @@ async def test_a_call_in_a_stream_without_tools_is_an_issue_that_is_answered(api
     async with session.text_turn(llm).stream() as stream:
         found = [event.issue async for event in stream if isinstance(event, ToolCallIssueFound)]
     assert [issue.reason for issue in found] == ["unknown_tool"]
-    assert (stream.outcome.finish_reason, stream.outcome.text) == (session.turns()[-1].finish_reason, "")
+    assert (stream.outcome.finish_reason, stream.outcome.text) == (
+        session.turns()[-1].finish_reason,
+        "",
+    )
     (answered,) = session.transcript[-1].results  # type: ignore[union-attr]
     assert answered.status == "rejected"
     assert "There is no tool named 'look_up'" in answered.text

@@ -47,7 +47,9 @@ def read(api: str, reply: Reply, way: str = "told") -> tuple[int, int]:
         told = [one for event in events for one in reader.feed(event)]
         outcome = reader.finish()
         if isinstance(outcome, NeedsTools):
-            assert sum([len(one.arguments) for one in told if isinstance(one, ToolCallDelta)]) >= len(reply.calls)
+            assert sum(
+                [len(one.arguments) for one in told if isinstance(one, ToolCallDelta)]
+            ) >= len(reply.calls)
             outcome.round.discard()
 
     return len(events), calls_made(run if way == "told" else collect)
@@ -59,7 +61,9 @@ LONG = {
     "a long text": lambda n: Reply(text="eight ch" * n),
     "long reasoning": lambda n: Reply(text="So.", reasoning="eight ch" * n),
     "many calls": lambda n: Reply(calls=[Call("write", {"text": "x"})] * n),
-    "calls of one size": lambda n: Reply(calls=[Call("write", {"text": "x" * 4 * n}), Call("write", {"text": "x"})]),
+    "calls of one size": lambda n: Reply(
+        calls=[Call("write", {"text": "x" * 4 * n}), Call("write", {"text": "x"})]
+    ),
 }
 
 

@@ -38,8 +38,11 @@ from lutumpy import (
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.core.rules import Problem, anthropic, chat, responses
 from lutumpy.core.transcript import Transcript
+from lutumpy.rules import Problem
+from lutumpy.rules.anthropic import messages as anthropic
+from lutumpy.rules.openai.chat import messages as chat
+from lutumpy.rules.openai.responses import items as responses
 from lutumpy.testing import Call, Reply, ScriptedModel, serve
 
 ADAPTERS: dict[str, Any] = {
@@ -121,7 +124,9 @@ def asked() -> Session:
     return session
 
 
-def scripted(api: str, *replies: Any, structured: str = "native", model: str = "scripted") -> ScriptedModel:
+def scripted(
+    api: str, *replies: Any, structured: str = "native", model: str = "scripted"
+) -> ScriptedModel:
     return ScriptedModel(replies, api=api, structured=structured, model=model)  # type: ignore[arg-type]  # the parameters of the tests
 
 
@@ -134,9 +139,13 @@ def check_sendable(session: Session) -> None:
         assert [p for p in CHECKS[api](body) if p.certainty == "refused"] == []
 
 
-def turn_of(value_type: Any, reply: Any, api: str = "openai_chat", structured: str = "native") -> TurnResult[Any]:
+def turn_of(
+    value_type: Any, reply: Any, api: str = "openai_chat", structured: str = "native"
+) -> TurnResult[Any]:
     session = asked()
-    result = session.structured_turn(scripted(api, reply, structured=structured), value_type).collect_sync()
+    result = session.structured_turn(
+        scripted(api, reply, structured=structured), value_type
+    ).collect_sync()
     assert result.turn is session.turns()[-1]
     check_sendable(session)
     return result
@@ -165,7 +174,9 @@ TYPES: list[tuple[Any, Any, Any, bool]] = [
 
 @every_api
 @pytest.mark.parametrize("structured", ["native", "tool"])
-@pytest.mark.parametrize(("value_type", "data", "value", "wrapped"), TYPES, ids=lambda v: getattr(v, "__name__", None))
+@pytest.mark.parametrize(
+    ("value_type", "data", "value", "wrapped"), TYPES, ids=lambda v: getattr(v, "__name__", None)
+)
 def test_every_value_type_is_read_wrapped_and_bare(
     value_type: Any, data: Any, value: Any, wrapped: bool, structured: str, api: str
 ) -> None:
@@ -181,7 +192,9 @@ def test_every_value_type_is_read_wrapped_and_bare(
 
 
 @pytest.mark.parametrize(("value_type", "data", "value", "wrapped"), TYPES)
-def test_what_is_no_object_is_asked_for_as_one(value_type: Any, data: Any, value: Any, wrapped: bool) -> None:
+def test_what_is_no_object_is_asked_for_as_one(
+    value_type: Any, data: Any, value: Any, wrapped: bool
+) -> None:
     llm = scripted("openai_chat", Reply(text="x"))
     asked().structured_turn(llm, value_type).collect_sync()
     schema = llm.requests[0]["response_format"]["json_schema"]["schema"]
@@ -283,7 +296,10 @@ def test_one_code_fence_is_read(text: str) -> None:
     [
         (Reply(text="Sure! Ada."), "not JSON, but 'Sure! Ada.'"),
         (Reply(text='Sure:\n```json\n{"name": "Ada"}\n```'), "not JSON, but"),
-        (Reply(text='```json\n{"name": "Ada"}\n```\n```json\n{"name": "Bo"}\n```'), "not JSON, but"),
+        (
+            Reply(text='```json\n{"name": "Ada"}\n```\n```json\n{"name": "Bo"}\n```'),
+            "not JSON, but",
+        ),
         (Reply(text='{"name": "A', finish="length"), "cut off"),
         (Reply(text='{"name": "Ada"}', finish="length"), "cut off"),
         (Reply(text="", finish="length"), "cut off"),
@@ -336,7 +352,10 @@ def test_user_validators_may_raise_anything_C3(api: str) -> None:
 
 
 def test_the_last_piece_of_text_may_be_the_value() -> None:
-    content = [{"type": "text", "text": "I looked it up."}, {"type": "text", "text": '{"name": "Ada"}'}]
+    content = [
+        {"type": "text", "text": "I looked it up."},
+        {"type": "text", "text": '{"name": "Ada"}'},
+    ]
     message = {
         "id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": content,
         "stop_reason": "end_turn", "stop_sequence": None, "usage": {"input_tokens": 1, "output_tokens": 1},
@@ -353,7 +372,9 @@ def test_a_paused_answer_has_no_value_yet_C10() -> None:
 
 @given(
     text=st.text()
-    | st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), st.lists).map(json.dumps)
+    | st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(), st.lists
+    ).map(json.dumps)
 )
 @example('{"value": ')
 @example('1}, {"value": 2')
@@ -376,7 +397,8 @@ def test_any_text_is_a_value_or_a_reason(text: str) -> None:
 
 @given(
     value=st.recursive(
-        st.integers() | st.text() | st.booleans(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+        st.integers() | st.text() | st.booleans(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
     )
 )
 def test_any_value_comes_back_wrapped_or_bare(value: Any) -> None:
@@ -422,7 +444,12 @@ def names(body: Mapping[str, Any]) -> list[str]:
 @pytest.mark.parametrize("drive", [collect, stream])
 def test_the_value_is_what_the_tool_is_called_with_K5(api: str, drive: Drive) -> None:
     llm, session = (
-        scripted(api, Reply(calls=[Call("answer", {"name": "Ada"})]), Reply(text="Bye."), structured="tool"),
+        scripted(
+            api,
+            Reply(calls=[Call("answer", {"name": "Ada"})]),
+            Reply(text="Bye."),
+            structured="tool",
+        ),
         asked(),
     )
     result = drive(session.structured_turn(llm, Contact))
@@ -456,7 +483,10 @@ async def test_the_same_without_blocking(api: str) -> None:
     session.push_user("again")
     async with session.structured_turn(llm, list[int], tools=Tools).stream() as stream:
         events = [event async for event in stream]
-    assert "".join([e.arguments for e in events if isinstance(e, ToolCallDelta)]).replace(" ", "") == '{"value":[1,2]}'
+    assert (
+        "".join([e.arguments for e in events if isinstance(e, ToolCallDelta)]).replace(" ", "")
+        == '{"value":[1,2]}'
+    )
     assert not [e for e in events if isinstance(e, (ToolCallReady, ToolCallIssueFound))]
     assert isinstance(stream.outcome, Finished)
     assert stream.outcome.result.value == [1, 2]
@@ -541,11 +571,15 @@ def test_several_answers_and_strangers_beside_them(api: str) -> None:
 def test_text_in_place_of_the_call_is_read(api: str, drive: Drive) -> None:
     for text, value in (('```json\n{"name": "Ada"}\n```', Contact(name="Ada")), ("Sure!", None)):
         session = asked()
-        result = drive(session.structured_turn(scripted(api, Reply(text=text), structured="tool"), Contact))
+        result = drive(
+            session.structured_turn(scripted(api, Reply(text=text), structured="tool"), Contact)
+        )
         assert result.value == value
         assert (result.value_error is None) is (value is not None)
     session = asked()
-    refused = drive(session.structured_turn(scripted(api, Reply(refusal="No."), structured="tool"), Contact))
+    refused = drive(
+        session.structured_turn(scripted(api, Reply(refusal="No."), structured="tool"), Contact)
+    )
     assert refused.value is None
     assert "refused" in refused.value_error
     assert (refused.refusal or refused.text) == "No."
@@ -555,7 +589,10 @@ def test_text_in_place_of_the_call_is_read(api: str, drive: Drive) -> None:
 def test_another_name_where_the_toolset_has_it(api: str) -> None:
     session = asked()
     llm = scripted(
-        api, Reply(calls=[Call("answer")]), Reply(calls=[Call("answer_2", {"name": "Ada"})]), structured="tool"
+        api,
+        Reply(calls=[Call("answer")]),
+        Reply(calls=[Call("answer_2", {"name": "Ada"})]),
+        structured="tool",
     )
     outcome = session.structured_turn(llm, Contact, tools=Phone).collect_sync()
     assert isinstance(outcome, NeedsTools)
@@ -580,12 +617,18 @@ def test_what_the_turn_requires_holds(api: str) -> None:
 
 @pytest.mark.parametrize(
     ("model", "extra"),
-    [("claude-opus-5-5", {}), ("claude-sonnet-4-5", {"thinking": {"type": "enabled", "budget_tokens": 1024}})],
+    [
+        ("claude-opus-5-5", {}),
+        ("claude-sonnet-4-5", {"thinking": {"type": "enabled", "budget_tokens": 1024}}),
+    ],
 )
 def test_a_model_that_takes_no_forced_choice_is_told_C9(model: str, extra: dict[str, Any]) -> None:
     for tools in ({}, {"tools": Tools}):
         reply = Reply(calls=[Call("answer", {"name": "Ada"})])
-        llm, session = scripted("anthropic_messages", reply, structured="tool", model=model), asked()
+        llm, session = (
+            scripted("anthropic_messages", reply, structured="tool", model=model),
+            asked(),
+        )
         result: Any = session.structured_turn(llm, Contact, extra=extra, **tools).collect_sync()  # type: ignore[call-overload]  # both forms
         assert (result.result if tools else result).value == Contact(name="Ada")
         assert "tool_choice" not in llm.requests[0]
@@ -610,7 +653,9 @@ def test_ephemerals_leave_with_the_answer_S4() -> None:
         session = asked()
         session.push_ephemeral_user("hint")
         reply = Reply(reasoning="hm", calls=[Call("answer", arguments)])
-        session.structured_turn(scripted("anthropic_messages", reply, structured="tool"), Contact).collect_sync()
+        session.structured_turn(
+            scripted("anthropic_messages", reply, structured="tool"), Contact
+        ).collect_sync()
         assert sum([getattr(item, "ephemeral", False) for item in session.transcript]) == kept
         check_sendable(session)
 
@@ -643,7 +688,9 @@ def test_the_tool_over_the_wire(api: str) -> None:
         if api == "anthropic_messages":
             client: Any = anthropic_sdk.Anthropic(base_url=server.url, api_key="any", max_retries=0)
         else:
-            client = openai_sdk.OpenAI(base_url=server.openai_base_url, api_key="any", max_retries=0)
+            client = openai_sdk.OpenAI(
+                base_url=server.openai_base_url, api_key="any", max_retries=0
+            )
         with client:
             llm = ADAPTERS[api]("m", client, structured="tool")
             assert session.structured_turn(llm, Contact).collect_sync().value == Contact(name="Ada")
@@ -676,7 +723,9 @@ def test_a_model_without_the_option_is_native() -> None:
             return self.inner.respond_sync(transcript, offering, options)
 
     llm = scripted("openai_chat", Reply(text='{"name": "Ada"}'), structured="tool")
-    assert asked().structured_turn(Wrapper(llm), Contact).collect_sync().value == Contact(name="Ada")
+    assert asked().structured_turn(Wrapper(llm), Contact).collect_sync().value == Contact(
+        name="Ada"
+    )
     assert "response_format" in llm.requests[0]
 
 
@@ -702,7 +751,9 @@ def test_whatever_stands_together_the_transcript_can_be_sent_and_streams_agree_K
         session = asked()
         llm = scripted(api, reply, structured="tool")
         turn: Any = (
-            session.structured_turn(llm, Contact, tools=Tools) if tools else session.structured_turn(llm, Contact)
+            session.structured_turn(llm, Contact, tools=Tools)
+            if tools
+            else session.structured_turn(llm, Contact)
         )
         outcome = drive(turn)
         if isinstance(outcome, NeedsTools):

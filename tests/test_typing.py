@@ -20,7 +20,11 @@ REFUSED = sorted(path.name for path in HERE.glob("refuse*.py"))
 
 def marked(file: str) -> set[int]:
     """The lines of a file that are to be refused."""
-    return {k for k, line in enumerate((HERE / file).read_text().splitlines(), 1) if line.endswith("# refused")}
+    return {
+        k
+        for k, line in enumerate((HERE / file).read_text().splitlines(), 1)
+        if line.endswith("# refused")
+    }
 
 
 Errors = dict[str, dict[int, list[str]]]
@@ -28,7 +32,14 @@ Errors = dict[str, dict[int, list[str]]]
 
 def mypy(cache: Path) -> Errors:
     """Errors of all files, by line."""
-    command = [sys.executable, "-m", "mypy", "--strict", "--python-version=3.10", "--no-error-summary"]
+    command = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--python-version=3.10",
+        "--no-error-summary",
+    ]
     command += ["--show-error-codes", "--hide-error-context", "--no-pretty", f"--cache-dir={cache}"]
     done = _run([*command, *ACCEPTED, *REFUSED])
     assert done.returncode in (0, 1), done.stdout + done.stderr
@@ -45,17 +56,32 @@ def pyright(_: Path) -> Errors:
     command = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable]
     done = _run([*command, *ACCEPTED, *REFUSED])
     if not done.stdout.startswith("{"):
-        _missing("pyright could not be fetched or started: " + (done.stderr or done.stdout).strip()[-200:])
+        _missing(
+            "pyright could not be fetched or started: "
+            + (done.stderr or done.stdout).strip()[-200:]
+        )
     found: Errors = {}
     for entry in json.loads(done.stdout)["generalDiagnostics"]:
         if entry["severity"] == "error":
-            _add(found, Path(entry["file"]).name, entry["range"]["start"]["line"] + 1, entry["message"])
+            _add(
+                found,
+                Path(entry["file"]).name,
+                entry["range"]["start"]["line"] + 1,
+                entry["message"],
+            )
     return found
 
 
 def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "MYPYPATH": str(ROOT), "PYTHONPATH": str(ROOT), "PYRIGHT_PYTHON_IGNORE_WARNINGS": "1"}
-    return subprocess.run(command, cwd=HERE, env=environment, capture_output=True, text=True, check=False)
+    environment = {
+        **os.environ,
+        "MYPYPATH": str(ROOT),
+        "PYTHONPATH": str(ROOT),
+        "PYRIGHT_PYTHON_IGNORE_WARNINGS": "1",
+    }
+    return subprocess.run(
+        command, cwd=HERE, env=environment, capture_output=True, text=True, check=False
+    )
 
 
 def _add(found: Errors, file: str, line: int, message: str) -> None:
@@ -91,8 +117,12 @@ def test_every_marked_line_is_refused(errors: Errors, file: str) -> None:
 
 @pytest.mark.parametrize("file", REFUSED)
 def test_no_other_line_is_refused(errors: Errors, file: str) -> None:
-    assert {k: messages for k, messages in errors.get(file, {}).items() if k not in marked(file)} == {}
+    assert {
+        k: messages for k, messages in errors.get(file, {}).items() if k not in marked(file)
+    } == {}
 
 
 def test_the_package_itself_has_no_errors(errors: Errors) -> None:
-    assert {file: lines for file, lines in errors.items() if file not in (*ACCEPTED, *REFUSED)} == {}
+    assert {
+        file: lines for file, lines in errors.items() if file not in (*ACCEPTED, *REFUSED)
+    } == {}

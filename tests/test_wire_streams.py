@@ -16,7 +16,6 @@ from openai import AsyncOpenAI, OpenAI
 
 from lutumpy import (
     AdapterError,
-    BaseToolCall,
     Completed,
     Finished,
     NeedsTools,
@@ -34,6 +33,7 @@ from lutumpy import (
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.hooks import BaseToolCall
 from lutumpy.rounds.events import Event
 from lutumpy.session import ToolTurn
 from lutumpy.testing import Call, Failure, Reply, WireServer, render_stream, serve
@@ -107,11 +107,20 @@ def check_round(events: Sequence[Event], outcome: NeedsTools | Finished, session
     assert isinstance(events[-1], Completed)
     assert len([event for event in events if isinstance(event, TextDelta)]) > 1
     assert "".join([event.text for event in events if isinstance(event, TextDelta)]) == CALLS.text
-    assert [event.call for event in events if isinstance(event, ToolCallReady)] == list(outcome.round.calls)
-    assert [event.issue for event in events if isinstance(event, ToolCallIssueFound)] == list(outcome.round.issues)
-    assert [call.input for call in outcome.round.calls] == [Weather(city="Oslo", days=2), Weather(city="Tromsø")]
+    assert [event.call for event in events if isinstance(event, ToolCallReady)] == list(
+        outcome.round.calls
+    )
+    assert [event.issue for event in events if isinstance(event, ToolCallIssueFound)] == list(
+        outcome.round.issues
+    )
+    assert [call.input for call in outcome.round.calls] == [
+        Weather(city="Oslo", days=2),
+        Weather(city="Tromsø"),
+    ]
     ready = next(k for k, event in enumerate(events) if isinstance(event, ToolCallReady))
-    assert any(isinstance(event, ToolCallDelta) for event in events[ready:])  # typed before the answer ended
+    assert any(
+        isinstance(event, ToolCallDelta) for event in events[ready:]
+    )  # typed before the answer ended
     assert session.turns() == []
     outcome.round.commit(session, [call.complete("fine") for call in outcome.round.calls])
 
@@ -147,13 +156,18 @@ def test_a_streamed_round_and_a_streamed_answer_without_an_event_loop(api: Api) 
         check_answer(said, stream.outcome, session, server)
 
 
-def check_answer(said: Sequence[str], outcome: Finished, session: Session, server: WireServer) -> None:
+def check_answer(
+    said: Sequence[str], outcome: Finished, session: Session, server: WireServer
+) -> None:
     assert len(said) > 1
     assert "".join(said) == outcome.result.text == ANSWER.text
     assert session.turns()[-1].text == ANSWER.text
     assert outcome.result.request_id == "req_" + "2".zfill(24)
     assert (outcome.result.usage.input_tokens, outcome.result.usage.output_tokens) == ANSWER.usage
-    assert [(request.status, request.body["stream"]) for request in server.requests] == [(200, True), (200, True)]
+    assert [(request.status, request.body["stream"]) for request in server.requests] == [
+        (200, True),
+        (200, True),
+    ]
 
 
 async def read(turn: ToolTurn[BaseToolCall, None]) -> NeedsTools | Finished:
@@ -177,7 +191,9 @@ SCRIPTS = {
     "refusal": Reply(refusal="No."),
     "filter": Reply(text="Well,", finish="content_filter"),
     "empty": Reply(),
-    "same ids": Reply(calls=[Call("weather", {"city": "x"}, id="a"), Call("weather", {"city": "y"}, id="a")]),
+    "same ids": Reply(
+        calls=[Call("weather", {"city": "x"}, id="a"), Call("weather", {"city": "y"}, id="a")]
+    ),
 }
 
 
@@ -215,7 +231,11 @@ async def test_a_failure_at_the_start(api: Api) -> None:
         with pytest.raises(AdapterError, match="Slow down") as caught:
             async with stream:
                 pytest.fail("it was entered")
-    assert (caught.value.status, caught.value.retryable, caught.value.retry_after) == (429, True, 3.0)
+    assert (caught.value.status, caught.value.retryable, caught.value.retry_after) == (
+        429,
+        True,
+        3.0,
+    )
     assert caught.value.partial is None
     assert session.dump() == before
     with pytest.raises(RoundClosedError):
@@ -271,7 +291,11 @@ class Host:
             while b"\r\n\r\n" not in received:
                 received += connection.recv(65536)
             head, _, body = received.partition(b"\r\n\r\n")
-            (length,) = [int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
+            (length,) = [
+                int(line[15:])
+                for line in head.lower().split(b"\r\n")
+                if line.startswith(b"content-length:")
+            ]
             while len(body) < length:
                 body += connection.recv(65536)
             connection.sendall(

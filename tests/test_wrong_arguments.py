@@ -72,7 +72,11 @@ def test_a_model_has_a_name(adapter: Any) -> None:
         refused(lambda name=blank: adapter(name), ValueError, "needs the model's name")  # type: ignore[misc]
     refused(lambda: adapter(None), TypeError, "takes the model's name as text, not NoneType")
     client = ANTHROPIC if adapter is AnthropicMessages else OPENAI
-    refused(lambda: adapter(client, "gpt"), TypeError, f"the name comes first: {adapter.__name__}(model, client)")
+    refused(
+        lambda: adapter(client, "gpt"),
+        TypeError,
+        f"the name comes first: {adapter.__name__}(model, client)",
+    )
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS)
@@ -84,7 +88,9 @@ def test_a_client_is_one_of_the_adapters_own_sdk(adapter: Any) -> None:
         adapter("m", client)
     for client in other:
         hint = (
-            "AnthropicMessages speaks" if adapter is not AnthropicMessages else "OpenAIChat or OpenAIResponses speaks"
+            "AnthropicMessages speaks"
+            if adapter is not AnthropicMessages
+            else "OpenAIChat or OpenAIResponses speaks"
         )
         refused(lambda c=client: adapter("m", c), TypeError, hint)  # type: ignore[misc]
     refused(lambda: adapter("m", type(mine[0])), TypeError, "not the class")
@@ -153,7 +159,9 @@ def test_options_of_a_turn_are_checked_when_it_is_made(
 
 def test_a_turn_wants_a_model_not_its_class() -> None:
     llm: Any = OpenAIChat
-    refused(lambda: Session().text_turn(llm), TypeError, "not the class: make one, as OpenAIChat('gpt')")
+    refused(
+        lambda: Session().text_turn(llm), TypeError, "not the class: make one, as OpenAIChat('gpt')"
+    )
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS)
@@ -176,8 +184,16 @@ def test_an_offer_is_made_of_selectors() -> None:
     refused(lambda: require("specific"), InvalidToolConstraints, "None is no selector")
     refused(lambda: require("some"), InvalidToolConstraints, "'some' is no requirement")
     offer: Any = Tools.offer
-    refused(lambda: offer(describe=["x"]), InvalidToolConstraints, "describe= takes texts by selector, not list")
-    refused(lambda: offer(parallel="no"), InvalidToolConstraints, "parallel= takes True or False, not 'no'")
+    refused(
+        lambda: offer(describe=["x"]),
+        InvalidToolConstraints,
+        "describe= takes texts by selector, not list",
+    )
+    refused(
+        lambda: offer(parallel="no"),
+        InvalidToolConstraints,
+        "parallel= takes True or False, not 'no'",
+    )
     refused(lambda: Tools.offer().reader(ANY, Session()), TypeError, "adapter.stream_decoder()")
     refused(lambda: Tools.parse(ANY), TypeError, "parse takes a ToolMetadata, not NoneType")
 
@@ -193,7 +209,9 @@ def test_fail_and_reject_take_words(wrong: Any) -> None:
     assert isinstance(call, ToolCall)
     session = Session()
     session.push_user("Add.")
-    outcome = session.text_turn(ScriptedModel([Reply(calls=[Call("nope")])]), tools=Tools).collect_sync()
+    outcome = session.text_turn(
+        ScriptedModel([Reply(calls=[Call("nope")])]), tools=Tools
+    ).collect_sync()
     assert isinstance(outcome, NeedsTools)
     (issue,) = outcome.round.issues
     outcome.round.discard()
@@ -204,8 +222,16 @@ def test_fail_and_reject_take_words(wrong: Any) -> None:
 def test_a_loop_takes_a_session_and_a_toolset() -> None:
     llm, dispatch, run = ScriptedModel([]), Dispatcher(Tools), run_tools_sync
     any_run: Any = run
-    refused(lambda: any_run("hi", llm, tools=Tools, dispatch=dispatch), TypeError, "session takes a Session, not str")
-    refused(lambda: any_run(Session(), llm, tools=[Tools], dispatch=dispatch), TypeError, "takes a Toolset class")
+    refused(
+        lambda: any_run("hi", llm, tools=Tools, dispatch=dispatch),
+        TypeError,
+        "session takes a Session, not str",
+    )
+    refused(
+        lambda: any_run(Session(), llm, tools=[Tools], dispatch=dispatch),
+        TypeError,
+        "takes a Toolset class",
+    )
 
 
 def test_a_script_is_made_of_texts_and_calls() -> None:

@@ -18,14 +18,12 @@ from pydantic import BaseModel
 
 from lutumpy import (
     AdapterError,
-    BaseToolCall,
     Finished,
     Model,
     Reject,
     RunNormally,
     Session,
     ToolDecision,
-    ToolHooks,
     ToolMetadata,
     ToolResult,
     ToolRound,
@@ -35,6 +33,7 @@ from lutumpy import (
     tool_fn,
 )
 from lutumpy.adapters.openai import OpenAIChat
+from lutumpy.hooks import BaseToolCall, ToolHooks
 from lutumpy.testing import Call, Reply, ScriptedModel
 
 MAX_ROUNDS = 8
@@ -101,7 +100,9 @@ def gate(call: BaseToolCall) -> ToolDecision:
                     print(f"  that can't be run: {error}")
 
 
-def decided(session: Session, llm: Model, hooks: ToolHooks[Bookkeeping]) -> ToolRoundPlan | Finished:
+def decided(
+    session: Session, llm: Model, hooks: ToolHooks[Bookkeeping]
+) -> ToolRoundPlan | Finished:
     """One request, and the decisions about what it asks for."""
     outcome = session.text_turn(llm, tools=Bookkeeping).collect_sync()
     if isinstance(outcome, Finished):
@@ -152,7 +153,9 @@ SCRIPT = [
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--live", action="store_true", help="ask a real model")
     parser.add_argument("--model", default="gpt-4.1-mini", help="which one (%(default)s)")
     options = parser.parse_args()

@@ -55,7 +55,9 @@ class Paths:
     """Keeps the model inside the project, and knows one file by heart."""
 
     @hook_impl
-    def read_file_hook(self, metadata: ToolMetadata, input: ReadFile) -> ToolDecision[ReadFile, str]:
+    def read_file_hook(
+        self, metadata: ToolMetadata, input: ReadFile
+    ) -> ToolDecision[ReadFile, str]:
         path = posixpath.normpath(input.path.strip())
         if path.startswith(("/", "..")):
             return Reject("outside the project")
@@ -82,7 +84,9 @@ async def talk(llm: Model, question: str, audit: list[dict[str, Any]]) -> str:
                         results.append(call.fail("nothing here runs this tool"))
                         continue
                     text = FILES.get(call.input.path)
-                    results.append(call.fail("there is no such file") if text is None else call.complete(text))
+                    results.append(
+                        call.fail("there is no such file") if text is None else call.complete(text)
+                    )
                 plan.commit(session, results)
     return f"No answer after {MAX_ROUNDS} rounds."
 
@@ -101,7 +105,9 @@ SCRIPT = [
 
 
 async def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--live", action="store_true", help="ask a real model")
     parser.add_argument("--model", default="gpt-4.1-mini", help="which one (%(default)s)")
     options = parser.parse_args()

@@ -15,7 +15,6 @@ from collections.abc import Mapping
 
 from lutumpy import (
     AdapterError,
-    BaseToolCall,
     Finished,
     Model,
     NeedsTools,
@@ -32,6 +31,7 @@ from lutumpy import (
     tool_fn,
 )
 from lutumpy.adapters.openai import OpenAIChat
+from lutumpy.hooks import BaseToolCall
 from lutumpy.testing import Call, Reply, ScriptedModel
 
 MAX_ROUNDS = 8
@@ -97,7 +97,9 @@ async def talk(llm: Model, question: str, budget: Budget) -> str:
         available, describe = budget.available(), budget.descriptions()
         for spec in Research.offer(available=available, describe=describe).specs:
             print(f"on offer: {spec.name}: {spec.description}")
-        match await session.text_turn(llm, tools=Research, available=available, describe=describe).collect():
+        match await session.text_turn(
+            llm, tools=Research, available=available, describe=describe
+        ).collect():
             case Finished(result=result):
                 return result.refusal or result.text
             case NeedsTools(round=round):
@@ -115,14 +117,23 @@ async def talk(llm: Model, question: str, budget: Budget) -> str:
 
 SCRIPT = [
     Reply(calls=[Call("search", {"query": "otters"})]),
-    Reply(calls=[Call("search", {"query": "sea otters"}), Call("search", {"query": "river otters"})]),
-    Reply(calls=[Call("search", {"query": "giant otters"}), Call("read_page", {"url": "https://otters.example"})]),
+    Reply(
+        calls=[Call("search", {"query": "sea otters"}), Call("search", {"query": "river otters"})]
+    ),
+    Reply(
+        calls=[
+            Call("search", {"query": "giant otters"}),
+            Call("read_page", {"url": "https://otters.example"}),
+        ]
+    ),
     Reply(text="Otters hold hands."),
 ]
 
 
 async def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--live", action="store_true", help="ask a real model")
     parser.add_argument("--model", default="gpt-4.1-mini", help="which one (%(default)s)")
     options = parser.parse_args()

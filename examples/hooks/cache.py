@@ -14,7 +14,6 @@ from typing import Any
 
 from lutumpy import (
     AdapterError,
-    BaseToolCall,
     Complete,
     Finished,
     Model,
@@ -28,6 +27,7 @@ from lutumpy import (
     tool_fn,
 )
 from lutumpy.adapters.openai import OpenAIChat
+from lutumpy.hooks import BaseToolCall
 from lutumpy.testing import Call, Reply, ScriptedModel
 
 MAX_ROUNDS = 8
@@ -103,21 +103,37 @@ async def talk(llm: Model, question: str) -> str:
 
 
 SCRIPT = [
-    Reply(calls=[Call("exchange_rate", {"currency": "USD"}), Call("exchange_rate", {"currency": "JPY"})]),
-    Reply(calls=[Call("exchange_rate", '{ "currency": "USD" }'), Call("order", {"currency": "USD", "amount": 100})]),
+    Reply(
+        calls=[
+            Call("exchange_rate", {"currency": "USD"}),
+            Call("exchange_rate", {"currency": "JPY"}),
+        ]
+    ),
+    Reply(
+        calls=[
+            Call("exchange_rate", '{ "currency": "USD" }'),
+            Call("order", {"currency": "USD", "amount": 100}),
+        ]
+    ),
     Reply(calls=[Call("order", {"currency": "USD", "amount": 100})]),
     Reply(text="I ordered 100 dollars twice."),
 ]
 
 
 async def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--live", action="store_true", help="ask a real model")
     parser.add_argument("--model", default="gpt-4.1-mini", help="which one (%(default)s)")
     options = parser.parse_args()
     llm: Model = OpenAIChat(options.model) if options.live else ScriptedModel(SCRIPT)
     try:
-        print(await talk(llm, "Order 100 dollars, twice, and look the rate up again before each order."))
+        print(
+            await talk(
+                llm, "Order 100 dollars, twice, and look the rate up again before each order."
+            )
+        )
     except AdapterError as error:
         parser.exit(2, f"{error}\n")
 

@@ -13,7 +13,6 @@ import asyncio
 
 from lutumpy import (
     AdapterError,
-    BaseToolCall,
     Finished,
     Model,
     NeedsTools,
@@ -27,6 +26,7 @@ from lutumpy import (
     tool_fn,
 )
 from lutumpy.adapters.openai import OpenAIChat
+from lutumpy.hooks import BaseToolCall
 from lutumpy.testing import Call, Reply, ScriptedModel
 
 MAX_ROUNDS = 8
@@ -77,7 +77,9 @@ async def talk(llm: Model, question: str) -> str:
             case NeedsTools(round=round):
                 plan = await round.apply_hooks(read_only)
                 for rejected in plan.rejected:
-                    print(f"{rejected.metadata.name}: rejected by the {rejected.source}: {rejected.reason}")
+                    print(
+                        f"{rejected.metadata.name}: rejected by the {rejected.source}: {rejected.reason}"
+                    )
                 results = [call.complete(await call.call()) for call in plan.pending]
                 for ran in results:
                     print(f"{ran.metadata.name}: {ran.content}")
@@ -98,7 +100,9 @@ SCRIPT = [
 
 
 async def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--live", action="store_true", help="ask a real model")
     parser.add_argument("--model", default="gpt-4.1-mini", help="which one (%(default)s)")
     options = parser.parse_args()

@@ -63,7 +63,9 @@ class Redact:
     def any_result_hook(self, metadata: ToolMetadata, result: ToolResult) -> ToolResult:
         if isinstance(result.content, str):
             return replace(result, content=self._clean(result.content))
-        parts = [TextPart(self._clean(p.text)) if isinstance(p, TextPart) else p for p in result.content]
+        parts = [
+            TextPart(self._clean(p.text)) if isinstance(p, TextPart) else p for p in result.content
+        ]
         return replace(result, content=tuple(parts))
 
 
@@ -97,7 +99,9 @@ SCRIPT = [
 
 
 async def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--live", action="store_true", help="ask a real model")
     parser.add_argument("--model", default="gpt-4.1-mini", help="which one (%(default)s)")
     options = parser.parse_args()

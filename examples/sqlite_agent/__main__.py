@@ -27,9 +27,7 @@ from .tools import Change
 PRIVATE = ["customers.phone"]
 MOST_ROWS = 2
 
-OWED = (
-    "SELECT name, sum(cents) AS cents FROM customers c JOIN orders o ON o.customer = c.id WHERE NOT paid GROUP BY name"
-)
+OWED = "SELECT name, sum(cents) AS cents FROM customers c JOIN orders o ON o.customer = c.id WHERE NOT paid GROUP BY name"
 
 SCRIPT = [
     Reply(calls=[Call("schema")]),
@@ -45,7 +43,17 @@ SCRIPT = [
 WRITING_SCRIPT = [
     Reply(calls=[Call("schema")]),
     Reply(calls=[Call("change", {"sql": "UPDATE orders SET paid = 1", "why": "Ada has paid."})]),
-    Reply(calls=[Call("change", {"sql": "UPDATE orders SET paid = 1 WHERE id = 2", "why": "Ada has paid her order."})]),
+    Reply(
+        calls=[
+            Call(
+                "change",
+                {
+                    "sql": "UPDATE orders SET paid = 1 WHERE id = 2",
+                    "why": "Ada has paid her order.",
+                },
+            )
+        ]
+    ),
     Reply(text="I looked after Ada's order."),
 ]
 
@@ -60,22 +68,32 @@ def consent(change: Change, rows: int) -> bool:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--live", action="store_true", help="ask a real model")
     parser.add_argument("--model", default="gpt-4.1-mini", help="which one (%(default)s)")
     parser.add_argument("--database", type=Path, help="a SQLite file; a sample when left out")
-    parser.add_argument("--writable", action="store_true", help="allow changes, each with your consent")
+    parser.add_argument(
+        "--writable", action="store_true", help="allow changes, each with your consent"
+    )
     parser.add_argument("question", nargs="?", help="what you want to know")
     options = parser.parse_args()
     script = WRITING_SCRIPT if options.writable else SCRIPT
     llm: Model = OpenAIChat(options.model) if options.live else ScriptedModel(script)
-    usual = "Ada has paid her order of 9.90." if options.writable else "Who owes us how much, and how do I call them?"
+    usual = (
+        "Ada has paid her order of 9.90."
+        if options.writable
+        else "Who owes us how much, and how do I call them?"
+    )
     with tempfile.TemporaryDirectory() as directory:
         path: Path = options.database or make_sample(Path(directory) / "shop.db")
         if not path.is_file():
             raise SystemExit(f"there is no file {path}")
         with Database(path, writable=options.writable) as database:
-            agent = Agent(llm, database, consent=consent, private=PRIVATE, most_rows=MOST_ROWS, tell=print)
+            agent = Agent(
+                llm, database, consent=consent, private=PRIVATE, most_rows=MOST_ROWS, tell=print
+            )
             try:
                 print(agent.ask(options.question or usual))
             except AdapterError as error:

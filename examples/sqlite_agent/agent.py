@@ -14,9 +14,9 @@ from lutumpy import (
     ToolAvailability,
     ToolError,
     ToolResult,
-    ToolResults,
     ToolRound,
 )
+from lutumpy.models import ToolResults
 
 from .database import Database
 from .hooks import Checks, Consent
@@ -80,7 +80,9 @@ class Agent:
         """
         self.session.push_user(question)
         for _ in range(self._max_rounds):
-            match self.session.text_turn(self._llm, tools=SqlTools, available=self.available).collect_sync():
+            match self.session.text_turn(
+                self._llm, tools=SqlTools, available=self.available
+            ).collect_sync():
                 case Finished(result=result):
                     if result.finish_reason != "stop":
                         said = result.refusal or result.text
@@ -103,7 +105,9 @@ class Agent:
                     if SqlTools.schema.matches(call):
                         results.append(call.complete(schema(database=self._database)))
                     elif SqlTools.query.matches(call):
-                        results.append(call.complete(query(**call.arguments, database=self._database)))
+                        results.append(
+                            call.complete(query(**call.arguments, database=self._database))
+                        )
                     elif SqlTools.change.matches(call):
                         results.append(call.complete(change(call.input, self._database)))
                     else:
@@ -111,7 +115,10 @@ class Agent:
                 except ToolError as error:
                     results.append(call.fail(str(error)))
         finally:  # whatever happens, what was changed is not forgotten
-            results += [call.fail("it was interrupted, and changed nothing") for call in plan.pending[len(results) :]]
+            results += [
+                call.fail("it was interrupted, and changed nothing")
+                for call in plan.pending[len(results) :]
+            ]
             plan.commit(self.session, results)
             told = self.session.transcript[-1]
             for answered in told.results if isinstance(told, ToolResults) else ():

@@ -11,7 +11,9 @@ from typing import Union
 
 Value = Union[str, int, float, None]
 
-READING = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE})
+READING = frozenset(
+    {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
+)
 WRITING = frozenset({sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE})
 BETWEEN_STATEMENTS = frozenset({sqlite3.SQLITE_TRANSACTION})
 
@@ -60,7 +62,11 @@ class Database:
         """What a SELECT would read, as `table.column`; nothing is read."""
         with self._statement(READING):
             self._connection.execute(f"EXPLAIN {sql}").close()
-        return {f"{table}.{column}" for action, table, column in self._seen if action == sqlite3.SQLITE_READ}
+        return {
+            f"{table}.{column}"
+            for action, table, column in self._seen
+            if action == sqlite3.SQLITE_READ
+        }
 
     def query(self, sql: str, at_most: int) -> Rows:
         """The first rows that a SELECT gives."""
@@ -106,7 +112,9 @@ class Database:
             self._connection.set_progress_handler(None, 0)
             self._allowed = BETWEEN_STATEMENTS
 
-    def _authorize(self, action: int, first: str | None, second: str | None, *where: str | None) -> int:
+    def _authorize(
+        self, action: int, first: str | None, second: str | None, *where: str | None
+    ) -> int:
         self._seen.append((action, first, second))
         return sqlite3.SQLITE_OK if action in self._allowed else sqlite3.SQLITE_DENY
 

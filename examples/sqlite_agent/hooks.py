@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
-from lutumpy import BaseToolCall, Reject, RunNormally, ToolDecision, ToolMetadata, hook_impl
+from lutumpy import Reject, RunNormally, ToolDecision, ToolMetadata, hook_impl
+from lutumpy.hooks import BaseToolCall
 
 from .database import Database, Rows, StatementError
 from .tools import Change, Changed
@@ -56,7 +57,9 @@ class Checks:
         except StatementError as error:
             return Reject(str(error))
         if rows > self.most_rows:
-            return Reject(f"it would change {rows} rows, and {self.most_rows} are allowed; was a condition forgotten?")
+            return Reject(
+                f"it would change {rows} rows, and {self.most_rows} are allowed; was a condition forgotten?"
+            )
         if not self.consent(input, rows):
             return Reject("the user does not want this change")
         return RunNormally(input)

@@ -44,7 +44,10 @@ def writable(path: Path) -> Iterator[Database]:
 def unpaid(path: Path) -> list[int]:
     """What another program finds in the file."""
     with closing(sqlite3.connect(path)) as connection:
-        return [number for (number,) in connection.execute("SELECT id FROM orders WHERE NOT paid ORDER BY id")]
+        return [
+            number
+            for (number,) in connection.execute("SELECT id FROM orders WHERE NOT paid ORDER BY id")
+        ]
 
 
 def yes(change: Change, rows: int) -> bool:
@@ -57,7 +60,9 @@ def calls(*written: Call) -> ScriptedModel:
 
 def told(llm: ScriptedModel) -> list[str]:
     """What the model was told about its calls in the last request."""
-    return [message["content"] for message in llm.requests[-1]["messages"] if message["role"] == "tool"]
+    return [
+        message["content"] for message in llm.requests[-1]["messages"] if message["role"] == "tool"
+    ]
 
 
 def offered(llm: ScriptedModel) -> list[str]:
@@ -68,7 +73,10 @@ def offered(llm: ScriptedModel) -> list[str]:
 
 
 def test_a_question_is_answered_from_the_file(readable: Database) -> None:
-    llm = calls(Call("schema"), Call("query", {"sql": "SELECT name FROM customers ORDER BY name", "at_most": 2}))
+    llm = calls(
+        Call("schema"),
+        Call("query", {"sql": "SELECT name FROM customers ORDER BY name", "at_most": 2}),
+    )
     assert Agent(llm, readable).ask("Who are our customers?") == "Done."
     schema, rows = told(llm)
     assert "CREATE TABLE customers" in schema
@@ -77,7 +85,8 @@ def test_a_question_is_answered_from_the_file(readable: Database) -> None:
 
 def test_a_statement_that_sqlite_refuses_is_told_to_the_model(readable: Database) -> None:
     llm = calls(
-        Call("query", {"sql": "SELECT colour FROM customers"}), Call("query", {"sql": "SELECT 1", "at_most": 0})
+        Call("query", {"sql": "SELECT colour FROM customers"}),
+        Call("query", {"sql": "SELECT 1", "at_most": 0}),
     )
     Agent(llm, readable).ask("?")
     assert told(llm) == [
@@ -102,7 +111,9 @@ def test_a_private_column_is_not_read_however_the_query_is_written(readable: Dat
 # --- read-only -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_read_only_agent_does_not_offer_changes_and_answers_those_that_come(path: Path, readable: Database) -> None:
+def test_a_read_only_agent_does_not_offer_changes_and_answers_those_that_come(
+    path: Path, readable: Database
+) -> None:
     llm = calls(Call("change", {"sql": PAID, "why": "?"}))
     Agent(llm, readable, consent=yes).ask("Ada has paid.")
     assert offered(llm) == ["schema", "query"]
@@ -135,11 +146,15 @@ def test_a_query_can_do_nothing_but_read(path: Path, writable: Database, sql: st
 
 
 def test_a_query_that_does_not_end_is_ended(path: Path) -> None:
-    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+    endless = (
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+    )
     with Database(path, max_steps=100_000) as database:
         with pytest.raises(StatementError, match="interrupted"):
             database.query(endless, 10)
-        assert database.query("SELECT 1", 10).rows == [[1]]  # the next one has all of the limit again
+        assert database.query("SELECT 1", 10).rows == [
+            [1]
+        ]  # the next one has all of the limit again
 
 
 def test_a_file_that_is_not_there_is_not_made(tmp_path: Path) -> None:
@@ -178,12 +193,21 @@ def test_without_consent_nothing_changes(path: Path, writable: Database) -> None
 @pytest.mark.parametrize(
     ("sql", "reason"),
     [
-        ("DELETE FROM orders", "it would change 4 rows, and 2 are allowed; was a condition forgotten?"),
-        ("UPDATE orders SET paid = 1; DROP TABLE orders", "SQLite: You can only execute one statement at a time."),
+        (
+            "DELETE FROM orders",
+            "it would change 4 rows, and 2 are allowed; was a condition forgotten?",
+        ),
+        (
+            "UPDATE orders SET paid = 1; DROP TABLE orders",
+            "SQLite: You can only execute one statement at a time.",
+        ),
         ("DROP TABLE orders", "SQLite: not authorized"),
         ("SELECT 1", "this is neither INSERT, UPDATE nor DELETE"),
         ("COMMIT", "SQLite: not authorized"),
-        ("UPDATE orders SET customer = NULL", "SQLite: NOT NULL constraint failed: orders.customer"),
+        (
+            "UPDATE orders SET customer = NULL",
+            "SQLite: NOT NULL constraint failed: orders.customer",
+        ),
     ],
 )
 def test_a_change_that_does_not_hold_never_comes_before_the_user(
@@ -244,7 +268,9 @@ def test_an_interrupt_between_two_changes_does_not_lose_the_first(
 
     monkeypatch.setattr(writable, "change", change)
     third = "UPDATE orders SET paid = 1 WHERE id = 3"
-    llm = calls(Call("change", {"sql": PAID, "why": "?"}), Call("change", {"sql": third, "why": "?"}))
+    llm = calls(
+        Call("change", {"sql": PAID, "why": "?"}), Call("change", {"sql": third, "why": "?"})
+    )
     agent = Agent(llm, writable, consent=yes)
     with pytest.raises(KeyboardInterrupt):
         agent.ask("Both have paid.")
@@ -278,6 +304,14 @@ def test_what_is_no_answer_is_said(readable: Database, reply: Reply, reason: str
 
 def test_what_is_told_of_the_calls_comes_in_their_order(readable: Database) -> None:
     lines: list[str] = []
-    llm = calls(Call("query", {"sql": "SELECT 1 AS one"}), Call("drop_everything"), Call("query", {"sql": "?"}))
+    llm = calls(
+        Call("query", {"sql": "SELECT 1 AS one"}),
+        Call("drop_everything"),
+        Call("query", {"sql": "?"}),
+    )
     Agent(llm, readable, tell=lines.append).ask("?")
-    assert [line.split(":")[0] for line in lines] == ["query ok", "drop_everything rejected", "query rejected"]
+    assert [line.split(":")[0] for line in lines] == [
+        "query ok",
+        "drop_everything rejected",
+        "query rejected",
+    ]

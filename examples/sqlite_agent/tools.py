@@ -18,7 +18,9 @@ def schema(*, database: Skip[Database]) -> list[str]:
 
 
 @tool_fn(effect="read")
-def query(sql: str, at_most: Annotated[int, Field(ge=1, le=100)] = 20, *, database: Skip[Database]) -> Rows:
+def query(
+    sql: str, at_most: Annotated[int, Field(ge=1, le=100)] = 20, *, database: Skip[Database]
+) -> Rows:
     """Ask the database.
 
     Args:
@@ -53,7 +55,9 @@ def change(input: Change, database: Database) -> Changed:
         raise ToolError(str(error)) from error
 
 
-SqlCall: TypeAlias = Union[ToolCall[BaseModel, list[str]], ToolCall[BaseModel, Rows], ToolCall[Change, Changed]]
+SqlCall: TypeAlias = Union[
+    ToolCall[BaseModel, list[str]], ToolCall[BaseModel, Rows], ToolCall[Change, Changed]
+]
 
 
 class SqlTools(Toolset[SqlCall]):

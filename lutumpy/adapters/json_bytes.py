@@ -41,4 +41,7 @@ def encode_text(value: Any) -> str:
 def _may_be_too_long(data: bytes) -> bool:
     """Whether there are so many digits in a row; looks at one byte in 4,300 first, since a row of them holds one of these."""
     looked_at = data[_MOST_DIGITS - 1 :: _MOST_DIGITS]
-    return len(looked_at.translate(None, _DIGITS)) < len(looked_at) and _TOO_LONG.search(data) is not None
+    return (
+        len(looked_at.translate(None, _DIGITS)) < len(looked_at)
+        and _TOO_LONG.search(data) is not None
+    )

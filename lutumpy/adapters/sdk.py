@@ -52,7 +52,9 @@ _PASSING_TYPES = frozenset(
         "timeout_error",
     }
 )
-_PLAIN_MODULES = frozenset({f"{sdk}.{name}" for sdk in ("openai", "anthropic") for name in ("_client", "_base_client")})
+_PLAIN_MODULES = frozenset(
+    {f"{sdk}.{name}" for sdk in ("openai", "anthropic") for name in ("_client", "_base_client")}
+)
 _REWRITERS = ("_prepare_options", "_build_request", "_prepare_url")
 _LONGEST_MESSAGE = 2000
 
@@ -153,7 +155,9 @@ class SdkTransport:
 
         async def open_response() -> Any:
             client = await self._async()
-            return await client.post(self._path, **self._stream_arguments(client, body, "AsyncStream"))
+            return await client.post(
+                self._path, **self._stream_arguments(client, body, "AsyncStream")
+            )
 
         return SdkStream(open_response, decoder, self._told)
 
@@ -209,7 +213,9 @@ class SdkTransport:
 
     def _arguments(self, client: Any, body: bytes) -> dict[str, Any]:
         options = self._options()
-        traced = None if self._method is None else self._method.post_arguments(client, body, options)
+        traced = (
+            None if self._method is None else self._method.post_arguments(client, body, options)
+        )
         if traced is not None:
             return traced
         kind = type(client)
@@ -227,7 +233,11 @@ class SdkTransport:
             if traced is not None:
                 return traced
         arguments = self._arguments(client, body)
-        return arguments | {"cast_to": object, "stream": True, "stream_cls": _stream_class(type(client), stream_class)}
+        return arguments | {
+            "cast_to": object,
+            "stream": True,
+            "stream_cls": _stream_class(type(client), stream_class),
+        }
 
     def _options(self) -> dict[str, Any]:
         options: dict[str, Any] = {"headers": self._headers}
@@ -239,7 +249,9 @@ class SdkTransport:
         """What was raised while a stream was opened or read; `None` for a bug, or something of the caller's."""
         if isinstance(error, EventError) or _is_sdk_error(error):
             return adapter_error(error, self._provider)
-        if reading and isinstance(error, (ValueError, RecursionError)):  # from the SDK's own parsing of an event
+        if reading and isinstance(
+            error, (ValueError, RecursionError)
+        ):  # from the SDK's own parsing of an event
             return AdapterError(
                 f"{self._provider}: the stream holds an event that is no JSON: {_cut(str(error))}",
                 provider=self._provider,
@@ -261,7 +273,9 @@ def _is_async(client: Any) -> bool:
     names = {kind.__name__ for kind in type(client).__mro__}
     if "AsyncAPIClient" in names:
         return True
-    return "SyncAPIClient" not in names and inspect.iscoroutinefunction(getattr(client, "post", None))
+    return "SyncAPIClient" not in names and inspect.iscoroutinefunction(
+        getattr(client, "post", None)
+    )
 
 
 def _rewrites_body(kind: type) -> bool:
@@ -310,7 +324,9 @@ def _read(reply: Any) -> SdkReply:
         return SdkReply(encode(reply if isinstance(reply, dict) else dict(reply)), None)
     dump = getattr(reply, "model_dump_json", None)
     if dump is None:
-        raise TypeError(f"the client's post() gave a {type(reply).__name__}, which is no answer of a provider")
+        raise TypeError(
+            f"the client's post() gave a {type(reply).__name__}, which is no answer of a provider"
+        )
     text: str = dump(by_alias=True, exclude_unset=True, warnings=False)
     return SdkReply(text.encode(), getattr(reply, "_request_id", None))
 
@@ -339,16 +355,26 @@ def reply_object(reply: Any, provider: str) -> dict[str, Any]:
     else:
         value = reply
     if not isinstance(value, dict):
-        raise AdapterError(f"{provider}: the answer is no JSON object: {_cut(safe_repr(value))}", provider=provider)
+        raise AdapterError(
+            f"{provider}: the answer is no JSON object: {_cut(safe_repr(value))}", provider=provider
+        )
     return value
 
 
-def error_body(reply: Mapping[str, Any], provider: str, request_id: str | None = None) -> AdapterError | None:
+def error_body(
+    reply: Mapping[str, Any], provider: str, request_id: str | None = None
+) -> AdapterError | None:
     """The error that an answer with status 200 holds, or `None`."""
     error = reply.get("error")
     if not error and reply.get("object") != "error" and reply.get("type") != "error":
         return None
-    found = error if isinstance(error, Mapping) else {"message": error} if isinstance(error, str) else reply
+    found = (
+        error
+        if isinstance(error, Mapping)
+        else {"message": error}
+        if isinstance(error, str)
+        else reply
+    )
     message = found.get("message") or found.get("detail") or encode_text(dict(found))
     code = found.get("code") if found.get("code") is not None else found.get("type")
     status = code if isinstance(code, int) and 400 <= code < 600 else None
@@ -375,7 +401,8 @@ def _parse(data: bytes | bytearray | str, provider: str) -> Any:
     except (ValueError, RecursionError):
         text = data if isinstance(data, str) else bytes(data).decode("utf-8", "replace")
         raise AdapterError(
-            f"{provider}: the answer is no JSON: {_cut(text.strip()) or 'it is empty'}", provider=provider
+            f"{provider}: the answer is no JSON: {_cut(text.strip()) or 'it is empty'}",
+            provider=provider,
         ) from None
 
 
@@ -400,7 +427,9 @@ def adapter_error(error: BaseException, provider: str) -> AdapterError:
     elif status is not None:
         retryable = _may_pass(status)
     else:
-        retryable = code in _PASSING_TYPES or any(c.__name__ in _CONNECTION_ERRORS for c in type(error).__mro__)
+        retryable = code in _PASSING_TYPES or any(
+            c.__name__ in _CONNECTION_ERRORS for c in type(error).__mro__
+        )
     message = _message(error, details)
     return AdapterError(
         f"{provider}: {f'HTTP {status}: ' if status is not None else ''}{_cut(message)}",
@@ -408,7 +437,9 @@ def adapter_error(error: BaseException, provider: str) -> AdapterError:
         status=status,
         retryable=retryable,
         retry_after=_retry_after(headers),
-        request_id=getattr(error, "request_id", None) or headers.get("x-request-id") or headers.get("request-id"),
+        request_id=getattr(error, "request_id", None)
+        or headers.get("x-request-id")
+        or headers.get("request-id"),
         code=code,
         sent=not is_unsent(error),
     )
@@ -471,7 +502,9 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
             continue
         return delay if math.isfinite(delay) and delay >= 0 else None
     try:
-        return max(0.0, email.utils.parsedate_to_datetime(headers["retry-after"]).timestamp() - time.time())
+        return max(
+            0.0, email.utils.parsedate_to_datetime(headers["retry-after"]).timestamp() - time.time()
+        )
     except (KeyError, TypeError, ValueError, OverflowError, IndexError):
         return None
 

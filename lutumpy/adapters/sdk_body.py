@@ -63,7 +63,11 @@ def checked_transcript(transcript: Any) -> Transcript:
     """The transcript that a user has given; raises `TypeError` for anything else, a session among it."""
     if isinstance(transcript, Transcript):
         return transcript
-    hint = "; use session.transcript" if isinstance(getattr(transcript, "transcript", None), Transcript) else ""
+    hint = (
+        "; use session.transcript"
+        if isinstance(getattr(transcript, "transcript", None), Transcript)
+        else ""
+    )
     raise TypeError(f"a Transcript is needed, not {type(transcript).__name__}{hint}")
 
 
@@ -73,7 +77,9 @@ def checked_offer(offer: Any) -> ToolOffering:
         return offer
     name = getattr(offer, "__name__", "AppTools")
     hint = f"; write {name}.offer()" if hasattr(offer, "__view__") else ""
-    raise TypeError(f"an offer is needed, as {name}.offer() gives it, not {type(offer).__name__}{hint}")
+    raise TypeError(
+        f"an offer is needed, as {name}.offer() gives it, not {type(offer).__name__}{hint}"
+    )
 
 
 def body_dict(fields: Fields) -> dict[str, Any]:
@@ -103,5 +109,14 @@ def _name(name: str) -> bytes:
 
 _NAMES: dict[str, bytes] = {
     name: _name(name)
-    for name in ("input", "max_tokens", "messages", "model", "stream", "system", "tool_choice", "tools")
+    for name in (
+        "input",
+        "max_tokens",
+        "messages",
+        "model",
+        "stream",
+        "system",
+        "tool_choice",
+        "tools",
+    )
 }

@@ -69,7 +69,9 @@ class OwnClients:
                 self._kept.pop(loop, None)
 
 
-async def _until_the_loop_ends(owner: weakref.ref[OwnClients], loop: Any, client: Any) -> AsyncGenerator[None, None]:
+async def _until_the_loop_ends(
+    owner: weakref.ref[OwnClients], loop: Any, client: Any
+) -> AsyncGenerator[None, None]:
     """Waits until the loop, or whoever owns the client, is done with it; then closes the client.
 
     The owner is known weakly: an adapter that nobody holds any more takes its clients with it.

@@ -46,7 +46,17 @@ class EventSplitter:
         error: What the events end in: the provider's error, or what is wrong with an event. Nothing is taken after it.
     """
 
-    __slots__ = ("_after_return", "_data_at", "_held", "_named", "_response", "_start", "_usual", "ended", "error")
+    __slots__ = (
+        "_after_return",
+        "_data_at",
+        "_held",
+        "_named",
+        "_response",
+        "_start",
+        "_usual",
+        "ended",
+        "error",
+    )
 
     def __init__(self, response: Any, *, named: bool) -> None:
         self._response = response
@@ -139,7 +149,11 @@ class EventSplitter:
 
     def _error_in(self, error: Any) -> EventError:
         message = error.get("message") if isinstance(error, Mapping) else None
-        told = message if isinstance(message, str) and message else "An error occurred during streaming"
+        told = (
+            message
+            if isinstance(message, str) and message
+            else "An error occurred during streaming"
+        )
         return EventError(told, error, self._response)
 
     def _error(self, data: bytes) -> EventError:

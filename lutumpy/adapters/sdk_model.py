@@ -11,7 +11,13 @@ from lutumpy.adapters.sdk import SdkReply, SdkTransport, reply_object
 from lutumpy.adapters.sdk_body import Fields, join_body
 from lutumpy.adapters.sdk_spans import TracedMethod
 from lutumpy.core.items import AssistantTurn
-from lutumpy.core.model import OutputSpec, StructuredMode, TurnOptions, check_options, checked_structured
+from lutumpy.core.model import (
+    OutputSpec,
+    StructuredMode,
+    TurnOptions,
+    check_options,
+    checked_structured,
+)
 from lutumpy.core.streaming import ChunkStream, ChunkStreamSync, StreamDecoder
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
@@ -142,9 +148,13 @@ class SdkModel(ABC):
         """The same without an event loop, through a sync client."""
         return self._answer(self._transport.send_sync(self._body(transcript, offering, options)))
 
-    def open_stream(self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions) -> ChunkStream:
+    def open_stream(
+        self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
+    ) -> ChunkStream:
         """One streamed request, sent when the stream is entered; the transcript isn't changed. Raises as `respond` does."""
-        return self._transport.stream(self._body(transcript, offering, options, stream=True), self.stream_decoder())
+        return self._transport.stream(
+            self._body(transcript, offering, options, stream=True), self.stream_decoder()
+        )
 
     def open_stream_sync(
         self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
@@ -159,12 +169,22 @@ class SdkModel(ABC):
         """A new decoder for one stream of your own: feed it the API's events, objects of the SDK or dicts."""
 
     def _body(
-        self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions, *, stream: bool = False
+        self,
+        transcript: Transcript,
+        offering: ToolOffering | None,
+        options: TurnOptions,
+        *,
+        stream: bool = False,
     ) -> bytes:
         return join_body(self._request(transcript, offering, options, stream=stream))
 
     def _request(
-        self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions, *, stream: bool = False
+        self,
+        transcript: Transcript,
+        offering: ToolOffering | None,
+        options: TurnOptions,
+        *,
+        stream: bool = False,
     ) -> Fields:
         temperature, limit = options.temperature, options.max_output_tokens
         extra = {**self._extra, **options.extra} if self._extra else options.extra
@@ -212,14 +232,18 @@ def _check_model_and_client(adapter: str, sdk: str, model: Any, client: Any) -> 
     if not isinstance(model, str):
         swapped = model is not None and hasattr(model, "post")
         hint = f"; the name comes first: {adapter}(model, client)" if swapped else ""
-        raise TypeError(f"{adapter} takes the model's name as text, not {type(model).__name__}{hint}")
+        raise TypeError(
+            f"{adapter} takes the model's name as text, not {type(model).__name__}{hint}"
+        )
     if not model.strip():
         raise ValueError(f"{adapter} needs the model's name, not {model!r}")
     if client is None:
         return
     wanted = f"Async{_ADAPTERS[sdk][0]} or {_ADAPTERS[sdk][0]}"
     if isinstance(client, type):
-        raise TypeError(f"{adapter} takes a client, not the class {client.__name__}: make one, as {client.__name__}()")
+        raise TypeError(
+            f"{adapter} takes a client, not the class {client.__name__}: make one, as {client.__name__}()"
+        )
     for kind in type(client).__mro__:
         package = kind.__module__.partition(".")[0]
         if package == sdk:
@@ -230,7 +254,9 @@ def _check_model_and_client(adapter: str, sdk: str, model: Any, client: Any) -> 
                 f"{_ADAPTERS[package][1]} speaks with that"
             )
     if not hasattr(client, "post"):
-        raise TypeError(f"{adapter} takes a client of {sdk} ({wanted}), not {type(client).__name__}")
+        raise TypeError(
+            f"{adapter} takes a client of {sdk} ({wanted}), not {type(client).__name__}"
+        )
 
 
 def _check_connection(made_here: Mapping[str, Any], headers: Any, timeout: Any) -> None:
@@ -246,8 +272,14 @@ def _check_connection(made_here: Mapping[str, Any], headers: Any, timeout: Any) 
             raise TypeError(f"{name} takes text, not {type(value).__name__}")
     if headers is not None:
         if not isinstance(headers, Mapping):
-            raise TypeError(f"headers takes a mapping of texts by name, not {type(headers).__name__}")
-        wrong = [name for name, value in headers.items() if not isinstance(name, str) or not isinstance(value, str)]
+            raise TypeError(
+                f"headers takes a mapping of texts by name, not {type(headers).__name__}"
+            )
+        wrong = [
+            name
+            for name, value in headers.items()
+            if not isinstance(name, str) or not isinstance(value, str)
+        ]
         if wrong:
             raise TypeError(f"headers takes texts by name; that of {wrong[0]!r} isn't one")
     if timeout is not None:

@@ -63,7 +63,10 @@ class TracedMethod(NamedTuple):
         taken = self._taken_down(client, options["headers"], stream=stream)
         if taken is None:
             return None
-        options = {**options, **{name: value for name, value in taken["options"].items() if name.startswith("span_")}}
+        options = {
+            **options,
+            **{name: value for name, value in taken["options"].items() if name.startswith("span_")},
+        }
         if stream:
             more = {"stream": True, "stream_cls": taken["stream_cls"]}
         else:
@@ -95,7 +98,9 @@ class TracedMethod(NamedTuple):
         except Exception:
             return False  # the environment names a provider that isn't installed: then the SDK makes no spans either
 
-    def _taken_down(self, client: Any, headers: Mapping[str, str], *, stream: bool) -> dict[str, Any] | None:
+    def _taken_down(
+        self, client: Any, headers: Mapping[str, str], *, stream: bool
+    ) -> dict[str, Any] | None:
         """What the method hands to `post`; `None` when it doesn't work like that: the request is sent without a span then."""
         taken: list[dict[str, Any]] = []
 

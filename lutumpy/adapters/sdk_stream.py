@@ -31,9 +31,20 @@ class SdkStream:
         told: Gives an exception in this library's words.
     """
 
-    __slots__ = ("_entered", "_open", "_source", "_splitter", "_stream", "_told", "decoder", "request_id")
+    __slots__ = (
+        "_entered",
+        "_open",
+        "_source",
+        "_splitter",
+        "_stream",
+        "_told",
+        "decoder",
+        "request_id",
+    )
 
-    def __init__(self, open_response: Callable[[], Awaitable[Any]], decoder: StreamDecoder, told: Told) -> None:
+    def __init__(
+        self, open_response: Callable[[], Awaitable[Any]], decoder: StreamDecoder, told: Told
+    ) -> None:
         self.decoder: StreamDecoder = decoder
         self.request_id: str | None = None
         self._open = open_response
@@ -62,7 +73,9 @@ class SdkStream:
                 self._source = self._stream.response.aiter_bytes()
             else:
                 # The SDK's `__aiter__` is a generator around `__anext__`, one more that would wait for its collector.
-                self._source = self._stream if hasattr(self._stream, "__anext__") else aiter(self._stream)
+                self._source = (
+                    self._stream if hasattr(self._stream, "__anext__") else aiter(self._stream)
+                )
         except Exception as error:
             await self.__aexit__()
             _raise(error, self, reading=False)
@@ -149,9 +162,20 @@ class _Events:
 class SdkStreamSync:
     """A `ChunkStreamSync` of a sync client. See `SdkStream` for the arguments."""
 
-    __slots__ = ("_entered", "_open", "_source", "_splitter", "_stream", "_told", "decoder", "request_id")
+    __slots__ = (
+        "_entered",
+        "_open",
+        "_source",
+        "_splitter",
+        "_stream",
+        "_told",
+        "decoder",
+        "request_id",
+    )
 
-    def __init__(self, open_response: Callable[[], Any], decoder: StreamDecoder, told: Told) -> None:
+    def __init__(
+        self, open_response: Callable[[], Any], decoder: StreamDecoder, told: Told
+    ) -> None:
         self.decoder: StreamDecoder = decoder
         self.request_id: str | None = None
         self._open = open_response
@@ -173,7 +197,9 @@ class SdkStreamSync:
             if self._splitter is not None:
                 self._source = self._stream.response.iter_bytes()
             else:
-                self._source = self._stream if hasattr(self._stream, "__next__") else iter(self._stream)
+                self._source = (
+                    self._stream if hasattr(self._stream, "__next__") else iter(self._stream)
+                )
         except Exception as error:
             self.__exit__()
             _raise(error, self, reading=False)
@@ -262,7 +288,12 @@ def _raise(error: Exception, stream: SdkStream | SdkStreamSync, *, reading: bool
 
 
 if TYPE_CHECKING:
-    from lutumpy.core.streaming import BatchedChunks, BatchedChunksSync, ChunkStream, ChunkStreamSync
+    from lutumpy.core.streaming import (
+        BatchedChunks,
+        BatchedChunksSync,
+        ChunkStream,
+        ChunkStreamSync,
+    )
 
     _STREAMS: tuple[type[ChunkStream], type[ChunkStreamSync]] = (SdkStream, SdkStreamSync)
     _BATCHES: tuple[type[BatchedChunks], type[BatchedChunksSync]] = (_Events, _EventsSync)

@@ -8,11 +8,18 @@ from typing import Annotated
 import typer
 
 from lutumpy.cli.documents import Document
-from lutumpy.cli.findings import CERTAINTIES, counted, document_fields, problem_fields, problem_lines, problems_of
+from lutumpy.cli.findings import (
+    CERTAINTIES,
+    counted,
+    document_fields,
+    problem_fields,
+    problem_lines,
+    problems_of,
+)
 from lutumpy.cli.inputs import Unreadable, documents, report_unreadable
 from lutumpy.cli.options import ApiOption, Files, HostOption, JsonOption, api_of
 from lutumpy.cli.terminal import Output, styled
-from lutumpy.core.rules import Problem
+from lutumpy.rules import Problem
 
 __all__ = ["check"]
 
@@ -22,7 +29,10 @@ def check(
     api: ApiOption = None,
     host: HostOption = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="What only some hosts refuse, and what is discouraged, counts as well.")
+        bool,
+        typer.Option(
+            "--strict", help="What only some hosts refuse, and what is discouraged, counts as well."
+        ),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -56,7 +66,13 @@ def _report(output: Output, document: Document, problems: list[Problem]) -> None
             output.record("problem", **about, **problem_fields(problem))
         counts = Counter(problem.certainty for problem in problems)
         summary = {certainty: counts[certainty] for certainty in ("refused", "some", "discouraged")}
-        output.record("document", **about, kind=document.kind, messages=len(document.messages), problems=summary)
+        output.record(
+            "document",
+            **about,
+            kind=document.kind,
+            messages=len(document.messages),
+            problems=summary,
+        )
         return
     if not problems and document.place.form != "alone":
         return  # of many documents only those that have something are shown

@@ -9,7 +9,7 @@ from lutumpy import Transcript
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.cli.documents import Document
-from lutumpy.core.check import Api
+from lutumpy.doctor.check import Api
 
 __all__ = ["body_of", "converted_tools", "transcript_of"]
 

@@ -17,7 +17,7 @@ from lutumpy.cli.inputs import Unreadable, documents, report_unreadable
 from lutumpy.cli.options import ApiChoice, ApiOption, JsonOption, OutOption, api_of
 from lutumpy.cli.terminal import Output, styled
 from lutumpy.cli.writing import Discarded, Writer, destination
-from lutumpy.core.check import Api
+from lutumpy.doctor.check import Api
 
 __all__ = ["convert"]
 
@@ -25,8 +25,12 @@ _MOST_NOTES = 20
 
 
 def convert(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A JSON or JSON Lines file; - is standard input.")],
-    to: Annotated[ApiChoice, typer.Option("--to", help="The API to write it for.", show_default=False)],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="A JSON or JSON Lines file; - is standard input.")
+    ],
+    to: Annotated[
+        ApiChoice, typer.Option("--to", help="The API to write it for.", show_default=False)
+    ],
     api: ApiOption = None,
     out: OutOption = "-",
     as_json: JsonOption = False,
@@ -62,7 +66,9 @@ def convert(
                 continue
             notes.update(about)
             if as_json:
-                output.record("conversation", **document_fields(entry), to=target, body=value, notes=about)
+                output.record(
+                    "conversation", **document_fields(entry), to=target, body=value, notes=about
+                )
             else:
                 _write(writer, entry, value)
         if code and not writer.count:
@@ -87,7 +93,9 @@ def converted(document: Document, target: Api) -> tuple[Any, list[str]]:
         body = {**body, "tools": tools} if tools else body
         if left_out:
             notes.append(f"left out, since they are the provider's own: {', '.join(left_out)}")
-    others = [key for key in document.body if key not in CARRIED] if document.kind != "session" else []
+    others = (
+        [key for key in document.body if key not in CARRIED] if document.kind != "session" else []
+    )
     if others:
         notes.append(f"left out: {', '.join(others)}")
     key = "input" if target == "openai_responses" else "messages"
@@ -108,5 +116,10 @@ def _say(output: Output, file: str, notes: Counter[str]) -> None:
         output.complain(styled((f"{file}: {note}{often}", "dim")))
     if len(notes) > _MOST_NOTES:
         output.complain(
-            styled((f"{file}: and {counted(len(notes) - _MOST_NOTES, 'more note')}; --json has them all", "dim"))
+            styled(
+                (
+                    f"{file}: and {counted(len(notes) - _MOST_NOTES, 'more note')}; --json has them all",
+                    "dim",
+                )
+            )
         )

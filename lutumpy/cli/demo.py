@@ -22,9 +22,14 @@ def main(argv: Sequence[str]) -> int:
     try:
         arguments = parser.parse_args(argv)
         if arguments.local and (
-            arguments.provider != "openai-chat" or arguments.live or arguments.hooks or arguments.stream
+            arguments.provider != "openai-chat"
+            or arguments.live
+            or arguments.hooks
+            or arguments.stream
         ):
-            parser.error("--local is a conversation of its own: only --model goes with it, and names a GGUF file")
+            parser.error(
+                "--local is a conversation of its own: only --model goes with it, and names a GGUF file"
+            )
         if arguments.model is not None and arguments.provider == "all":
             parser.error("--model names a model of one provider: give --provider too")
     except SystemExit as ended:  # help was asked for, or the arguments are wrong: it has been said
@@ -85,13 +90,28 @@ def _parser() -> argparse.ArgumentParser:
         "Without --live it goes through the provider's SDK to a test server on this machine: no key, no network.",
     )
     demo.add_argument(
-        "--provider", choices=[*PROVIDERS, "all"], default="openai-chat", help="whose API (default: openai-chat)"
+        "--provider",
+        choices=[*PROVIDERS, "all"],
+        default="openai-chat",
+        help="whose API (default: openai-chat)",
     )
-    demo.add_argument("--live", action="store_true", help="the real API, with the key from the environment")
-    demo.add_argument("--local", action="store_true", help="a real model on this machine, fetched once (98 MB)")
-    demo.add_argument("--hooks", action="store_true", help="a cache and an approval gate decide before calls are run")
-    demo.add_argument("--stream", action="store_true", help="take the answers as streams, and print what arrives")
-    demo.add_argument("--model", metavar="NAME", help="another model than the provider's default here")
+    demo.add_argument(
+        "--live", action="store_true", help="the real API, with the key from the environment"
+    )
+    demo.add_argument(
+        "--local", action="store_true", help="a real model on this machine, fetched once (98 MB)"
+    )
+    demo.add_argument(
+        "--hooks",
+        action="store_true",
+        help="a cache and an approval gate decide before calls are run",
+    )
+    demo.add_argument(
+        "--stream", action="store_true", help="take the answers as streams, and print what arrives"
+    )
+    demo.add_argument(
+        "--model", metavar="NAME", help="another model than the provider's default here"
+    )
     return demo
 
 

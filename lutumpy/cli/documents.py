@@ -21,8 +21,8 @@ from lutumpy.cli.recognition import (
     apis_of_messages,
     is_message,
 )
-from lutumpy.core.rules.anthropic_requests import continues_thread
-from lutumpy.core.rules.hosts import is_compatible
+from lutumpy.rules.anthropic.requests import continues_thread
+from lutumpy.rules.hosts import is_compatible
 
 __all__ = ["Document", "DocumentError", "DocumentKind", "Place", "open_document"]
 
@@ -123,7 +123,9 @@ class Document:
     @property
     def server_held_prefix(self) -> bool:
         """Whether the conversation's beginning is kept by the provider, and not in this document."""
-        held = any(self.body.get(key) is not None for key in ("previous_response_id", "conversation"))
+        held = any(
+            self.body.get(key) is not None for key in ("previous_response_id", "conversation")
+        )
         return held or continues_thread(self.body)
 
     def with_messages(self, messages: Sequence[Any]) -> Document:
@@ -142,11 +144,16 @@ class Document:
             inner = {"body": body} if _has_body(sent) else {self.messages_key: entries}
             raw = {**self.raw, "request": {**sent, **inner}}
         elif isinstance(self.raw, Mapping):
-            raw = {**self.raw, **({"body": body} if _has_body(self.raw) else {self.messages_key: entries})}
+            raw = {
+                **self.raw,
+                **({"body": body} if _has_body(self.raw) else {self.messages_key: entries}),
+            }
         return replace(self, body=body, raw=raw)
 
 
-def open_document(value: Any, place: Place, api: Api | None = None, host: str | None = None) -> Document:
+def open_document(
+    value: Any, place: Place, api: Api | None = None, host: str | None = None
+) -> Document:
     """The document that a JSON value is.
 
     Args:
@@ -166,10 +173,17 @@ def open_document(value: Any, place: Place, api: Api | None = None, host: str | 
         if not all(isinstance(entry, Mapping) for entry in entries):
             raise DocumentError("a list of messages holds objects only")
         if not any(map(is_message, entries)):
-            raise DocumentError("the list holds no messages: none has a role, or the type of an item")
+            raise DocumentError(
+                "the list holds no messages: none has a role, or the type of an item"
+            )
         chosen = _one(apis_of_messages(entries), api)
         return Document(
-            "messages", chosen, {_key(chosen): entries}, value, place, compatible=_is_elsewhere(chosen, host)
+            "messages",
+            chosen,
+            {_key(chosen): entries},
+            value,
+            place,
+            compatible=_is_elsewhere(chosen, host),
         )
     if not isinstance(value, Mapping):
         raise DocumentError(f"{_kind(value)} is no document")
@@ -188,7 +202,9 @@ def open_document(value: Any, place: Place, api: Api | None = None, host: str | 
         raise DocumentError(f"the object is no document: {_EXPECTED}")
     chosen = _one(apis, api)
     if _key(chosen) not in data and "model" not in data:
-        raise DocumentError(f"a request of {chosen} has its conversation under {_key(chosen)!r}, and this one has none")
+        raise DocumentError(
+            f"a request of {chosen} has its conversation under {_key(chosen)!r}, and this one has none"
+        )
     kind: DocumentKind = "request" if "model" in data else "messages"
     return Document(kind, chosen, data, value, place, compatible=_is_elsewhere(chosen, host))
 
@@ -199,7 +215,9 @@ _PATHS: Mapping[str, Api] = {
     "/messages": "anthropic_messages",
 }
 
-_EXPECTED = "no request body, no list of messages, no exchange ({request, response}) and no Session.dump()"
+_EXPECTED = (
+    "no request body, no list of messages, no exchange ({request, response}) and no Session.dump()"
+)
 
 
 def _key(api: Api) -> str:
@@ -231,7 +249,9 @@ def _exchange(data: Mapping[str, Any], place: Place, api: Api | None, host: str 
     body = _without_address(body)
     apis: tuple[Api, ...] = apis_of_body(body) if known is None else (known,)
     if not apis:
-        raise DocumentError("the exchange's request is none of the three APIs': it has neither messages nor input")
+        raise DocumentError(
+            "the exchange's request is none of the three APIs': it has neither messages nor input"
+        )
     chosen = _one(apis, api)
     return Document(
         "exchange",
@@ -284,12 +304,16 @@ def _known(name: Any) -> Api | None:
 def _session(data: Mapping[str, Any], place: Place, api: Api | None) -> Document:
     try:
         session = Session.load(data)
-        wrote: list[Api] = [known for turn in session.turns() if (known := _known(turn.api)) is not None]
+        wrote: list[Api] = [
+            known for turn in session.turns() if (known := _known(turn.api)) is not None
+        ]
         chosen = api if api is not None else wrote[-1] if wrote else APIS[0]
         body = _request_of(session, chosen)
     except TranscriptError as error:
         raise DocumentError(f"the dump of a session can't be read: {error}") from error
-    return Document("session", chosen, body, data, place, session=session, decisions=_decisions(data))
+    return Document(
+        "session", chosen, body, data, place, session=session, decisions=_decisions(data)
+    )
 
 
 def _request_of(session: Session, api: Api) -> dict[str, Any]:
@@ -303,4 +327,6 @@ def _decisions(data: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     entries = data.get("decisions")
     if not isinstance(entries, list):
         return ()
-    return tuple([cast("Mapping[str, Any]", entry) for entry in entries if isinstance(entry, Mapping)])
+    return tuple(
+        [cast("Mapping[str, Any]", entry) for entry in entries if isinstance(entry, Mapping)]
+    )

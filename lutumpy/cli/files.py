@@ -37,7 +37,9 @@ def open_output(path: str) -> Iterator[TextIO]:
     try:
         with open(handle, "w", encoding="utf-8", newline="\n") as stream:
             yield stream
-        os.chmod(temporary, target.stat().st_mode & 0o7777 if target.exists() else 0o666 & ~_umask())
+        os.chmod(
+            temporary, target.stat().st_mode & 0o7777 if target.exists() else 0o666 & ~_umask()
+        )
         os.replace(temporary, target)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)

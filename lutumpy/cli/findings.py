@@ -9,8 +9,11 @@ from rich.text import Text
 
 from lutumpy.cli.documents import Document
 from lutumpy.cli.terminal import shortened, styled
-from lutumpy.core.check import check_messages
-from lutumpy.core.rules import Problem, anthropic, chat, responses
+from lutumpy.doctor.check import check_messages
+from lutumpy.rules import Problem
+from lutumpy.rules.anthropic import messages as anthropic
+from lutumpy.rules.openai.chat import messages as chat
+from lutumpy.rules.openai.responses import items as responses
 
 __all__ = [
     "CERTAINTIES",
@@ -93,10 +96,15 @@ def problem_fields(problem: Problem) -> dict[str, Any]:
 def problem_lines(problem: Problem, *, full: bool = False) -> Iterator[Text]:
     """A problem in two or three lines: what and where, the provider's words, the calls it is about."""
     word, style = CERTAINTIES[problem.certainty]
-    yield styled("  ", (word, style), f"  {problem.position or 'the request'}  ", (problem.rule, "dim"))
+    yield styled(
+        "  ", (word, style), f"  {problem.position or 'the request'}  ", (problem.rule, "dim")
+    )
     message = problem.message if full else shortened(problem.message, _LONGEST)
     yield styled("    ", message.replace("\n", " "))
-    about = [*[f"call {call_id}" for call_id in problem.call_ids], *[f"tool {name}" for name in problem.tools]]
+    about = [
+        *[f"call {call_id}" for call_id in problem.call_ids],
+        *[f"tool {name}" for name in problem.tools],
+    ]
     if about:
         shown = about if full else about[:8]
         rest = "" if len(shown) == len(about) else f" and {len(about) - len(shown)} more"

@@ -43,7 +43,9 @@ class Unreadable:
     cause: str
 
     def __str__(self) -> str:
-        where = ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
+        where = ":".join(
+            str(part) for part in (self.file, self.line, self.column) if part is not None
+        )
         return f"{where}: {self.cause}"
 
 
@@ -127,7 +129,9 @@ def _size(stream: BinaryIO) -> int | None:
 def report_unreadable(output: Output, fault: Unreadable) -> None:
     """Say what could not be read: all of it to programs, the first `MOST_SHOWN` faults of a file to people."""
     if output.as_json:
-        output.record("unreadable", file=fault.file, line=fault.line, column=fault.column, cause=fault.cause)
+        output.record(
+            "unreadable", file=fault.file, line=fault.line, column=fault.column, cause=fault.cause
+        )
         return
     output.faults[fault.file] += 1
     if output.faults[fault.file] <= MOST_SHOWN:
@@ -139,4 +143,6 @@ def _conclude(output: Output, file: str) -> None:
     more = output.faults.pop(file, 0) - MOST_SHOWN
     if more > 0:
         places = "one more place" if more == 1 else f"{more} more places"
-        output.complain(styled(("cannot read ", "bold red"), f"{file}: {places}; --json lists all of them"))
+        output.complain(
+            styled(("cannot read ", "bold red"), f"{file}: {places}; --json lists all of them")
+        )

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from lutumpy.cli.recognition import Api
-from lutumpy.core.rules.hosts import host_name
+from lutumpy.rules.hosts import host_name
 
 __all__ = ["ApiChoice", "ApiOption", "Files", "HostOption", "JsonOption", "OutOption", "api_of"]
 
@@ -35,11 +35,15 @@ def api_of(choice: ApiChoice | None) -> Api | None:
 
 Files = Annotated[
     list[str],
-    typer.Argument(metavar="FILE...", help="JSON or JSON Lines files; - is standard input.", show_default=False),
+    typer.Argument(
+        metavar="FILE...", help="JSON or JSON Lines files; - is standard input.", show_default=False
+    ),
 ]
 ApiOption = Annotated[
     ApiChoice | None,
-    typer.Option("--api", help="Whose API the files are for; recognised when left out.", show_default=False),
+    typer.Option(
+        "--api", help="Whose API the files are for; recognised when left out.", show_default=False
+    ),
 ]
 
 
@@ -64,4 +68,6 @@ HostOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object a line, for programs.")]
-OutOption = Annotated[str, typer.Option("--out", "-o", metavar="OUT", help="The file to write; - is standard output.")]
+OutOption = Annotated[
+    str, typer.Option("--out", "-o", metavar="OUT", help="The file to write; - is standard output.")
+]

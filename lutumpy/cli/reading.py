@@ -24,7 +24,11 @@ _PEEK = 1 << 20
 _TAIL = 64  # how near to the end of what was read an error may be and only mean that more has to be read
 _SPACE = " \t\r\n"
 _SOLID = re.compile(r"[^ \t\r\n]")
-_BOMS = ((codecs.BOM_UTF32_LE, "UTF-32"), (codecs.BOM_UTF32_BE, "UTF-32"), (codecs.BOM_UTF16_LE, "UTF-16"))
+_BOMS = (
+    (codecs.BOM_UTF32_LE, "UTF-32"),
+    (codecs.BOM_UTF32_BE, "UTF-32"),
+    (codecs.BOM_UTF16_LE, "UTF-16"),
+)
 _ALL_BOMS = (*_BOMS, (codecs.BOM_UTF16_BE, "UTF-16"))
 
 
@@ -275,7 +279,9 @@ class _Json:
                 parts.append(value)
             mark = self._next()
             if mark not in ("]", ","):
-                raise self._fault("Expecting ',' delimiter" if mark else "The file ends inside an array")
+                raise self._fault(
+                    "Expecting ',' delimiter" if mark else "The file ends inside an array"
+                )
             self._take(1)
             if mark == "]":
                 break

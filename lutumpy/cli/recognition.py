@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from lutumpy.core.check import APIS, Api
+from lutumpy.doctor.check import APIS, Api
 
 __all__ = [
     "ADDRESS_KEYS",
@@ -47,7 +47,9 @@ _ANTHROPIC_PARTS = frozenset(
     "search_result container_upload compaction".split()
 )
 _ANTHROPIC_RESULT = re.compile(r"[a-z_]+_tool_result\Z")
-_RESPONSES_PARTS = frozenset({"input_text", "output_text", "input_image", "input_file", "summary_text"})
+_RESPONSES_PARTS = frozenset(
+    {"input_text", "output_text", "input_image", "input_file", "summary_text"}
+)
 _RESPONSES_ITEMS = frozenset(
     "message reasoning item_reference compaction program program_output additional_tools".split()
 )
@@ -62,7 +64,9 @@ ADDRESS_KEYS = ("host", "base_url", "url")
 
 def address_of(data: Mapping[str, Any]) -> str | None:
     """The address that stands beside a request, or in it."""
-    return next((value for key in ADDRESS_KEYS if isinstance(value := data.get(key), str) and value), None)
+    return next(
+        (value for key in ADDRESS_KEYS if isinstance(value := data.get(key), str) and value), None
+    )
 
 
 def is_message(value: Any) -> bool:
@@ -76,14 +80,20 @@ def is_message(value: Any) -> bool:
 
 
 def _is_item_type(kind: Any) -> bool:
-    return isinstance(kind, str) and (kind in _RESPONSES_ITEMS or _RESPONSES_ITEM.match(kind) is not None)
+    return isinstance(kind, str) and (
+        kind in _RESPONSES_ITEMS or _RESPONSES_ITEM.match(kind) is not None
+    )
 
 
 def apis_of_body(body: Mapping[str, Any]) -> tuple[Api, ...]:
     """The APIs that a request body may be meant for: one, several where nothing tells them apart, or none."""
     messages = body.get("messages")
     if messages is None:
-        return (RESPONSES,) if isinstance(body.get("input"), (str, list)) or _is_responses_rest(body) else ()
+        return (
+            (RESPONSES,)
+            if isinstance(body.get("input"), (str, list)) or _is_responses_rest(body)
+            else ()
+        )
     if not isinstance(messages, list):
         return ()
     votes = set(_votes_of_messages(messages)) | set(_votes_of_tools(body.get("tools")))
@@ -98,14 +108,18 @@ def apis_of_body(body: Mapping[str, Any]) -> tuple[Api, ...]:
     if votes or "model" not in body:
         return (CHAT, ANTHROPIC)
     named = _vendor(body["model"])
-    if "max_tokens" not in body:  # the Messages API takes no request without it, but counts the tokens of one
+    if (
+        "max_tokens" not in body
+    ):  # the Messages API takes no request without it, but counts the tokens of one
         return (CHAT, ANTHROPIC) if named == ANTHROPIC else (CHAT,)
     return (CHAT, ANTHROPIC) if named is None else (named,)
 
 
 def _is_responses_rest(body: Mapping[str, Any]) -> bool:
     """A request may go on from what the server holds, with nothing new in it."""
-    return "model" in body and ("previous_response_id" in body or "prompt" in body or "conversation" in body)
+    return "model" in body and (
+        "previous_response_id" in body or "prompt" in body or "conversation" in body
+    )
 
 
 def apis_of_messages(messages: Iterable[Any]) -> tuple[Api, ...]:
@@ -113,7 +127,9 @@ def apis_of_messages(messages: Iterable[Any]) -> tuple[Api, ...]:
     entries = list(messages)
     votes = set(_votes_of_messages(entries))
     if RESPONSES in votes:
-        return (RESPONSES,)  # items have types of their own, and a message may stand among them as Chat spells it
+        return (
+            RESPONSES,
+        )  # items have types of their own, and a message may stand among them as Chat spells it
     if votes:
         return tuple(api for api in APIS if api in votes)
     return (CHAT, RESPONSES) if _is_openai(entries) else APIS
@@ -126,7 +142,9 @@ def _votes_of_messages(messages: Iterable[Any]) -> Iterator[Api]:
         if _is_item_type(message.get("type")):
             yield RESPONSES
         role = message.get("role")
-        if (isinstance(role, str) and role in _CHAT_ROLES) or any(key in message for key in _CHAT_MESSAGE_KEYS):
+        if (isinstance(role, str) and role in _CHAT_ROLES) or any(
+            key in message for key in _CHAT_MESSAGE_KEYS
+        ):
             yield CHAT
         content = message.get("content")
         for part in content if isinstance(content, list) else ():
@@ -198,4 +216,8 @@ def api_of_answer(answer: Any) -> Api | None:
     if isinstance(answer.get("choices"), list):
         return CHAT
     is_error = answer.get("type") == "error" and isinstance(answer.get("error"), Mapping)
-    return ANTHROPIC if is_error or (answer.get("type") == "message" and "stop_reason" in answer) else None
+    return (
+        ANTHROPIC
+        if is_error or (answer.get("type") == "message" and "stop_reason" in answer)
+        else None
+    )

@@ -12,16 +12,23 @@ import typer
 from rich.text import Text
 
 from lutumpy.cli.documents import Document
-from lutumpy.cli.findings import conversation, counted, doctor_options, document_fields, problem_lines, problems_of
+from lutumpy.cli.findings import (
+    conversation,
+    counted,
+    doctor_options,
+    document_fields,
+    problem_lines,
+    problems_of,
+)
 from lutumpy.cli.inputs import Unreadable, documents, report_unreadable
 from lutumpy.cli.options import ApiOption, Files, HostOption, JsonOption, api_of
 from lutumpy.cli.terminal import Output, shortened, styled
 from lutumpy.cli.writing import Discarded, destination
 from lutumpy.core import json_values
-from lutumpy.core.json_patch import PatchError, apply_operations, resolve
-from lutumpy.core.repairs import Repair, apply_repairs, propose_repairs
-from lutumpy.core.repairs.editor import copied
-from lutumpy.core.rules import Problem
+from lutumpy.doctor import Repair, apply_repairs, propose_repairs
+from lutumpy.doctor.editor import copied
+from lutumpy.doctor.json_patch import PatchError, apply_operations, resolve
+from lutumpy.rules import Problem
 
 __all__ = ["repair"]
 
@@ -30,10 +37,14 @@ _LONGEST = 300
 
 def repair(
     files: Files,
-    apply: Annotated[bool, typer.Option("--apply", help="Write the repaired histories into the files.")] = False,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Write the repaired histories into the files.")
+    ] = False,
     out: Annotated[
         str | None,
-        typer.Option("--out", "-o", metavar="OUT", help="Write into this file instead; - is standard output."),
+        typer.Option(
+            "--out", "-o", metavar="OUT", help="Write into this file instead; - is standard output."
+        ),
     ] = None,
     api: ApiOption = None,
     host: HostOption = None,
@@ -50,7 +61,9 @@ def repair(
     """
     output = Output(as_json=as_json)
     if apply and out is not None:
-        raise typer.BadParameter("--apply writes into FILE, --out into another file: give one of them")
+        raise typer.BadParameter(
+            "--apply writes into FILE, --out into another file: give one of them"
+        )
     if apply and "-" in files:
         raise typer.BadParameter("standard input can't be written into: give --out")
     if out == "-" and as_json:
@@ -69,7 +82,11 @@ def repair(
 
 
 def _repair_file(
-    entries: Iterable[Document | Unreadable], file: str, path: str | None, shown: _Shown, tally: Counter[str]
+    entries: Iterable[Document | Unreadable],
+    file: str,
+    path: str | None,
+    shown: _Shown,
+    tally: Counter[str],
 ) -> None:
     before = tally["unreadable"], tally["edits"]
     with destination(shown.output, path) as writer:
@@ -84,7 +101,9 @@ def _repair_file(
             tally["left"] += len(mended.left) if path is not None else len(mended.refused)
             shown.document(mended, written=path is not None)
             place = entry.place
-            writer.add(place.text if place.text and not mended.repairs else _text(mended.after), place.form)
+            writer.add(
+                place.text if place.text and not mended.repairs else _text(mended.after), place.form
+            )
         if path is not None and tally["unreadable"] > before[0]:
             shown.aside(f"{path} was not written: a part of {file} can't be read")
             raise Discarded
@@ -132,7 +151,9 @@ def _refused(document: Document) -> list[Problem]:
 
 def _text(document: Document) -> str:
     is_pretty = document.place.form == "alone" and "\n" in document.place.text.strip()
-    return json.dumps(document.raw, ensure_ascii=False, indent=2 if is_pretty or not document.place.text else None)
+    return json.dumps(
+        document.raw, ensure_ascii=False, indent=2 if is_pretty or not document.place.text else None
+    )
 
 
 class _Shown:
@@ -159,12 +180,22 @@ class _Shown:
             if document.place.form == "alone":
                 self._print(styled((str(document.place), "bold"), "  nothing to repair"))
             return
-        self._print(styled((str(document.place), "bold"), f"  {document.api}: {counted(len(repairs), 'edit')}"))
-        messages: Any = copied(document.messages) if repairs else None  # as they are before each edit
+        self._print(
+            styled(
+                (str(document.place), "bold"), f"  {document.api}: {counted(len(repairs), 'edit')}"
+            )
+        )
+        messages: Any = (
+            copied(document.messages) if repairs else None
+        )  # as they are before each edit
         for number, repair in enumerate(repairs, 1):
             calls = f"  {', '.join(repair.call_ids)}" if repair.call_ids else ""
             about = f"  {repair.rule}{calls}"
-            self._print(styled(f"  {number}. ", (repair.kind, "bold"), f"  {repair.position}", (about, "dim")))
+            self._print(
+                styled(
+                    f"  {number}. ", (repair.kind, "bold"), f"  {repair.position}", (about, "dim")
+                )
+            )
             self._print(styled("     ", repair.reason))
             for operation in repair.patch:
                 self._print(*self._operation(operation, messages, f"/{document.messages_key}"))

@@ -18,11 +18,18 @@ from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.cli.documents import Document
 from lutumpy.cli.files import write_file
-from lutumpy.cli.findings import CERTAINTIES, conversation, counted, doctor_options, document_fields, problems_of
+from lutumpy.cli.findings import (
+    CERTAINTIES,
+    conversation,
+    counted,
+    doctor_options,
+    document_fields,
+    problems_of,
+)
 from lutumpy.cli.inputs import Unreadable, documents, report_unreadable
 from lutumpy.cli.options import ApiOption, Files, JsonOption, api_of
 from lutumpy.cli.terminal import Output, shortened, styled
-from lutumpy.core.check import Api
+from lutumpy.doctor.check import Api
 
 if TYPE_CHECKING:
     from lutumpy.page.model import CallView, Piece, ProblemView, ResultView, Step
@@ -32,7 +39,13 @@ if TYPE_CHECKING:
 __all__ = ["show"]
 
 _LONGEST = 2_000
-_ROLES = {"system": "magenta", "developer": "magenta", "user": "green", "assistant": "blue", "tool": "yellow"}
+_ROLES = {
+    "system": "magenta",
+    "developer": "magenta",
+    "user": "green",
+    "assistant": "blue",
+    "tool": "yellow",
+}
 _STATUSES = {"ok": "green", "error": "red", "rejected": "yellow"}
 _ADAPTERS: Mapping[Api, type[OpenAIChat] | type[OpenAIResponses] | type[AnthropicMessages]] = {
     "openai_chat": OpenAIChat,
@@ -46,10 +59,14 @@ def show(
     files: Files,
     api: ApiOption = None,
     number: Annotated[
-        int | None, typer.Option("--number", "-n", min=1, help="Only the document with this number in its file.")
+        int | None,
+        typer.Option(
+            "--number", "-n", min=1, help="Only the document with this number in its file."
+        ),
     ] = None,
     page: Annotated[
-        str | None, typer.Option("--html", metavar="OUT", help="Write one document as a page for the browser.")
+        str | None,
+        typer.Option("--html", metavar="OUT", help="Write one document as a page for the browser."),
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="Show long values whole.")] = False,
     pager: Annotated[bool, typer.Option("--pager", help="Show it in a pager.")] = False,
@@ -62,10 +79,22 @@ def show(
     """
     output = Output(as_json=as_json)
     shown = failed = 0
-    chosen: Document | None = None  # the one that becomes a page, written when no second one has come
-    if page is not None and page != "-" and any(file != "-" and _is_same_file(file, page) for file in files):
-        raise typer.BadParameter(f"--html would write the page over {page}, the file it is made of: name another one")
-    paging = output.console.pager(styles=False) if pager and not as_json and page is None else nullcontext()
+    chosen: Document | None = (
+        None  # the one that becomes a page, written when no second one has come
+    )
+    if (
+        page is not None
+        and page != "-"
+        and any(file != "-" and _is_same_file(file, page) for file in files)
+    ):
+        raise typer.BadParameter(
+            f"--html would write the page over {page}, the file it is made of: name another one"
+        )
+    paging = (
+        output.console.pager(styles=False)
+        if pager and not as_json and page is None
+        else nullcontext()
+    )
     with paging:
         for entry in documents(files, output, api_of(api)):
             if isinstance(entry, Unreadable):
@@ -76,7 +105,9 @@ def show(
                 continue
             shown += 1
             if page is not None and shown > 1:
-                raise typer.BadParameter("--html makes a page of one document: choose it with --number")
+                raise typer.BadParameter(
+                    "--html makes a page of one document: choose it with --number"
+                )
             if page is not None:
                 chosen = entry
             elif as_json:
@@ -103,14 +134,16 @@ def _write_page(output: Output, document: Document, path: str) -> None:
     try:
         write_file(path, render(**_page_options(document)))
     except OSError as error:
-        output.complain(styled(("lutumpy: ", "bold red"), f"{path} can't be written: {error.strerror or error}"))
+        output.complain(
+            styled(("lutumpy: ", "bold red"), f"{path} can't be written: {error.strerror or error}")
+        )
         raise typer.Exit(2) from error
     if path != "-":
         output.complain(f"{path}: the page of {document.place}")
 
 
 def _page_options(document: Document) -> dict[str, Any]:
-    from lutumpy.core.repairs import propose_repairs
+    from lutumpy.doctor import propose_repairs
 
     options: dict[str, Any] = {
         "title": str(document.place),
@@ -126,7 +159,9 @@ def _page_options(document: Document) -> dict[str, Any]:
         "api": document.api,
         "system": document.system,
         "problems": problems_of(document),
-        "repairs": propose_repairs(document.api, conversation(document), **doctor_options(document)),
+        "repairs": propose_repairs(
+            document.api, conversation(document), **doctor_options(document)
+        ),
     }
 
 
@@ -188,10 +223,17 @@ def _text(value: Value | None) -> str:
 
 def _print(output: Output, document: Document, *, full: bool) -> None:
     timeline, problems = timeline_of(document)
-    facts = [document.kind, document.api, document.model or "", counted(len(document.messages), "message")]
+    facts = [
+        document.kind,
+        document.api,
+        document.model or "",
+        counted(len(document.messages), "message"),
+    ]
     if document.status is not None:
         facts.append(f"answered with status {document.status}")
-    output.print(styled((str(document.place), "bold"), f"  {', '.join(fact for fact in facts if fact)}"))
+    output.print(
+        styled((str(document.place), "bold"), f"  {', '.join(fact for fact in facts if fact)}")
+    )
     names = list(_tool_names(document))
     if names:
         output.print(styled(("tools  ", "dim"), ", ".join(names)))
@@ -225,8 +267,15 @@ def _tool_names(document: Document) -> Iterator[str]:
 def _step_lines(step: Step) -> Iterator[Text]:
     style = _ROLES.get(step.style, "white")
     tags = f"  {', '.join(step.tags)}" if step.tags else ""
-    tokens = f"  {step.usage.all_input_tokens} tokens in, {step.usage.output_tokens} out" if step.usage else ""
-    yield styled((f"{step.number:>3} {step.title}", f"bold {style}"), (f"  {step.place}{tags}{tokens}", "dim"))
+    tokens = (
+        f"  {step.usage.all_input_tokens} tokens in, {step.usage.output_tokens} out"
+        if step.usage
+        else ""
+    )
+    yield styled(
+        (f"{step.number:>3} {step.title}", f"bold {style}"),
+        (f"  {step.place}{tags}{tokens}", "dim"),
+    )
     for piece in step.pieces:
         yield from _piece_lines(piece, "    ")
     yield from _problem_lines(step.problems, "    ")
@@ -245,7 +294,13 @@ def _piece_lines(piece: Piece, margin: str) -> Iterator[Text]:
 
 def _call_lines(call: CallView) -> Iterator[Text]:
     kind = "" if call.kind == "function" else f" ({call.kind})"
-    yield styled("    ", ("call ", "dim"), (call.name or "without a name", "bold"), kind, (f"  {call.call_id}", "dim"))
+    yield styled(
+        "    ",
+        ("call ", "dim"),
+        (call.name or "without a name", "bold"),
+        kind,
+        (f"  {call.call_id}", "dim"),
+    )
     arguments = _text(call.arguments)
     if arguments:
         yield styled(_indented(arguments, "      "))
@@ -261,7 +316,9 @@ def _call_lines(call: CallView) -> Iterator[Text]:
         for change in (*decision.changes, *decision.additions):
             before = "nothing" if change.before is None else change.before
             after = "nothing" if change.after is None else change.after
-            yield styled(("        ", ""), change.path, ("  ", ""), (before, "red"), " -> ", (after, "green"))
+            yield styled(
+                ("        ", ""), change.path, ("  ", ""), (before, "red"), " -> ", (after, "green")
+            )
     yield from _problem_lines(call.problems, "      ")
     for result in call.results:
         yield from _result_lines(result, "      ")
@@ -271,7 +328,12 @@ def _call_lines(call: CallView) -> Iterator[Text]:
 
 def _result_lines(result: ResultView, margin: str) -> Iterator[Text]:
     about = f"  {result.call_id}  {result.astray}" if result.astray else ""
-    yield styled(margin, ("result ", "dim"), (result.status, _STATUSES.get(result.status, "")), (about, "yellow"))
+    yield styled(
+        margin,
+        ("result ", "dim"),
+        (result.status, _STATUSES.get(result.status, "")),
+        (about, "yellow"),
+    )
     text = _text(result.value)
     if text:
         yield styled(_indented(text, margin + "  "))
@@ -288,7 +350,12 @@ def _problem_lines(problems: list[ProblemView], margin: str) -> Iterator[Text]:
 def _problem_line(problem: ProblemView, margin: str) -> Text:
     style = CERTAINTIES.get(problem.certainty, ("", ""))[1]
     message = shortened(problem.message.replace("\n", " "), _LONGEST // 2)
-    return styled(margin, (f"! {problem.word.lower()}: ", style), (f"{message}  ", style), (problem.rule, "dim"))
+    return styled(
+        margin,
+        (f"! {problem.word.lower()}: ", style),
+        (f"{message}  ", style),
+        (problem.rule, "dim"),
+    )
 
 
 def _indented(text: str, margin: str) -> str:
@@ -341,7 +408,9 @@ def _call_fields(call: CallView) -> dict[str, Any]:
         "kind": call.kind,
         "position": call.place,
         "arguments": call.asked,
-        "decision": None if decision is None else {"kind": decision.kind, "by": decision.by, "reason": decision.reason},
+        "decision": None
+        if decision is None
+        else {"kind": decision.kind, "by": decision.by, "reason": decision.reason},
         "results": [_result_fields(result) for result in call.results],
         "problems": [_problem_fields(problem) for problem in call.problems],
     }

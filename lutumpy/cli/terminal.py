@@ -115,7 +115,15 @@ def _console(stream: Any) -> Console:
     if width is not None or height is not None:
         # Given one of them, rich would read the other from the environment itself.
         width, height = width or shutil.get_terminal_size().columns or 80, height or 25
-    return _Console(file=stream, width=width, height=height, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    return _Console(
+        file=stream,
+        width=width,
+        height=height,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        soft_wrap=True,
+    )
 
 
 def _from_environment(name: str, fewest: int, usual: int) -> int | None:
@@ -144,14 +152,21 @@ class FileProgress:
         self._shown: Progress | None = None
         self._task: Any = None
         self._next = 0.0
-        self._wanted = output.errors.is_terminal and not output.as_json and (total is None or total >= _BAR_FROM)
+        self._wanted = (
+            output.errors.is_terminal
+            and not output.as_json
+            and (total is None or total >= _BAR_FROM)
+        )
 
     def __enter__(self) -> FileProgress:
         self._output.bar = self
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         self.pause()
         self._output.bar = None
@@ -159,7 +174,11 @@ class FileProgress:
     def advance(self, count: int) -> None:
         """So many bytes more were read."""
         self._done += count
-        if not self._wanted or (self._total is None and self._done < _BAR_FROM) or time.monotonic() < self._next:
+        if (
+            not self._wanted
+            or (self._total is None and self._done < _BAR_FROM)
+            or time.monotonic() < self._next
+        ):
             return
         self._next = time.monotonic() + _BAR_EVERY
         if self._shown is None:

@@ -16,7 +16,7 @@ from lutumpy.cli.findings import counted
 from lutumpy.cli.options import ApiChoice, JsonOption, api_of
 from lutumpy.cli.terminal import Output, shortened, styled
 from lutumpy.core import json_values
-from lutumpy.core.check import APIS, Api
+from lutumpy.doctor.check import APIS, Api
 from lutumpy.tool_doctor import (
     Difference,
     Drift,
@@ -36,15 +36,22 @@ from lutumpy.tool_doctor.lock import LOCK_FILE
 __all__ = ["tools"]
 
 tools: typer.Typer = typer.Typer(
-    help="What becomes of a toolset at each provider, and a lock against changes unseen.", rich_markup_mode=None
+    help="What becomes of a toolset at each provider, and a lock against changes unseen.",
+    rich_markup_mode=None,
 )
 
 Name = Annotated[
-    str, typer.Argument(metavar="MODULE:TOOLSET", help="As in package.module:AppTools.", show_default=False)
+    str,
+    typer.Argument(
+        metavar="MODULE:TOOLSET", help="As in package.module:AppTools.", show_default=False
+    ),
 ]
 LockOption = Annotated[str, typer.Option("--lock", metavar="FILE", help="The lock file.")]
 DirectoryOption = Annotated[
-    str, typer.Option("--app-dir", metavar="DIR", help="Where modules are looked for first.", show_default="here")
+    str,
+    typer.Option(
+        "--app-dir", metavar="DIR", help="Where modules are looked for first.", show_default="here"
+    ),
 ]
 
 _STYLES: dict[Severity, str] = {"error": "bold red", "warning": "yellow", "info": "cyan"}
@@ -56,7 +63,9 @@ def check(
     name: Name,
     api: Annotated[
         list[ApiChoice] | None,
-        typer.Option("--api", help="Look at this API only; may be given again.", show_default=False),
+        typer.Option(
+            "--api", help="Look at this API only; may be given again.", show_default=False
+        ),
     ] = None,
     adapter_strict: Annotated[
         bool | None,
@@ -78,7 +87,9 @@ def check(
     """
     output = Output(as_json=as_json)
     toolset = _load(output, name, directory)
-    asked: dict[Api, None] = {one: None for choice in api or () if (one := api_of(choice)) is not None}
+    asked: dict[Api, None] = {
+        one: None for choice in api or () if (one := api_of(choice)) is not None
+    }
     chosen: tuple[Api, ...] = tuple(asked) or APIS
     report = check_tools(toolset, apis=chosen, strict=adapter_strict)
     try:
@@ -99,7 +110,10 @@ def check(
 
 @tools.command("lock")
 def lock(
-    name: Name, lock: LockOption = LOCK_FILE, directory: DirectoryOption = "", as_json: JsonOption = False
+    name: Name,
+    lock: LockOption = LOCK_FILE,
+    directory: DirectoryOption = "",
+    as_json: JsonOption = False,
 ) -> None:
     """Write down what the model is shown of each tool, so that `tools check` fails when it changes.
 
@@ -122,12 +136,23 @@ def lock(
     count = len(after.toolsets[name])
     if as_json:
         fields = _drift_fields(drifted)
-        output.record("locked", file=lock, toolset=name, tools=list(after.toolsets[name]), written=is_new, **fields)
+        output.record(
+            "locked",
+            file=lock,
+            toolset=name,
+            tools=list(after.toolsets[name]),
+            written=is_new,
+            **fields,
+        )
         return
     if known is not None:
         _print_drift(output, drifted)
     what = f"{counted(count, 'tool')} of {name}"
-    output.print(f"{lock}: {what} locked" if is_new else f"{lock}: {what} were locked as they are, nothing to write")
+    output.print(
+        f"{lock}: {what} locked"
+        if is_new
+        else f"{lock}: {what} were locked as they are, nothing to write"
+    )
 
 
 def _load(output: Output, name: str, directory: str) -> type[Toolset[Any]]:
@@ -155,7 +180,13 @@ def _lock_state(exists: bool, drifted: Drift | None) -> str:
 
 
 def _record(
-    output: Output, name: str, report: ToolReport, lock: str, state: str, drifted: Drift | None, code: int
+    output: Output,
+    name: str,
+    report: ToolReport,
+    lock: str,
+    state: str,
+    drifted: Drift | None,
+    code: int,
 ) -> None:
     for finding in report.findings:
         output.record(
@@ -175,12 +206,21 @@ def _record(
     fields = _drift_fields(drifted) if drifted is not None else {}
     output.record("lock", toolset=name, file=lock, state=state, **fields)
     counts = {severity: len(report.of(severity)) for severity in _STYLES}
-    output.record("summary", toolset=name, tools=len(report.tools), findings=counts, lock=state, exit_code=code)
+    output.record(
+        "summary",
+        toolset=name,
+        tools=len(report.tools),
+        findings=counts,
+        lock=state,
+        exit_code=code,
+    )
 
 
 def _drift_fields(drifted: Drift) -> dict[str, Any]:
     changed = {
-        tool: [{"path": d.path, "kind": d.kind, "before": d.before, "after": d.after} for d in found]
+        tool: [
+            {"path": d.path, "kind": d.kind, "before": d.before, "after": d.after} for d in found
+        ]
         for tool, found in drifted.changed.items()
     }
     return {"added": list(drifted.added), "removed": list(drifted.removed), "changed": changed}
@@ -200,7 +240,11 @@ def _print(output: Output, name: str, report: ToolReport) -> None:
         _print_finding(output, finding, everywhere=looked_at <= set(finding.apis))
     if report.sizes:
         output.print("", _sizes(report))
-    counts = [counted(len(report.of(s)), s, s if s == "info" else f"{s}s") for s in _STYLES if report.of(s)]
+    counts = [
+        counted(len(report.of(s)), s, s if s == "info" else f"{s}s")
+        for s in _STYLES
+        if report.of(s)
+    ]
     output.print("", ", ".join(counts) or "nothing to say about the tools")
 
 
@@ -236,7 +280,12 @@ def _sizes(report: ToolReport) -> Table:
             size.optional_parameters,
             size.union_parameters,
         )
-        cells = [size.api, "where it can" if size.strict else "as declared", size.offer, *map(str, numbers)]
+        cells = [
+            size.api,
+            "where it can" if size.strict else "as declared",
+            size.offer,
+            *map(str, numbers),
+        ]
         table.add_row(*[styled(cell) for cell in cells])
     return table
 

@@ -81,5 +81,7 @@ def destination(output: Output, path: str | None) -> Iterator[Writer]:
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             raise
-        output.complain(styled(("lutumpy: ", "bold red"), f"{path} can't be written: {error.strerror or error}"))
+        output.complain(
+            styled(("lutumpy: ", "bold red"), f"{path} can't be written: {error.strerror or error}")
+        )
         raise typer.Exit(2) from error

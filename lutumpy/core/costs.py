@@ -116,7 +116,9 @@ class Ledger:
     else:
 
         def _take(self, transcript: Transcript) -> None:
-            self._costs = Costs(transcript, self.usage, len(transcript.usages()), self._costs.unsettled)
+            self._costs = Costs(
+                transcript, self.usage, len(transcript.usages()), self._costs.unsettled
+            )
 
         # Each round asks for it a few times; this getter is C, and so no call.
         transcript = property(
@@ -136,7 +138,9 @@ class Ledger:
         if answers:
             # Added up when somebody asks: most rounds are over before that.
             counted = sum(answers, costs.counted)
-            costs = self._costs = costs._replace(counted=counted, answers=costs.answers + len(answers))
+            costs = self._costs = costs._replace(
+                counted=counted, answers=costs.answers + len(answers)
+            )
         return costs.counted
 
     @usage.setter
@@ -163,7 +167,9 @@ class Ledger:
             usage: What is known of its cost: counted, in the same step.
         """
         costs = self._costs
-        self._costs = costs._replace(counted=costs.counted + usage, unsettled=(*costs.unsettled, request))
+        self._costs = costs._replace(
+            counted=costs.counted + usage, unsettled=(*costs.unsettled, request)
+        )
 
     def settle(self, request: Unsettled, usage: Usage) -> None:
         """Count what a request of `unsettled` turned out to cost beyond what is counted, and take it off that list.
@@ -174,7 +180,9 @@ class Ledger:
         costs = self._costs
         rest = [*costs.unsettled]
         if request not in rest:
-            raise ValueError(f"{request!r} is not among the unsettled requests; nothing was counted")
+            raise ValueError(
+                f"{request!r} is not among the unsettled requests; nothing was counted"
+            )
         rest.remove(request)
         self._costs = costs._replace(counted=costs.counted + usage, unsettled=tuple(rest))
 
@@ -212,7 +220,9 @@ def is_settled(partial: AssistantTurn) -> bool:
     return reason is not None and reason not in _UNDER_WAY and partial.usage != NOTHING
 
 
-def estimate_of(transcript: Transcript, offering: ToolOffering | None, partial: AssistantTurn | None) -> Usage:
+def estimate_of(
+    transcript: Transcript, offering: ToolOffering | None, partial: AssistantTurn | None
+) -> Usage:
     """Roughly the tokens of a request that are not in the usage of what had arrived; see `Unsettled.estimate`."""
     given = 0
     if partial is None or not partial.usage.all_input_tokens:
@@ -233,10 +243,14 @@ def _tokens_of_request(transcript: Transcript, offering: ToolOffering | None) ->
         elif isinstance(item, ToolResults):
             for result in item.results:
                 content = result.content
-                tokens += _tokens(content) if isinstance(content, str) else _tokens_of_parts(content)
+                tokens += (
+                    _tokens(content) if isinstance(content, str) else _tokens_of_parts(content)
+                )
     if offering is not None:
         # `str` of a schema is about as long as its JSON, which only the adapter's own request has.
-        tokens += sum(_tokens(spec.name + spec.description + str(spec.schema)) for spec in offering.specs)
+        tokens += sum(
+            _tokens(spec.name + spec.description + str(spec.schema)) for spec in offering.specs
+        )
     return tokens
 
 
@@ -249,7 +263,11 @@ def _tokens_of_parts(parts: tuple[Part, ...]) -> int:
     for part in parts:
         if isinstance(part, TextPart):
             tokens += _tokens(part.text)
-        elif isinstance(part, ImagePart) or part.data is None or not str(part.media_type).startswith("text/"):
+        elif (
+            isinstance(part, ImagePart)
+            or part.data is None
+            or not str(part.media_type).startswith("text/")
+        ):
             tokens += _TOKENS_PER_FILE
         else:
             tokens += -(-len(part.data) // _BYTES_PER_TOKEN)

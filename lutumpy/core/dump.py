@@ -92,7 +92,9 @@ def dump_session(
     }
 
 
-def load_session(data: Any) -> tuple[Transcript, Usage, tuple[Unsettled, ...], list[list[str]] | None]:
+def load_session(
+    data: Any,
+) -> tuple[Transcript, Usage, tuple[Unsettled, ...], list[list[str]] | None]:
     """The transcript of a dump, what it cost, the requests whose cost is unknown, and what was known to be refused of it;
     of the dump, or its JSON text.
 
@@ -106,7 +108,9 @@ def load_session(data: Any) -> tuple[Transcript, Usage, tuple[Unsettled, ...], l
         except (ValueError, RecursionError) as error:
             raise TranscriptError(f"the dump is no JSON: {error}; nothing was loaded") from error
     if not isinstance(data, Mapping):
-        raise TranscriptError(f"a dump is a JSON object, not {type(data).__name__}; nothing was loaded")
+        raise TranscriptError(
+            f"a dump is a JSON object, not {type(data).__name__}; nothing was loaded"
+        )
     version = data.get("version")
     if type(version) is not int or version not in READABLE:
         readable = " and ".join([str(known) for known in READABLE])
@@ -114,10 +118,14 @@ def load_session(data: Any) -> tuple[Transcript, Usage, tuple[Unsettled, ...], l
             f"the dump has the version {version!r}, this release reads {readable}; nothing was loaded"
         )
     if data.get("format", FORMAT) != FORMAT:
-        raise TranscriptError(f"the dump has the format {data['format']!r}, not {FORMAT!r}; nothing was loaded")
+        raise TranscriptError(
+            f"the dump has the format {data['format']!r}, not {FORMAT!r}; nothing was loaded"
+        )
     refused = data.get("refused")
     if refused is not None and not (isinstance(refused, list) and all(map(_is_pair, refused))):
-        raise TranscriptError("the dump is invalid: refused is no list of pairs of text; nothing was loaded")
+        raise TranscriptError(
+            "the dump is invalid: refused is no list of pairs of text; nothing was loaded"
+        )
     transcript = load_transcript(data)
     try:
         usage = load_usage(data.get("usage"))
@@ -128,7 +136,11 @@ def load_session(data: Any) -> tuple[Transcript, Usage, tuple[Unsettled, ...], l
 
 
 def _is_pair(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(isinstance(entry, str) for entry in value)
+    return (
+        isinstance(value, list)
+        and len(value) == 2
+        and all(isinstance(entry, str) for entry in value)
+    )
 
 
 def dump_transcript(transcript: Transcript) -> dict[str, Any]:
@@ -145,14 +157,18 @@ def load_transcript(data: Mapping[str, Any]) -> Transcript:
     transcript = Transcript()
     items = data.get("items")
     if not isinstance(items, list):
-        raise TranscriptError(f"the dump is invalid: items is {type(items).__name__}, not list; nothing was loaded")
+        raise TranscriptError(
+            f"the dump is invalid: items is {type(items).__name__}, not list; nothing was loaded"
+        )
     pending: AssistantTurn | None = None
     for index, raw in enumerate(items):
         try:
             item = _load_item(_expect(raw, dict, f"items[{index}]"))
             if pending is not None:
                 if not isinstance(item, ToolResults):
-                    raise TranscriptError("the turn before has calls, and their results don't follow")
+                    raise TranscriptError(
+                        "the turn before has calls, and their results don't follow"
+                    )
                 _check_results(pending, item)
                 transcript.append_turn(pending, item)
                 pending = None
@@ -167,16 +183,22 @@ def load_transcript(data: Mapping[str, Any]) -> Transcript:
                 raise TranscriptError("results without a turn before them")
         except (TranscriptError, *_WRONG) as error:
             what = f"{error!r} is missing" if type(error) is KeyError else str(error)
-            raise TranscriptError(f"items[{index}] of the dump is invalid: {what}; nothing was loaded") from error
+            raise TranscriptError(
+                f"items[{index}] of the dump is invalid: {what}; nothing was loaded"
+            ) from error
     if pending is not None:
-        raise TranscriptError("the last turn of the dump has calls without results; nothing was loaded")
+        raise TranscriptError(
+            "the last turn of the dump has calls without results; nothing was loaded"
+        )
     try:
         failures = _load_failures(_expect(data.get("failures", []), list, "failures"))
         sent = _expect(data.get("ephemerals_sent", 0), int, "ephemerals_sent")
         held = _expect(data.get("held", False), bool, "held")
         there = sum([1 for item in transcript if isinstance(item, Message) and item.ephemeral])
         if not 0 <= sent <= there or (held and not sent):
-            raise TranscriptError(f"of {there} ephemerals {sent} were sent, and they are {'' if held else 'not '}held")
+            raise TranscriptError(
+                f"of {there} ephemerals {sent} were sent, and they are {'' if held else 'not '}held"
+            )
         transcript._restore(failures, sent, held)
     except (TranscriptError, *_WRONG) as error:
         raise TranscriptError(f"the dump is invalid: {error}; nothing was loaded") from error
@@ -190,7 +212,10 @@ _WRONG = (ValueError, TypeError, KeyError, IndexError, AttributeError, Recursion
 def _load_failures(entries: list[Any]) -> dict[tuple[str, str], int]:
     failures: dict[tuple[str, str], int] = {}
     for name, arguments, count in entries:
-        key = _expect(name, str, "a failure's tool"), _expect(arguments, str, "a failure's arguments")
+        key = (
+            _expect(name, str, "a failure's tool"),
+            _expect(arguments, str, "a failure's arguments"),
+        )
         if _expect(count, int, "a failure's count") < 1 or key in failures:
             raise TranscriptError(f"failures of {name!r} are counted as {count}, or twice")
         failures[key] = count
@@ -202,17 +227,27 @@ def _check_results(turn: AssistantTurn, results: ToolResults) -> None:
     calls = [call for call in turn.calls if call.answerable]
     for call, result in zip(calls, results.results, strict=False):
         if (call.name, call.kind) != (result.name, result.kind):
-            raise TranscriptError(f"the result of call {call.id!r} is of another tool: {result.name!r} ({result.kind})")
+            raise TranscriptError(
+                f"the result of call {call.id!r} is of another tool: {result.name!r} ({result.kind})"
+            )
 
 
 def _dump_item(item: Item) -> dict[str, Any]:
     if isinstance(item, Message):
-        dumped: dict[str, Any] = {"item": "message", "role": item.role, "parts": [_dump_part(p) for p in item.parts]}
+        dumped: dict[str, Any] = {
+            "item": "message",
+            "role": item.role,
+            "parts": [_dump_part(p) for p in item.parts],
+        }
         if item.ephemeral:
             dumped["ephemeral"] = True
         return {**dumped, **_dump_verbatim(item)}
     if isinstance(item, ToolResults):
-        return {"item": "results", "results": [_dump_result(r) for r in item.results], **_dump_verbatim(item)}
+        return {
+            "item": "results",
+            "results": [_dump_result(r) for r in item.results],
+            **_dump_verbatim(item),
+        }
     return {
         "item": "turn",
         "api": item.api,
@@ -242,7 +277,9 @@ def _load_verbatim(data: Mapping[str, Any]) -> Verbatim | None:
     entries = _expect(given.get("entries"), list, "verbatim.entries")
     system = _expect(given.get("system", False), bool, "verbatim.system")
     if system and len(entries) != 1:
-        raise TranscriptError(f"verbatim.entries has {len(entries)} values, where the system is one")
+        raise TranscriptError(
+            f"verbatim.entries has {len(entries)} values, where the system is one"
+        )
     if not system and any(not isinstance(entry, dict) for entry in entries):
         raise TranscriptError("verbatim.entries holds what is no object")
     return Verbatim(api, tuple([json_values.encode(entry) for entry in entries]), system)
@@ -259,7 +296,9 @@ def _load_item(data: Mapping[str, Any]) -> Item:
         return Message(role, parts, ephemeral, _load_verbatim(data))
     if kind == "results":
         results = _expect(data["results"], list, "results")
-        return ToolResults(tuple([_load_result(result) for result in results]), _load_verbatim(data))
+        return ToolResults(
+            tuple([_load_result(result) for result in results]), _load_verbatim(data)
+        )
     if kind != "turn":
         raise TranscriptError(f"unknown item {kind!r}")
     blocks = tuple([_load_block(b) for b in _expect(data["blocks"], list, "blocks")])
@@ -291,11 +330,17 @@ def _check_native(turn: AssistantTurn, native: Any) -> None:
         if (turn.calls_key, turn.id_field) != (calls_key, id_field):
             raise TranscriptError(f"a turn of {turn.api} has its calls and their ids elsewhere")
         if native is not None:
-            entries = [_expect(native, kind, "native")] if kind is dict else _expect(native, kind, "native")
+            entries = (
+                [_expect(native, kind, "native")]
+                if kind is dict
+                else _expect(native, kind, "native")
+            )
             if not native or any(not isinstance(entry, dict) for entry in entries):
                 raise TranscriptError("native is empty, or holds what is no object")
     if turn.results_only and not any(isinstance(block, OpaqueBlock) for block in turn.blocks):
-        raise TranscriptError("nothing of the provider's runs on after the turn, so text may follow it")
+        raise TranscriptError(
+            "nothing of the provider's runs on after the turn, so text may follow it"
+        )
     calls: Any = native if turn.calls_key is None else (native or {}).get(turn.calls_key)
     places = [call.position for call in turn.calls if call.answerable]
     if len(set(places)) != len(places):
@@ -335,7 +380,12 @@ def dump_usage(usage: Usage) -> dict[str, int]:
 def load_usage(data: Any) -> Usage:
     """The usage of a dump; raises `TranscriptError` for anything that isn't one."""
     try:
-        return Usage(**{str(k): _load_count(v, f"usage.{k}") for k, v in _expect(data, dict, "usage").items()})
+        return Usage(
+            **{
+                str(k): _load_count(v, f"usage.{k}")
+                for k, v in _expect(data, dict, "usage").items()
+            }
+        )
     except TypeError as error:
         raise TranscriptError(f"usage is invalid: {error}") from error
 
@@ -355,17 +405,25 @@ def dump_unsettled(request: Unsettled) -> dict[str, Any]:
 
 def load_unsettled(data: Any) -> tuple[Unsettled, ...]:
     """The requests of a dump whose cost is unknown; raises `TranscriptError` for anything that isn't a list of them."""
-    return tuple([_load_request(entry, index) for index, entry in enumerate(_expect(data, list, "unsettled"))])
+    return tuple(
+        [
+            _load_request(entry, index)
+            for index, entry in enumerate(_expect(data, list, "unsettled"))
+        ]
+    )
 
 
 def _load_request(data: Any, index: int) -> Unsettled:
     where = f"unsettled[{index}]"
     fields = _expect(data, dict, where)
     api, model, response_id, request_id = [
-        None if fields.get(name) is None else _expect(fields[name], str, f"{where}.{name}") for name in _UNSETTLED_NAMES
+        None if fields.get(name) is None else _expect(fields[name], str, f"{where}.{name}")
+        for name in _UNSETTLED_NAMES
     ]
     estimate = fields.get("estimate")
-    return Unsettled(api, model, response_id, request_id, None if estimate is None else load_usage(estimate))
+    return Unsettled(
+        api, model, response_id, request_id, None if estimate is None else load_usage(estimate)
+    )
 
 
 def _dump_part(part: Part) -> dict[str, Any]:
@@ -409,7 +467,11 @@ def _load_block(data: Mapping[str, Any]) -> Block:
 
 
 def _dump_result(result: ResultBlock) -> dict[str, Any]:
-    content = result.content if isinstance(result.content, str) else [_dump_part(p) for p in result.content]
+    content = (
+        result.content
+        if isinstance(result.content, str)
+        else [_dump_part(p) for p in result.content]
+    )
     return {
         "call_id": result.call_id,
         "name": result.name,

@@ -61,5 +61,7 @@ class Renamer:
 
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
         length = min(24, self._limit - len(self._prefix))
-        candidates = (self._prefix + digest[start : start + length] for start in range(len(digest) - length))
+        candidates = (
+            self._prefix + digest[start : start + length] for start in range(len(digest) - length)
+        )
         return next(candidate for candidate in candidates if candidate not in self._taken)

@@ -13,7 +13,14 @@ from lutumpy.core import json_values
 from lutumpy.core.call_ids import TakenIds
 from lutumpy.core.encoding import ItemEncoder
 from lutumpy.core.items import AssistantTurn, Item, Message, ToolMetadata, Usage
-from lutumpy.core.transcript_state import Draft, FailureKey, Failures, Receipt, State, ephemerals_among
+from lutumpy.core.transcript_state import (
+    Draft,
+    FailureKey,
+    Failures,
+    Receipt,
+    State,
+    ephemerals_among,
+)
 from lutumpy.errors import DroppedRoundError
 
 if TYPE_CHECKING:
@@ -270,7 +277,10 @@ class ItemStore:
             return True
         if len(other) < length:
             return False
-        return all(a is b or a == b for a, b in zip(self._items()[:length], other._items()[:length], strict=True))
+        return all(
+            a is b or a == b
+            for a, b in zip(self._items()[:length], other._items()[:length], strict=True)
+        )
 
     def with_tail(self, items: Sequence[Message | AssistantTurn]) -> Self:
         """This transcript, which holds no ephemerals, and `items` behind it, for one request: to be read, not changed.
@@ -287,7 +297,10 @@ class ItemStore:
         """What a dump holds beside the items."""
         state = self._state
         return {
-            "failures": [[name, arguments, count] for (name, arguments), count in self._failure_counts().items()],
+            "failures": [
+                [name, arguments, count]
+                for (name, arguments), count in self._failure_counts().items()
+            ],
             "ephemerals_sent": state.sent,
             "held": state.held,
         }

@@ -42,7 +42,9 @@ Api = Literal["openai_chat", "openai_responses", "anthropic_messages"]
 """A wire: OpenAI's Chat Completions, OpenAI's Responses, Anthropic's Messages."""
 
 Role = Literal["system", "developer", "user", "assistant"]
-FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "refusal", "paused", "unknown"]
+FinishReason = Literal[
+    "stop", "tool_calls", "length", "content_filter", "refusal", "paused", "unknown"
+]
 """Why a model stopped, in this library's words (rule C9a)."""
 
 ResultStatus = Literal["ok", "error", "rejected"]

@@ -23,7 +23,9 @@ def _encoder() -> Callable[[Any], str]:
 
     It watches for no circle; one ends in a `RecursionError`, as what is nested too deeply does.
     """
-    encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":"))
+    encoder = json.JSONEncoder(
+        ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")
+    )
     make: Any = json_encoder.c_make_encoder  # type: ignore[attr-defined]  # not in the stubs
     if make is None:  # an interpreter without it
         return encoder.encode
@@ -126,10 +128,16 @@ def copied(value: Any, levels: int | None = None) -> Any:
             continue
         if isinstance(inner, dict):
             holder[key] = made = dict(inner)
-            stack += [(made, k, level + 1) for k, v in made.items() if isinstance(v, (dict, list, tuple))]
+            stack += [
+                (made, k, level + 1) for k, v in made.items() if isinstance(v, (dict, list, tuple))
+            ]
         elif isinstance(inner, (list, tuple)):
             holder[key] = entries = list(inner)
-            stack += [(entries, k, level + 1) for k, v in enumerate(entries) if isinstance(v, (dict, list, tuple))]
+            stack += [
+                (entries, k, level + 1)
+                for k, v in enumerate(entries)
+                if isinstance(v, (dict, list, tuple))
+            ]
     return root[0]
 
 
@@ -194,7 +202,9 @@ def equal_arguments(left: str, right: str) -> bool:
 def canonical_arguments(text: str) -> str:
     """One text for all spellings of the same arguments: sorted keys, no white space; text that isn't JSON as it is."""
     try:
-        return json.dumps(_canonical_numbers(parse_arguments(text)), sort_keys=True, separators=(",", ":"))
+        return json.dumps(
+            _canonical_numbers(parse_arguments(text)), sort_keys=True, separators=(",", ":")
+        )
     except (ValueError, RecursionError):
         return text
 

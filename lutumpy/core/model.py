@@ -73,11 +73,19 @@ def check_options(temperature: Any, max_output_tokens: Any, extra: Any, strict: 
         raise TypeError(f"temperature takes a number, not {temperature!r:.100}; nothing was sent")
     if max_output_tokens is not None:
         if not _is_number(max_output_tokens) or int(max_output_tokens) != max_output_tokens:
-            raise TypeError(f"max_output_tokens takes a whole number, not {max_output_tokens!r:.100}; nothing was sent")
+            raise TypeError(
+                f"max_output_tokens takes a whole number, not {max_output_tokens!r:.100}; nothing was sent"
+            )
         if max_output_tokens < 1:
-            raise ValueError(f"max_output_tokens is 1 or more, not {max_output_tokens}; nothing was sent")
-    if extra is not None and (not isinstance(extra, Mapping) or not all(isinstance(name, str) for name in extra)):
-        raise TypeError(f"extra takes a mapping of provider parameters by name, not {extra!r:.100}; nothing was sent")
+            raise ValueError(
+                f"max_output_tokens is 1 or more, not {max_output_tokens}; nothing was sent"
+            )
+    if extra is not None and (
+        not isinstance(extra, Mapping) or not all(isinstance(name, str) for name in extra)
+    ):
+        raise TypeError(
+            f"extra takes a mapping of provider parameters by name, not {extra!r:.100}; nothing was sent"
+        )
     if strict is not None and not isinstance(strict, bool):
         raise TypeError(f"strict takes True, False or None, not {strict!r:.100}; nothing was sent")
 
@@ -113,7 +121,9 @@ class Model(Protocol):
 class StreamingModel(Model, Protocol):
     """A model that can also answer piece by piece."""
 
-    def open_stream(self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions) -> ChunkStream:
+    def open_stream(
+        self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
+    ) -> ChunkStream:
         """One streamed request, sent when the stream is entered. Raises as `respond` does; changes nothing."""
         ...
 
@@ -131,7 +141,9 @@ _OTHER_ANSWERS = ("respond_sync", "open_stream", "open_stream_sync")
 def check_model(llm: Any) -> None:
     """Raises `TypeError` for what can't be a model: its name alone is what is given most often by mistake."""
     if isinstance(llm, type):
-        raise TypeError(f"a model is needed, not the class: make one, as {llm.__name__}('gpt'); nothing was sent")
+        raise TypeError(
+            f"a model is needed, not the class: make one, as {llm.__name__}('gpt'); nothing was sent"
+        )
     if not hasattr(llm, "respond") and not any(hasattr(llm, name) for name in _OTHER_ANSWERS):
         raise TypeError(
             f"a model is needed, as OpenAIChat({safe_repr(llm)}), not {type(llm).__name__}; nothing was sent"

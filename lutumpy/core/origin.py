@@ -39,7 +39,15 @@ class Origin:
         calls: The calls of the answer, in order, each with an id of its own.
     """
 
-    __slots__ = ("_calls", "_committed", "_digest", "_looked", "_occurrences", "_seen", "_transcript")
+    __slots__ = (
+        "_calls",
+        "_committed",
+        "_digest",
+        "_looked",
+        "_occurrences",
+        "_seen",
+        "_transcript",
+    )
 
     def __init__(self, transcript: Transcript, length: int, calls: Sequence[_Call]) -> None:
         self._transcript: Transcript | None = transcript
@@ -80,7 +88,10 @@ class Origin:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.digest(), tuple([ToolMetadata(c.id, c.name, c.arguments) for c in self._calls]))
+        return _restored, (
+            self.digest(),
+            tuple([ToolMetadata(c.id, c.name, c.arguments) for c in self._calls]),
+        )
 
 
 def _restored(digest: bytes, calls: tuple[ToolMetadata, ...]) -> Origin:

@@ -53,7 +53,9 @@ def _misfit(part: TextPart | ImagePart | FilePart) -> str | None:
     if (part.data is None) == (part.url is None):
         return "needs either data or url"
     if part.data is not None and not isinstance(part.data, (bytes, bytearray)):
-        return f"has {_kind(part.data)} as its data, which is bytes (of the file itself, not base64)"
+        return (
+            f"has {_kind(part.data)} as its data, which is bytes (of the file itself, not base64)"
+        )
     if part.data is not None and not (isinstance(part.media_type, str) and part.media_type):
         return "has data and no media_type, such as 'image/png'"
     named = {"url": part.url, "media_type": part.media_type}
@@ -94,7 +96,11 @@ def _from_data_url(part: ImagePart | FilePart) -> ImagePart | FilePart | None:
         data = base64.b64decode(body, validate=True)
     except ValueError:
         return None
-    return replace(part, url=None, data=data, media_type=media_type or part.media_type) if data else None
+    return (
+        replace(part, url=None, data=data, media_type=media_type or part.media_type)
+        if data
+        else None
+    )
 
 
 def cut_text(text: str, limit: int) -> str:

@@ -1,12 +1,18 @@
-"""A text cut short, for logs and reports."""
+"""Texts cut short for messages, logs and reports: the one place that shortens, with the one mark."""
 
 from __future__ import annotations
 
 from lutumpy.core import json_values
 
-__all__ = ["preview"]
+__all__ = ["MARK", "preview", "shorten"]
 
 MARK = "…"
+"""What a text that was cut ends in."""
+
+
+def shorten(text: str, most: int) -> str:
+    """The beginning of `text` in at most `most` characters, the mark included; a text that fits comes back whole."""
+    return text if len(text) <= most else text[: most - len(MARK)] + MARK
 
 
 def preview(text: str, max_bytes: int, *, mark: str = MARK) -> str:

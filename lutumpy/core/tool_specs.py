@@ -21,7 +21,9 @@ class ToolSpec:
 
     __slots__ = ("description", "name", "rendered", "schema", "strict")
 
-    def __init__(self, name: str, description: str, schema: Mapping[str, Any], strict: bool | None = None) -> None:
+    def __init__(
+        self, name: str, description: str, schema: Mapping[str, Any], strict: bool | None = None
+    ) -> None:
         self.name: str = name
         self.description: str = description
         self.schema: Mapping[str, Any] = schema

@@ -54,7 +54,11 @@ class Transcript(ItemStore):
 
     @staticmethod
     def from_messages(
-        api: Api, messages: Iterable[Any] | str, system: Any = None, *, server_held_prefix: bool | None = None
+        api: Api,
+        messages: Iterable[Any] | str,
+        system: Any = None,
+        *,
+        server_held_prefix: bool | None = None,
     ) -> Transcript:
         """The transcript of a history that another program made; it goes on like any other.
 
@@ -121,7 +125,9 @@ class Transcript(ItemStore):
         """Add an assistant message for the next request only (rule S4)."""
         self._push("assistant", content, ephemeral=True)
 
-    def _push(self, role: Role, content: str | Sequence[str | Part], *, ephemeral: bool = False) -> None:
+    def _push(
+        self, role: Role, content: str | Sequence[str | Part], *, ephemeral: bool = False
+    ) -> None:
         self.append(Message(role, _parts(role, content), ephemeral))
 
     def append(self, message: Message) -> None:
@@ -132,7 +138,9 @@ class Transcript(ItemStore):
                 content.
         """
         if not isinstance(message, Message):
-            raise TranscriptError(f"{type(message).__name__} is no message; turns and results are added by commit")
+            raise TranscriptError(
+                f"{type(message).__name__} is no message; turns and results are added by commit"
+            )
         if message.verbatim is None:
             _check_parts(message.role, message.parts)
             self._refuse_text()
@@ -176,7 +184,9 @@ class Transcript(ItemStore):
         # The index nearly always has none of them.
         known = self._id_index.keys() & ids
         if ids and ("" in ids or len(set(ids)) != len(ids) or (known and self._uses_any(known))):
-            raise TranscriptError("a call id is empty, repeated, or was used before; the transcript is unchanged")
+            raise TranscriptError(
+                "a call id is empty, repeated, or was used before; the transcript is unchanged"
+            )
         items: Sequence[Item] = (turn, cast("ToolResults", results)) if ids else (turn,)
         draft: Draft | None = None
         if self._state.tail:
@@ -188,7 +198,9 @@ class Transcript(ItemStore):
             items = draft.settled
         failed = [(key, 1) for key in failures] if failures else ()
         usages = () if request is None else (turn.usage,)
-        self._write(items, draft, added=True, ids=ids, failures=failed, usages=usages, receipt=receipt)
+        self._write(
+            items, draft, added=True, ids=ids, failures=failed, usages=usages, receipt=receipt
+        )
 
     def discard_open(self) -> None:
         """Go on without the rounds that were dropped open, so that requests are made again (rule C7a).
@@ -230,7 +242,9 @@ class Transcript(ItemStore):
         twin._ids = self._ids[: state.ids]
         twin._id_index = self._id_index.copy()
         twin._failed = self._failed[: state.failures]
-        twin._encoders = {key: (encoder.copy(), upto) for key, (encoder, upto) in self._encoders.items()}
+        twin._encoders = {
+            key: (encoder.copy(), upto) for key, (encoder, upto) in self._encoders.items()
+        }
         twin._state = state._replace(answers=0, receipt=None)
         return twin
 
@@ -276,10 +290,14 @@ class Transcript(ItemStore):
             TypeError: a limit is no whole number, `count` gives none, or `summary` is no text and gives none.
         """
         windows.check_limits(max_tokens, max_rounds)
-        kept, said = windows.fitting(self._items(), self._sent(), max_tokens, max_rounds, count, summary)
+        kept, said = windows.fitting(
+            self._items(), self._sent(), max_tokens, max_rounds, count, summary
+        )
         return self._selected(kept, said)
 
-    def select(self, rounds: Iterable[TranscriptRound], *, summary: Summary | None = None) -> Transcript:
+    def select(
+        self, rounds: Iterable[TranscriptRound], *, summary: Summary | None = None
+    ) -> Transcript:
         """A new transcript of some whole rounds of this one, which stays as it is; in their order here.
 
         What holds of system messages, ephemeral ones, reasoning and ids is what `window` says.
@@ -305,7 +323,11 @@ class Transcript(ItemStore):
     def _sent(self) -> frozenset[int]:
         """The indexes of the ephemeral messages that were part of a successful request."""
         state = self._state
-        found = [k for k, item in enumerate(state.tail, state.stable) if getattr(item, "ephemeral", False)]
+        found = [
+            k
+            for k, item in enumerate(state.tail, state.stable)
+            if getattr(item, "ephemeral", False)
+        ]
         return frozenset(found[: state.sent])
 
     def _extend(self, items: Iterable[Item]) -> None:
@@ -316,7 +338,9 @@ class Transcript(ItemStore):
                 assert turn is not None, "results stand after their turn"
                 calls = [call for call in turn.calls if call.answerable]
                 failed = [c for c, r in zip(calls, item.results, strict=True) if r.status != "ok"]
-                self.append_turn(turn, item, [failure_key(call.name, call.arguments) for call in failed])
+                self.append_turn(
+                    turn, item, [failure_key(call.name, call.arguments) for call in failed]
+                )
             elif isinstance(item, Message):
                 self.append(item)
             elif not any(call.answerable for call in item.calls):

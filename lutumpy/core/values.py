@@ -39,7 +39,13 @@ def _value(cls: type[T]) -> type[T]:
     made.__dataclass_params__.frozen = True  # read when a dataclass inherits from this one
     written = {name for name, value in vars(cls).items() if value is not None}
     fields = dataclasses.fields(made)
-    methods = [_init(made, fields), _repr(fields), *_comparing(fields), *_freezing(made, fields), *_pickling(fields)]
+    methods = [
+        _init(made, fields),
+        _repr(fields),
+        *_comparing(fields),
+        *_freezing(made, fields),
+        *_pickling(fields),
+    ]
     for method in methods:
         if method.__name__ not in written:
             method.__qualname__ = f"{cls.__qualname__}.{method.__name__}"
@@ -87,7 +93,9 @@ def _repr(fields: Sequence[dataclasses.Field[Any]]) -> Callable[..., Any]:
 
 def _comparing(fields: Sequence[dataclasses.Field[Any]]) -> Sequence[Callable[..., Any]]:
     compared = _values([field.name for field in fields if field.compare])
-    hashed = _values([field.name for field in fields if (field.compare if field.hash is None else field.hash)])
+    hashed = _values(
+        [field.name for field in fields if (field.compare if field.hash is None else field.hash)]
+    )
 
     def __eq__(self: Any, other: object) -> bool:
         return compared(self) == compared(other) if type(other) is type(self) else NotImplemented

@@ -91,7 +91,10 @@ def rounds_of(items: Sequence[Item]) -> list[TranscriptRound]:
             answered = False
         answered = answered or not isinstance(item, Message) or item.role == "assistant"
     ends = [*starts[1:], len(items)]
-    return [TranscriptRound(start, tuple(items[start:end])) for start, end in zip(starts, ends, strict=False)]
+    return [
+        TranscriptRound(start, tuple(items[start:end]))
+        for start, end in zip(starts, ends, strict=False)
+    ]
 
 
 def _instructs(item: Item) -> bool:
@@ -176,7 +179,9 @@ def check_limits(max_tokens: int | None, max_rounds: int | None) -> None:
         if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool)):
             raise TypeError(f"{name} is a whole number, not {limit!r}")
     if (max_tokens is not None and max_tokens < 1) or (max_rounds is not None and max_rounds < 1):
-        raise ValueError(f"a window of {max_tokens} tokens and {max_rounds} rounds holds nothing; limits begin at 1")
+        raise ValueError(
+            f"a window of {max_tokens} tokens and {max_rounds} rounds holds nothing; limits begin at 1"
+        )
 
 
 def fitting(
@@ -227,7 +232,9 @@ def fitting(
     )
 
 
-def summary_text(summary: Summary | None, items: Sequence[Item], kept: Sequence[TranscriptRound]) -> str | None:
+def summary_text(
+    summary: Summary | None, items: Sequence[Item], kept: Sequence[TranscriptRound]
+) -> str | None:
     """The summary of what is left out when only these rounds stay; `None` where nothing is.
 
     Raises:
@@ -271,13 +278,18 @@ def chosen_of(items: Sequence[Item], rounds: Iterable[TranscriptRound]) -> list[
     chosen: dict[int, TranscriptRound] = {}
     for found in rounds:
         if own.get(found.start) != found:
-            raise TranscriptError(f"the round at {found.start} is none of this transcript; the transcript is unchanged")
+            raise TranscriptError(
+                f"the round at {found.start} is none of this transcript; the transcript is unchanged"
+            )
         chosen[found.start] = found
     return [chosen[start] for start in sorted(chosen)]
 
 
 def selection(
-    items: Sequence[Item], sent: Collection[int], kept: Sequence[TranscriptRound], summary: str | None
+    items: Sequence[Item],
+    sent: Collection[int],
+    kept: Sequence[TranscriptRound],
+    summary: str | None,
 ) -> list[Item]:
     """The items of a transcript that has only these rounds, with a summary where the first ones were dropped.
 
@@ -308,4 +320,8 @@ def selection(
 
 
 def _said_anew(item: Item) -> Item:
-    return replace(item, verbatim=None) if isinstance(item, Message) and item.verbatim is not None else item
+    return (
+        replace(item, verbatim=None)
+        if isinstance(item, Message) and item.verbatim is not None
+        else item
+    )

@@ -81,7 +81,11 @@ class Attempt:
             self.timed_out = True
 
     async def run_in_thread(
-        self, code: Callable[[], Any], seconds: float, limiter: anyio.CapacityLimiter, borrowing: Borrowing
+        self,
+        code: Callable[[], Any],
+        seconds: float,
+        limiter: anyio.CapacityLimiter,
+        borrowing: Borrowing,
     ) -> None:
         """Run a plain function in a worker thread, with the context variables of this task.
 
@@ -178,7 +182,9 @@ async def absorb_own_cancellation() -> None:
 
 
 def _scope(seconds: float) -> anyio.CancelScope:
-    return anyio.CancelScope(deadline=math.inf if seconds == math.inf else anyio.current_time() + seconds)
+    return anyio.CancelScope(
+        deadline=math.inf if seconds == math.inf else anyio.current_time() + seconds
+    )
 
 
 def _ends_everything(error: BaseException) -> bool:

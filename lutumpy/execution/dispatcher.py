@@ -42,7 +42,9 @@ class OnTool(Protocol[I, O]):
         self, handler: Callable[Concatenate[I, P], Coroutine[Any, Any, O]], /
     ) -> Callable[Concatenate[I, P], Coroutine[Any, Any, O]]: ...
     @overload
-    def __call__(self, handler: Callable[Concatenate[I, P], O], /) -> Callable[Concatenate[I, P], O]: ...
+    def __call__(
+        self, handler: Callable[Concatenate[I, P], O], /
+    ) -> Callable[Concatenate[I, P], O]: ...
     def __call__(self, handler: Any, /) -> Any: ...
 
 
@@ -70,7 +72,11 @@ class Runner:
         """Run the tool's code; what it returns may have to be awaited."""
         values = self._values
         if self.keyed or self._told:
-            values = {**values, **dict.fromkeys(self.keyed, key), **dict.fromkeys(self._told, call.metadata)}
+            values = {
+                **values,
+                **dict.fromkeys(self.keyed, key),
+                **dict.fromkeys(self._told, call.metadata),
+            }
         return self._code(call.input, values)
 
 
@@ -79,7 +85,9 @@ class _Handler:
 
     __slots__ = ("function", "is_async", "parameters")
 
-    def __init__(self, function: Callable[..., Any], parameters: list[Parameter], *, is_async: bool) -> None:
+    def __init__(
+        self, function: Callable[..., Any], parameters: list[Parameter], *, is_async: bool
+    ) -> None:
         self.function = function
         self.parameters = parameters
         self.is_async = is_async
@@ -158,12 +166,18 @@ class Dispatcher(Generic[TS]):
             tool = selector.tool
             handler = self._handlers.get(tool)
             if handler is not None:
-                runners[tool] = self._runner(tool, handler, handler.is_async, handler.parameters, problems)
+                runners[tool] = self._runner(
+                    tool, handler, handler.is_async, handler.parameters, problems
+                )
             elif tool.function is not None:
-                runners[tool] = self._runner(tool, tool.invoke, tool.is_async, skip_parameters(tool), problems)
+                runners[tool] = self._runner(
+                    tool, tool.invoke, tool.is_async, skip_parameters(tool), problems
+                )
             else:
                 place = self.toolset.__lutumpy_table__.places[selector.name]
-                problems.append(f"nothing runs {selector.name!r}: register a handler with @dispatch.on({place})")
+                problems.append(
+                    f"nothing runs {selector.name!r}: register a handler with @dispatch.on({place})"
+                )
         if problems:
             lines = "".join([f"\n- {problem}" for problem in problems])
             raise DeclarationError(
@@ -200,7 +214,9 @@ class Dispatcher(Generic[TS]):
 
     def _tool(self, selector: Any) -> CompiledTool:
         if not isinstance(selector, Selector):
-            raise DeclarationError(f"on() takes a selector of {self.toolset.__name__}, not {selector!r}")
+            raise DeclarationError(
+                f"on() takes a selector of {self.toolset.__name__}, not {selector!r}"
+            )
         if selector.toolset is not self.toolset:
             raise DeclarationError(
                 f"{selector.toolset.__name__}.{selector.name} is a tool of another toolset than {self.toolset.__name__}"
@@ -210,11 +226,15 @@ class Dispatcher(Generic[TS]):
 
     def _check_open(self) -> None:
         if self._runners is not None:
-            raise DeclarationError(f"{self!r} takes no more handlers; register them before it is used")
+            raise DeclarationError(
+                f"{self!r} takes no more handlers; register them before it is used"
+            )
 
     def _check_free(self, tool: CompiledTool) -> None:
         if tool in self._handlers:
-            raise DeclarationError(f"{tool.definition.name!r} has a handler already: {self._handlers[tool].function!r}")
+            raise DeclarationError(
+                f"{tool.definition.name!r} has a handler already: {self._handlers[tool].function!r}"
+            )
 
     def _handler(self, name: str, handler: Any, frame: FrameType | None) -> _Handler:
         if not callable(handler):
@@ -243,20 +263,28 @@ class Dispatcher(Generic[TS]):
         told = tuple([p.name for p in parameters if p.source == "metadata"])
         return Runner(code, is_async=is_async, values=values, keyed=keyed, told=told)
 
-    def _take(self, tool: str, parameter: Parameter, values: dict[str, Any], problems: list[str]) -> None:
+    def _take(
+        self, tool: str, parameter: Parameter, values: dict[str, Any], problems: list[str]
+    ) -> None:
         name, wanted = parameter.name, type_name(parameter.annotation)
         try:
             value = self._context.get(name)
         except Exception as error:
-            problems.append(f"{tool!r} needs the context value {name!r}, and reading it raised {error!r}")
+            problems.append(
+                f"{tool!r} needs the context value {name!r}, and reading it raised {error!r}"
+            )
             return
         if value is MISSING:
             if parameter.required:
-                problems.append(f"{tool!r} needs the context value {name!r} ({wanted}), which is missing")
+                problems.append(
+                    f"{tool!r} needs the context value {name!r} ({wanted}), which is missing"
+                )
         elif fits(value, parameter.annotation):
             values[name] = value
         else:
-            problems.append(f"{tool!r} needs the context value {name!r} as {wanted}, and it is {type(value).__name__}")
+            problems.append(
+                f"{tool!r} needs the context value {name!r} as {wanted}, and it is {type(value).__name__}"
+            )
 
     def __repr__(self) -> str:
         return f"<Dispatcher for {self.toolset.__name__}, {'closed' if self.closed else 'open'}>"

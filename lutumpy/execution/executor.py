@@ -106,13 +106,17 @@ class ToolExecutor:
         """
         listed = _listed(calls)
         if not isinstance(dispatch, Dispatcher):
-            raise TypeError(f"run takes a Dispatcher, not {type(dispatch).__name__}; nothing was run")
+            raise TypeError(
+                f"run takes a Dispatcher, not {type(dispatch).__name__}; nothing was run"
+            )
         dispatch.close()
         runners = [dispatch.runner(call) for call in listed]
         if report is None:
             report = ExecutionReport()
         elif report.used:
-            raise ValueError("the report is of another run; make a new ExecutionReport() for each; nothing was run")
+            raise ValueError(
+                "the report is of another run; make a new ExecutionReport() for each; nothing was run"
+            )
         work = Run(
             [_report(call, resume) for call in listed],
             runners,
@@ -140,8 +144,12 @@ class ToolExecutor:
         Raises:
             RuntimeError: It was called inside a running event loop; nothing was run.
         """
-        refuse_running_loop("run_sync was called inside a running event loop: await run() there; nothing was run")
-        return anyio.run(partial(self.run, calls, dispatch, scope=scope, resume=resume, report=report))
+        refuse_running_loop(
+            "run_sync was called inside a running event loop: await run() there; nothing was run"
+        )
+        return anyio.run(
+            partial(self.run, calls, dispatch, scope=scope, resume=resume, report=report)
+        )
 
     @property
     def unresolved(self) -> tuple[UnresolvedCall, ...]:
@@ -188,7 +196,9 @@ def refuse_running_loop(message: str) -> None:
 
 def _listed(calls: Iterable[BaseToolCall]) -> Sequence[BaseToolCall]:
     if not isinstance(calls, Iterable):
-        raise TypeError(f"run takes calls, as round.calls or plan.pending, not {type(calls).__name__}; nothing was run")
+        raise TypeError(
+            f"run takes calls, as round.calls or plan.pending, not {type(calls).__name__}; nothing was run"
+        )
     listed = list(calls)
     seen: set[str] = set()
     for call in listed:
@@ -197,7 +207,9 @@ def _listed(calls: Iterable[BaseToolCall]) -> Sequence[BaseToolCall]:
                 f"run takes calls, not {type(call).__name__}; issues are answered by the commit; nothing was run"
             )
         if call.metadata.id in seen:
-            raise ValueError(f"two calls have the id {call.metadata.id!r}; a run takes each call once; nothing was run")
+            raise ValueError(
+                f"two calls have the id {call.metadata.id!r}; a run takes each call once; nothing was run"
+            )
         seen.add(call.metadata.id)
     return listed
 

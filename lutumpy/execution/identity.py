@@ -41,7 +41,9 @@ def call_arguments(call: BaseToolCall) -> str:
     if not isinstance(decoded, Refused) and _as_decoded(call.input, decoded.input):
         return written
     try:
-        edited = json.dumps(call.input.model_dump(exclude_unset=True, warnings=False), default=_told)
+        edited = json.dumps(
+            call.input.model_dump(exclude_unset=True, warnings=False), default=_told
+        )
     except Exception:
         # A key that JSON has no form for; what the model wrote tells these calls apart, as far as anything does.
         edited = type(call.input).__name__
@@ -80,6 +82,10 @@ def idempotency_key(call: BaseToolCall, scope: str, arguments: str, before: int)
         before: How many equal calls were given to the same run before it; counts where the call has no origin.
     """
     origin = call.origin
-    stands = ["", before] if origin is None else [origin.digest().hex(), origin.occurrence(call.metadata)]
+    stands = (
+        ["", before]
+        if origin is None
+        else [origin.digest().hex(), origin.occurrence(call.metadata)]
+    )
     content = json_values.encode(["idempotency key", scope, call.metadata.name, arguments, *stands])
     return IdempotencyKey(hashlib.sha256(content).hexdigest())

@@ -40,11 +40,19 @@ def log_result(report: CallReport, misfit: str | None = None) -> None:
     )  # fmt: skip
     if result.outcome == "ok" and logger.isEnabledFor(logging.DEBUG):
         content = result.content
-        text = content if isinstance(content, str) else "".join([p.text for p in content if isinstance(p, TextPart)])
-        logger.debug("%s of %s: output %s", report.call_id, report.tool, preview(text, PREVIEW_BYTES))
+        text = (
+            content
+            if isinstance(content, str)
+            else "".join([p.text for p in content if isinstance(p, TextPart)])
+        )
+        logger.debug(
+            "%s of %s: output %s", report.call_id, report.tool, preview(text, PREVIEW_BYTES)
+        )
 
 
-def log_retry(report: CallReport, error: BaseException | None, latency: float, delay: float) -> None:
+def log_retry(
+    report: CallReport, error: BaseException | None, latency: float, delay: float
+) -> None:
     """An attempt timed out, and another one follows."""
     logger.warning(
         "%s of %s: attempt %d timed out, the next one in %.3f s", report.call_id, report.tool, report.attempts, delay,

@@ -16,7 +16,14 @@ from lutumpy.execution.identity import IdempotencyKey
 from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.signature import enclosing_names
 
-__all__ = ["MISSING", "Context", "Parameter", "handler_parameters", "is_coroutine_function", "skip_parameters"]
+__all__ = [
+    "MISSING",
+    "Context",
+    "Parameter",
+    "handler_parameters",
+    "is_coroutine_function",
+    "skip_parameters",
+]
 
 Source = Literal["context", "key", "metadata"]
 
@@ -70,7 +77,9 @@ def skip_parameters(tool: CompiledTool) -> list[Parameter]:
     ]
 
 
-def handler_parameters(handler: Callable[..., Any], frame: types.FrameType | None) -> tuple[list[Parameter], bool]:
+def handler_parameters(
+    handler: Callable[..., Any], frame: types.FrameType | None
+) -> tuple[list[Parameter], bool]:
     """What a handler asks for beside its input, which is its first parameter; and whether its result is to be awaited.
 
     Args:
@@ -86,7 +95,10 @@ def handler_parameters(handler: Callable[..., Any], frame: types.FrameType | Non
     except ValueError:  # some functions that are written in C don't tell
         return [], is_async
     parameters = list(signature.parameters.values())
-    if not parameters or parameters[0].kind in (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD):
+    if not parameters or parameters[0].kind in (
+        inspect.Parameter.KEYWORD_ONLY,
+        inspect.Parameter.VAR_KEYWORD,
+    ):
         raise TypeError("it takes no input")
     found: list[Parameter] = []
     names = _names(handler, frame)
@@ -107,7 +119,9 @@ def handler_parameters(handler: Callable[..., Any], frame: types.FrameType | Non
 
 def is_coroutine_function(function: Any) -> bool:
     """Whether calling it certainly gives a coroutine."""
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        type(function).__call__
+    )
 
 
 def fits(value: Any, annotation: Any) -> bool:
@@ -158,7 +172,11 @@ def _alternatives(annotation: Any) -> Iterator[type | None]:
     for entry in _members(annotation):
         kind = get_origin(entry) or entry
         protocol = isinstance(kind, type) and getattr(kind, "_is_protocol", False)
-        yield kind if isinstance(kind, type) and not protocol and not typing.is_typeddict(kind) else None
+        yield (
+            kind
+            if isinstance(kind, type) and not protocol and not typing.is_typeddict(kind)
+            else None
+        )
 
 
 def _bare(annotation: Any) -> Any:
@@ -177,7 +195,9 @@ def _names(handler: Any, frame: types.FrameType | None) -> tuple[dict[str, Any],
     """The globals of a handler, and the names of the functions around it."""
     inner = inspect.unwrap(handler)
     inner = getattr(inner, "__func__", inner)
-    return getattr(inner, "__globals__", {}), enclosing_names(getattr(inner, "__code__", None), frame)
+    return getattr(inner, "__globals__", {}), enclosing_names(
+        getattr(inner, "__code__", None), frame
+    )
 
 
 def _resolved(annotation: Any, names: tuple[dict[str, Any], dict[str, Any]]) -> Any:

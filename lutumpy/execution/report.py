@@ -119,11 +119,15 @@ class ExecutionReport:
             RuntimeError: The run is still going on.
         """
         if self.active:
-            raise RuntimeError("the run is still going on; its results are there when it has ended or was cancelled")
+            raise RuntimeError(
+                "the run is still going on; its results are there when it has ended or was cancelled"
+            )
         results: list[ExecutionResult] = []
         for call in calls:
             known = self.find(call)
-            results.append(not_started(call) if known is None or known.result is None else known.result)
+            results.append(
+                not_started(call) if known is None or known.result is None else known.result
+            )
         return results
 
     def find(self, call: BaseToolCall) -> CallReport | None:
@@ -151,7 +155,9 @@ class ExecutionReport:
                 report.result = not_started(report.call)
                 continue
             report.finished = now
-            report.result = interrupted(report.call, report.attempts, now - report.started, report.error)
+            report.result = interrupted(
+                report.call, report.attempts, now - report.started, report.error
+            )
             cut.append(report)
         self.active = False
         return cut

@@ -11,7 +11,9 @@ from lutumpy.tools.results import ToolResult
 
 __all__ = ["ExecutionResult", "Outcome"]
 
-Outcome = Literal["ok", "failed", "timed_out", "maybe_executed", "rejected", "interrupted", "not_started"]
+Outcome = Literal[
+    "ok", "failed", "timed_out", "maybe_executed", "rejected", "interrupted", "not_started"
+]
 """What came of a call.
 
 - `ok`: it gave its output.
@@ -46,12 +48,24 @@ class ExecutionResult(ToolResult):
     error: BaseException | None = field(default=None, compare=False, repr=False)
 
 
-def returned(call: BaseToolCall, output: object, attempts: int, latency: float) -> tuple[ExecutionResult, str | None]:
+def returned(
+    call: BaseToolCall, output: object, attempts: int, latency: float
+) -> tuple[ExecutionResult, str | None]:
     """The result of a tool that gave an output; and why that doesn't fit, where it doesn't."""
     made = call.complete(output)
     if made.output_error is None:
         return (
-            ExecutionResult(made.metadata, made.content, made.status, None, made.output, None, "ok", attempts, latency),
+            ExecutionResult(
+                made.metadata,
+                made.content,
+                made.status,
+                None,
+                made.output,
+                None,
+                "ok",
+                attempts,
+                latency,
+            ),
             None,
         )
     misfit = TypeError(f"the tool's answer doesn't fit: {made.output_error}")
@@ -75,13 +89,20 @@ def raised(
         text = failure_text(error, sentence="The tool could not be started ({names}).")
         return unusable(call, "failed", text, attempts, latency, error)
     if runs_once(call):
-        text = failure_text(error, sentence=f"The tool failed with {{names}} before it gave an answer. {UNKNOWN}")
+        text = failure_text(
+            error, sentence=f"The tool failed with {{names}} before it gave an answer. {UNKNOWN}"
+        )
         return unusable(call, "maybe_executed", text, attempts, latency, error)
     return unusable(call, "failed", failure_text(error), attempts, latency, error)
 
 
 def timed_out(
-    call: BaseToolCall, attempts: int, latency: float, error: BaseException | None, *, began: bool = True
+    call: BaseToolCall,
+    attempts: int,
+    latency: float,
+    error: BaseException | None,
+    *,
+    began: bool = True,
 ) -> ExecutionResult:
     """The result of a tool that didn't finish in time.
 
@@ -97,7 +118,12 @@ def timed_out(
         text += f", in {attempts} attempts"
     if not began:
         return unusable(
-            call, "timed_out", f"{text}: it could not be started, and did not run.", attempts, latency, error
+            call,
+            "timed_out",
+            f"{text}: it could not be started, and did not run.",
+            attempts,
+            latency,
+            error,
         )
     if runs_once(call):
         return unusable(call, "maybe_executed", f"{text}. {UNKNOWN}", attempts, latency, error)
@@ -105,7 +131,9 @@ def timed_out(
     return unusable(call, "timed_out", text, attempts, latency, error)
 
 
-def interrupted(call: BaseToolCall, attempts: int, latency: float, error: BaseException | None) -> ExecutionResult:
+def interrupted(
+    call: BaseToolCall, attempts: int, latency: float, error: BaseException | None
+) -> ExecutionResult:
     """The result of a tool that was running when its run was cancelled."""
     text = "The tool was interrupted while it was running."
     if runs_once(call):
@@ -116,13 +144,22 @@ def interrupted(call: BaseToolCall, attempts: int, latency: float, error: BaseEx
 
 def not_started(call: BaseToolCall) -> ExecutionResult:
     """The result of a call that a cancelled run didn't reach."""
-    return unusable(call, "not_started", "The tool was not started: the run was interrupted before.", 0, 0.0, None)
+    return unusable(
+        call,
+        "not_started",
+        "The tool was not started: the run was interrupted before.",
+        0,
+        0.0,
+        None,
+    )
 
 
 def rejected(call: BaseToolCall, reason: str) -> ExecutionResult:
     """The result of a call that the executor doesn't run."""
     made = call.reject(reason)
-    return ExecutionResult(made.metadata, made.content, made.status, made.rejection_reason, outcome="rejected")
+    return ExecutionResult(
+        made.metadata, made.content, made.status, made.rejection_reason, outcome="rejected"
+    )
 
 
 def runs_once(call: BaseToolCall) -> bool:
@@ -131,10 +168,21 @@ def runs_once(call: BaseToolCall) -> bool:
 
 
 def unusable(
-    call: BaseToolCall, outcome: Outcome, text: str, attempts: int, latency: float, error: BaseException | None
+    call: BaseToolCall,
+    outcome: Outcome,
+    text: str,
+    attempts: int,
+    latency: float,
+    error: BaseException | None,
 ) -> ExecutionResult:
     return ExecutionResult(
-        call.metadata, text, "error", outcome=outcome, attempts=attempts, latency=latency, error=error
+        call.metadata,
+        text,
+        "error",
+        outcome=outcome,
+        attempts=attempts,
+        latency=latency,
+        error=error,
     )
 
 

@@ -16,7 +16,12 @@ from anyio.abc import TaskGroup
 
 from lutumpy.core import json_values
 from lutumpy.execution import results
-from lutumpy.execution.attempts import Attempt, Borrowing, absorb_own_cancellation, cancelled_from_outside
+from lutumpy.execution.attempts import (
+    Attempt,
+    Borrowing,
+    absorb_own_cancellation,
+    cancelled_from_outside,
+)
 from lutumpy.execution.dispatcher import Runner
 from lutumpy.execution.identity import IdempotencyKey, call_arguments, idempotency_key
 from lutumpy.execution.logs import log_result, log_retry, log_return
@@ -105,7 +110,11 @@ class Run:
         try:
             if self._deduplicate:
                 self._skip_duplicates()
-            tickets += [Ticket(self._line, k, r.call.tool) for k, r in enumerate(reports) if r.result is None]
+            tickets += [
+                Ticket(self._line, k, r.call.tool)
+                for k, r in enumerate(reports)
+                if r.result is None
+            ]
             if tickets:
                 await self._all(tickets)
         finally:
@@ -162,7 +171,9 @@ class Run:
     # --- before the first call -------------------------------------------------------------------------------------
 
     def _skip_duplicates(self) -> None:
-        written = [(r.tool, json_values.canonical_arguments(r.metadata.arguments)) for r in self._reports]
+        written = [
+            (r.tool, json_values.canonical_arguments(r.metadata.arguments)) for r in self._reports
+        ]
         counts = Counter(written)
         seen: set[tuple[str, str]] = set()
         for report, same in zip(self._reports, written, strict=True):
@@ -231,7 +242,9 @@ class Run:
                 if is_async:
                     await attempt.run(code, options.timeout)
                 else:
-                    await attempt.run_in_thread(code, options.timeout, self._threads(), self._borrowing(ticket, report))
+                    await attempt.run_in_thread(
+                        code, options.timeout, self._threads(), self._borrowing(ticket, report)
+                    )
             except BaseException:
                 report.error = attempt.error
                 if not attempt.began and report.attempts == 1:
@@ -295,7 +308,9 @@ class Run:
             result = results.raised(call, attempt.error, attempts, latency, began=attempt.began)
         self._settle(report, result, misfit)
 
-    def _settle(self, report: CallReport, result: ExecutionResult, misfit: str | None = None) -> None:
+    def _settle(
+        self, report: CallReport, result: ExecutionResult, misfit: str | None = None
+    ) -> None:
         report.result = result
         if report.started is not None:
             report.finished = report.started + result.latency

@@ -120,7 +120,11 @@ class Slots:
         with self._lock:
             for ticket in tickets:
                 ticket.state = "waiting"
-                queue = line.limited.setdefault(ticket.tool, []) if ticket.tool in self._limits else line.free
+                queue = (
+                    line.limited.setdefault(ticket.tool, [])
+                    if ticket.tool in self._limits
+                    else line.free
+                )
                 heapq.heappush(queue, ticket)
             if not line.queued:
                 line.queued = True
@@ -205,7 +209,11 @@ class Slots:
         """Take the first call of a run that may start now."""
         best = line.free
         for tool, queue in line.limited.items():
-            if queue and self._running[tool] < self._limits[tool] and (not best or queue[0] < best[0]):
+            if (
+                queue
+                and self._running[tool] < self._limits[tool]
+                and (not best or queue[0] < best[0])
+            ):
                 best = queue
         return heapq.heappop(best) if best else None
 

@@ -42,13 +42,19 @@ class Unresolved:
 
     def find(self, call: BaseToolCall, scope: str) -> UnresolvedCall | None:
         """The kept call that is equal to this one."""
-        return self._calls.get((scope, call.metadata.name, call_arguments(call))) if self._calls else None
+        return (
+            self._calls.get((scope, call.metadata.name, call_arguments(call)))
+            if self._calls
+            else None
+        )
 
     def all(self) -> tuple[UnresolvedCall, ...]:
         """Every kept call, oldest first."""
         return tuple(self._calls.values())
 
-    def remove(self, decided: BaseToolCall | ToolMetadata | UnresolvedCall, scope: str) -> list[UnresolvedCall]:
+    def remove(
+        self, decided: BaseToolCall | ToolMetadata | UnresolvedCall, scope: str
+    ) -> list[UnresolvedCall]:
         """Forget what is equal to `decided`, and give it.
 
         A call counts with its input, as it would be run; metadata with the arguments that the model wrote, whatever hooks
@@ -69,7 +75,9 @@ class Unresolved:
 
     def remove_scope(self, scope: str) -> list[UnresolvedCall]:
         """Forget everything of a scope, and give it."""
-        return [self._calls.pop(key) for key in [key for key in list(self._calls) if key[0] == scope]]
+        return [
+            self._calls.pop(key) for key in [key for key in list(self._calls) if key[0] == scope]
+        ]
 
 
 def _key(call: UnresolvedCall) -> tuple[str, str, str]:

@@ -34,7 +34,9 @@ class InputWatch:
         try:
             if fields == self._fields:
                 return
-        except Exception:  # other people's `__eq__`; fields that are the same objects are never asked
+        except (
+            Exception
+        ):  # other people's `__eq__`; fields that are the same objects are never asked
             pass
         self.changed_by.append(position)
         self._fields = fields.copy()

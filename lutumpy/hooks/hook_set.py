@@ -95,7 +95,9 @@ class HookSlot(Generic[P, R_co]):
 
 
 def _call(hook: Implementation, values: dict[str, Any], last: Any) -> Any:
-    return hook.function(**{name: last if name == "last" else values[name] for name in hook.parameters})
+    return hook.function(
+        **{name: last if name == "last" else values[name] for name in hook.parameters}
+    )
 
 
 def hook_slot(kind: SlotKind) -> Callable[[Callable[Concatenate[Any, P], R]], HookSlot[P, R]]:
@@ -122,7 +124,9 @@ class OnAsyncSlot(Protocol[T]):
     """Registers one function, async or plain, for one async slot and returns it."""
 
     @overload
-    def __call__(self, hook: Callable[Q, Coroutine[Any, Any, T]], /) -> Callable[Q, Coroutine[Any, Any, T]]: ...
+    def __call__(
+        self, hook: Callable[Q, Coroutine[Any, Any, T]], /
+    ) -> Callable[Q, Coroutine[Any, Any, T]]: ...
     @overload
     def __call__(self, hook: Callable[Q, T | Awaitable[T]], /) -> Callable[Q, T | Awaitable[T]]: ...
 
@@ -138,14 +142,18 @@ class HookSet:
         super().__init_subclass__(**kwargs)
         for name, slot in cls._slots().items():
             if hasattr(HookSet, name):
-                raise DeclarationError(f"{cls.__name__}.{name}: the name is taken by a method of hook sets")
+                raise DeclarationError(
+                    f"{cls.__name__}.{name}: the name is taken by a method of hook sets"
+                )
             if slot.name != name:
                 raise DeclarationError(
                     f"{cls.__name__}.{name} is the slot {slot.name!r} of another name; declare it anew"
                 )
 
     def __init__(self) -> None:
-        self._registry = Registry(type(self).__name__, [slot.spec for slot in self._slots().values()])
+        self._registry = Registry(
+            type(self).__name__, [slot.spec for slot in self._slots().values()]
+        )
         for base in reversed(type(self).__mro__):
             for name, member in vars(base).items():
                 if isinstance(member, HookSet):
@@ -218,7 +226,9 @@ class HookSet:
         for registry, (mine, theirs) in zip(merged, pairs, strict=True):
             mine._registry = registry
             held = mine._held()
-            mine.__dict__.update({name: s._copy() for name, s in theirs._held().items() if name not in held})
+            mine.__dict__.update(
+                {name: s._copy() for name, s in theirs._held().items() if name not in held}
+            )
 
     def with_extended(self, other: HookSet) -> Self:
         """A new set with the plugins of both; this one stays as it is."""
@@ -237,7 +247,9 @@ class HookSet:
     def _pairs(self, other: Any, place: str, seen: set[int]) -> Iterator[tuple[HookSet, HookSet]]:
         """This set and the other one, and each set that both hold, once."""
         if type(other) is not type(self):
-            raise HookRegistrationError(f"{type(other).__name__} is another set of hooks than {place}")
+            raise HookRegistrationError(
+                f"{type(other).__name__} is another set of hooks than {place}"
+            )
         if id(self) in seen:
             return
         seen.add(id(self))

@@ -78,9 +78,13 @@ class Implementation:
 
     __slots__ = ("by_position", "function", "is_async", "label", "parameters", "rank")
 
-    def __init__(self, function: Callable[..., Any], slot: SlotSpec, signature: inspect.Signature, rank: int) -> None:
+    def __init__(
+        self, function: Callable[..., Any], slot: SlotSpec, signature: inspect.Signature, rank: int
+    ) -> None:
         self.function: Callable[..., Any] = function
-        self.parameters: tuple[str, ...] = tuple([name for name in signature.parameters if name in slot.parameters])
+        self.parameters: tuple[str, ...] = tuple(
+            [name for name in signature.parameters if name in slot.parameters]
+        )
         self.by_position: Callable[..., Any]
         if slot.tool is not None and is_by_parameters(function, signature, slot.tool):
             self.by_position = with_parameters(function, signature, slot.tool)
@@ -105,7 +109,9 @@ class Plugin:
 
     __slots__ = ("alone", "hooks", "registered", "source", "stand_in")
 
-    def __init__(self, registered: Any, hooks: Mapping[str, Implementation], alone: str | None = None) -> None:
+    def __init__(
+        self, registered: Any, hooks: Mapping[str, Implementation], alone: str | None = None
+    ) -> None:
         self.registered: Any = registered
         self.hooks: Mapping[str, Implementation] = hooks
         self.alone: str | None = alone
@@ -116,7 +122,9 @@ class Plugin:
 
     def is_for(self, registered: Any) -> bool:
         """Whether this came from registering `registered`. Methods are new objects each time they are read."""
-        return self.registered is registered or (self.alone is not None and bool(self.registered == registered))
+        return self.registered is registered or (
+            self.alone is not None and bool(self.registered == registered)
+        )
 
     def is_same(self, other: Plugin) -> bool:
         """Whether both say the same, so that only one of them may be registered."""
@@ -203,11 +211,15 @@ def _read(
         wrong += wrong_annotations(function, signature, tool, of_input=not by_parameters)
     found += [f"{where}{signature}: {problem}" for problem in wrong]
     if not slot.allows_async and is_async(function):
-        found.append(f"{where}{signature} is async; {slot.name} is a plain slot and takes plain hooks")
+        found.append(
+            f"{where}{signature} is async; {slot.name} is a plain slot and takes plain hooks"
+        )
     problems += found
     if found:
         return None
-    return Implementation(function, slot, signature, bool(mark.get("trylast")) - bool(mark.get("tryfirst")))
+    return Implementation(
+        function, slot, signature, bool(mark.get("trylast")) - bool(mark.get("tryfirst"))
+    )
 
 
 def _wrong_names(signature: inspect.Signature, slot: SlotSpec) -> Iterator[str]:
@@ -240,7 +252,9 @@ def _by_position(
 
 def is_async(function: Any) -> bool:
     """Whether calling `function` gives a coroutine, as far as its declaration says."""
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004
+    )
 
 
 def label(thing: Any) -> str:

@@ -32,7 +32,12 @@ def logger() -> Logger:
 
 
 def log_decision(
-    step: Step, metadata: ToolMetadata, word: str, effective: Any = _NOTHING, *, reason: str | None = None
+    step: Step,
+    metadata: ToolMetadata,
+    word: str,
+    effective: Any = _NOTHING,
+    *,
+    reason: str | None = None,
 ) -> None:
     """Log what a hook decided: who and what at INFO; arguments, effective input and reason at DEBUG only.
 
@@ -49,7 +54,9 @@ def log_decision(
     if deep and reason is not None:
         extra["reason"] = _cut(reason)
         why = f": {extra['reason']}"
-    logger().info("%s of %s: %s by %s%s", metadata.id, metadata.name, word, step.label, why, extra=extra)
+    logger().info(
+        "%s of %s: %s by %s%s", metadata.id, metadata.name, word, step.label, why, extra=extra
+    )
     if not deep:
         return
     logger().debug("%s of %s: arguments %s", metadata.id, metadata.name, _cut(metadata.arguments))

@@ -44,7 +44,9 @@ def is_by_parameters(function: Any, signature: inspect.Signature, tool: Compiled
     return not parameters.isdisjoint(names) or (takes_rest and tool.function is not None)
 
 
-def wrong_parameters(function: Any, signature: inspect.Signature, tool: CompiledTool) -> Iterator[str]:
+def wrong_parameters(
+    function: Any, signature: inspect.Signature, tool: CompiledTool
+) -> Iterator[str]:
     """What is wrong with the names of a hook that is written with a function's parameters."""
     known = list(tool.keyword_names.values())
     bound = function.keywords if isinstance(function, functools.partial) else ()
@@ -70,7 +72,11 @@ def wrong_parameters(function: Any, signature: inspect.Signature, tool: Compiled
 
 def mixed_names(signature: inspect.Signature, tool: CompiledTool) -> Iterator[str]:
     """What is wrong with a hook that takes the input, and names parameters of the function beside it."""
-    mixed = [name for name in _names(signature) if name in _parameters(tool) and name not in ("metadata", "input")]
+    mixed = [
+        name
+        for name in _names(signature)
+        if name in _parameters(tool) and name not in ("metadata", "input")
+    ]
     if mixed:
         yield f"{', '.join(mixed)} can't be asked for here: hooks of {tool.definition.name!r} take {forms(tool)}"
 
@@ -94,7 +100,9 @@ def with_parameters(
     """The hook as one that takes (metadata, input)."""
     names = _names(signature)
     takes_rest = len(names) < len(signature.parameters)
-    wanted = [(field, name) for field, name in tool.keyword_names.items() if takes_rest or name in names]
+    wanted = [
+        (field, name) for field, name in tool.keyword_names.items() if takes_rest or name in names
+    ]
     if "metadata" not in names:
 
         def without_metadata(metadata: Any, input: Any) -> Any:
@@ -127,7 +135,9 @@ def wrong_annotations(
         if not _accepts(kind, tool):
             yield f"`input: {_shown(kind)}` is not the input of {name!r}, which is {tool.input_type.__name__}"
     for kind in _passed_on(_resolved(function, signature.return_annotation)):
-        if not _accepts(kind, tool) and not (isinstance(kind, type) and issubclass(kind, tool.input_type)):
+        if not _accepts(kind, tool) and not (
+            isinstance(kind, type) and issubclass(kind, tool.input_type)
+        ):
             yield f"`RunNormally[{_shown(kind)}]` is not for {name!r}, whose input is {tool.input_type.__name__}"
 
 
@@ -145,13 +155,20 @@ def _takes_model(function: Any, signature: inspect.Signature, tool: CompiledTool
     annotation = signature.parameters["input"].annotation
     kind = _resolved(function, annotation)
     if kind is _UNKNOWN:  # a name that only type checkers see
-        return isinstance(annotation, str) and annotation.rpartition(".")[2] in ("BaseModel", "Input")
+        return isinstance(annotation, str) and annotation.rpartition(".")[2] in (
+            "BaseModel",
+            "Input",
+        )
     return _is_base_model(kind) or kind is tool.input_type
 
 
 def _is_base_model(kind: Any) -> bool:
     # By name: nothing here imports pydantic, and the tools' own models say where theirs is.
-    return isinstance(kind, type) and kind.__name__ == "BaseModel" and kind.__module__.startswith("pydantic.")
+    return (
+        isinstance(kind, type)
+        and kind.__name__ == "BaseModel"
+        and kind.__module__.startswith("pydantic.")
+    )
 
 
 def _accepts(kind: Any, tool: CompiledTool) -> bool:
@@ -229,7 +246,9 @@ def _local_names(function: Any) -> dict[str, Any]:
 
 def _holds(outer: CodeType, inner: CodeType) -> bool:
     """Whether `inner` stands somewhere in the source of `outer`."""
-    return any(c is inner or (isinstance(c, CodeType) and _holds(c, inner)) for c in outer.co_consts)
+    return any(
+        c is inner or (isinstance(c, CodeType) and _holds(c, inner)) for c in outer.co_consts
+    )
 
 
 def _shown(kind: Any) -> str:

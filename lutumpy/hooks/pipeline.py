@@ -122,7 +122,9 @@ def decide(
             else:
                 # A call of the hook's own: what it assigns to that is not what will be executed.
                 shown = call.with_input(value)
-                decision = step.function(metadata, shown) if step.takes == "call" else step.function(shown)
+                decision = (
+                    step.function(metadata, shown) if step.takes == "call" else step.function(shown)
+                )
             kind: type[Any] = type(decision)
             if kind is not RunNormally and inspect.isawaitable(decision):
                 decision = yield decision
@@ -136,7 +138,9 @@ def decide(
                     given = _edited(step, call, value, given)
                 if not isinstance(given, tool.input_type):
                     raise _misfit(
-                        step, metadata, f"RunNormally({_kind(given)}); the tool takes {tool.input_type.__name__}"
+                        step,
+                        metadata,
+                        f"RunNormally({_kind(given)}); the tool takes {tool.input_type.__name__}",
                     )
                 value = given
                 edited = True
@@ -224,7 +228,11 @@ def close(value: Any) -> None:
 
 def failed(place: str, error: Exception, state: str) -> HookError:
     """The error for a hook that raised, or gave an awaitable where none can be awaited."""
-    what = f"gave an awaitable; {_NEEDS_LOOP}" if isinstance(error, GaveAwaitable) else f"raised {safe_repr(error)}"
+    what = (
+        f"gave an awaitable; {_NEEDS_LOOP}"
+        if isinstance(error, GaveAwaitable)
+        else f"raised {safe_repr(error)}"
+    )
     return HookError(f"{place} {what}; {state}")
 
 
@@ -234,7 +242,9 @@ def snapshot(value: Any) -> Any:
         return value.model_copy(deep=True)
     except Exception:
         # Something inside can't be copied (a lock, a connection); the fields beside it still can.
-        return value.model_copy(update={name: _copied(field) for name, field in value.__dict__.items()})
+        return value.model_copy(
+            update={name: _copied(field) for name, field in value.__dict__.items()}
+        )
 
 
 def _copied(value: Any) -> Any:

@@ -21,7 +21,9 @@ def load(name: str) -> list[tuple[str, Any]]:
     found = entry_points(group=GROUP, name=name)
     if not found:
         known = ", ".join(sorted({e.name for e in entry_points(group=GROUP)})) or "none"
-        raise HookRegistrationError(f"no installed plugin {name!r} in the group {GROUP!r} (installed: {known})")
+        raise HookRegistrationError(
+            f"no installed plugin {name!r} in the group {GROUP!r} (installed: {known})"
+        )
     loaded: list[tuple[str, Any]] = []
     for entry in found:
         try:

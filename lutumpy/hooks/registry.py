@@ -143,7 +143,9 @@ class Registry:
 
     def _add(self, plugins: Iterable[Plugin]) -> None:
         for plugin in plugins:
-            self._manager.register(plugin.stand_in, name=f"{label(plugin.registered)} #{id(plugin)}")
+            self._manager.register(
+                plugin.stand_in, name=f"{label(plugin.registered)} #{id(plugin)}"
+            )
             self._order.append(plugin)
         self._changed()
 
@@ -158,14 +160,18 @@ class Registry:
                 if self.slots[name].singleton:
                     replaced = current[name] if name in current else self.last(name)
                     if replaced is not None:
-                        _warn_user(f"{replaced.label} is replaced by {hook.label} as {name} of {self.title}")
+                        _warn_user(
+                            f"{replaced.label} is replaced by {hook.label} as {name} of {self.title}"
+                        )
                     current[name] = hook
 
 
 def _warn_user(message: str) -> None:
     # Registration has several doors of different depth; the warning belongs to the line that went through one.
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(f"{PROJECT}.hooks."):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(
+        f"{PROJECT}.hooks."
+    ):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, UserWarning, stacklevel=level)
 

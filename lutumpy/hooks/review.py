@@ -29,7 +29,9 @@ def _as_result(answer: Any, toolset: type[Toolset[Any]]) -> ToolResult:
     if isinstance(answer, RejectedToolCall):
         return rejected(answer.metadata, answer.reason)
     if isinstance(answer, HandledTool):
-        return completed(answer.metadata, toolset.selector(answer.metadata.name).tool, answer.output)
+        return completed(
+            answer.metadata, toolset.selector(answer.metadata.name).tool, answer.output
+        )
     raise TypeError(
         f"review takes ToolResult, HandledTool and RejectedToolCall, not {type(answer).__name__}; {UNCOMMITTED}"
     )
@@ -40,7 +42,9 @@ def refuse_async_review(hooks: Mapping[str, Sequence[Implementation]]) -> None:
     for name, implementations in hooks.items():
         for hook in implementations:
             if hook.is_async:
-                raise HookError(f"result hook {hook.label} of {name!r} is async; use review(); {UNCOMMITTED}")
+                raise HookError(
+                    f"result hook {hook.label} of {name!r} is async; use review(); {UNCOMMITTED}"
+                )
 
 
 def reviewing(
@@ -75,17 +79,23 @@ def _with_content(before: ToolResult, after: Any, where: str) -> ToolResult:
         return before
     if not isinstance(after, ToolResult):
         close(after)
-        raise HookError(f"{where} gave {type(after).__name__}, not a ToolResult or None; {UNCOMMITTED}")
+        raise HookError(
+            f"{where} gave {type(after).__name__}, not a ToolResult or None; {UNCOMMITTED}"
+        )
     kept = (after.metadata, after.status, after.rejection_reason)
     if kept != (before.metadata, before.status, before.rejection_reason):
         raise HookError(f"{where} changed more than the content of the result; {UNCOMMITTED}")
     content: Any = after.content
     is_parts = isinstance(content, tuple) and all(isinstance(p, PARTS) for p in content)
     if not is_parts and not isinstance(content, str):
-        raise HookError(f"{where} gave content that is neither text nor a tuple of content parts; {UNCOMMITTED}")
+        raise HookError(
+            f"{where} gave content that is neither text nor a tuple of content parts; {UNCOMMITTED}"
+        )
     if (problem := content_problem(content)) is not None:
         raise HookError(f"{where} gave a result that can't be sent: {problem}; {UNCOMMITTED}")
     if content == before.content:
         # An output that didn't fit the tool stays a problem of the commit.
         return before
-    return ToolResult(before.metadata, content, before.status, before.rejection_reason, before.output)
+    return ToolResult(
+        before.metadata, content, before.status, before.rejection_reason, before.output
+    )

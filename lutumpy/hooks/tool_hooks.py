@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, Protocol, TypeAlias, Union, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    Literal,
+    Protocol,
+    TypeAlias,
+    Union,
+    overload,
+)
 
 from typing_extensions import ParamSpec, Self, TypeVar
 
@@ -163,7 +173,9 @@ class ToolHooks(Generic[TS]):
         owner, name = self._owner(selector)
         return lambda hook: owner._register_function(hook_slots(name)[0], hook)
 
-    def describe(self, selector: Selector[TS, Any, Any]) -> Callable[[DescriptionHook], DescriptionHook]:
+    def describe(
+        self, selector: Selector[TS, Any, Any]
+    ) -> Callable[[DescriptionHook], DescriptionHook]:
         """Decorator: register the function that words one tool's description; it replaces an earlier one, with a warning."""
         owner, name = self._owner(selector)
         return lambda hook: owner._register_function(hook_slots(name)[1], hook)
@@ -181,7 +193,9 @@ class ToolHooks(Generic[TS]):
     def extend(self, other: ToolHooks[TS]) -> None:
         """Register every plugin of another registry of the same toolset, nested ones included: all or none."""
         if not isinstance(other, ToolHooks) or other._toolset is not self._toolset:
-            raise HookRegistrationError(f"{safe_repr(other)} is no registry of {self._toolset.__name__}")
+            raise HookRegistrationError(
+                f"{safe_repr(other)} is no registry of {self._toolset.__name__}"
+            )
         pairs = list(zip(self._all(), other._all(), strict=True))
         trial = [mine._registry.copy() for mine, _ in pairs]
         for registry, (_, theirs) in zip(trial, pairs, strict=True):
@@ -206,7 +220,9 @@ class ToolHooks(Generic[TS]):
 
     def _owner(self, selector: Selector[TS, Any, Any]) -> tuple[ToolHooks[Any], str]:
         if not isinstance(selector, Selector) or selector.toolset is not self._toolset:
-            raise HookRegistrationError(f"{safe_repr(selector)} is no tool of {self._toolset.__name__}")
+            raise HookRegistrationError(
+                f"{safe_repr(selector)} is no tool of {self._toolset.__name__}"
+            )
         return self._owner_of(selector.name), selector.name
 
     def _owner_of(self, name: str) -> ToolHooks[Any]:
@@ -241,7 +257,9 @@ class ToolHooks(Generic[TS]):
         """
         chain, kept = self._chain_of(call), snapshot(call.input)
         try:
-            end: Any = await drive_async(decide(call, chain.steps, "hook", loud=logger().isEnabledFor(INFO)))
+            end: Any = await drive_async(
+                decide(call, chain.steps, "hook", loud=logger().isEnabledFor(INFO))
+            )
         except BaseException:
             call.input = kept
             raise
@@ -252,7 +270,9 @@ class ToolHooks(Generic[TS]):
         chain, kept = self._chain_of(call), snapshot(call.input)
         refuse_async(chain.steps, call.metadata)
         try:
-            end: Any = drive_sync(decide(call, chain.steps, "hook", loud=logger().isEnabledFor(INFO)))
+            end: Any = drive_sync(
+                decide(call, chain.steps, "hook", loud=logger().isEnabledFor(INFO))
+            )
         except BaseException:
             call.input = kept
             raise
@@ -260,7 +280,9 @@ class ToolHooks(Generic[TS]):
 
     def _chain_of(self, call: BaseToolCall) -> Chain:
         if call.selector.toolset is not self._toolset:
-            raise HookError(f"{call!r} is a call of {call.selector.toolset.__name__}, not of {self._toolset.__name__}")
+            raise HookError(
+                f"{call!r} is a call of {call.selector.toolset.__name__}, not of {self._toolset.__name__}"
+            )
         return self._chains_now().get(call.metadata.name, _NO_HOOKS)
 
     def _chains_now(self) -> dict[str, Chain]:
@@ -268,7 +290,10 @@ class ToolHooks(Generic[TS]):
         version = self._version()
         if self._chains is None or self._chains[0] != version:
             made = {s.name: self._steps_of(s.name) for s in self._toolset.selectors()}
-            self._chains = (version, {name: chain_of(steps) for name, steps in made.items() if steps})
+            self._chains = (
+                version,
+                {name: chain_of(steps) for name, steps in made.items() if steps},
+            )
         return self._chains[1]
 
     def _version(self) -> int:
@@ -281,7 +306,10 @@ class ToolHooks(Generic[TS]):
     def _steps_of(self, name: str) -> list[Step]:
         steps = [_step(i, "call") for i in self._hooks_for_all(_ANY_TOOL.name, name)]
         slot = hook_slots(name)[0]
-        return [*steps, *[_step(i, "input") for i in self._owner_of(name)._registry.implementations(slot)]]
+        return [
+            *steps,
+            *[_step(i, "input") for i in self._owner_of(name)._registry.implementations(slot)],
+        ]
 
     def _hooks_for_all(self, slot: str, name: str) -> list[Implementation]:
         """The implementations of a slot that every registry has, on the way from this one to the tool's own."""
@@ -326,7 +354,9 @@ class ToolHooks(Generic[TS]):
         hooks = self._description_hooks()
         for selector, hook in hooks:
             if hook.is_async:
-                raise HookError(f"{_describer(hook, selector)} is async; use description_overrides(); {_UNUSED}")
+                raise HookError(
+                    f"{_describer(hook, selector)} is async; use description_overrides(); {_UNUSED}"
+                )
         return drive_sync(_describing(hooks))
 
     def _description_hooks(self) -> list[tuple[Selector[TS, Any, Any], Implementation]]:

@@ -9,4 +9,12 @@ from lutumpy.local.errors import FetchError, LocalServerError
 from lutumpy.local.model_file import SMOLLM2, PackagedModel, fetch
 from lutumpy.local.server import LocalServer, serve
 
-__all__ = ["SMOLLM2", "FetchError", "LocalServer", "LocalServerError", "PackagedModel", "fetch", "serve"]
+__all__ = [
+    "SMOLLM2",
+    "FetchError",
+    "LocalServer",
+    "LocalServerError",
+    "PackagedModel",
+    "fetch",
+    "serve",
+]

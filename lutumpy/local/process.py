@@ -41,7 +41,9 @@ class ServerProcess:
         LocalServerError: it could not be started. Nothing of it is left.
     """
 
-    def __init__(self, parameters: Mapping[str, Any], timeout: float, command: Sequence[str] = COMMAND) -> None:
+    def __init__(
+        self, parameters: Mapping[str, Any], timeout: float, command: Sequence[str] = COMMAND
+    ) -> None:
         self.log: collections.deque[str] = collections.deque(maxlen=LOG_LINES)
         self._threads: list[threading.Thread] = []
         # In a session of its own: a Ctrl-C in the terminal is for the user's program to answer.
@@ -95,7 +97,9 @@ class ServerProcess:
             _pipe(process.stdin).write(json.dumps(setup).encode() + b"\n")
             _pipe(process.stdin).flush()
         answer: list[bytes] = []
-        reader = self._thread("lutumpy-local-start", lambda: answer.append(_pipe(process.stdout).readline()))
+        reader = self._thread(
+            "lutumpy-local-start", lambda: answer.append(_pipe(process.stdout).readline())
+        )
         reader.join(timeout)
         if reader.is_alive():
             raise LocalServerError(
@@ -108,9 +112,12 @@ class ServerProcess:
             return said["url"]
         self.end()  # so that the log is complete
         if "error" in said:
-            raise LocalServerError(f"the server could not be started: {said['error']}{self.failure()}", self.log)
+            raise LocalServerError(
+                f"the server could not be started: {said['error']}{self.failure()}", self.log
+            )
         raise LocalServerError(
-            f"the server ended with code {process.returncode} while it started{self.failure()}", self.log
+            f"the server ended with code {process.returncode} while it started{self.failure()}",
+            self.log,
         )
 
     def _thread(self, name: str, target: Callable[[], object]) -> threading.Thread:

@@ -127,7 +127,8 @@ class LocalServer:
             raise LocalServerError("the server runs only inside its `with` block")
         if process.code is not None:
             raise LocalServerError(
-                f"the server ended on its own with code {process.code}{process.failure()}", process.log
+                f"the server ended on its own with code {process.code}{process.failure()}",
+                process.log,
             )
         return process.url
 
@@ -149,7 +150,9 @@ class LocalServer:
             LocalServerError: none was named, and the block hasn't been entered.
         """
         if self._path is None:
-            raise LocalServerError("which file is served is known once the `with` block has been entered")
+            raise LocalServerError(
+                "which file is served is known once the `with` block has been entered"
+            )
         return self._path
 
     @property
@@ -185,7 +188,9 @@ class LocalServer:
 
             if self._async:
                 async_http = openai.DefaultAsyncHttpxClient(mounts=NO_PROXY)
-                client = openai.AsyncOpenAI(base_url=base_url, api_key=API_KEY, http_client=async_http)
+                client = openai.AsyncOpenAI(
+                    base_url=base_url, api_key=API_KEY, http_client=async_http
+                )
             else:
                 http = openai.DefaultHttpxClient(mounts=NO_PROXY)
                 client = openai.OpenAI(base_url=base_url, api_key=API_KEY, http_client=http)
@@ -200,7 +205,9 @@ class LocalServer:
 
             if self._async:
                 async_http = anthropic.DefaultAsyncHttpxClient(mounts=NO_PROXY)
-                client = anthropic.AsyncAnthropic(base_url=base_url, api_key=API_KEY, http_client=async_http)
+                client = anthropic.AsyncAnthropic(
+                    base_url=base_url, api_key=API_KEY, http_client=async_http
+                )
             else:
                 http = anthropic.DefaultHttpxClient(mounts=NO_PROXY)
                 client = anthropic.Anthropic(base_url=base_url, api_key=API_KEY, http_client=http)
@@ -215,7 +222,10 @@ class LocalServer:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         try:
             while self._clients:
@@ -230,7 +240,10 @@ class LocalServer:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         with anyio.CancelScope(shield=True):
             try:
@@ -268,7 +281,10 @@ class LocalServer:
             "ui": False,
         }
         if self._threads is not None:
-            parameters |= {"cpuparams.n_threads": self._threads, "cpuparams_batch.n_threads": self._threads}
+            parameters |= {
+                "cpuparams.n_threads": self._threads,
+                "cpuparams_batch.n_threads": self._threads,
+            }
         return parameters | self._options
 
     def _stop(self) -> None:
@@ -304,4 +320,6 @@ def _check_file(path: Path) -> None:
 
 def _check(name: str, value: int | None, low: int, high: int | None = None) -> None:
     if value is not None and (value < low or (high is not None and value > high)):
-        raise ValueError(f"{name} must be {f'at least {low}' if high is None else f'{low} to {high}'}, not {value}")
+        raise ValueError(
+            f"{name} must be {f'at least {low}' if high is None else f'{low} to {high}'}, not {value}"
+        )

@@ -121,7 +121,10 @@ class SyncEffects:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._portal = None
         self._stack.__exit__(kind, error, trace)

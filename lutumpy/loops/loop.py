@@ -39,7 +39,9 @@ from lutumpy.tools.selectors import Selector
 
 logger: logging.Logger = logging.getLogger("lutumpy.loops")
 
-WITHHELD = "The tool ran, and what it did stands, but what it said is withheld: it could not be reviewed."
+WITHHELD = (
+    "The tool ran, and what it did stands, but what it said is withheld: it could not be reviewed."
+)
 
 # `stop` and `tool_calls` of an answer without calls are an answer; for `unknown` see `_end_of`.
 _ENDS: Mapping[str, StoppedBy] = {
@@ -64,7 +66,11 @@ class Request:
     extra: Mapping[str, Any] | None
 
     def turn(
-        self, session: Session, llm: Model, require: ToolRequirement[Any] | None, describe: Mapping[Any, str]
+        self,
+        session: Session,
+        llm: Model,
+        require: ToolRequirement[Any] | None,
+        describe: Mapping[Any, str],
     ) -> ToolTurn[Any, None]:
         """The turn with these descriptions, not sent yet; raises `InvalidToolConstraints`."""
         return session.text_turn(
@@ -124,7 +130,9 @@ class Loop:
         self._registry = hooks if isinstance(hooks, ToolHooks) else None
         self._on_progress = on_progress
         self._failures: dict[FailureKey, int] = {}
-        self._turn: tuple[Mapping[Any, str], ToolRequirement[Any] | None, ToolTurn[Any, None]] | None = None
+        self._turn: (
+            tuple[Mapping[Any, str], ToolRequirement[Any] | None, ToolTurn[Any, None]] | None
+        ) = None
 
     @property
     def usage(self) -> Usage:
@@ -154,18 +162,27 @@ class Loop:
         kept = self._turn
         # The same turn again has the same offer, whose tool list is rendered already.
         if kept is None or kept[0] != describe or kept[1] is not require:
-            kept = self._turn = (describe, require, self._request.turn(self._session, self._llm, require, describe))
+            kept = self._turn = (
+                describe,
+                require,
+                self._request.turn(self._session, self._llm, require, describe),
+            )
         return kept[2]
 
     def _limit_reached(self) -> StoppedBy | None:
         limits = self._limits
-        if limits.max_repeats is not None and max(self._failures.values(), default=0) >= limits.max_repeats:
+        if (
+            limits.max_repeats is not None
+            and max(self._failures.values(), default=0) >= limits.max_repeats
+        ):
             return "repeat"
         if limits.token_budget is not None and self.usage.total_tokens >= limits.token_budget:
             return "budget"
         return "round_limit" if self.rounds >= limits.max_rounds else None
 
-    def _stop(self, text: str, stopped_by: StoppedBy, result: TurnResult | None) -> Generator[Any, Any, LoopResult]:
+    def _stop(
+        self, text: str, stopped_by: StoppedBy, result: TurnResult | None
+    ) -> Generator[Any, Any, LoopResult]:
         ended = LoopResult(text, self.rounds, self.usage, stopped_by, result)
         yield from self._tell(LoopStopped(self.rounds, self.usage, ended))
         return ended
@@ -181,11 +198,15 @@ class Loop:
         plan: Open[Any] = decoded
         number = self.rounds + 1
         try:
-            yield from self._tell(RoundDecoded(number, self.usage, decoded.calls, decoded.issues, decoded.text))
+            yield from self._tell(
+                RoundDecoded(number, self.usage, decoded.calls, decoded.issues, decoded.text)
+            )
             if self._hooks is not None:
                 plan = yield self._effects.decide(decoded, self._hooks)
             if isinstance(plan, ToolRoundPlan):
-                planned = RoundPlanned(number, self.usage, plan.pending, plan.handled, plan.rejected)
+                planned = RoundPlanned(
+                    number, self.usage, plan.pending, plan.handled, plan.rejected
+                )
             else:
                 planned = RoundPlanned(number, self.usage, decoded.calls, (), ())
             yield from self._tell(planned)
@@ -193,7 +214,9 @@ class Loop:
             # Nothing has run, so nothing is lost.
             plan.discard()
             if isinstance(error, HookError):
-                said = str(error).replace("the round is still open", "the loop has discarded the round")
+                said = str(error).replace(
+                    "the round is still open", "the loop has discarded the round"
+                )
                 raise HookError(said) from error.__cause__
             raise
         results = yield from self._execute(plan, planned.pending)
@@ -202,14 +225,22 @@ class Loop:
             yield from self._review(results, answers)
             yield from self._tell(RoundExecuted(number, self.usage, tuple(answers)))
         except BaseException:
-            self._rescue(plan, [*answers, *[_withheld(result) for result in results[len(answers) :]]])
+            self._rescue(
+                plan, [*answers, *[_withheld(result) for result in results[len(answers) :]]]
+            )
             raise
         self._commit(plan, answers)
-        failed = [*_failed(results), *[r.metadata for r in planned.rejected], *[i.metadata for i in decoded.issues]]
+        failed = [
+            *_failed(results),
+            *[r.metadata for r in planned.rejected],
+            *[i.metadata for i in decoded.issues],
+        ]
         for key in {_key(metadata) for metadata in failed}:
             self._failures[key] = self._failures.get(key, 0) + 1
 
-    def _execute(self, plan: Open[Any], pending: Sequence[BaseToolCall]) -> Generator[Any, Any, Sequence[ToolResult]]:
+    def _execute(
+        self, plan: Open[Any], pending: Sequence[BaseToolCall]
+    ) -> Generator[Any, Any, Sequence[ToolResult]]:
         if not pending:
             return ()
         report = ExecutionReport()
@@ -218,11 +249,15 @@ class Loop:
                 self._executor, pending, self._dispatch, scope=self._scope, report=report
             )
         except BaseException:
-            self._rescue(plan, [self._reviewed_now(result) for result in _outcomes(report, pending)])
+            self._rescue(
+                plan, [self._reviewed_now(result) for result in _outcomes(report, pending)]
+            )
             raise
         return results
 
-    def _review(self, results: Sequence[ToolResult], answers: list[ToolResult]) -> Generator[Any, Any, None]:
+    def _review(
+        self, results: Sequence[ToolResult], answers: list[ToolResult]
+    ) -> Generator[Any, Any, None]:
         """Add every result to `answers`, as the result hooks leave it."""
         registry = self._registry
         if registry is None or not any(registry._result_hooks(results).values()):
@@ -240,7 +275,9 @@ class Loop:
         try:
             return _with_content(result, self._registry.review_sync([result])[0])
         except BaseException as error:
-            logger.warning("%s of %s: withheld: %s", result.metadata.id, result.metadata.name, error)
+            logger.warning(
+                "%s of %s: withheld: %s", result.metadata.id, result.metadata.name, error
+            )
             return _withheld(result)
 
     # --- ends of a round -------------------------------------------------------------------------------------------
@@ -301,7 +338,9 @@ def _outcomes(report: ExecutionReport, calls: Sequence[BaseToolCall]) -> list[Ex
     # It could not even be waited for: a second interrupt, or a coroutine that is closed.
     known = [report.find(call) for call in calls]
     return [
-        one.result if one is not None and one.result is not None else interrupted(call, 1, 0.0, None)
+        one.result
+        if one is not None and one.result is not None
+        else interrupted(call, 1, 0.0, None)
         for call, one in zip(calls, known, strict=True)
     ]
 

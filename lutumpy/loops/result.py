@@ -11,7 +11,9 @@ from lutumpy.errors import LutumpyError
 from lutumpy.rounds.outcome import TurnResult
 from lutumpy.tools.results import ToolResult
 
-StoppedBy = Literal["answer", "round_limit", "refusal", "length", "repeat", "budget", "paused", "unknown"]
+StoppedBy = Literal[
+    "answer", "round_limit", "refusal", "length", "repeat", "budget", "paused", "unknown"
+]
 """Why a loop ended; see `LoopResult.stopped_by`."""
 
 

@@ -165,7 +165,9 @@ def run_tools_sync(
         RuntimeError: it was called inside a running event loop; nothing was sent.
         HookError: a hook, or the policy, is async; nothing was sent.
     """
-    refuse_running_loop(f"run_tools_sync was called inside a running event loop: await run_tools there; {UNSENT}")
+    refuse_running_loop(
+        f"run_tools_sync was called inside a running event loop: await run_tools there; {UNSENT}"
+    )
     _refuse_async(hooks, on_progress=on_progress, on_event=on_event)
     with SyncEffects(on_event) as effects:
         loop = _loop(
@@ -242,21 +244,27 @@ def _loop(
         raise TypeError(f"tools= takes a Toolset class, not {request.tools!r:.100}; {UNSENT}")
     toolset = request.tools.__view__().toolset
     if not isinstance(dispatch, Dispatcher):
-        raise TypeError(f"dispatch= takes a Dispatcher({toolset.__name__}), not {safe_repr(dispatch)}; {UNSENT}")
+        raise TypeError(
+            f"dispatch= takes a Dispatcher({toolset.__name__}), not {safe_repr(dispatch)}; {UNSENT}"
+        )
     dispatch.check(toolset)
     _check_hooks(hooks, toolset)
     for name, callback in (("on_progress", on_progress), ("on_event", on_event)):
         if callback is not None and not callable(callback):
             raise TypeError(f"{name}= takes a callable, not {type(callback).__name__}; {UNSENT}")
     if on_event is not None and not hasattr(llm, "open_stream"):
-        raise TypeError(f"on_event= needs a model that streams; {type(llm).__name__} has no open_stream(); {UNSENT}")
+        raise TypeError(
+            f"on_event= needs a model that streams; {type(llm).__name__} has no open_stream(); {UNSENT}"
+        )
     if executor is None:
         executor = ToolExecutor()
     elif not isinstance(executor, ToolExecutor):
         raise TypeError(f"executor= takes a ToolExecutor, not {type(executor).__name__}; {UNSENT}")
     if scope is not None and not isinstance(scope, str):
         raise TypeError(f"scope= takes text, not {type(scope).__name__}; {UNSENT}")
-    return Loop(session, llm, effects, request, limits, dispatch, executor, scope, hooks, on_progress)
+    return Loop(
+        session, llm, effects, request, limits, dispatch, executor, scope, hooks, on_progress
+    )
 
 
 def _check_hooks(hooks: Any, toolset: type[Toolset[Any]]) -> None:
@@ -264,7 +272,9 @@ def _check_hooks(hooks: Any, toolset: type[Toolset[Any]]) -> None:
         if hooks._toolset is not toolset:
             raise HookError(f"{hooks!r} is no registry of {toolset.__name__}; {UNSENT}")
     elif hooks is not None and not callable(hooks):
-        raise HookError(f"hooks= takes a registry or a callable, not {type(hooks).__name__}; {UNSENT}")
+        raise HookError(
+            f"hooks= takes a registry or a callable, not {type(hooks).__name__}; {UNSENT}"
+        )
 
 
 def _limits(max_rounds: Any, max_repeats: Any, token_budget: Any) -> Limits:
@@ -284,12 +294,22 @@ def _positive(name: str, value: Any) -> int:
 def _refuse_async(hooks: Any, **callbacks: Any) -> None:
     for name, callback in callbacks.items():
         if is_async(callback):
-            raise TypeError(f"{name}= is async; run_tools_sync takes plain callbacks, run_tools both; {UNSENT}")
+            raise TypeError(
+                f"{name}= is async; run_tools_sync takes plain callbacks, run_tools both; {UNSENT}"
+            )
     if isinstance(hooks, ToolHooks):
         chains = hooks._chains_now()
         for name in [selector.name for selector in hooks._toolset.selectors()]:
-            found = [step.label for step in chains[name].steps if step.is_async] if name in chains else []
-            found += [hook.label for hook in hooks._hooks_for_all("any_result_hook", name) if hook.is_async]
+            found = (
+                [step.label for step in chains[name].steps if step.is_async]
+                if name in chains
+                else []
+            )
+            found += [
+                hook.label
+                for hook in hooks._hooks_for_all("any_result_hook", name)
+                if hook.is_async
+            ]
             if found:
                 raise HookError(f"hook {found[0]} of {name!r} is async; use run_tools(); {UNSENT}")
     elif hooks is not None and is_async(hooks):

@@ -20,19 +20,27 @@ try:
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 except ImportError as _error:
-    raise ImportError('lutumpy.page needs jinja2: python -m pip install ".[cli]" (in a clone)') from _error
+    raise ImportError(
+        'lutumpy.page needs jinja2: python -m pip install ".[cli]" (in a clone)'
+    ) from _error
 
 from lutumpy.core.items import AssistantTurn
-from lutumpy.core.rules import Problem
 from lutumpy.core.transcript import Transcript
 from lutumpy.page import readers
 from lutumpy.page.model import ProblemView, RepairView, Step, ToolView
-from lutumpy.page.notes import RepairLike, flat_decisions, place_decisions, place_problems, place_repairs
+from lutumpy.page.notes import (
+    RepairLike,
+    flat_decisions,
+    place_decisions,
+    place_problems,
+    place_repairs,
+)
 from lutumpy.page.pieces import unwrap
 from lutumpy.page.readers import Api
 from lutumpy.page.text import LIMIT, data_value, plain, shown
 from lutumpy.page.timeline import Timeline
 from lutumpy.page.usage import charts, rows_of, usage_of
+from lutumpy.rules import Problem
 from lutumpy.session import Session
 
 __all__ = ["render", "write"]
@@ -82,10 +90,16 @@ def render(
         ValueError: messages without their `api`, or an unknown one.
         TypeError: the source, or a decision, is of another kind.
     """
-    return "".join(_chunks(source, api, system, tools, answer, decisions, usage, problems, repairs, title, limit))
+    return "".join(
+        _chunks(
+            source, api, system, tools, answer, decisions, usage, problems, repairs, title, limit
+        )
+    )
 
 
-def write(path: str | os.PathLike[str], source: Session | Transcript | Sequence[Any] | str, **options: Any) -> None:
+def write(
+    path: str | os.PathLike[str], source: Session | Transcript | Sequence[Any] | str, **options: Any
+) -> None:
     """Write the page of `source` into a file, UTF-8; options and errors are those of `render`.
 
     The page is complete before the file is opened, so that an error leaves what was there.
@@ -142,7 +156,9 @@ def _read(source: Any, api: Api | None, system: Any, limit: int) -> Timeline:
     if api not in readers.APIS:
         raise ValueError(f"unknown api {api!r}: one of {', '.join(readers.APIS)}")
     if not isinstance(source, (list, tuple, str)):
-        raise TypeError(f"a page shows a session, a transcript or a list of messages, not {type(source).__name__}")
+        raise TypeError(
+            f"a page shows a session, a transcript or a list of messages, not {type(source).__name__}"
+        )
     return readers.read_messages(api, source, system, limit)
 
 
@@ -158,7 +174,9 @@ def _api_name(source: Any, api: Api | None) -> str:
 
 
 def _count_tokens(timeline: Timeline, usage: Iterable[Any]) -> None:
-    answers = iter([step for step in timeline.steps if step.style == "assistant" and step.usage is None])
+    answers = iter(
+        [step for step in timeline.steps if step.style == "assistant" and step.usage is None]
+    )
     for entry in usage:
         step = next(answers, None)
         if step is not None:
@@ -172,7 +190,12 @@ def _counts(
     repairs: Sequence[RepairView],
     tokens: int,
 ) -> list[Count]:
-    results = [r for step in steps for group in (*[c.results for c in step.calls], step.strays) for r in group]
+    results = [
+        r
+        for step in steps
+        for group in (*[c.results for c in step.calls], step.strays)
+        for r in group
+    ]
     failed = sum([result.status == "error" for result in results])
     rejected = sum([result.status == "rejected" for result in results])
     calls = sum([len(step.calls) for step in steps])

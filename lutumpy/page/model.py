@@ -60,7 +60,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class ProblemView:
-    """A broken rule, as `lutumpy.core.rules.Problem` has it, with the anchor of what it is about."""
+    """A broken rule, as `lutumpy.rules.Problem` has it, with the anchor of what it is about."""
 
     number: int
     rule: str
@@ -190,7 +190,9 @@ class Step(Noted):
     @property
     def all_problems(self) -> int:
         """How many problems are shown in it."""
-        return len(self.problems) + sum([shown.all_problems for shown in (*self.calls, *self.strays)])
+        return len(self.problems) + sum(
+            [shown.all_problems for shown in (*self.calls, *self.strays)]
+        )
 
 
 @dataclass(frozen=True, slots=True)

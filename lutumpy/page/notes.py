@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from lutumpy.core import json_values
-from lutumpy.core.rules import Problem
 from lutumpy.page.model import (
     CallView,
     Change,
@@ -21,17 +20,22 @@ from lutumpy.page.model import (
 from lutumpy.page.positions import Origins, find, of_pointer, of_position, of_problem
 from lutumpy.page.text import data_value
 from lutumpy.page.timeline import Timeline
+from lutumpy.rules import Problem
 
 __all__ = ["RepairLike", "flat_decisions", "place_decisions", "place_problems", "place_repairs"]
 
-WORDS: Mapping[str, str] = {"refused": "Refused", "some": "May be refused", "discouraged": "Discouraged"}
+WORDS: Mapping[str, str] = {
+    "refused": "Refused",
+    "some": "May be refused",
+    "discouraged": "Discouraged",
+}
 
 _LONGEST_CHANGE = 2_000
 _MOST_CHANGES = 50
 
 
 class RepairLike(Protocol):
-    """A proposed edit, as `lutumpy.core.repairs` makes them."""
+    """A proposed edit, as `lutumpy.doctor` makes them."""
 
     @property
     def reason(self) -> str:
@@ -59,7 +63,9 @@ def place_problems(timeline: Timeline, problems: Iterable[Problem]) -> list[Prob
     calls = _first_calls(timeline)
     views: list[ProblemView] = []
     for number, problem in enumerate(problems, 1):
-        found = find(timeline, of_problem(problem)) or next((calls[i] for i in problem.call_ids if i in calls), None)
+        found = find(timeline, of_problem(problem)) or next(
+            (calls[i] for i in problem.call_ids if i in calls), None
+        )
         # The common answer is `400 invalid_request_error`; any other one says something.
         usual = (problem.status, problem.kind) == (400, "invalid_request_error")
         details = [] if usual else [f"HTTP {problem.status} {problem.kind}"]
@@ -83,7 +89,9 @@ def place_problems(timeline: Timeline, problems: Iterable[Problem]) -> list[Prob
     return views
 
 
-def place_repairs(timeline: Timeline, repairs: Iterable[RepairLike], limit: int) -> list[RepairView]:
+def place_repairs(
+    timeline: Timeline, repairs: Iterable[RepairLike], limit: int
+) -> list[RepairView]:
     """Every repair in the order given, each noted where it belongs in the transcript before all of them."""
     origins = Origins(timeline.size)
     views: list[RepairView] = []
@@ -98,7 +106,9 @@ def place_repairs(timeline: Timeline, repairs: Iterable[RepairLike], limit: int)
         origins.apply(repair.patch)
         anchor = found.anchor if found is not None else None
         operations = tuple(_operations(repair.patch, limit))
-        view = RepairView(number, repair.reason, repair.position or "the request", anchor, operations)
+        view = RepairView(
+            number, repair.reason, repair.position or "the request", anchor, operations
+        )
         if found is not None:
             found.repairs.append(view)
         views.append(view)
@@ -115,7 +125,12 @@ def _changed(patch: Sequence[Mapping[str, Any]]) -> list[list[str]]:
         ("add", "path"),
         ("copy", "path"),
     )
-    return [of_pointer(str(entry.get(key, ""))) for name, key in keys for entry in patch if entry.get("op") == name]
+    return [
+        of_pointer(str(entry.get(key, "")))
+        for name, key in keys
+        for entry in patch
+        if entry.get("op") == name
+    ]
 
 
 def _operations(patch: Iterable[Mapping[str, Any]], limit: int) -> Iterator[Operation]:
@@ -126,7 +141,11 @@ def _operations(patch: Iterable[Mapping[str, Any]], limit: int) -> Iterator[Oper
         if name == "test":
             tested[path] = entry.get("value")
             continue
-        before = data_value(tested[path], limit) if name in ("replace", "remove") and path in tested else None
+        before = (
+            data_value(tested[path], limit)
+            if name in ("replace", "remove") and path in tested
+            else None
+        )
         after = data_value(entry["value"], limit) if "value" in entry else None
         yield Operation(name, path, before, after, None if origin is None else str(origin))
 
@@ -151,7 +170,9 @@ def flat_decisions(decisions: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
         elif isinstance(entry, Iterable) and not isinstance(entry, (str, bytes)):
             yield from flat_decisions(entry)
         else:
-            raise TypeError(f"decisions are plans or what their decisions() gives, not {type(entry).__name__}")
+            raise TypeError(
+                f"decisions are plans or what their decisions() gives, not {type(entry).__name__}"
+            )
 
 
 def place_decisions(timeline: Timeline, decisions: Iterable[Mapping[str, Any]], limit: int) -> int:
@@ -174,8 +195,12 @@ def place_decisions(timeline: Timeline, decisions: Iterable[Mapping[str, Any]], 
             call = queue.popleft()
         else:
             if open_round is None:
-                open_round = timeline.say("assistant", (), ("open-round",), ("a round that is not in the transcript",))
-            call = timeline.call(open_round, call_id, tool, asked, ("open-round", len(open_round.calls)))
+                open_round = timeline.say(
+                    "assistant", (), ("open-round",), ("a round that is not in the transcript",)
+                )
+            call = timeline.call(
+                open_round, call_id, tool, asked, ("open-round", len(open_round.calls))
+            )
         call.decision = _decision(data, call, limit)
         count += call.decision.kind not in ("pending", "issue")
     return count
@@ -198,7 +223,13 @@ def _decision(data: Mapping[str, Any], call: CallView, limit: int) -> DecisionVi
             additions = []
     asked = tuple(_asked(data.get("hooks")))
     return DecisionView(
-        kind, by, reason, tuple(changes[:_MOST_CHANGES]), tuple(additions[:_MOST_CHANGES]), value, asked
+        kind,
+        by,
+        reason,
+        tuple(changes[:_MOST_CHANGES]),
+        tuple(additions[:_MOST_CHANGES]),
+        value,
+        asked,
     )
 
 

@@ -58,7 +58,9 @@ def extra_piece(message: Mapping[str, Any], known: frozenset[str], limit: int) -
     return [data_piece("Other fields", extra, limit)] if extra else []
 
 
-def content_pieces(content: Any, limit: int, leave: Callable[[int, Any], bool] | None = None) -> list[Piece]:
+def content_pieces(
+    content: Any, limit: int, leave: Callable[[int, Any], bool] | None = None
+) -> list[Piece]:
     """The pieces of a message's content.
 
     Args:
@@ -91,20 +93,28 @@ def _piece(part: Any, limit: int) -> Piece:
         kind is None and set(part) == {"text"}
     ):
         text = part.get("text")
-        return text_piece(text, limit) if isinstance(text, str) else data_piece("Text of an unknown form", part, limit)
+        return (
+            text_piece(text, limit)
+            if isinstance(text, str)
+            else data_piece("Text of an unknown form", part, limit)
+        )
     if kind == "refusal" and isinstance(part.get("refusal"), str):
         return text_piece(part["refusal"], limit, "refusal", "Refusal")
     if kind == "thinking":
         text = part.get("thinking")
         signed = ", signed" if part.get("signature") else ""
-        return text_piece(text if isinstance(text, str) else "", limit, "reasoning", f"Reasoning{signed}")
+        return text_piece(
+            text if isinstance(text, str) else "", limit, "reasoning", f"Reasoning{signed}"
+        )
     if kind == "redacted_thinking":
         return text_piece("", limit, "reasoning", "Reasoning, redacted by the provider")
     if kind in ("image_url", "input_image", "image"):
         return _image(part, limit)
     if kind in ("file", "input_file", "document", "input_audio", "audio"):
         return _file(part, limit)
-    return data_piece(kind if isinstance(kind, str) and kind else "Part without a type", part, limit)
+    return data_piece(
+        kind if isinstance(kind, str) and kind else "Part without a type", part, limit
+    )
 
 
 def _image(part: Mapping[str, Any], limit: int) -> Piece:
@@ -133,7 +143,9 @@ def image_piece(media_type: str, data: str, limit: int) -> Piece:
         known = any(head.startswith(signature) for signature in _SIGNATURES.get(media_type, ()))
         if known and len(data) <= _LARGEST_IMAGE:
             base64.b64decode(data, validate=True)
-            return Piece("image", f"{media_type}, {size}", source=f"data:{media_type};base64,{data}")
+            return Piece(
+                "image", f"{media_type}, {size}", source=f"data:{media_type};base64,{data}"
+            )
     except (binascii.Error, ValueError):
         pass
     return Piece("image", f"Image that is not shown: {media_type[:100]}, {size}")
@@ -141,11 +153,21 @@ def image_piece(media_type: str, data: str, limit: int) -> Piece:
 
 def _file(part: Mapping[str, Any], limit: int) -> Piece:
     inner = next(
-        (part[k] for k in ("file", "source", "input_audio", "audio") if isinstance(part.get(k), Mapping)), part
+        (
+            part[k]
+            for k in ("file", "source", "input_audio", "audio")
+            if isinstance(part.get(k), Mapping)
+        ),
+        part,
     )
     content = inner.get("data") if isinstance(inner.get("data"), str) else None
     if inner.get("type") == "text" and content is not None:
-        return text_piece(content, limit, "file", f"Document: {_words(part.get('title'), inner.get('media_type'))}")
+        return text_piece(
+            content,
+            limit,
+            "file",
+            f"Document: {_words(part.get('title'), inner.get('media_type'))}",
+        )
     names = [
         part.get("filename"),
         inner.get("filename"),
@@ -153,15 +175,25 @@ def _file(part: Mapping[str, Any], limit: int) -> Piece:
         inner.get("media_type"),
         inner.get("format"),
     ]
-    names += [part.get("file_url"), inner.get("url"), inner.get("file_id"), part.get("file_id"), inner.get("id")]
-    content = content or next((x for x in (inner.get("file_data"), part.get("file_data")) if isinstance(x, str)), None)
+    names += [
+        part.get("file_url"),
+        inner.get("url"),
+        inner.get("file_id"),
+        part.get("file_id"),
+        inner.get("id"),
+    ]
+    content = content or next(
+        (x for x in (inner.get("file_data"), part.get("file_data")) if isinstance(x, str)), None
+    )
     size = f"{len(content) * 3 // 4:,} bytes" if content is not None else None
     described = _words(*names, size)
     return Piece("file", f"File: {described}") if described else data_piece("File", part, limit)
 
 
 def _words(*values: Any) -> str:
-    return ", ".join(dict.fromkeys([value[:500] for value in values if isinstance(value, str) and value]))
+    return ", ".join(
+        dict.fromkeys([value[:500] for value in values if isinstance(value, str) and value])
+    )
 
 
 def part_pieces(parts: tuple[Part, ...], limit: int) -> list[Piece]:
@@ -172,9 +204,16 @@ def part_pieces(parts: tuple[Part, ...], limit: int) -> list[Piece]:
             pieces.append(text_piece(part.text, limit))
         elif part.data is None:
             kind = "Image" if isinstance(part, ImagePart) else "File"
-            pieces.append(Piece("image" if kind == "Image" else "file", f"{kind} at {part.url} (not loaded)"))
+            pieces.append(
+                Piece("image" if kind == "Image" else "file", f"{kind} at {part.url} (not loaded)")
+            )
         elif isinstance(part, FilePart):
-            pieces.append(Piece("file", f"File: {_words(part.filename, part.media_type)}, {len(part.data):,} bytes"))
+            pieces.append(
+                Piece(
+                    "file",
+                    f"File: {_words(part.filename, part.media_type)}, {len(part.data):,} bytes",
+                )
+            )
         else:
             encoded = base64.b64encode(part.data).decode()
             pieces.append(image_piece((part.media_type or "").lower(), encoded, limit))

@@ -20,7 +20,14 @@ from lutumpy.core.items import (
 )
 from lutumpy.core.safe_text import safe_repr
 from lutumpy.page.model import Piece, Place, Step
-from lutumpy.page.pieces import content_pieces, data_piece, extra_piece, part_pieces, text_piece, unwrap
+from lutumpy.page.pieces import (
+    content_pieces,
+    data_piece,
+    extra_piece,
+    part_pieces,
+    text_piece,
+    unwrap,
+)
 from lutumpy.page.timeline import Timeline
 
 __all__ = ["APIS", "Api", "read_messages", "read_transcript", "read_turn"]
@@ -39,12 +46,22 @@ def read_messages(api: Api, messages: Any, system: Any, limit: int) -> Timeline:
     timeline = Timeline(SPELLINGS[api], limit)
     if system is not None and system != "" and system != []:
         timeline.say(
-            "system", content_pieces(system, limit), ("system" if api != "openai_responses" else "instructions",)
+            "system",
+            content_pieces(system, limit),
+            ("system" if api != "openai_responses" else "instructions",),
         )
     messages = unwrap(messages)
-    if isinstance(messages, str) or not isinstance(messages, Iterable) or isinstance(messages, Mapping):
+    if (
+        isinstance(messages, str)
+        or not isinstance(messages, Iterable)
+        or isinstance(messages, Mapping)
+    ):
         if messages is not None:
-            timeline.say("user" if isinstance(messages, str) else None, _anything(messages, limit), ("input",))
+            timeline.say(
+                "user" if isinstance(messages, str) else None,
+                _anything(messages, limit),
+                ("input",),
+            )
         return timeline
     read = APIS[api]
     for index, message in enumerate(messages):
@@ -58,7 +75,11 @@ def read_messages(api: Api, messages: Any, system: Any, limit: int) -> Timeline:
 
 
 def _anything(value: Any, limit: int) -> list[Piece]:
-    return content_pieces(value, limit) if isinstance(value, str) else [data_piece("No list of messages", value, limit)]
+    return (
+        content_pieces(value, limit)
+        if isinstance(value, str)
+        else [data_piece("No list of messages", value, limit)]
+    )
 
 
 # --- Chat Completions ----------------------------------------------------------------------------------------------
@@ -69,7 +90,9 @@ def _read_chat(timeline: Timeline, index: int, message: Mapping[str, Any]) -> No
     role, content = message.get("role"), unwrap(message.get("content"))
     if role in ("tool", "function"):
         call_id = message.get("tool_call_id")
-        timeline.answer(call_id if role == "tool" else message.get("name"), _result(content, limit), (index,))
+        timeline.answer(
+            call_id if role == "tool" else message.get("name"), _result(content, limit), (index,)
+        )
         return
     pieces = _chat_reasoning(message, limit) + content_pieces(content, limit)
     if isinstance(message.get("refusal"), str):
@@ -85,7 +108,12 @@ def _read_chat(timeline: Timeline, index: int, message: Mapping[str, Any]) -> No
     if isinstance(legacy, Mapping):
         name = legacy.get("name")
         timeline.call(
-            step, name, name, _argument_text(legacy.get("arguments")), (index, "function_call"), "function_call"
+            step,
+            name,
+            name,
+            _argument_text(legacy.get("arguments")),
+            (index, "function_call"),
+            "function_call",
         )
 
 
@@ -129,7 +157,11 @@ def _read_responses(timeline: Timeline, index: int, item: Mapping[str, Any]) -> 
     elif isinstance(kind, str) and kind.endswith("_output") and "call_id" in item:
         output = item.get("output") if "output" in item else item.get("tools")
         timeline.answer(item.get("call_id"), _result(unwrap(output), limit), place)
-    elif isinstance(kind, str) and kind.endswith("_call") and (kind == "function_call" or item.get("call_id")):
+    elif (
+        isinstance(kind, str)
+        and kind.endswith("_call")
+        and (kind == "function_call" or item.get("call_id"))
+    ):
         given = next((item[key] for key in _CALL_TEXTS if item.get(key) is not None), None)
         name, space = item.get("name", kind), item.get("namespace")
         name = f"{space}.{name}" if isinstance(space, str) and space else name
@@ -172,16 +204,23 @@ def _read_anthropic(timeline: Timeline, index: int, message: Mapping[str, Any]) 
             answered = True
             status: ResultStatus | None = "error" if part.get("is_error") is True else None
             timeline.answer(
-                part.get("tool_use_id"), _result(unwrap(part.get("content")), limit), (index, "content", number), status
+                part.get("tool_use_id"),
+                _result(unwrap(part.get("content")), limit),
+                (index, "content", number),
+                status,
             )
         return kind in ("tool_use", "tool_result")
 
-    pieces = content_pieces(message.get("content"), limit, leave) + extra_piece(message, _ANTHROPIC, limit)
+    pieces = content_pieces(message.get("content"), limit, leave) + extra_piece(
+        message, _ANTHROPIC, limit
+    )
     if pieces or calls or not answered:
         step = timeline.say(message.get("role"), pieces, (index,))
         for number, call in calls:
             place: Place = (index, "content", number)
-            timeline.call(step, call.get("id"), call.get("name"), _argument_text(call.get("input")), place)
+            timeline.call(
+                step, call.get("id"), call.get("name"), _argument_text(call.get("input")), place
+            )
 
 
 # --- what they share -----------------------------------------------------------------------------------------------
@@ -201,9 +240,17 @@ def _result(content: Any, limit: int) -> str | list[Piece]:
     if isinstance(content, (list, tuple)):
         if len(content) == 1:
             only = unwrap(content[0])
-            if isinstance(only, Mapping) and only.get("type") in ("text", "input_text", "output_text"):
+            if isinstance(only, Mapping) and only.get("type") in (
+                "text",
+                "input_text",
+                "output_text",
+            ):
                 text = only.get("text")
-                return text if isinstance(text, str) else [data_piece("Text of an unknown form", only, limit)]
+                return (
+                    text
+                    if isinstance(text, str)
+                    else [data_piece("Text of an unknown form", only, limit)]
+                )
         return content_pieces(content, limit)
     return [data_piece("Content", content, limit)]
 
@@ -227,7 +274,9 @@ def _items(place: Place) -> str:
 def _spelled(place: Place, name: str, index: str) -> str:
     head, *rest = place
     first = f"{name}{index.format(head)}" if isinstance(head, int) else head
-    return first + "".join([index.format(part) if isinstance(part, int) else f".{part}" for part in rest])
+    return first + "".join(
+        [index.format(part) if isinstance(part, int) else f".{part}" for part in rest]
+    )
 
 
 APIS: Mapping[Api, Callable[[Timeline, int, Mapping[str, Any]], None]] = {
@@ -261,7 +310,11 @@ def read_transcript(items: Iterable[Item], limit: int) -> Timeline:
             read_turn(timeline, index, item)
         else:
             for number, result in enumerate(item.results):
-                content = result.content if isinstance(result.content, str) else part_pieces(result.content, limit)
+                content = (
+                    result.content
+                    if isinstance(result.content, str)
+                    else part_pieces(result.content, limit)
+                )
                 timeline.answer(result.call_id, content, (index, number), result.status)
     return timeline
 

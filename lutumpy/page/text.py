@@ -33,7 +33,9 @@ _DEEPEST = 40  # levels of indentation
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164"
     "\ufdd0-\ufdef\ufeff\uffa0\ufff9-\ufffb\ufffe\uffff\ud800-\udfff\U000e0000-\U000e0fff]|[\U0001fffe\U0001ffff"
-    + "".join(f"{chr((plane << 16) + 0xFFFE)}{chr((plane << 16) + 0xFFFF)}" for plane in range(2, 17))
+    + "".join(
+        f"{chr((plane << 16) + 0xFFFE)}{chr((plane << 16) + 0xFFFF)}" for plane in range(2, 17)
+    )
     + "]"
 )
 _HALVES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
@@ -53,7 +55,10 @@ def plain(text: str) -> str:
 def shown(text: str) -> Markup:
     """`text` escaped for the page, hidden characters as small marks that hold their code (`U+202E`)."""
     return Markup(
-        _HIDDEN.sub(lambda m: f'<b class="hidden-character">U+{ord(m[0]):04X}</b>', str(escape(_whole(text))))
+        _HIDDEN.sub(
+            lambda m: f'<b class="hidden-character">U+{ord(m[0]):04X}</b>',
+            str(escape(_whole(text))),
+        )
     )
 
 
@@ -103,7 +108,10 @@ def prose(text: str, limit: int = LIMIT) -> Prose:
     if len(kept) <= _PROSE + _PROSE // 4:
         return Prose(kept, "", len(text) - len(kept))
     # A cut between two lines or words reads better than one inside.
-    cut = max(kept.rfind("\n", _PROSE // 2, _PROSE), kept.rfind(" ", _PROSE // 2, _PROSE)) + 1 or _PROSE
+    cut = (
+        max(kept.rfind("\n", _PROSE // 2, _PROSE), kept.rfind(" ", _PROSE // 2, _PROSE)) + 1
+        or _PROSE
+    )
     return Prose(kept[:cut], kept[cut:], len(text) - len(kept))
 
 
@@ -215,7 +223,9 @@ def _inline_end(tokens: list[str], start: int) -> int:
 
 
 def _readable(token: str) -> str:
-    return json.dumps(json.loads(token, strict=False), ensure_ascii=False) if "\\u" in token else token
+    return (
+        json.dumps(json.loads(token, strict=False), ensure_ascii=False) if "\\u" in token else token
+    )
 
 
 def _coloured(pieces: list[tuple[str, str]]) -> Markup:

@@ -42,7 +42,9 @@ class Timeline:
         self._waiting: dict[str, list[CallView]] = {}
         self._known: dict[str, CallView] = {}
 
-    def say(self, role: Any, pieces: Iterable[Piece], place: Place, tags: Iterable[str] = ()) -> Step:
+    def say(
+        self, role: Any, pieces: Iterable[Piece], place: Place, tags: Iterable[str] = ()
+    ) -> Step:
         """Begin a step."""
         name = role if isinstance(role, str) else "" if role is None else safe_repr(role)
         style, title = STYLES.get(name, ("other", f"Role: {name[:100]}" if name else "No role"))
@@ -57,7 +59,12 @@ class Timeline:
     def answering(self, place: Place) -> Step:
         """The step of an answer that goes on, or a new one: for an API whose answers are single items."""
         last = self.steps[-1] if self.steps else None
-        if last is None or last.style != "assistant" or last.strays or any(call.results for call in last.calls):
+        if (
+            last is None
+            or last.style != "assistant"
+            or last.strays
+            or any(call.results for call in last.calls)
+        ):
             return self.say("assistant", (), place)
         self.places.setdefault(place, last)
         self.extend(last, place)
@@ -72,7 +79,13 @@ class Timeline:
             step.place = f"{first} to {spelled}"
 
     def call(
-        self, step: Step, call_id: Any, name: Any, arguments: str, place: Place, kind: str = "function"
+        self,
+        step: Step,
+        call_id: Any,
+        name: Any,
+        arguments: str,
+        place: Place,
+        kind: str = "function",
     ) -> CallView:
         """Add a call to a step."""
         value = text_value(arguments, self.limit, json_expected=kind == "function")
@@ -87,7 +100,11 @@ class Timeline:
         return view
 
     def answer(
-        self, call_id: Any, content: str | list[Piece], place: Place, status: ResultStatus | None = None
+        self,
+        call_id: Any,
+        content: str | list[Piece],
+        place: Place,
+        status: ResultStatus | None = None,
     ) -> ResultView:
         """Add a result: to its call if it follows that directly, else by itself."""
         view = ResultView(self._anchor(place), self._spell(place), call_id=_text(call_id))

@@ -88,14 +88,22 @@ def usage_of(value: Any) -> Usage | None:
     made_details = data.get("output_tokens_details", data.get("completion_tokens_details"))
     reasoning = data.get("reasoning_tokens")
     if isinstance(made_details, Mapping):
-        reasoning = made_details.get("reasoning_tokens", made_details.get("thinking_tokens", reasoning))
-    total = _count(data.get("total_tokens")) or given + made + beside + written * ("cache_read_input_tokens" in data)
+        reasoning = made_details.get(
+            "reasoning_tokens", made_details.get("thinking_tokens", reasoning)
+        )
+    total = _count(data.get("total_tokens")) or given + made + beside + written * (
+        "cache_read_input_tokens" in data
+    )
     cached = cached or beside or _count(data.get("cached_input_tokens"))
     return Usage(given, made, total, cached, written, _count(reasoning))
 
 
 def _count(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 10**15 else 0
+    return (
+        value
+        if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 10**15
+        else 0
+    )
 
 
 def rows_of(steps: Sequence[Step]) -> list[Row]:
@@ -108,7 +116,9 @@ def rows_of(steps: Sequence[Step]) -> list[Row]:
         made = usage.output_tokens
         given = usage.all_input_tokens
         read = min(usage.cached_input_tokens, given)
-        rows.append(Row(step.number, step.anchor, given, read, made, min(usage.reasoning_tokens, made)))
+        rows.append(
+            Row(step.number, step.anchor, given, read, made, min(usage.reasoning_tokens, made))
+        )
     return rows
 
 
@@ -119,8 +129,20 @@ def charts(rows: Sequence[Row]) -> tuple[Chart, ...]:
     given = [(row.read, row.given - row.read) for row in rows]
     made = [(row.reasoning, row.made - row.reasoning) for row in rows]
     return (
-        _chart("Input tokens", rows, given, (("cached", "read from the cache"), ("fresh", "new")), "input"),
-        _chart("Output tokens", rows, made, (("reasoning", "reasoning"), ("answer", "answer")), "output"),
+        _chart(
+            "Input tokens",
+            rows,
+            given,
+            (("cached", "read from the cache"), ("fresh", "new")),
+            "input",
+        ),
+        _chart(
+            "Output tokens",
+            rows,
+            made,
+            (("reasoning", "reasoning"), ("answer", "answer")),
+            "output",
+        ),
     )
 
 
@@ -142,7 +164,13 @@ def _chart(
         x = k * min(slot, _WIDEST / 0.78)
         heights = [low / highest * HEIGHT, high / highest * HEIGHT]
         segments = [
-            Segment(kind, _number(x), _number(HEIGHT - sum(heights[: n + 1])), _number(width), _number(heights[n]))
+            Segment(
+                kind,
+                _number(x),
+                _number(HEIGHT - sum(heights[: n + 1])),
+                _number(width),
+                _number(heights[n]),
+            )
             for n, (kind, _) in enumerate(legend)
             if heights[n] > 0
         ]
@@ -156,7 +184,11 @@ def _chart(
 
 
 def _label(
-    members: Sequence[Row], low: float, high: float, legend: tuple[tuple[str, str], tuple[str, str]], word: str
+    members: Sequence[Row],
+    low: float,
+    high: float,
+    legend: tuple[tuple[str, str], tuple[str, str]],
+    word: str,
 ) -> str:
     first, last = members[0].step, members[-1].step
     where = f"Step {first}" if first == last else f"Steps {first} to {last}, mean"

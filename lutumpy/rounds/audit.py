@@ -59,7 +59,11 @@ class _Asked(NamedTuple):
 def as_data(entry: Entry, standing: Standing, passes: Sequence[HookPass]) -> dict[str, Any]:
     """One call of an answer as JSON values; see `ToolRoundPlan.decisions`."""
     metadata = entry.metadata
-    data: dict[str, Any] = {"call_id": metadata.id, "tool": metadata.name, "arguments": metadata.arguments}
+    data: dict[str, Any] = {
+        "call_id": metadata.id,
+        "tool": metadata.name,
+        "arguments": metadata.arguments,
+    }
     if isinstance(standing, ToolCallIssue) or isinstance(entry, ToolCallIssue):
         issue = standing if isinstance(standing, ToolCallIssue) else entry
         assert isinstance(issue, ToolCallIssue)
@@ -78,7 +82,10 @@ def as_data(entry: Entry, standing: Standing, passes: Sequence[HookPass]) -> dic
         # An edit that no hook made was made by the program.
         named = [hook for hook in asked if hook.did == "edited"] if edited else asked
         if named:
-            data |= {"source": named[-1].source, "by": ", ".join(dict.fromkeys([hook.by for hook in named]))}
+            data |= {
+                "source": named[-1].source,
+                "by": ", ".join(dict.fromkeys([hook.by for hook in named])),
+            }
     if len(asked) > 1:
         data["hooks"] = [{"by": hook.by, "source": hook.source, "did": hook.did} for hook in asked]
     return data
@@ -91,12 +98,16 @@ def _input_of(standing: BaseToolCall | Decision) -> Any:
     return decided.call.input if isinstance(decided, RejectedToolCall) else decided.input
 
 
-def _asked(entry: BaseToolCall, standing: Standing, final: Any, passes: Sequence[HookPass]) -> list[_Asked]:
+def _asked(
+    entry: BaseToolCall, standing: Standing, final: Any, passes: Sequence[HookPass]
+) -> list[_Asked]:
     """The hooks that were asked about a call, in order."""
     call_id, tool = entry.metadata.id, entry.metadata.name
     looked: list[tuple[HookPass, Chain, Any]] = []
     for one in passes:
-        kept = next((before for call, before in one.begun if call.metadata.id == call_id), _NOT_ASKED)
+        kept = next(
+            (before for call, before in one.begun if call.metadata.id == call_id), _NOT_ASKED
+        )
         chain = one.chain(tool)
         if kept is not _NOT_ASKED and chain is not None:
             looked.append((one, chain, kept))
@@ -108,7 +119,9 @@ def _asked(entry: BaseToolCall, standing: Standing, final: Any, passes: Sequence
         changed: Iterable[int] = one.changed_by.get(call_id, ())
         if not changed:
             after = final if last else looked[index + 1][2]
-            first, again = _decoded(entry) if before is None else (before, partial(snapshot, before))
+            first, again = (
+                _decoded(entry) if before is None else (before, partial(snapshot, before))
+            )
             # Seen only now: it was the one hook, or a change deep inside a value, which any of them may have made.
             changed = range(len(labels)) if _differs(after, first, again) else ()
         for position in changed:

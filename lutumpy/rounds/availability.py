@@ -25,7 +25,9 @@ class ToolAvailability(Generic[TS]):
         selectors: tuple[Selector[TS, Any, Any], ...] = (),
     ) -> None:
         if mode not in ("default", "all", "only", "default_plus"):
-            raise InvalidToolConstraints(f"{mode!r} is no availability; make one as ToolAvailability.only(...)")
+            raise InvalidToolConstraints(
+                f"{mode!r} is no availability; make one as ToolAvailability.only(...)"
+            )
         for selector in selectors:
             _check_selector(selector)
         self.mode = mode
@@ -82,10 +84,14 @@ class ToolRequirement(Generic[TS]):
     __slots__ = ("mode", "selector")
 
     def __init__(
-        self, mode: Literal["optional", "at_least_one", "specific"], selector: Selector[TS, Any, Any] | None = None
+        self,
+        mode: Literal["optional", "at_least_one", "specific"],
+        selector: Selector[TS, Any, Any] | None = None,
     ) -> None:
         if mode not in ("optional", "at_least_one", "specific"):
-            raise InvalidToolConstraints(f"{mode!r} is no requirement; make one as ToolRequirement.specific(...)")
+            raise InvalidToolConstraints(
+                f"{mode!r} is no requirement; make one as ToolRequirement.specific(...)"
+            )
         if mode == "specific":
             _check_selector(selector)
         self.mode = mode
@@ -115,10 +121,16 @@ class ToolRequirement(Generic[TS]):
                     f"the tool {self.selector.name!r} is required but not available (available: {names}); nothing was sent"
                 )
         elif self.mode == "at_least_one" and not offered:
-            raise InvalidToolConstraints("a tool call is required but no tool is available; nothing was sent")
+            raise InvalidToolConstraints(
+                "a tool call is required but no tool is available; nothing was sent"
+            )
 
     def __repr__(self) -> str:
-        return f"ToolRequirement.{self.mode}({self.selector!r})" if self.selector else f"ToolRequirement.{self.mode}()"
+        return (
+            f"ToolRequirement.{self.mode}({self.selector!r})"
+            if self.selector
+            else f"ToolRequirement.{self.mode}()"
+        )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ToolRequirement):
@@ -131,5 +143,9 @@ class ToolRequirement(Generic[TS]):
 
 def _check_selector(value: Any) -> None:
     if not isinstance(value, Selector):
-        hint = "; give them one by one, or with a star" if isinstance(value, (list, tuple, set)) else ""
+        hint = (
+            "; give them one by one, or with a star"
+            if isinstance(value, (list, tuple, set))
+            else ""
+        )
         raise InvalidToolConstraints(f"{value!r:.100} is no selector; write AppTools.<tool>{hint}")

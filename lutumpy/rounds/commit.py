@@ -15,7 +15,14 @@ from lutumpy.core.transcript_state import Receipt
 from lutumpy.errors import CommitError, CommitProblem, ProblemKind, StaleRoundError
 from lutumpy.rounds.target import Target, transcript_of
 from lutumpy.tools.calls import BaseToolCall, ToolCallIssue
-from lutumpy.tools.results import HandledTool, RejectedToolCall, ToolResult, completed, rejected, result_block
+from lutumpy.tools.results import (
+    HandledTool,
+    RejectedToolCall,
+    ToolResult,
+    completed,
+    rejected,
+    result_block,
+)
 
 _NOTHING: Mapping[str, ToolResult] = {}
 _STATUSES: tuple[str, ...] = get_args(ResultStatus)
@@ -55,9 +62,21 @@ class OpenAnswer:
         holder: The token of the round or plan that holds it; `None` where none does.
     """
 
-    __slots__ = ("_received", "attempt", "begun", "closed", "entries", "holder", "origin", "requested", "turn")
+    __slots__ = (
+        "_received",
+        "attempt",
+        "begun",
+        "closed",
+        "entries",
+        "holder",
+        "origin",
+        "requested",
+        "turn",
+    )
 
-    def __init__(self, turn: AssistantTurn, entries: list[Entry], origin: Transcript, requested: Mark) -> None:
+    def __init__(
+        self, turn: AssistantTurn, entries: list[Entry], origin: Transcript, requested: Mark
+    ) -> None:
         self.turn: AssistantTurn = turn
         self.entries: list[Entry] = entries
         self.origin: Transcript = origin
@@ -132,7 +151,9 @@ class OpenAnswer:
         moved = same or len(transcript) > self.begun.length
         return replace(turn, reasoning_dropped=True) if moved and turn.signed else turn
 
-    def _answers(self, results: Iterable[Answer], decided: Mapping[str, ToolResult]) -> list[ToolResult]:
+    def _answers(
+        self, results: Iterable[Answer], decided: Mapping[str, ToolResult]
+    ) -> list[ToolResult]:
         entries = self.entries
         if not hasattr(results, "__iter__"):
             raise TypeError(
@@ -165,10 +186,19 @@ class OpenAnswer:
             _check(entry, found, problems)
             answers.append(found[0])
         for call_id, surplus in given.items():
-            why = "was already decided by a hook" if call_id in decided else "is no call of this round"
+            why = (
+                "was already decided by a hook"
+                if call_id in decided
+                else "is no call of this round"
+            )
             name = surplus[0].metadata.name
             problems.append(
-                CommitProblem("extra_result", call_id, name, f"result for {call_id!r} ({name}): {call_id!r} {why}")
+                CommitProblem(
+                    "extra_result",
+                    call_id,
+                    name,
+                    f"result for {call_id!r} ({name}): {call_id!r} {why}",
+                )
             )
         if problems:
             raise CommitError(problems)
@@ -223,7 +253,11 @@ def _in_order(entries: list[Entry], results: list[Answer]) -> bool:
     if len(entries) != len(results):
         return False
     for entry, result in zip(entries, results, strict=True):
-        if type(result) is not ToolResult or result.metadata is not entry.metadata or result.output_error is not None:
+        if (
+            type(result) is not ToolResult
+            or result.metadata is not entry.metadata
+            or result.output_error is not None
+        ):
             return False
         if type(result.content) is not str or result.status not in _STATUSES:
             return False
@@ -251,7 +285,10 @@ def _as_result(result: Answer, entry: Entry | None) -> ToolResult:
     if isinstance(entry, BaseToolCall):
         return completed(result.metadata, entry.tool, result.output)
     return ToolResult(
-        result.metadata, "", output=result.output, output_error="the call can't be run, so it has no output"
+        result.metadata,
+        "",
+        output=result.output,
+        output_error="the call can't be run, so it has no output",
     )
 
 
@@ -265,10 +302,17 @@ def _check(entry: Entry, found: list[ToolResult], problems: list[CommitProblem])
         if got is not expected:
             if got.name != expected.name and "wrong_tool" not in kinds:
                 kinds.add("wrong_tool")
-                problems.append(_problem("wrong_tool", entry, f"has a result of the tool {got.name!r}"))
-            if not json_values.equal_arguments(got.arguments, expected.arguments) and "wrong_arguments" not in kinds:
+                problems.append(
+                    _problem("wrong_tool", entry, f"has a result of the tool {got.name!r}")
+                )
+            if (
+                not json_values.equal_arguments(got.arguments, expected.arguments)
+                and "wrong_arguments" not in kinds
+            ):
                 kinds.add("wrong_arguments")
-                problems.append(_problem("wrong_arguments", entry, "has a result for other arguments"))
+                problems.append(
+                    _problem("wrong_arguments", entry, "has a result for other arguments")
+                )
     _check_content(entry, found, problems)
 
 
@@ -279,10 +323,14 @@ def _check_content(entry: Entry, found: list[ToolResult], problems: list[CommitP
         if misfit is None and result.status not in _STATUSES:
             misfit = f"its status is {result.status!r}, not one of {', '.join(_STATUSES)}"
         if misfit is not None:
-            problems.append(_problem("wrong_output", entry, f"has a result that doesn't fit: {misfit}"))
+            problems.append(
+                _problem("wrong_output", entry, f"has a result that doesn't fit: {misfit}")
+            )
             return
 
 
 def _problem(kind: ProblemKind, entry: Entry, what: str) -> CommitProblem:
     metadata = entry.metadata
-    return CommitProblem(kind, metadata.id, metadata.name, f"call {metadata.id!r} of {metadata.name!r} {what}")
+    return CommitProblem(
+        kind, metadata.id, metadata.name, f"call {metadata.id!r} of {metadata.name!r} {what}"
+    )

@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 TS = TypeVar("TS", bound=Toolset[Any])
 C_co = TypeVar("C_co", bound=BaseToolCall, default=BaseToolCall, covariant=True)
 
-_MODES: dict[str, ToolMode] = {"optional": "auto", "at_least_one": "required", "specific": "specific"}
+_MODES: dict[str, ToolMode] = {
+    "optional": "auto",
+    "at_least_one": "required",
+    "specific": "specific",
+}
 
 
 class Offer(ToolOffering, Generic[C_co]):
@@ -49,7 +53,11 @@ class Offer(ToolOffering, Generic[C_co]):
         parallel: bool,
     ) -> None:
         super().__init__(
-            tuple([s.spec(descriptions.get(s)) for s in selectors] if descriptions else [s.spec() for s in selectors]),
+            tuple(
+                [s.spec(descriptions.get(s)) for s in selectors]
+                if descriptions
+                else [s.spec() for s in selectors]
+            ),
             _MODES[requirement.mode],
             requirement.selector.name if requirement.selector is not None else None,
             parallel,
@@ -80,7 +88,9 @@ class Offer(ToolOffering, Generic[C_co]):
             target: As for `read`; it is stale when items are added after this call.
         """
         if not hasattr(decoder, "feed"):
-            raise TypeError(f"a decoder is needed, as adapter.stream_decoder() gives it, not {type(decoder).__name__}")
+            raise TypeError(
+                f"a decoder is needed, as adapter.stream_decoder() gives it, not {type(decoder).__name__}"
+            )
         from lutumpy.rounds.reader import Reader  # not every program streams
 
         return Reader(self, decoder, target, TurnResult)
@@ -105,7 +115,9 @@ def make_offer(
     """
     table: ToolsetTable | None = getattr(toolset, "__lutumpy_table__", None)
     if table is None:
-        raise TypeError(f"{toolset.__name__} is the base of toolsets; offer a class that derives from it")
+        raise TypeError(
+            f"{toolset.__name__} is the base of toolsets; offer a class that derives from it"
+        )
     cache = table.cache
     plain = available is None and require is None and not describe and parallel is True
     if plain and (kept := cache.get("offer")) is not None:
@@ -117,20 +129,26 @@ def make_offer(
             "or offer NoTools where none are meant; nothing was sent"
         )
     if available is not None and not isinstance(available, ToolAvailability):
-        raise InvalidToolConstraints(f"available= takes a ToolAvailability, not {safe_repr(available)}")
+        raise InvalidToolConstraints(
+            f"available= takes a ToolAvailability, not {safe_repr(available)}"
+        )
     if require is not None and not isinstance(require, ToolRequirement):
         raise InvalidToolConstraints(f"require= takes a ToolRequirement, not {safe_repr(require)}")
     selectors = toolset.default_selectors() if available is None else available.resolve(toolset)
     requirement: ToolRequirement[TS] = ToolRequirement("optional") if require is None else require
     requirement.check(toolset, selectors)
     if describe is not None and not isinstance(describe, Mapping):
-        raise InvalidToolConstraints(f"describe= takes texts by selector, not {type(describe).__name__}")
+        raise InvalidToolConstraints(
+            f"describe= takes texts by selector, not {type(describe).__name__}"
+        )
     if not isinstance(cast("object", parallel), bool):
         raise InvalidToolConstraints(f"parallel= takes True or False, not {parallel!r}")
     descriptions = {own(toolset, s): text for s, text in describe.items()} if describe else {}
     for selector, text in descriptions.items():
         if not isinstance(text, str):
-            raise InvalidToolConstraints(f"the description of {selector.name!r} is {type(text).__name__}, not str")
+            raise InvalidToolConstraints(
+                f"the description of {selector.name!r} is {type(text).__name__}, not str"
+            )
     offer = Offer(toolset, selectors, requirement, descriptions, parallel)
     if plain:
         cache["offer"] = offer

@@ -114,7 +114,9 @@ class Finished(Generic[V_co]):
 
     def _open(self) -> StagedAnswer:
         if self._staged is None:
-            raise RoundClosedError("the answer is in the session already; only collect_staged() leaves that to you")
+            raise RoundClosedError(
+                "the answer is in the session already; only collect_staged() leaves that to you"
+            )
         closed = self._staged.answer.how_closed()
         if closed is not None:
             raise RoundClosedError(f"the answer was {closed} before")

@@ -43,7 +43,9 @@ if TYPE_CHECKING:
 
 C_co = TypeVar("C_co", bound=BaseToolCall, default=BaseToolCall, covariant=True)
 
-Policy: TypeAlias = Callable[[Any], Union[ToolDecision[Any, Any], Awaitable[ToolDecision[Any, Any]]]]
+Policy: TypeAlias = Callable[
+    [Any], Union[ToolDecision[Any, Any], Awaitable[ToolDecision[Any, Any]]]
+]
 Decider: TypeAlias = Union[ToolHooks[Any], Policy]
 
 
@@ -148,7 +150,9 @@ class Open(Generic[C_co]):
             self._deciding = None  # a run that never began would keep this object alive
             run.close()
 
-    def _planned(self, hooks: Decider, *, sync: bool) -> tuple[Planning, Generator[Any, Any, ToolRoundPlan[C_co]]]:
+    def _planned(
+        self, hooks: Decider, *, sync: bool
+    ) -> tuple[Planning, Generator[Any, Any, ToolRoundPlan[C_co]]]:
         # Two runs at once would give their hooks the same inputs, and one would take back what the other has decided.
         self._check_decided("hooks can't be applied to it")
         work = Planning(self, hooks, sync=sync)
@@ -321,7 +325,11 @@ class Planning:
             self._check_toolset(hooks)
             chains, alone, source = hooks._chains_now(), None, "hook"
         elif callable(hooks):
-            chains, alone, source = {}, chain_of([Step(hooks, label(hooks), is_async(hooks), "alone")]), "policy"
+            chains, alone, source = (
+                {},
+                chain_of([Step(hooks, label(hooks), is_async(hooks), "alone")]),
+                "policy",
+            )
         else:
             raise HookError(
                 f"apply_hooks takes a registry or a callable, not {type(hooks).__name__}; the round is still open"
@@ -334,10 +342,16 @@ class Planning:
         standing = self._source.standing()
         if self._sync:
             for call in standing:
-                if isinstance(call, BaseToolCall) and (chain := alone or chains.get(call.metadata.name)) is not None:
+                if (
+                    isinstance(call, BaseToolCall)
+                    and (chain := alone or chains.get(call.metadata.name)) is not None
+                ):
                     refuse_async(chain.steps, call.metadata)
         for index, call in enumerate(standing):
-            if not isinstance(call, BaseToolCall) or (chain := alone or chains.get(call.metadata.name)) is None:
+            if (
+                not isinstance(call, BaseToolCall)
+                or (chain := alone or chains.get(call.metadata.name)) is None
+            ):
                 continue
             begun.append((call, snapshot(call.input) if keep else None))
             # The common case, kept short: hooks look at every call, and change few.
@@ -378,7 +392,9 @@ class Planning:
             if watch is not None and watch.changed_by:
                 record.changed_by[metadata.id] = watch.changed_by
         earlier = self._source._passes if isinstance(self._source, ToolRoundPlan) else ()
-        return ToolRoundPlan(self._source._answer, self._source.issues, standing, (*earlier, record))
+        return ToolRoundPlan(
+            self._source._answer, self._source.issues, standing, (*earlier, record)
+        )
 
     def _check_toolset(self, hooks: ToolHooks[Any]) -> None:
         toolset = hooks._toolset

@@ -143,23 +143,34 @@ def finished(result: TurnResult[Any], answer: OpenAnswer, *, staged: bool) -> Fi
 
 
 def decode_call(
-    offer: Offer[Any], block: CallBlock, transcript: Transcript, *, cut: bool, origin: Origin | None = None
+    offer: Offer[Any],
+    block: CallBlock,
+    transcript: Transcript,
+    *,
+    cut: bool,
+    origin: Origin | None = None,
 ) -> BaseToolCall | ToolCallIssue:
     """One call; the checks stand in the order of rule C2."""
     name = block.name
     metadata = ToolMetadata(block.id, name, block.arguments)
-    selector = offer.toolset.__lutumpy_table__.by_name.get(name) if block.kind == "function" else None
+    selector = (
+        offer.toolset.__lutumpy_table__.by_name.get(name) if block.kind == "function" else None
+    )
     # What was read of a call may end before its name: then that is not the reason.
     if selector is None and (name or block.problem is None):
         return _issue(transcript, metadata, "unknown_tool", _unknown(offer, block))
     if selector is not None and name not in offer.offered:
         return _issue(transcript, metadata, "not_available", _unavailable(offer, name))
     if block.problem is not None or selector is None:
-        return _issue(transcript, metadata, "truncated" if cut else "malformed_arguments", block.problem or "")
+        return _issue(
+            transcript, metadata, "truncated" if cut else "malformed_arguments", block.problem or ""
+        )
     if cut and (block.as_object or not block.arguments.strip()):
         return _issue(transcript, metadata, "truncated", _truncated(name))
     arguments = block.arguments
-    if "NaN" in arguments or "Infinity" in arguments:  # pydantic's parser takes both, and JSON has neither (rule C2b)
+    if (
+        "NaN" in arguments or "Infinity" in arguments
+    ):  # pydantic's parser takes both, and JSON has neither (rule C2b)
         decoded = decode_arguments(selector.tool, arguments)
     else:
         try:
@@ -173,8 +184,12 @@ def decode_call(
     return ToolCall(metadata, decoded.input, selector, decoded.repairs, origin)
 
 
-def _issue(transcript: Transcript, metadata: ToolMetadata, reason: IssueReason, detail: str) -> ToolCallIssue:
-    return ToolCallIssue(metadata, reason, detail, transcript.failures(metadata.name, metadata.arguments))
+def _issue(
+    transcript: Transcript, metadata: ToolMetadata, reason: IssueReason, detail: str
+) -> ToolCallIssue:
+    return ToolCallIssue(
+        metadata, reason, detail, transcript.failures(metadata.name, metadata.arguments)
+    )
 
 
 def _unknown(offer: Offer[Any], block: CallBlock) -> str:

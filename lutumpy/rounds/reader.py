@@ -165,7 +165,9 @@ class Reader(Generic[C, W]):
         """
         return self.end()[1]
 
-    def end(self, request_id: str | None = None) -> tuple[AssistantTurn, NeedsTools[C] | Finished[W]]:
+    def end(
+        self, request_id: str | None = None
+    ) -> tuple[AssistantTurn, NeedsTools[C] | Finished[W]]:
         """As `finish`, for streams that know the provider's id of the request; gives the whole answer too."""
         turn = self.whole(request_id)
         outcome = read_answer(
@@ -182,7 +184,9 @@ class Reader(Generic[C, W]):
     def end_text(self, request_id: str | None = None) -> tuple[AssistantTurn, TurnResult[W]]:
         """As `end`, for a turn without tools."""
         turn = self.whole(request_id)
-        outcome = read_text(turn, self._target, self._begun, staged=False, result=self._result, answer=self._answer)
+        outcome = read_text(
+            turn, self._target, self._begun, staged=False, result=self._result, answer=self._answer
+        )
         return turn, outcome.result
 
     def whole(self, request_id: str | None = None) -> AssistantTurn:
@@ -241,9 +245,13 @@ class Reader(Generic[C, W]):
             return None
         block = replace(done.call, id=self._id(done.index))
         self._done.append(block)
-        entry = decode_call(self._offer, block, self._transcript, cut=block.incomplete, origin=self._origin)
+        entry = decode_call(
+            self._offer, block, self._transcript, cut=block.incomplete, origin=self._origin
+        )
         self._ready[done.index] = entry
-        return ToolCallIssueFound(entry) if isinstance(entry, ToolCallIssue) else ToolCallReady(entry)
+        return (
+            ToolCallIssueFound(entry) if isinstance(entry, ToolCallIssue) else ToolCallReady(entry)
+        )
 
     def _id(self, index: int) -> str:
         """The id that a call has in the end: the provider's, or a fresh one by the rule of whole answers (C6)."""

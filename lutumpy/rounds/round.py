@@ -32,7 +32,9 @@ class ToolRound(Open[C_co]):
         entries = answer.entries
         calls: Any = tuple([e for e in entries if isinstance(e, BaseToolCall)])
         whole = len(calls) == len(entries)
-        super().__init__(answer, () if whole else tuple([e for e in entries if isinstance(e, ToolCallIssue)]))
+        super().__init__(
+            answer, () if whole else tuple([e for e in entries if isinstance(e, ToolCallIssue)])
+        )
         self.calls = calls
 
     def expect_one(self) -> C_co:
@@ -48,7 +50,9 @@ class ToolRound(Open[C_co]):
         return self.calls[0] if self.calls else None
 
     def _arity(self, expected: str) -> ToolRoundArityError:
-        return ToolRoundArityError(expected, [c.metadata.name for c in self.calls], len(self.issues))
+        return ToolRoundArityError(
+            expected, [c.metadata.name for c in self.calls], len(self.issues)
+        )
 
     def __repr__(self) -> str:
         names = ", ".join([c.metadata.name for c in self.calls])

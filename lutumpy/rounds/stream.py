@@ -30,9 +30,19 @@ MakeReader = Callable[[StreamDecoder], Reader[Any, Any]]
 class _Running(Generic[C, R]):
     """What both streams share."""
 
-    __slots__ = ("_events", "_finish", "_make_reader", "_outcome", "_reader", "_unfinished", "_waiting")
+    __slots__ = (
+        "_events",
+        "_finish",
+        "_make_reader",
+        "_outcome",
+        "_reader",
+        "_unfinished",
+        "_waiting",
+    )
 
-    def __init__(self, make_reader: MakeReader, finish: Finish, unfinished: UnfinishedRequest) -> None:
+    def __init__(
+        self, make_reader: MakeReader, finish: Finish, unfinished: UnfinishedRequest
+    ) -> None:
         self._make_reader = make_reader
         self._finish = finish
         self._reader: Reader[Any, Any] | None = None
@@ -51,7 +61,9 @@ class _Running(Generic[C, R]):
             RoundClosedError: it was not: nothing is committed then, and the session is as it was.
         """
         if self._outcome is _UNSET:
-            raise RoundClosedError("the stream was not read to its end: there is no outcome, and nothing was committed")
+            raise RoundClosedError(
+                "the stream was not read to its end: there is no outcome, and nothing was committed"
+            )
         outcome: R = self._outcome
         return outcome
 
@@ -94,7 +106,11 @@ class TurnStream(_Running[C, R]):
     __slots__ = ("_chunks", "_source")
 
     def __init__(
-        self, source: ChunkStream, make_reader: MakeReader, finish: Finish, unfinished: UnfinishedRequest
+        self,
+        source: ChunkStream,
+        make_reader: MakeReader,
+        finish: Finish,
+        unfinished: UnfinishedRequest,
     ) -> None:
         super().__init__(make_reader, finish, unfinished)
         self._source = source
@@ -176,7 +192,11 @@ class TurnStreamSync(_Running[C, R]):
     __slots__ = ("_chunks", "_source")
 
     def __init__(
-        self, source: ChunkStreamSync, make_reader: MakeReader, finish: Finish, unfinished: UnfinishedRequest
+        self,
+        source: ChunkStreamSync,
+        make_reader: MakeReader,
+        finish: Finish,
+        unfinished: UnfinishedRequest,
     ) -> None:
         super().__init__(make_reader, finish, unfinished)
         self._source = source

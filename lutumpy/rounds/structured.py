@@ -68,13 +68,18 @@ class ValueReader(Generic[V]):
     __slots__ = ("_about", "_attribute", "_knows_value", "_name", "_tool", "_tools", "spec")
 
     def __init__(self, value_type: Any) -> None:
-        name = re.sub(r"[^a-zA-Z0-9_-]+", "_", getattr(value_type, "__name__", ""))[:64].strip("_") or "answer"
+        name = (
+            re.sub(r"[^a-zA-Z0-9_-]+", "_", getattr(value_type, "__name__", ""))[:64].strip("_")
+            or "answer"
+        )
         model, schema, attribute = _asked_for(value_type, name)
         self.spec: OutputSpec = OutputSpec(name, schema)
         self._name: str = name
         # Where the value is in what was validated; `None` when it is that itself.
         self._attribute: str | None = attribute
-        self._knows_value: bool = WRAPPED in schema["properties"] or bool(schema.get("additionalProperties"))
+        self._knows_value: bool = WRAPPED in schema["properties"] or bool(
+            schema.get("additionalProperties")
+        )
         self._about: str = inspect.cleandoc(_own_docstring(value_type))
         self._tool: CompiledTool = CompiledTool(
             definition=ToolDef(name, "", schema, None, ToolOptions()),
@@ -119,7 +124,9 @@ class ValueReader(Generic[V]):
         tool = self._tools.get(name)
         if tool is None:
             description = f"{_DESCRIBE}\n\n{self._about}" if self._about else _DESCRIBE
-            tool = self._tools[name] = AnswerTool(self, ToolSpec(name, description, self.spec.schema))
+            tool = self._tools[name] = AnswerTool(
+                self, ToolSpec(name, description, self.spec.schema)
+            )
         return tool
 
     def _read(self, text: str) -> _Read:
@@ -178,7 +185,11 @@ class AnswerTool(Generic[V]):
             forced: Whether the model takes a forced choice; another is only told to call this tool.
         """
         if offer is None or not offer.specs:
-            return ToolOffering((self.spec,), "specific", self.spec.name) if forced else ToolOffering((self.spec,))
+            return (
+                ToolOffering((self.spec,), "specific", self.spec.name)
+                if forced
+                else ToolOffering((self.spec,))
+            )
         if offer.mode == "required":
             return offer
         specs = (*offer.specs, self.spec)
@@ -196,7 +207,9 @@ class AnswerTool(Generic[V]):
             f"{block.name} was called together with other tools, so the answer was not taken. "
             f"Call {block.name} alone, after the results of the other tools."
         )
-        return ToolCallIssue(ToolMetadata(block.id, block.name, block.arguments), "not_available", detail)
+        return ToolCallIssue(
+            ToolMetadata(block.id, block.name, block.arguments), "not_available", detail
+        )
 
     def close(self, answer: OpenAnswer) -> tuple[TurnResult[V], OpenAnswer]:
         """The result of an answer that needs no tool, and what is written: every call of this tool has its result there.
@@ -213,7 +226,9 @@ class AnswerTool(Generic[V]):
                 continue
             metadata = entries[index].metadata
             if received is not None:
-                entries[index] = ToolCallIssue(metadata, "not_available", "The answer was received already.")
+                entries[index] = ToolCallIssue(
+                    metadata, "not_available", "The answer was received already."
+                )
                 continue
             cut = _cut_call(turn, block, last=index == len(turn.calls) - 1)
             read = _Read(error=cut) if cut is not None else self._reader.arguments(block.arguments)
@@ -241,7 +256,9 @@ class ClosedAnswer(OpenAnswer):
 
     __slots__ = ("results",)
 
-    def __init__(self, answer: OpenAnswer, entries: list[Entry], results: tuple[ToolResult, ...]) -> None:
+    def __init__(
+        self, answer: OpenAnswer, entries: list[Entry], results: tuple[ToolResult, ...]
+    ) -> None:
         super().__init__(answer.turn, entries, answer.origin, answer.requested)
         self.results: tuple[ToolResult, ...] = results
 
@@ -301,7 +318,11 @@ def _asked_for(value_type: Any, name: str) -> tuple[type[BaseModel], dict[str, A
     root: Any = {_ROOT: (value_type, ...)}
     model: Any = value_type
     try:
-        is_model = inspect.isclass(value_type) and get_origin(value_type) is None and issubclass(value_type, BaseModel)
+        is_model = (
+            inspect.isclass(value_type)
+            and get_origin(value_type) is None
+            and issubclass(value_type, BaseModel)
+        )
         if not is_model:
             model = create_model(name, __base__=RootModel, **root)
         schema, wrapped = input_schema(model)
@@ -312,12 +333,18 @@ def _asked_for(value_type: Any, name: str) -> tuple[type[BaseModel], dict[str, A
     except DeclarationError:
         raise
     except Exception as error:  # pydantic's, and those of the user's own schema methods
-        raise DeclarationError(f"the value type {value_type!r} has no JSON Schema: {reason_of(error)}") from error
+        raise DeclarationError(
+            f"the value type {value_type!r} has no JSON Schema: {reason_of(error)}"
+        ) from error
 
 
 def _own_docstring(value_type: Any) -> str:
     """What its author says of a model; dataclasses and the like have docstrings that nobody wrote."""
-    if inspect.isclass(value_type) and get_origin(value_type) is None and issubclass(value_type, BaseModel):
+    if (
+        inspect.isclass(value_type)
+        and get_origin(value_type) is None
+        and issubclass(value_type, BaseModel)
+    ):
         return value_type.__dict__.get("__doc__") or ""
     return ""
 

@@ -34,7 +34,9 @@ def own_transcript(transcript: Transcript | None) -> Transcript:
     if isinstance(transcript, Transcript):
         return transcript
     hint = (
-        "session.fork() is a copy of one" if hasattr(transcript, "transcript") else "say something by session.push_user"
+        "session.fork() is a copy of one"
+        if hasattr(transcript, "transcript")
+        else "say something by session.push_user"
     )
     raise TypeError(
         f"Session takes a Transcript or nothing, not {type(transcript).__name__}: {hint}; "

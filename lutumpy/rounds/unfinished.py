@@ -60,7 +60,11 @@ class UnfinishedRequest:
         self._count(partial, None, None, request_id)
 
     def _count(
-        self, partial: AssistantTurn | None, api: str | None, response_id: str | None, request_id: str | None
+        self,
+        partial: AssistantTurn | None,
+        api: str | None,
+        response_id: str | None,
+        request_id: str | None,
     ) -> None:
         session = self._session
         if partial is None:
@@ -76,7 +80,9 @@ class UnfinishedRequest:
         if partial is not None:
             model = partial.model or model
         estimate = estimate_of(session.transcript, self._offering, partial)
-        session.add_unsettled(Unsettled(api or model_api, model, response_id, request_id, estimate), known)
+        session.add_unsettled(
+            Unsettled(api or model_api, model, response_id, request_id, estimate), known
+        )
 
 
 class CountedRequest:

@@ -13,7 +13,17 @@ if TYPE_CHECKING:
     from lutumpy.testing.scripted import ScriptedModel
     from lutumpy.testing.wire import WireRequest, WireServer, serve
 
-__all__ = ["Call", "Failure", "Reply", "ScriptedModel", "WireRequest", "WireServer", "render", "render_stream", "serve"]
+__all__ = [
+    "Call",
+    "Failure",
+    "Reply",
+    "ScriptedModel",
+    "WireRequest",
+    "WireServer",
+    "render",
+    "render_stream",
+    "serve",
+]
 
 _HOMES = {
     "Call": "script",

@@ -9,7 +9,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from lutumpy.core.rules import Problem
+from lutumpy.rules import Problem
 from lutumpy.testing.paths import Target
 from lutumpy.testing.render_responses import waiting
 from lutumpy.testing.script import Api, Failure, Reply, render, render_failure, render_stream
@@ -55,7 +55,9 @@ class Exchange:
             return None
         anthropic = self.api == "anthropic_messages"
         if not target.methods:
-            return self.failure(404, "Not Found" if anthropic else f"Invalid URL ({self.method} {self.path})")
+            return self.failure(
+                404, "Not Found" if anthropic else f"Invalid URL ({self.method} {self.path})"
+            )
         message = "Method Not Allowed"
         if not anthropic:
             message = (
@@ -71,13 +73,19 @@ class Exchange:
             return None if bearer or self.sent.get("api-key") else self.failure(401, NO_OPENAI_KEY)
         if not (bearer or self.sent.get("x-api-key")):
             return self.failure(401, NO_ANTHROPIC_KEY)
-        return None if self.sent.get("anthropic-version") else self.failure(400, NO_ANTHROPIC_VERSION)
+        return (
+            None if self.sent.get("anthropic-version") else self.failure(400, NO_ANTHROPIC_VERSION)
+        )
 
     def not_json(self) -> Response:
         """The answer to a body that is no JSON."""
-        return self.failure(400, BAD_ANTHROPIC_JSON if self.api == "anthropic_messages" else BAD_OPENAI_JSON)
+        return self.failure(
+            400, BAD_ANTHROPIC_JSON if self.api == "anthropic_messages" else BAD_OPENAI_JSON
+        )
 
-    def failure(self, status: int, message: str, kind: str = "", headers: Mapping[str, str] | None = None) -> Response:
+    def failure(
+        self, status: int, message: str, kind: str = "", headers: Mapping[str, str] | None = None
+    ) -> Response:
         body = render_failure(self.api, status, message, kind=kind, request_id=self.request_id)
         return self._json(status, body, {**self.headers, **(headers or {})})
 
@@ -111,7 +119,11 @@ class Exchange:
         """The response, the JSON that it says if a later request may be checked against that, and its stream events."""
         streamed = body.get("stream") is True
         if isinstance(answer, Failure):
-            return self.failure(answer.status, answer.message, answer.kind, answer.headers), None, None
+            return (
+                self.failure(answer.status, answer.message, answer.kind, answer.headers),
+                None,
+                None,
+            )
         if isinstance(answer, dict):
             return self.json(answer), answer, None
         if isinstance(answer, (bytes, str)):
@@ -128,16 +140,24 @@ class Exchange:
         return self.events(events), said, events
 
     def _json(self, status: int, body: Any, headers: Mapping[str, str]) -> Response:
-        text = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+        text = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(
+            "utf-8", "surrogatepass"
+        )
         return Response(text, status, dict(headers), "application/json")
 
 
-def _with_or_without_usage(events: list[dict[str, Any]], body: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _with_or_without_usage(
+    events: list[dict[str, Any]], body: Mapping[str, Any]
+) -> list[dict[str, Any]]:
     """Chunks speak of usage only if `stream_options.include_usage` asked for it."""
     options = body.get("stream_options")
     if isinstance(options, Mapping) and options.get("include_usage") is True:
         return events
-    return [{key: value for key, value in event.items() if key != "usage"} for event in events if event["choices"]]
+    return [
+        {key: value for key, value in event.items() if key != "usage"}
+        for event in events
+        if event["choices"]
+    ]
 
 
 def _event_stream(api: Api, events: list[dict[str, Any]]) -> Iterator[bytes]:

@@ -7,8 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lutumpy.core.rules import Problem, anthropic, chat, responses
-from lutumpy.core.rules.anthropic_requests import continues_thread
+from lutumpy.rules import Problem
+from lutumpy.rules.anthropic import messages as anthropic
+from lutumpy.rules.anthropic.requests import continues_thread
+from lutumpy.rules.openai.chat import messages as chat
+from lutumpy.rules.openai.responses import items as responses
 from lutumpy.testing.render_chat import CREATED
 from lutumpy.testing.render_responses import conversation_id, waiting
 from lutumpy.testing.script import Api
@@ -120,7 +123,9 @@ class Memory:
         if isinstance(held, Problem):
             return [*found, held]
         if held and not counted:
-            found += responses.check_messages([*held, *input_items(body)], required_reasoning=self.reasoning)
+            found += responses.check_messages(
+                [*held, *input_items(body)], required_reasoning=self.reasoning
+            )
         return found
 
     def held(self, body: Mapping[str, Any]) -> list[Any] | Problem:
@@ -132,14 +137,24 @@ class Memory:
                 return stored.held
             message = f"Previous response with id '{previous}' not found."
             code, param = "previous_response_not_found", "previous_response_id"
-            return Problem("responses.previous_response", param, message, "refused", param=param, code=code)
+            return Problem(
+                "responses.previous_response", param, message, "refused", param=param, code=code
+            )
         if conversation is not None:
             found = self.conversations.get(conversation_id(body) or "")
-            return found.items if found is not None else _no_conversation(conversation_id(body) or conversation)
+            return (
+                found.items
+                if found is not None
+                else _no_conversation(conversation_id(body) or conversation)
+            )
         return []
 
     def remember(
-        self, api: Api, body: Mapping[str, Any], said: Mapping[str, Any], events: list[dict[str, Any]] | None = None
+        self,
+        api: Api,
+        body: Mapping[str, Any],
+        said: Mapping[str, Any],
+        events: list[dict[str, Any]] | None = None,
     ) -> None:
         """Keep what later requests may refer to.
 
@@ -160,12 +175,20 @@ class Memory:
             output = objects(said.get("output"))
             for before, item in itertools.pairwise(output):
                 ids = (before.get("id"), item.get("id"))
-                if before.get("type") == "reasoning" and isinstance(ids[0], str) and isinstance(ids[1], str):
+                if (
+                    before.get("type") == "reasoning"
+                    and isinstance(ids[0], str)
+                    and isinstance(ids[1], str)
+                ):
                     self.reasoning[ids[1]] = ids[0]
             self._keep_response(body, dict(said), output, events)
 
     def _keep_response(
-        self, body: Mapping[str, Any], said: dict[str, Any], output: list[dict[str, Any]], events: Any
+        self,
+        body: Mapping[str, Any],
+        said: dict[str, Any],
+        output: list[dict[str, Any]],
+        events: Any,
     ) -> None:
         held = self.held(body)
         before = [] if isinstance(held, Problem) else held
@@ -173,13 +196,17 @@ class Memory:
         listed = [self.listed(item) for item in sent]
         conversation = self.conversations.get(conversation_id(body) or "")
         previous = self.responses.get(str(body.get("previous_response_id")))
-        earlier = previous.items + objects(previous.answer.get("output")) if previous is not None else []
+        earlier = (
+            previous.items + objects(previous.answer.get("output")) if previous is not None else []
+        )
         if conversation is not None:
             earlier = list(conversation.items)
         if isinstance(said.get("id"), str) and body.get("store") is not False:
             given = body.get("background") is not True or body.get("stream") is True
             everything = [*before, *sent, *output]
-            self.responses[said["id"]] = StoredResponse(said, everything, [*earlier, *listed], events, given)
+            self.responses[said["id"]] = StoredResponse(
+                said, everything, [*earlier, *listed], events, given
+            )
         if conversation is not None:
             conversation.items += [*listed, *output]
 
@@ -201,7 +228,9 @@ class Memory:
         whole.update(thread.fixed, messages=[*thread.messages, *body["messages"]])
         found = anthropic.check_request(whole, issued=self.signed)
         if not body["messages"]:
-            found = [problem for problem in found if not problem.rule.startswith("anthropic.prefill")]
+            found = [
+                problem for problem in found if not problem.rule.startswith("anthropic.prefill")
+            ]
         thread.in_flight = not _refused(found)
         return found
 
@@ -301,21 +330,33 @@ def _thread_refusal(thread: Thread | None, previous: str) -> Problem | None:
             'Replay the full conversation with `thread: {"type": "create"}` to start a new Thread.'
         )
         kind, code = "not_found_error", "thread_not_found"
-        return Problem("anthropic.thread", where, message, "refused", status=404, kind=kind, code=code)
+        return Problem(
+            "anthropic.thread", where, message, "refused", status=404, kind=kind, code=code
+        )
     if thread.continued:
         message = (
             f"The response that `previous_message_id` names ({previous}) has already been continued, and each response "
             "can be continued only once. Continue from the Thread's most recent response `id`."
         )
-        return Problem("anthropic.thread", where, message, "refused", code="thread_already_continued")
+        return Problem(
+            "anthropic.thread", where, message, "refused", code="thread_already_continued"
+        )
     if thread.in_flight:
-        message = f"Another request is still continuing from the same `previous_message_id` ({previous})."
-        return Problem("anthropic.thread", where, message, "refused", code="thread_continue_in_flight")
+        message = (
+            f"Another request is still continuing from the same `previous_message_id` ({previous})."
+        )
+        return Problem(
+            "anthropic.thread", where, message, "refused", code="thread_continue_in_flight"
+        )
     return None
 
 
 def _without_cache_control(value: Any) -> Any:
     """A copy without the cache markers, which were set for the request that came with them."""
     if isinstance(value, Mapping):
-        return {key: _without_cache_control(item) for key, item in value.items() if key != "cache_control"}
+        return {
+            key: _without_cache_control(item)
+            for key, item in value.items()
+            if key != "cache_control"
+        }
     return [_without_cache_control(item) for item in value] if isinstance(value, list) else value

@@ -25,8 +25,16 @@ OPERATIONS: tuple[tuple[Api | None, str, Mapping[str, str]], ...] = (
         "/conversations/{conversation}",
         {"GET": "conversation", "POST": "update_conversation", "DELETE": "delete_conversation"},
     ),
-    ("openai_responses", "/conversations/{conversation}/items", {"GET": "items", "POST": "create_items"}),
-    ("openai_responses", "/conversations/{conversation}/items/{item}", {"GET": "item", "DELETE": "delete_item"}),
+    (
+        "openai_responses",
+        "/conversations/{conversation}/items",
+        {"GET": "items", "POST": "create_items"},
+    ),
+    (
+        "openai_responses",
+        "/conversations/{conversation}/items/{item}",
+        {"GET": "item", "DELETE": "delete_item"},
+    ),
     ("anthropic_messages", "/messages", {"POST": "create"}),
     ("anthropic_messages", "/messages/count_tokens", {"POST": "count"}),
     (None, "/models", {"GET": "models"}),

@@ -28,12 +28,18 @@ def _blocks(reply: Reply, number: int, body: Mapping[str, Any]) -> list[dict[str
     blocks: list[dict[str, Any]] = []
     if reply.reasoning is not None:
         blocks.append(
-            {"type": "thinking", "thinking": reply.reasoning, "signature": signature(reply.reasoning, number)}
+            {
+                "type": "thinking",
+                "thinking": reply.reasoning,
+                "signature": signature(reply.reasoning, number),
+            }
         )
     blocks += [{"type": "text", "text": text} for text in (reply.text, reply.refusal) if text]
     for index, call in enumerate(reply.calls):
         use_id = call.id if call.id is not None else f"toolu_01{number:014d}{index:08d}"
-        blocks.append({"type": "tool_use", "id": use_id, "name": call.name, "input": _input(reply, call)})
+        blocks.append(
+            {"type": "tool_use", "id": use_id, "name": call.name, "input": _input(reply, call)}
+        )
     return blocks
 
 
@@ -62,7 +68,11 @@ def _input(reply: Reply, call: Call) -> dict[str, Any]:
     value = call.object
     if value is not None:
         return value
-    return {} if reply.finish_reason == "length" or not call.text.strip() else {"INVALID_JSON": call.text}
+    return (
+        {}
+        if reply.finish_reason == "length" or not call.text.strip()
+        else {"INVALID_JSON": call.text}
+    )
 
 
 def _input_text(call: Call) -> str:
@@ -110,7 +120,9 @@ def render(reply: Reply, *, number: int, model: str, body: Mapping[str, Any]) ->
     }
 
 
-def render_stream(reply: Reply, *, number: int, model: str, body: Mapping[str, Any]) -> list[dict[str, Any]]:
+def render_stream(
+    reply: Reply, *, number: int, model: str, body: Mapping[str, Any]
+) -> list[dict[str, Any]]:
     start = {
         **render(reply, number=number, model=model, body=body),
         "content": [],
@@ -132,7 +144,9 @@ def render_stream(reply: Reply, *, number: int, model: str, body: Mapping[str, A
             deltas = [{"type": "text_delta", "text": piece} for piece in pieces(block["text"])]
         elif block["type"] == "compaction":
             empty = {**block, "content": None}
-            deltas = [{"type": "compaction_delta", "content": block["content"], "encrypted_content": None}]
+            deltas = [
+                {"type": "compaction_delta", "content": block["content"], "encrypted_content": None}
+            ]
         else:
             empty = {**block, "input": {}}
             parts = ["", *pieces(_input_text(next(calls)))]
@@ -140,13 +154,17 @@ def render_stream(reply: Reply, *, number: int, model: str, body: Mapping[str, A
         events.append({"type": "content_block_start", "index": index, "content_block": empty})
         if index == 0:
             events.append({"type": "ping"})
-        events += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
+        events += [
+            {"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas
+        ]
         events.append({"type": "content_block_stop", "index": index})
     ending = {
         "stop_reason": _stop_reason(reply, body),
         "stop_sequence": None,
         "stop_details": _stop_details(reply, body),
     }
-    events.append({"type": "message_delta", "delta": ending, "usage": {"output_tokens": reply.tokens[1]}})
+    events.append(
+        {"type": "message_delta", "delta": ending, "usage": {"output_tokens": reply.tokens[1]}}
+    )
     events.append({"type": "message_stop"})
     return events

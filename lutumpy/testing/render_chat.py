@@ -75,7 +75,12 @@ def _choice(reply: Reply, number: int, choice: int) -> dict[str, Any]:
             }
             for index, call in enumerate(reply.calls)
         ]
-    return {"index": choice, "message": message, "logprobs": None, "finish_reason": FINISH[reply.finish_reason]}
+    return {
+        "index": choice,
+        "message": message,
+        "logprobs": None,
+        "finish_reason": FINISH[reply.finish_reason],
+    }
 
 
 def render(reply: Reply, *, number: int, model: str, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -91,7 +96,9 @@ def render(reply: Reply, *, number: int, model: str, body: Mapping[str, Any]) ->
     }
 
 
-def render_stream(reply: Reply, *, number: int, model: str, body: Mapping[str, Any]) -> list[dict[str, Any]]:
+def render_stream(
+    reply: Reply, *, number: int, model: str, body: Mapping[str, Any]
+) -> list[dict[str, Any]]:
     def chunk(choices: list[dict[str, Any]], usage: dict[str, Any] | None = None) -> dict[str, Any]:
         return {
             "id": f"chatcmpl-{number:029d}",
@@ -106,7 +113,9 @@ def render_stream(reply: Reply, *, number: int, model: str, body: Mapping[str, A
 
     choices = [_deltas(reply, number, choice) for choice in range(_count(body))]
     # The choices take turns, as they are sampled side by side.
-    events = [chunk([delta]) for deltas in zip_longest(*choices) for delta in deltas if delta is not None]
+    events = [
+        chunk([delta]) for deltas in zip_longest(*choices) for delta in deltas if delta is not None
+    ]
     events.append(chunk([], _usage(reply)))
     return events
 
@@ -124,8 +133,18 @@ def _deltas(reply: Reply, number: int, choice: int) -> list[dict[str, Any]]:
     for index, call in enumerate(reply.calls):
         function = {"name": call.name, "arguments": ""}
         use_id = call_id(call, number, _call_index(reply, choice, index))
-        deltas.append(delta({"tool_calls": [{"index": index, "id": use_id, "type": "function", "function": function}]}))
+        deltas.append(
+            delta(
+                {
+                    "tool_calls": [
+                        {"index": index, "id": use_id, "type": "function", "function": function}
+                    ]
+                }
+            )
+        )
         for piece in pieces(call.text):
-            deltas.append(delta({"tool_calls": [{"index": index, "function": {"arguments": piece}}]}))
+            deltas.append(
+                delta({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
+            )
     deltas.append(delta({}, FINISH[reply.finish_reason]))
     return deltas

@@ -43,7 +43,12 @@ def conversation_id(body: Mapping[str, Any]) -> str | None:
 
 def waiting(answer: Mapping[str, Any], status: str) -> dict[str, Any]:
     """An answer in the background before it is there: `queued`, `in_progress`, or `cancelled`."""
-    nothing: dict[str, Any] = {"output": [], "usage": None, "completed_at": None, "incomplete_details": None}
+    nothing: dict[str, Any] = {
+        "output": [],
+        "usage": None,
+        "completed_at": None,
+        "incomplete_details": None,
+    }
     return {**answer, **nothing, "status": status}
 
 
@@ -117,7 +122,9 @@ def _output(reply: Reply, number: int) -> list[dict[str, Any]]:
             {
                 "id": _item_id("rs", number, len(output)),
                 "type": "reasoning",
-                "summary": [{"type": "summary_text", "text": reply.reasoning}] if reply.reasoning else [],
+                "summary": [{"type": "summary_text", "text": reply.reasoning}]
+                if reply.reasoning
+                else [],
                 "encrypted_content": f"gAAAAAB{sealed}",
             }
         )
@@ -155,7 +162,9 @@ def render(reply: Reply, *, number: int, model: str, body: Mapping[str, Any]) ->
     return _finished(reply, number, model, _output(reply, number), body)
 
 
-def render_stream(reply: Reply, *, number: int, model: str, body: Mapping[str, Any]) -> list[dict[str, Any]]:
+def render_stream(
+    reply: Reply, *, number: int, model: str, body: Mapping[str, Any]
+) -> list[dict[str, Any]]:
     events: list[dict[str, Any]] = []
 
     def event(kind: str, **fields: Any) -> None:

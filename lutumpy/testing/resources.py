@@ -12,8 +12,9 @@ from typing import Any
 
 from starlette.responses import Response
 
-from lutumpy.core.rules import Problem, responses
-from lutumpy.core.rules.openai_shapes import check_integer, long_array, missing, wrong_type, wrong_value
+from lutumpy.rules import Problem
+from lutumpy.rules.openai.responses import items as responses
+from lutumpy.rules.openai.shapes import check_integer, long_array, missing, wrong_type, wrong_value
 from lutumpy.testing.exchange import Exchange
 from lutumpy.testing.memory import Conversation, Memory, StoredResponse, input_items, vendor
 from lutumpy.testing.paths import Target
@@ -45,7 +46,14 @@ class Refused(Exception):
 class Resources:
     """Answers from the server's memory to one request, whose lock is held."""
 
-    def __init__(self, memory: Memory, exchange: Exchange, target: Target, query: Mapping[str, str], body: Any) -> None:
+    def __init__(
+        self,
+        memory: Memory,
+        exchange: Exchange,
+        target: Target,
+        query: Mapping[str, str],
+        body: Any,
+    ) -> None:
         self._memory = memory
         self._exchange = exchange
         self._ids = target.ids
@@ -92,9 +100,15 @@ class Resources:
             return self._exchange.json({"object": "list", "data": data})
         limit = self._query.get("limit", "")
         start = _after(data, self._query.get("after_id"))
-        stop = _after(data, self._query.get("before_id")) - 1 if "before_id" in self._query else len(data)
+        stop = (
+            _after(data, self._query.get("before_id")) - 1
+            if "before_id" in self._query
+            else len(data)
+        )
         shown = data[start:stop][: int(limit) if limit.isdecimal() else MAX_PAGE]
-        return self._exchange.json(_page(shown, has_more=bool(shown) and shown[-1]["id"] != data[stop - 1]["id"]))
+        return self._exchange.json(
+            _page(shown, has_more=bool(shown) and shown[-1]["id"] != data[stop - 1]["id"])
+        )
 
     # ------------------------------------------------------------ counts
 
@@ -102,12 +116,16 @@ class Resources:
         problems = self._memory.check(self._exchange.api, self._body, counted=True)
         refused = [problem for problem in problems if problem.certainty == "refused"]
         if refused:
-            raise Refused(*refused, *[problem for problem in problems if problem.certainty != "refused"])
+            raise Refused(
+                *refused, *[problem for problem in problems if problem.certainty != "refused"]
+            )
         counted = [self._body[key] for key in COUNTED if self._body.get(key) is not None]
         if self._exchange.api == "openai_responses":
             held = self._memory.held(self._body)
             counted += [*([] if isinstance(held, Problem) else held), *input_items(self._body)]
-            return self._exchange.json({"object": "response.input_tokens", "input_tokens": _tokens(counted)})
+            return self._exchange.json(
+                {"object": "response.input_tokens", "input_tokens": _tokens(counted)}
+            )
         found: Json = {"input_tokens": _tokens(counted)}
         if self._body.get("context_management") is not None:
             found["context_management"] = {"original_input_tokens": found["input_tokens"]}
@@ -120,7 +138,9 @@ class Resources:
         found = self._memory.responses.get(wanted)
         if found is None:
             message = f"Response with id '{wanted}' not found."
-            raise Refused(Problem("responses.response", "response_id", message, "refused", status=404))
+            raise Refused(
+                Problem("responses.response", "response_id", message, "refused", status=404)
+            )
         return found
 
     def response(self) -> Response:
@@ -133,7 +153,9 @@ class Resources:
             raise Refused(Problem("responses.stream", "stream", message, "refused", param="stream"))
         start = self._query.get("starting_after", "")
         after = int(start) if start.isdecimal() else -1
-        return self._exchange.events([event for event in stored.events if event["sequence_number"] > after])
+        return self._exchange.events(
+            [event for event in stored.events if event["sequence_number"] > after]
+        )
 
     def cancel_response(self) -> Response:
         stored = self._stored()
@@ -159,7 +181,9 @@ class Resources:
         found = self._memory.conversations.get(wanted)
         if found is None:
             message = f"Conversation with id '{wanted}' not found."
-            raise Refused(Problem("responses.conversation", "conversation_id", message, "refused", status=404))
+            raise Refused(
+                Problem("responses.conversation", "conversation_id", message, "refused", status=404)
+            )
         return found
 
     def _fields(self, *known: str, required: str | None = None) -> Json:
@@ -168,7 +192,13 @@ class Resources:
         if not isinstance(body, dict):
             raise Refused(wrong_type("responses.body", "body", "an object", body))
         unknown = [
-            Problem("responses.unknown_parameter", key, f"Unknown parameter: '{key}'.", "refused", param=key)
+            Problem(
+                "responses.unknown_parameter",
+                key,
+                f"Unknown parameter: '{key}'.",
+                "refused",
+                param=key,
+            )
             for key in body
             if key not in known
         ]
@@ -176,7 +206,9 @@ class Resources:
         if required is not None and body.get(required) is None:
             found.append(missing("responses.required", required))
         if not isinstance(body.get("metadata") or {}, dict):
-            found.append(wrong_type("responses.metadata", "metadata", "an object", body["metadata"]))
+            found.append(
+                wrong_type("responses.metadata", "metadata", "an object", body["metadata"])
+            )
         if found:
             raise Refused(*found)
         return body
@@ -185,11 +217,23 @@ class Resources:
         """Items to add: their shapes are checked, not whether every call has its output yet."""
         if not isinstance(items, list):
             raise Refused(wrong_type("responses.input", "items", "an array of objects", items))
-        found = [long_array("responses.input", "items", MAX_ITEMS, len(items))] if len(items) > MAX_ITEMS else []
+        found = (
+            [long_array("responses.input", "items", MAX_ITEMS, len(items))]
+            if len(items) > MAX_ITEMS
+            else []
+        )
         for problem in responses.check_messages(items, server_held_prefix=True):
             if problem.certainty == "refused" and problem.rule not in MAY_FOLLOW:
-                param = problem.param.replace("input", "items", 1) if problem.param is not None else None
-                found.append(replace(problem, message=problem.message.replace("input[", "items["), param=param))
+                param = (
+                    problem.param.replace("input", "items", 1)
+                    if problem.param is not None
+                    else None
+                )
+                found.append(
+                    replace(
+                        problem, message=problem.message.replace("input[", "items["), param=param
+                    )
+                )
         if found:
             raise Refused(*found)
         return items
@@ -197,7 +241,9 @@ class Resources:
     def create_conversation(self) -> Response:
         body = self._fields("items", "metadata")
         items = self._new_items(body.get("items") or [])
-        return self._exchange.json(self._memory.begin_conversation(body.get("metadata") or {}, items).answer)
+        return self._exchange.json(
+            self._memory.begin_conversation(body.get("metadata") or {}, items).answer
+        )
 
     def conversation(self) -> Response:
         return self._exchange.json(self._conversation().answer)
@@ -213,7 +259,9 @@ class Resources:
     def delete_conversation(self) -> Response:
         found = self._conversation()
         del self._memory.conversations[found.id]
-        return self._exchange.json({"id": found.id, "object": "conversation.deleted", "deleted": True})
+        return self._exchange.json(
+            {"id": found.id, "object": "conversation.deleted", "deleted": True}
+        )
 
     def items(self) -> Response:
         return self._listed(self._conversation().items)
@@ -245,7 +293,11 @@ class Resources:
 
     def _listed(self, items: list[Json]) -> Response:
         """A page of a list, the latest first unless asked otherwise."""
-        order, limit, after = self._query.get("order", "desc"), self._query.get("limit", "20"), self._query.get("after")
+        order, limit, after = (
+            self._query.get("order", "desc"),
+            self._query.get("limit", "20"),
+            self._query.get("after"),
+        )
         if order not in ORDERS:
             raise Refused(wrong_value("responses.page", "order", order, ORDERS))
         problems = check_integer("responses.page", "limit", _number(limit), 1, MAX_PAGE)
@@ -254,7 +306,9 @@ class Resources:
         ordered = items if order == "asc" else items[::-1]
         start = _after(ordered, after)
         shown = ordered[start : start + int(limit)]
-        return self._exchange.json({"object": "list", **_page(shown, has_more=start + len(shown) < len(ordered))})
+        return self._exchange.json(
+            {"object": "list", **_page(shown, has_more=start + len(shown) < len(ordered))}
+        )
 
 
 def _number(text: str) -> int | str:
@@ -275,7 +329,9 @@ def _after(items: list[Json], item_id: str | None) -> int:
 
 
 def _no_item(item_id: str) -> Problem:
-    return Problem("responses.item", "item_id", f"Item with id '{item_id}' not found.", "refused", status=404)
+    return Problem(
+        "responses.item", "item_id", f"Item with id '{item_id}' not found.", "refused", status=404
+    )
 
 
 def _page(items: list[Json], *, has_more: bool) -> Json:
@@ -285,7 +341,9 @@ def _page(items: list[Json], *, has_more: bool) -> Json:
 
 def _tokens(value: Any) -> int:
     """A count by length: no tokenizer is at hand, and equal requests have equal counts."""
-    return max(1, len(json.dumps(value, ensure_ascii=False, separators=(",", ":"))) // CHARACTERS_OF_TOKEN)
+    return max(
+        1, len(json.dumps(value, ensure_ascii=False, separators=(",", ":"))) // CHARACTERS_OF_TOKEN
+    )
 
 
 _OPERATIONS: Mapping[str, Callable[[Resources], Response]] = {

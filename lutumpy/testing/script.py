@@ -42,7 +42,9 @@ class Call:
         if not isinstance(self.name, str):
             raise TypeError(f"Call takes a tool's name as text, not {self.name!r}")
         if not isinstance(self.arguments, (str, Mapping)):
-            raise TypeError(f"arguments= takes a mapping or the text that the model wrote, not {self.arguments!r}")
+            raise TypeError(
+                f"arguments= takes a mapping or the text that the model wrote, not {self.arguments!r}"
+            )
 
     @property
     def text(self) -> str:
@@ -109,7 +111,11 @@ class Reply:
         """`usage`, or a count by the length of what was said."""
         if self.usage is not None:
             return self.usage
-        said = len(self.text) + len(self.refusal or "") + sum(len(call.name) + len(call.text) for call in self.calls)
+        said = (
+            len(self.text)
+            + len(self.refusal or "")
+            + sum(len(call.name) + len(call.text) for call in self.calls)
+        )
         return 20, max(1, said // 4)
 
 
@@ -135,12 +141,16 @@ class Failure:
 
 def entries(script: Iterable[E]) -> deque[E]:
     """The entries of a script; `TypeError` for one entry where a list of them is wanted."""
-    if isinstance(script, (Reply, Failure, Mapping, str, bytes)) or not isinstance(script, Iterable):
+    if isinstance(script, (Reply, Failure, Mapping, str, bytes)) or not isinstance(
+        script, Iterable
+    ):
         raise TypeError(f"a script is a list of answers, as [Reply(text='Hello.')], not {script!r}")
     return deque(script)
 
 
-def render(reply: Reply, api: Api, *, number: int, model: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def render(
+    reply: Reply, api: Api, *, number: int, model: str, body: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """The JSON of the answer, as `api` sends it.
 
     Args:
@@ -154,7 +164,9 @@ def render(reply: Reply, api: Api, *, number: int, model: str, body: Mapping[str
     On `anthropic_messages`, arguments that are no JSON object become `{}` where the answer was cut off, and else
     `{"INVALID_JSON": text}`.
     """
-    answer: dict[str, Any] = _renderer(api).render(reply, number=number, model=reply.model or model, body=body or {})
+    answer: dict[str, Any] = _renderer(api).render(
+        reply, number=number, model=reply.model or model, body=body or {}
+    )
     return answer
 
 
@@ -167,7 +179,9 @@ def render_stream(
     arguments is streamed as it is, broken or not.
     """
     render_events = _renderer(api).render_stream
-    events: list[dict[str, Any]] = render_events(reply, number=number, model=reply.model or model, body=body or {})
+    events: list[dict[str, Any]] = render_events(
+        reply, number=number, model=reply.model or model, body=body or {}
+    )
     return events
 
 
@@ -200,12 +214,20 @@ def render_failure(
 ) -> dict[str, Any]:
     """The JSON of an error, in the envelope of `api`; Anthropic's has a code in its `details`."""
     if api == "anthropic_messages":
-        kind = kind or ANTHROPIC_KINDS.get(status, "api_error" if status >= 500 else "invalid_request_error")
+        kind = kind or ANTHROPIC_KINDS.get(
+            status, "api_error" if status >= 500 else "invalid_request_error"
+        )
         error: dict[str, Any] = {"type": kind, "message": message}
         if code is not None:
             error["details"] = {"error_code": code}
         return {"type": "error", "error": error, "request_id": request_id}
     if not kind:
-        kind = "requests" if status == 429 else "server_error" if status >= 500 else "invalid_request_error"
+        kind = (
+            "requests"
+            if status == 429
+            else "server_error"
+            if status >= 500
+            else "invalid_request_error"
+        )
         code = code or ("rate_limit_exceeded" if status == 429 else None)
     return {"error": {"message": message, "type": kind, "param": param, "code": code}}

@@ -13,12 +13,23 @@ from lutumpy.adapters.sdk_body import Fields, body_dict
 from lutumpy.adapters.sdk_model import SdkModel
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import StructuredMode, TurnOptions, checked_structured
-from lutumpy.core.rules import Problem, anthropic, chat, responses
 from lutumpy.core.streaming import StreamDecoder
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import AdapterError
-from lutumpy.testing.script import Api, Failure, Reply, entries, render, render_failure, render_stream
+from lutumpy.rules import Problem
+from lutumpy.rules.anthropic import messages as anthropic
+from lutumpy.rules.openai.chat import messages as chat
+from lutumpy.rules.openai.responses import items as responses
+from lutumpy.testing.script import (
+    Api,
+    Failure,
+    Reply,
+    entries,
+    render,
+    render_failure,
+    render_stream,
+)
 
 __all__ = ["ScriptEntry", "ScriptedModel"]
 
@@ -90,7 +101,9 @@ class ScriptedModel:
 
     def takes_forced_choice(self, extra: Mapping[str, Any]) -> bool:
         """Whether the adapter of its API would require a tool call of this model."""
-        return self.api != "anthropic_messages" or AnthropicMessages(self.model).takes_forced_choice(extra)
+        return self.api != "anthropic_messages" or AnthropicMessages(
+            self.model
+        ).takes_forced_choice(extra)
 
     @property
     def requests(self) -> list[dict[str, Any]]:
@@ -125,10 +138,14 @@ class ScriptedModel:
         request = self._asked(transcript, offering, options, stream=False)
         answer = self._next(request)
         if isinstance(answer, Reply):
-            answer = render(answer, self.api, number=self.requested, model=self.model, body=request.shape)
+            answer = render(
+                answer, self.api, number=self.requested, model=self.model, body=request.shape
+            )
         elif isinstance(answer, list):
             raise AdapterError(
-                f"{self.api}: the script has stream events for a turn without stream", provider=self.api, sent=False
+                f"{self.api}: the script has stream events for a turn without stream",
+                provider=self.api,
+                sent=False,
             )
         turn: AssistantTurn = _ADAPTERS[self.api].response(answer)
         return turn
@@ -145,13 +162,17 @@ class ScriptedModel:
         """The same without an event loop."""
         return ScriptedStream(self, transcript, offering, options)
 
-    def events(self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions) -> list[StreamEntry]:
+    def events(
+        self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
+    ) -> list[StreamEntry]:
         """The events of the next answer; a `Failure` among them breaks the stream there."""
         request = self._asked(transcript, offering, options, stream=True)
         answer = self._next(request)
         if isinstance(answer, Reply):
             return [
-                *render_stream(answer, self.api, number=self.requested, model=self.model, body=request.shape),
+                *render_stream(
+                    answer, self.api, number=self.requested, model=self.model, body=request.shape
+                ),
             ]
         if not isinstance(answer, list):
             raise AdapterError(
@@ -166,7 +187,12 @@ class ScriptedModel:
         return self._failed(failure.status, failure.message, failure.headers, kind=failure.kind)
 
     def _asked(
-        self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions, *, stream: bool
+        self,
+        transcript: Transcript,
+        offering: ToolOffering | None,
+        options: TurnOptions,
+        *,
+        stream: bool,
     ) -> _Request:
         """What the adapter would send, noted and checked."""
         request = _Request(self._adapter._request(transcript, offering, options, stream=stream))
@@ -193,18 +219,29 @@ class ScriptedModel:
 
     def _refused(self, problem: Problem) -> AdapterError:
         return self._failed(
-            problem.status, problem.message, {}, kind=problem.kind, param=problem.param, code=problem.code
+            problem.status,
+            problem.message,
+            {},
+            kind=problem.kind,
+            param=problem.param,
+            code=problem.code,
         )
 
-    def _failed(self, status: int, message: str, headers: Mapping[str, str], **more: Any) -> AdapterError:
+    def _failed(
+        self, status: int, message: str, headers: Mapping[str, str], **more: Any
+    ) -> AdapterError:
         body = render_failure(self.api, status, message, **more)
-        cause = ScriptedStatusError(status, {name.lower(): value for name, value in headers.items()}, body)
+        cause = ScriptedStatusError(
+            status, {name.lower(): value for name, value in headers.items()}, body
+        )
         error = adapter_error(cause, self.api)
         error.__cause__ = cause
         return error
 
     def __repr__(self) -> str:
-        return f"<ScriptedModel {self.api}: {self.requested} requests, {self.remaining} answers left>"
+        return (
+            f"<ScriptedModel {self.api}: {self.requested} requests, {self.remaining} answers left>"
+        )
 
 
 class _Request:
@@ -255,7 +292,11 @@ class ScriptedStream:
     """
 
     def __init__(
-        self, model: ScriptedModel, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
+        self,
+        model: ScriptedModel,
+        transcript: Transcript,
+        offering: ToolOffering | None,
+        options: TurnOptions,
     ) -> None:
         self.decoder: StreamDecoder = _ADAPTERS[model.api].stream_decoder()
         self.request_id: str | None = None

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from lutumpy.core.rules import Problem
 from lutumpy.core.safe_text import safe_str
+from lutumpy.rules import Problem
 from lutumpy.testing.script import Api, Failure, Reply, entries
 
 try:
@@ -71,7 +71,9 @@ class WireRequest:
     method: str = "POST"
 
 
-def serve(script: Iterable[Entry] | None = (), *, host: str = "127.0.0.1", port: int = 0) -> WireServer:
+def serve(
+    script: Iterable[Entry] | None = (), *, host: str = "127.0.0.1", port: int = 0
+) -> WireServer:
     """A server to be entered: `with serve([...]) as server:` or `async with`.
 
     Args:
@@ -89,7 +91,9 @@ def serve(script: Iterable[Entry] | None = (), *, host: str = "127.0.0.1", port:
 class WireServer:
     """The running server: where it is, what it was asked, and what it still has to say. Safe to use from any thread."""
 
-    def __init__(self, script: Iterable[Entry] | None = (), *, host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(
+        self, script: Iterable[Entry] | None = (), *, host: str = "127.0.0.1", port: int = 0
+    ) -> None:
         self._host = host
         self._port = port
         self._script: deque[Entry] = entries(() if script is None else script)
@@ -157,7 +161,9 @@ class WireServer:
         ready = threading.Event()
         server = _ReadyServer(config, ready)
         self._server = server
-        self._thread = threading.Thread(target=server.run, args=([listener],), name="lutumpy-wire", daemon=True)
+        self._thread = threading.Thread(
+            target=server.run, args=([listener],), name="lutumpy-wire", daemon=True
+        )
         self._thread.start()
         if not ready.wait(START_SECONDS):
             self._stop()
@@ -165,7 +171,10 @@ class WireServer:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._stop()
 
@@ -173,7 +182,10 @@ class WireServer:
         return await asyncio.to_thread(self.__enter__)
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         await asyncio.to_thread(self._stop)
 
@@ -217,7 +229,9 @@ class WireServer:
             self._requests.append(record)
         return response
 
-    async def _created(self, exchange: Exchange, target: Target, body: Any) -> tuple[Response, list[Problem]]:
+    async def _created(
+        self, exchange: Exchange, target: Target, body: Any
+    ) -> tuple[Response, list[Problem]]:
         """The answer to a request for a model's answer, and the problems of the request."""
         api, deployment = target.api, target.ids.get("deployment")
         if deployment is not None and isinstance(body, dict) and body.get("model") is None:
@@ -251,7 +265,9 @@ class WireServer:
         try:
             return await run_in_threadpool(entry, api, body)
         except Exception as error:
-            return _stop_retrying(f"The script's function raised {type(error).__name__}: {safe_str(error)}")
+            return _stop_retrying(
+                f"The script's function raised {type(error).__name__}: {safe_str(error)}"
+            )
 
 
 def _stop_retrying(message: str) -> Failure:

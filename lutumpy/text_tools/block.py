@@ -9,7 +9,13 @@ from lutumpy.text_tools.json_scanner import JsonScanner
 from lutumpy.text_tools.protocol import ParsedCall
 from lutumpy.text_tools.syntax import CallSyntax
 from lutumpy.text_tools.tag_search import TagSearch, end_of
-from lutumpy.text_tools.written_calls import broken_detail, cut_calls, cut_detail, element_call, spoiled
+from lutumpy.text_tools.written_calls import (
+    broken_detail,
+    cut_calls,
+    cut_detail,
+    element_call,
+    spoiled,
+)
 
 __all__ = ["Block", "BlockTags"]
 
@@ -34,7 +40,9 @@ class BlockTags:
         self.syntax: CallSyntax = syntax
         self.ends: TagSearch = TagSearch(syntax.ends)
         self.ends_or_starts: TagSearch = TagSearch([*syntax.ends, *starts])
-        self.after_name: TagSearch = TagSearch([tag for tag in (syntax.name_end, syntax.call_id) if tag])
+        self.after_name: TagSearch = TagSearch(
+            [tag for tag in (syntax.name_end, syntax.call_id) if tag]
+        )
         self.form: str = syntax.spelled("tool_name", "{...}")
 
 
@@ -253,7 +261,9 @@ class Block:
             if found in self._tags.syntax.ends:
                 pos = self._take(text, pos, pos + len(found))
             self._close_whole()
-        elif self._tags.ends_or_starts.begins_at(text, pos) or (char == "[" and pos + 1 == len(text)):
+        elif self._tags.ends_or_starts.begins_at(text, pos) or (
+            char == "[" and pos + 1 == len(text)
+        ):
             self.waiting = True
         elif self._begins_call(text, pos):
             self._begin_value(None)
@@ -338,7 +348,9 @@ class Block:
         self._state = self._broken
 
     def _no_json(self) -> None:
-        self._trouble = f"What stands in the tool call is no JSON. Write it again as {self._tags.form}."
+        self._trouble = (
+            f"What stands in the tool call is no JSON. Write it again as {self._tags.form}."
+        )
         if self._quoted:
             self._close_as_text()
         else:
@@ -366,7 +378,9 @@ class Block:
         for value in whole:
             self._add_whole(raw, value)
         if last.name is not None:
-            self.calls.append(ParsedCall(last.name, raw[last.start :], "truncated", cut_detail(last.name)))
+            self.calls.append(
+                ParsedCall(last.name, raw[last.start :], "truncated", cut_detail(last.name))
+            )
         else:
             self.calls += cut_calls(raw, last.scanner, self._tags.syntax.ends, self._tags.form)
 
@@ -384,12 +398,18 @@ class Block:
             self._add_whole(raw, value)
         if self._trouble is not None:
             written = raw[last.start : end].rstrip()
-            named = [last.name] if last.name is not None else [c.name for c in self._whole(raw, last)]
-            self.calls += [ParsedCall(name, written, "malformed", self._trouble) for name in named or [""]]
+            named = (
+                [last.name] if last.name is not None else [c.name for c in self._whole(raw, last)]
+            )
+            self.calls += [
+                ParsedCall(name, written, "malformed", self._trouble) for name in named or [""]
+            ]
             return
         detail = broken_detail(raw, last.start, last.scanner, form)
         if last.name is not None:
-            self.calls.append(ParsedCall(last.name, raw[last.start : end].rstrip(), "malformed", detail))
+            self.calls.append(
+                ParsedCall(last.name, raw[last.start : end].rstrip(), "malformed", detail)
+            )
         else:
             self.calls += spoiled(raw, last.scanner, end, detail, form)
 

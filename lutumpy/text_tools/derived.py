@@ -132,13 +132,20 @@ class DerivedItems:
 
     def _leading_message(self, instruction: str) -> Message | None:
         """One message: many templates of models take no second one, and none later."""
-        texts = [part.text for message in self._leading for part in message.parts if isinstance(part, TextPart)]
+        texts = [
+            part.text
+            for message in self._leading
+            for part in message.parts
+            if isinstance(part, TextPart)
+        ]
         if instruction:
             texts.append(instruction)
         if not texts:
             return None
         roles = {message.role for message in self._leading}
-        return Message("developer" if roles == {"developer"} else "system", (TextPart("\n\n".join(texts)),))
+        return Message(
+            "developer" if roles == {"developer"} else "system", (TextPart("\n\n".join(texts)),)
+        )
 
     def _turn(self, item: AssistantTurn) -> AssistantTurn:
         if item.api != API:

@@ -40,7 +40,9 @@ class GuidedAnswers:
     def __init__(self, arguments_key: str = "args") -> None:
         self.arguments_key: str = arguments_key
 
-    def instruction(self, definitions: Sequence[ToolDef], offering: ToolOffering, *, has_value: bool) -> str:
+    def instruction(
+        self, definitions: Sequence[ToolDef], offering: ToolOffering, *, has_value: bool
+    ) -> str:
         """How to answer, and the tools."""
         # Said in this order and at this length, since the smallest models take it up so.
         said = [
@@ -59,7 +61,10 @@ class GuidedAnswers:
 
     def calls_text(self, calls: Sequence[tuple[str, str]]) -> str:
         """Calls, as name and JSON text of the arguments, the way the model writes them."""
-        written = [f'{{"name": "{name}", "{self.arguments_key}": {arguments}}}' for name, arguments in calls]
+        written = [
+            f'{{"name": "{name}", "{self.arguments_key}": {arguments}}}'
+            for name, arguments in calls
+        ]
         return f'{{"{ANSWER}": [{", ".join(written)}]}}'
 
     def parse(self, text: str) -> ParsedText:
@@ -222,7 +227,9 @@ class GuidedScanner(TextMachine):
         if scanner.done:
             if not self._shows_json:
                 raw = "".join(self._raw)
-                self.calls.extend([element_call(raw, element, self._form) for element in scanner.elements])
+                self.calls.extend(
+                    [element_call(raw, element, self._form) for element in scanner.elements]
+                )
                 self._count_empty(not scanner.elements)
             self._json = None
             self._state = self._behind
@@ -239,7 +246,11 @@ class GuidedScanner(TextMachine):
         if scanner.broken is None:
             self.calls.extend(cut_calls(raw, scanner, (), self._form))
         else:
-            self.calls.extend(spoiled(raw, scanner, len(raw), broken_detail(raw, 0, scanner, self._form), self._form))
+            self.calls.extend(
+                spoiled(
+                    raw, scanner, len(raw), broken_detail(raw, 0, scanner, self._form), self._form
+                )
+            )
 
     # --- behind the value ---------------------------------------------------------------------------------------------
 
@@ -248,7 +259,9 @@ class GuidedScanner(TextMachine):
         if pos == len(text):
             return pos
         if text[pos] == ",":
-            self._state = self._key_begins  # endpoints that hold the model to the schema never get here
+            self._state = (
+                self._key_begins
+            )  # endpoints that hold the model to the schema never get here
             return self._hold(text, pos, pos + 1)
         self._state = self._rest
         return pos + 1 if text[pos] == "}" else pos

@@ -31,7 +31,9 @@ _NAMED_SCHEMAS = frozenset({"properties", "patternProperties", "dependentSchemas
 _PLAIN_VALUES = frozenset({"const", "enum", "default", "examples", "required"})
 
 
-def guided_output(offering: ToolOffering, arguments_key: str = "args", value: OutputSpec | None = None) -> OutputSpec:
+def guided_output(
+    offering: ToolOffering, arguments_key: str = "args", value: OutputSpec | None = None
+) -> OutputSpec:
     """What the endpoint is asked to hold the model to.
 
     Args:
@@ -40,7 +42,11 @@ def guided_output(offering: ToolOffering, arguments_key: str = "args", value: Ou
         value: The schema that the final answer of a structured turn has, in place of text.
     """
     definitions = _Definitions()
-    specs = [spec for spec in offering.specs if offering.mode != "specific" or spec.name == offering.forced]
+    specs = [
+        spec
+        for spec in offering.specs
+        if offering.mode != "specific" or spec.name == offering.forced
+    ]
     calls = [_call(spec, arguments_key, definitions) for spec in specs]
     several: dict[str, Any] = {
         "type": "array",
@@ -85,7 +91,11 @@ class _Definitions:
     def add(self, name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
         """The schema as it is written where it is used; what it refers to is added to the definitions."""
         places: dict[str, str] = {}
-        inner = [(container, key) for container in ("$defs", "definitions") for key in schema.get(container, ())]
+        inner = [
+            (container, key)
+            for container in ("$defs", "definitions")
+            for key in schema.get(container, ())
+        ]
         for container, key in inner:
             places[f"#/{container}/{key}"] = self._free(f"{name} {key}")
         body = {key: value for key, value in schema.items() if key not in ("$defs", "definitions")}
@@ -138,6 +148,8 @@ def _moved(schema: Any, places: Mapping[str, str]) -> Any:
             moved[key] = {name: _moved(inner, places) for name, inner in value.items()}
         elif key == "$ref" and value in places:
             moved[key] = f"#/$defs/{places[value]}"
-        elif key not in _LEFT_OUT and not (key in _COUNTS and isinstance(value, int) and value > _LARGEST_COUNT):
+        elif key not in _LEFT_OUT and not (
+            key in _COUNTS and isinstance(value, int) and value > _LARGEST_COUNT
+        ):
             moved[key] = _moved(value, places)
     return moved

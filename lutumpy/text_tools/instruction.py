@@ -22,7 +22,11 @@ def call_instruction(definitions: Sequence[ToolDef], spelled: str, tags: tuple[s
         tags: What stands around it.
     """
     start, end = tags
-    between = f"Write nothing else between {start} and {end}" if end else f"Write nothing else behind {start}"
+    between = (
+        f"Write nothing else between {start} and {end}"
+        if end
+        else f"Write nothing else behind {start}"
+    )
     return (
         "You can call tools. A call is written exactly like this:\n\n"
         f"{spelled}\n\n"

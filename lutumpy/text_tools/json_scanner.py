@@ -105,7 +105,11 @@ class JsonScanner:
     @property
     def awaits_element(self) -> bool:
         """Whether another element of the array of calls has to follow."""
-        return self._call_depth == 2 and len(self._stack) == 1 and self._expected in ("value", "value or end")
+        return (
+            self._call_depth == 2
+            and len(self._stack) == 1
+            and self._expected in ("value", "value or end")
+        )
 
     def feed(self, text: str, pos: int) -> int:
         """Follow `text` from `pos`; gives where it stopped: at the end, behind the value, or at what is no JSON."""
@@ -163,7 +167,11 @@ class JsonScanner:
                 return True
             if char == "}" and expected == "key or end":
                 return self._close(offset)
-            return self._break("a name in double quotes" + (' or "}"' if expected == "key or end" else ""), text, pos)
+            return self._break(
+                "a name in double quotes" + (' or "}"' if expected == "key or end" else ""),
+                text,
+                pos,
+            )
         if expected == "colon":
             if char != ":":
                 return self._break('":"', text, pos)

@@ -38,7 +38,9 @@ class MissedCalls:
 
     __slots__ = ("_only", "_shapes", "_spell")
 
-    def __init__(self, names: Sequence[str], spell: Callable[[Sequence[tuple[str, str]]], str]) -> None:
+    def __init__(
+        self, names: Sequence[str], spell: Callable[[Sequence[tuple[str, str]]], str]
+    ) -> None:
         self._spell = spell
         self._only = names[0] if len(names) == 1 else ""
         known = "|".join([re.escape(name) for name in sorted(names, key=len, reverse=True)])

@@ -6,7 +6,14 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from lutumpy.core.items import AssistantTurn
-from lutumpy.core.model import Model, StreamingModel, StructuredMode, TurnOptions, check_model, checked_structured
+from lutumpy.core.model import (
+    Model,
+    StreamingModel,
+    StructuredMode,
+    TurnOptions,
+    check_model,
+    checked_structured,
+)
 from lutumpy.core.streaming import ChunkStream, ChunkStreamSync
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
@@ -46,7 +53,9 @@ class TextTools:
         TypeError: `parser` is no parser.
     """
 
-    def __init__(self, model: Model, parser: ToolCallParser | None = None, *, guided: bool = False) -> None:
+    def __init__(
+        self, model: Model, parser: ToolCallParser | None = None, *, guided: bool = False
+    ) -> None:
         check_model(model)
         if parser is not None and not all(hasattr(parser, name) for name in _PARSER):
             raise TypeError(
@@ -82,21 +91,27 @@ class TextTools:
         request = self._asking.request(transcript, offering, options)
         return request.read(self.model.respond_sync(request.transcript, None, request.options))
 
-    def open_stream(self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions) -> ChunkStream:
+    def open_stream(
+        self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
+    ) -> ChunkStream:
         """One streamed request, sent when the stream is entered; the transcript isn't changed. Raises as `respond` does.
 
         Raises:
             TypeError: the model can't stream.
         """
         request = self._asking.request(transcript, offering, options)
-        return TextStream(self._streaming().open_stream(request.transcript, None, request.options), request)
+        return TextStream(
+            self._streaming().open_stream(request.transcript, None, request.options), request
+        )
 
     def open_stream_sync(
         self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
     ) -> ChunkStreamSync:
         """The same without an event loop."""
         request = self._asking.request(transcript, offering, options)
-        return TextStreamSync(self._streaming().open_stream_sync(request.transcript, None, request.options), request)
+        return TextStreamSync(
+            self._streaming().open_stream_sync(request.transcript, None, request.options), request
+        )
 
     def _streaming(self) -> StreamingModel:
         if not hasattr(self.model, "open_stream"):

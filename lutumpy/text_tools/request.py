@@ -68,7 +68,12 @@ class TextRequest:
     def read(self, inner: AssistantTurn) -> AssistantTurn:
         """The turn of a session for the inner model's answer."""
         parsed = self.parse(inner.text)
-        if self.missed is not None and not parsed.calls and not parsed.format_errors and _is_whole(inner):
+        if (
+            self.missed is not None
+            and not parsed.calls
+            and not parsed.format_errors
+            and _is_whole(inner)
+        ):
             missed = self.missed.find(parsed)
             if missed is not None:
                 parsed = replace(parsed, calls=(missed,))
@@ -77,7 +82,12 @@ class TextRequest:
 
 def _is_whole(inner: AssistantTurn) -> bool:
     """Whether a model that called no tool has said all that it wanted to."""
-    return inner.finish_reason in ("stop", "unknown") and not inner.cut and inner.refusal is None and not inner.calls
+    return (
+        inner.finish_reason in ("stop", "unknown")
+        and not inner.cut
+        and inner.refusal is None
+        and not inner.calls
+    )
 
 
 class Asking:
@@ -100,9 +110,13 @@ class Asking:
         # Whether the parser takes thinking out of the text by itself.
         self._splits = pairs is not None
         starts_thinking = bool(pairs) and bool(getattr(parser, "starts_thinking", False))
-        self._leading = LeadingThinking(THINK if pairs is None else pairs, starts_thinking=starts_thinking)
+        self._leading = LeadingThinking(
+            THINK if pairs is None else pairs, starts_thinking=starts_thinking
+        )
 
-    def request(self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions) -> TextRequest:
+    def request(
+        self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
+    ) -> TextRequest:
         """The request for a turn of the session; changes nothing."""
         if transcript.dropped:
             transcript.refuse_dropped()
@@ -112,17 +126,27 @@ class Asking:
                 # The text is the value that is asked for, whatever stands in its strings.
                 leading = self._leading
                 return TextRequest(
-                    derived.transcript(""), options, False, leading.parser(ParsedText), leading.formatter(None)
+                    derived.transcript(""),
+                    options,
+                    False,
+                    leading.parser(ParsedText),
+                    leading.formatter(None),
                 )
             # A model that has answered with guided answers goes on with that by itself.
             guided = self._guided if derived.guided_before else None
             return self._request(derived.transcript(""), options, guided, None)
         prepared = self._prepare(offering, options.output)
         options = replace(options, output=prepared.output)
-        return self._request(derived.transcript(prepared.instruction), options, self._guided, prepared.missed)
+        return self._request(
+            derived.transcript(prepared.instruction), options, self._guided, prepared.missed
+        )
 
     def _request(
-        self, transcript: Transcript, options: TurnOptions, guided: GuidedAnswers | None, missed: MissedCalls | None
+        self,
+        transcript: Transcript,
+        options: TurnOptions,
+        guided: GuidedAnswers | None,
+        missed: MissedCalls | None,
     ) -> TextRequest:
         reader = self._parser if guided is None else guided
         parse: Callable[[str], ParsedText] = reader.parse
@@ -141,7 +165,9 @@ class Asking:
         return prepared
 
     def _made(self, offering: ToolOffering, value: OutputSpec | None) -> _Prepared:
-        definitions = [ToolDef(spec.name, spec.description, dict(spec.schema)) for spec in offering.specs]
+        definitions = [
+            ToolDef(spec.name, spec.description, dict(spec.schema)) for spec in offering.specs
+        ]
         guided = self._guided
         if guided is None:
             said = [self._parser.format_instruction(definitions)]
@@ -150,13 +176,21 @@ class Asking:
         said.append(demands(offering, guided=guided is not None))
         if value is not None:
             schema = json_values.encode_text(value.schema)
-            said.append(f"When you give the final answer, give nothing but JSON that fits this JSON Schema: {schema}")
+            said.append(
+                f"When you give the final answer, give nothing but JSON that fits this JSON Schema: {schema}"
+            )
         output = None if guided is None else guided_output(offering, guided.arguments_key, value)
         missed = None
         if offering.mode != "auto":
-            names = [spec.name for spec in offering.specs] if offering.forced is None else [offering.forced]
+            names = (
+                [spec.name for spec in offering.specs]
+                if offering.forced is None
+                else [offering.forced]
+            )
             missed = MissedCalls(names, self._spell)
-        return _Prepared(offering, value, "\n\n".join([text for text in said if text]), output, missed)
+        return _Prepared(
+            offering, value, "\n\n".join([text for text in said if text]), output, missed
+        )
 
     def _encoder(self) -> DerivedItems:
         return DerivedItems(self._spell)

@@ -49,8 +49,15 @@ def _result(result: ResultBlock) -> list[Part]:
         return [TextPart(f"{head}\n{_body(result.content)}\n{_END}")]
     if all(isinstance(part, TextPart) for part in result.content):
         return [TextPart(f"{head}\n{_body(result.text)}\n{_END}")]
-    inner: list[Part] = [TextPart(_body(part.text)) if isinstance(part, TextPart) else part for part in result.content]
-    return [TextPart(head), *[part for part in inner if not isinstance(part, TextPart) or part.text], TextPart(_END)]
+    inner: list[Part] = [
+        TextPart(_body(part.text)) if isinstance(part, TextPart) else part
+        for part in result.content
+    ]
+    return [
+        TextPart(head),
+        *[part for part in inner if not isinstance(part, TextPart) or part.text],
+        TextPart(_END),
+    ]
 
 
 def _attribute(text: str) -> str:

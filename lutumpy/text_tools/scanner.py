@@ -38,7 +38,9 @@ class ScanTags:
 
     def __init__(self, syntaxes: Sequence[CallSyntax], thinking: Sequence[tuple[str, str]]) -> None:
         starts = [syntax.start for syntax in syntaxes]
-        check_distinct([*starts, *[begin for begin, _ in thinking]], [end for s in syntaxes for end in s.ends])
+        check_distinct(
+            [*starts, *[begin for begin, _ in thinking]], [end for s in syntaxes for end in s.ends]
+        )
         self.blocks: dict[str, BlockTags] = {s.start: BlockTags(s, starts) for s in syntaxes}
         self.thinking: dict[str, str] = dict(thinking)
         self.think_ends: dict[str, TagSearch] = {end: TagSearch([end]) for _, end in thinking}
@@ -245,7 +247,11 @@ class TextScanner(TextMachine):
 
     def _in_code(self, text: str, pos: int, final: bool) -> int:
         fence = self._open_fence()
-        return self._clean_code(fence, text, pos, final) if fence.clean else self._other_code(fence, text, pos)
+        return (
+            self._clean_code(fence, text, pos, final)
+            if fence.clean
+            else self._other_code(fence, text, pos)
+        )
 
     def _clean_code(self, fence: _Fence, text: str, pos: int, final: bool) -> int:
         stop = end_of(SPACE, text, pos)
@@ -284,7 +290,9 @@ class TextScanner(TextMachine):
         fence = self._open_fence()
         run = self._run_mark * self._run_length
         # Marks behind other text open a code span, which the same number of them closes anywhere.
-        closes = self._run_length == fence.length if fence.in_line else self._run_length >= fence.length
+        closes = (
+            self._run_length == fence.length if fence.in_line else self._run_length >= fence.length
+        )
         if closes and (fence.in_line or (fence.clean and fence.held is not None)):
             self._release(fence, as_calls=True)
             self._emit(run, 0, len(run))
@@ -405,7 +413,9 @@ class TextScanner(TextMachine):
             self._line_blank = piece.isspace()
         if "`" in piece:
             pos = newline + 1
-            if self._behind_mark and piece[pos : pos + 1] == "`":  # the piece before ended in the same run
+            if (
+                self._behind_mark and piece[pos : pos + 1] == "`"
+            ):  # the piece before ended in the same run
                 pos = end_of(_RUNS["`"], piece, pos)
             while found := _RUNS["`"].search(piece, pos):
                 self._in_span = not self._in_span

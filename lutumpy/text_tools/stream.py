@@ -42,7 +42,16 @@ class TextStreamDecoder:
         request: What was asked.
     """
 
-    __slots__ = ("_caller", "_formatter", "_half", "_inner", "_request", "_thinker", "_told", "_turn")
+    __slots__ = (
+        "_caller",
+        "_formatter",
+        "_half",
+        "_inner",
+        "_request",
+        "_thinker",
+        "_told",
+        "_turn",
+    )
 
     def __init__(self, inner: StreamDecoder, request: TextRequest) -> None:
         self._inner = inner

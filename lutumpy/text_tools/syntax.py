@@ -62,7 +62,9 @@ def _check_tag(tag: str) -> None:
     if not tag or tag.isspace():
         raise ValueError("a tag needs characters")
     if tag != tag.strip():
-        raise ValueError(f"the tag {tag!r} begins or ends with white space, which models don't keep to")
+        raise ValueError(
+            f"the tag {tag!r} begins or ends with white space, which models don't keep to"
+        )
     if any(char in '"\\{}`~\n' for char in tag) or tag[0] in "-+.,:0123456789":
         raise ValueError(f"the tag {tag!r} holds characters that JSON or Markdown fences need")
 
@@ -77,7 +79,13 @@ MISTRAL = CallSyntax(
     call_id="[CALL_ID]",
     self_ending=True,
 )
-LLAMA_FUNCTION = CallSyntax("<function=", ("</function>",), arguments_key="parameters", json_calls=False, name_end=">")
+LLAMA_FUNCTION = CallSyntax(
+    "<function=", ("</function>",), arguments_key="parameters", json_calls=False, name_end=">"
+)
 LLAMA_PYTHON_TAG = CallSyntax(
-    "<|python_tag|>", ("<|eom_id|>", "<|eot_id|>"), arguments_key="parameters", separator=";", self_ending=True
+    "<|python_tag|>",
+    ("<|eom_id|>", "<|eot_id|>"),
+    arguments_key="parameters",
+    separator=";",
+    self_ending=True,
 )

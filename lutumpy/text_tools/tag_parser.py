@@ -7,7 +7,14 @@ from collections.abc import Sequence
 from lutumpy.text_tools.instruction import call_instruction
 from lutumpy.text_tools.protocol import CallStreamFormatter, ParsedText
 from lutumpy.text_tools.scanner import ScanTags, TextScanner
-from lutumpy.text_tools.syntax import HERMES, LLAMA_FUNCTION, LLAMA_PYTHON_TAG, MISTRAL, TOOL_CALL, CallSyntax
+from lutumpy.text_tools.syntax import (
+    HERMES,
+    LLAMA_FUNCTION,
+    LLAMA_PYTHON_TAG,
+    MISTRAL,
+    TOOL_CALL,
+    CallSyntax,
+)
 from lutumpy.text_tools.thinking import THINK
 from lutumpy.tools.definition import ToolDef
 

@@ -23,7 +23,9 @@ class TagSearch:
         self._first = frozenset([tag[0] for tag in self._tags])
         self._longest = max([len(tag) for tag in self._tags], default=1)
         patterns = [re.escape(tag) for tag in self._tags] + ([also] if also else [])
-        self.search: Callable[..., re.Match[str] | None] = re.compile("|".join(patterns) or "(?!)").search
+        self.search: Callable[..., re.Match[str] | None] = re.compile(
+            "|".join(patterns) or "(?!)"
+        ).search
 
     def at(self, text: str, pos: int) -> str | None:
         """The tag that stands at `pos`."""
@@ -62,4 +64,6 @@ def check_distinct(beginnings: Sequence[str], ends: Iterable[str]) -> None:
     for tag in known:
         longer = next((other for other in known if other != tag and other.startswith(tag)), None)
         if longer is not None:
-            raise ValueError(f"the tag {tag!r} is the beginning of {longer!r}, so they can't be told apart")
+            raise ValueError(
+                f"the tag {tag!r} is the beginning of {longer!r}, so they can't be told apart"
+            )

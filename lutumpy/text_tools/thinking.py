@@ -36,7 +36,9 @@ class LeadingThinking:
 
     __slots__ = ("_starts_in", "_tags")
 
-    def __init__(self, pairs: Sequence[tuple[str, str]] = THINK, *, starts_thinking: bool = False) -> None:
+    def __init__(
+        self, pairs: Sequence[tuple[str, str]] = THINK, *, starts_thinking: bool = False
+    ) -> None:
         self._tags = dict(pairs)
         self._starts_in = pairs[0] if starts_thinking else None
 
@@ -52,9 +54,13 @@ class LeadingThinking:
 
         return parse_rest
 
-    def formatter(self, make: Callable[[], StreamFormatter] | None) -> Callable[[], StreamFormatter]:
+    def formatter(
+        self, make: Callable[[], StreamFormatter] | None
+    ) -> Callable[[], StreamFormatter]:
         """`make`, whose formatters are given the text without its leading thinking; all of that is shown without `make`."""
-        return lambda: _Formatter(_Splitter(self._tags, self._starts_in), None if make is None else make())
+        return lambda: _Formatter(
+            _Splitter(self._tags, self._starts_in), None if make is None else make()
+        )
 
 
 def join_reasoning(first: str, second: str) -> str:
@@ -157,4 +163,8 @@ class _Formatter:
     def take_reasoning(self) -> str:
         """As for every formatter that knows thinking."""
         own = self._splitter.take_reasoning()
-        return own + self._inner.take_reasoning() if isinstance(self._inner, ReasoningFormatter) else own
+        return (
+            own + self._inner.take_reasoning()
+            if isinstance(self._inner, ReasoningFormatter)
+            else own
+        )

@@ -63,7 +63,11 @@ def call_blocks(parsed: ParsedText) -> list[CallBlock]:
     """The calls of a text. What was wrong, and is told of no call, is one of its own."""
     calls = [*parsed.calls]
     told = {call.detail for call in calls}
-    calls += [ParsedCall("", "", "malformed", error) for error in parsed.format_errors if error not in told]
+    calls += [
+        ParsedCall("", "", "malformed", error)
+        for error in parsed.format_errors
+        if error not in told
+    ]
     return [call_block(call, index) for index, call in enumerate(calls)]
 
 

@@ -33,7 +33,9 @@ def cut_calls(raw: str, scanner: JsonScanner, ends: tuple[str, ...], form: str) 
     last = scanner.elements[-1] if scanner.elements else None
     if last is not None and last.end < 0:
         name, arguments = _as_far_as_read(raw, last)
-        swallowed = next((end for end in ends if scanner.in_string and end in raw[scanner.string_start :]), None)
+        swallowed = next(
+            (end for end in ends if scanner.in_string and end in raw[scanner.string_start :]), None
+        )
         if swallowed is not None:
             detail = f"A string in the tool call is not closed before {swallowed}. Write it again as {form}."
             calls.append(ParsedCall(name, raw[last.start :], "malformed", detail))

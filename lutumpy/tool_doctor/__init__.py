@@ -8,7 +8,15 @@ from __future__ import annotations
 from lutumpy.tool_doctor.check import check_tools
 from lutumpy.tool_doctor.differences import Difference, differences
 from lutumpy.tool_doctor.loading import ToolsetNotLoaded, load_toolset
-from lutumpy.tool_doctor.lock import Drift, Lock, LockedTool, LockedToolset, LockError, drift, locked_toolset
+from lutumpy.tool_doctor.lock import (
+    Drift,
+    Lock,
+    LockedTool,
+    LockedToolset,
+    LockError,
+    drift,
+    locked_toolset,
+)
 from lutumpy.tool_doctor.report import APIS, Api, Finding, Severity, ToolListSize, ToolReport
 
 __all__ = [

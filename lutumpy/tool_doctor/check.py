@@ -7,25 +7,45 @@ from dataclasses import replace
 from typing import Any
 
 from lutumpy import DeclarationError, Selector, ToolDef, Toolset
-from lutumpy.core.rules import Certainty, Problem, anthropic_tools, chat_tools, responses_tools
-from lutumpy.core.rules.schema_walk import walk
-from lutumpy.core.strict import ANTHROPIC_STRICT, OPENAI_STRICT, strict_changes, strict_counts
+from lutumpy.rules import Certainty, Problem
+from lutumpy.rules.anthropic import tools as anthropic_tools
+from lutumpy.rules.openai.chat import tools as chat_tools
+from lutumpy.rules.openai.responses import tools as responses_tools
+from lutumpy.rules.schema_walk import walk
+from lutumpy.rules.strict import ANTHROPIC_STRICT, OPENAI_STRICT, strict_changes, strict_counts
 from lutumpy.tool_doctor.declaration import declaration_findings, pointer
 from lutumpy.tool_doctor.renderings import Rendering, list_bytes, list_tokens, render, schema_of
-from lutumpy.tool_doctor.report import APIS, Api, Finding, OfferName, Severity, ToolListSize, ToolReport
+from lutumpy.tool_doctor.report import (
+    APIS,
+    Api,
+    Finding,
+    OfferName,
+    Severity,
+    ToolListSize,
+    ToolReport,
+)
 from lutumpy.tools.compiled import CompiledTool
 
 __all__ = ["check_tools"]
 
-_SEVERITY: Mapping[Certainty, Severity] = {"refused": "error", "some": "warning", "discouraged": "info"}
+_SEVERITY: Mapping[Certainty, Severity] = {
+    "refused": "error",
+    "some": "warning",
+    "discouraged": "info",
+}
 Key = tuple[str, str | None, str, str]
 
-_TELLING = frozenset({"default", "examples", "deprecated"})  # keywords that no provider enforces anyhow
+_TELLING = frozenset(
+    {"default", "examples", "deprecated"}
+)  # keywords that no provider enforces anyhow
 _RANK: Mapping[Severity, int] = {"error": 0, "warning": 1, "info": 2}
 
 
 def check_tools(
-    tools: type[Toolset[Any]] | Iterable[ToolDef], *, apis: Sequence[Api] = APIS, strict: bool | None = None
+    tools: type[Toolset[Any]] | Iterable[ToolDef],
+    *,
+    apis: Sequence[Api] = APIS,
+    strict: bool | None = None,
 ) -> ToolReport:
     """Compile every tool for every API, and say what is lost, changed or refused.
 
@@ -48,7 +68,9 @@ def check_tools(
     check.run(sources)
     order = {definition.name: index for index, definition in enumerate(definitions)}
     last = len(order)
-    findings = sorted(check.merged(), key=lambda f: (order.get(f.tool or "", last), _RANK[f.severity]))
+    findings = sorted(
+        check.merged(), key=lambda f: (order.get(f.tool or "", last), _RANK[f.severity])
+    )
     return ToolReport(name, tuple(order), tuple(findings), tuple(check.sizes))
 
 
@@ -60,7 +82,11 @@ class _Check:
     """One run: findings are gathered API by API, and joined where several APIs share one."""
 
     def __init__(
-        self, definitions: tuple[ToolDef, ...], default: frozenset[str], apis: tuple[Api, ...], strict: bool | None
+        self,
+        definitions: tuple[ToolDef, ...],
+        default: frozenset[str],
+        apis: tuple[Api, ...],
+        strict: bool | None,
     ) -> None:
         self.definitions = definitions
         self.default = default
@@ -102,7 +128,10 @@ class _Check:
                     self.add(api, finding)
                 known.add(_key(finding))
         offers: list[tuple[OfferName, list[ToolDef]]] = [
-            ("default", [definition for definition in self.definitions if definition.name in self.default])
+            (
+                "default",
+                [definition for definition in self.definitions if definition.name in self.default],
+            )
         ]
         if len(self.default) < len(self.definitions):
             offers.append(("all", list(self.definitions)))
@@ -131,7 +160,9 @@ def _softened(finding: Finding, *, strict: bool) -> Finding:
     return replace(finding, severity=severity, strict=finding.strict or strict)
 
 
-def _tool_findings(definition: ToolDef, api: Api, rendering: Rendering, strict: bool) -> Iterator[Finding]:
+def _tool_findings(
+    definition: ToolDef, api: Api, rendering: Rendering, strict: bool
+) -> Iterator[Finding]:
     name = definition.name
     asks = definition.options.strict is True
     if rendering.tool is None:
@@ -147,7 +178,11 @@ def _tool_findings(definition: ToolDef, api: Api, rendering: Rendering, strict: 
         return
     if rendering.tool is not None and not rendering.strict:
         yield Finding(
-            "warning", "strict.none", "its strict form would be refused: it is sent without", name, strict=True
+            "warning",
+            "strict.none",
+            "its strict form would be refused: it is sent without",
+            name,
+            strict=True,
         )
     for change in changes:
         if change.kind == "described":
@@ -159,7 +194,14 @@ def _tool_findings(definition: ToolDef, api: Api, rendering: Rendering, strict: 
             message = "the parameter is optional; it becomes required, with null for its default"
             yield Finding("info", "strict.nullable", message, name, path=change.path, strict=True)
         else:
-            yield Finding("info", "strict.any_of", "'oneOf' becomes 'anyOf'", name, path=change.path, strict=True)
+            yield Finding(
+                "info",
+                "strict.any_of",
+                "'oneOf' becomes 'anyOf'",
+                name,
+                path=change.path,
+                strict=True,
+            )
 
 
 def _no_strict_form(definition: ToolDef, reason: str, severity: Severity) -> Iterator[Finding]:
@@ -168,7 +210,14 @@ def _no_strict_form(definition: ToolDef, reason: str, severity: Severity) -> Ite
     opens = [path for path, _, node in walk(definition.input_schema) if _is_open(node)]
     for path in opens:
         message = f"an object that takes any property has no strict form: {ends}"
-        yield Finding(severity, "strict.open_object", message, definition.name, path=pointer(path), strict=True)
+        yield Finding(
+            severity,
+            "strict.open_object",
+            message,
+            definition.name,
+            path=pointer(path),
+            strict=True,
+        )
     if not any(f" at {pointer(path) or '/'}: " in reason for path in opens):
         yield Finding(severity, "strict.none", f"{reason}; {ends}", definition.name, strict=True)
 
@@ -178,7 +227,9 @@ def _is_open(node: Any) -> bool:
         return False
     kinds = node.get("type")
     is_object = kinds == "object" or (isinstance(kinds, list) and "object" in kinds)
-    return is_object and (node.get("additionalProperties", False) is not False or "properties" not in node)
+    return is_object and (
+        node.get("additionalProperties", False) is not False or "properties" not in node
+    )
 
 
 def _problems(api: Api, tools: list[dict[str, Any]]) -> list[Problem]:
@@ -191,7 +242,9 @@ def _problems(api: Api, tools: list[dict[str, Any]]) -> list[Problem]:
     return responses_tools.check_tools({"tools": tools})
 
 
-def _from_problem(api: Api, problem: Problem, tools: list[dict[str, Any]], offer: OfferName) -> Finding:
+def _from_problem(
+    api: Api, problem: Problem, tools: list[dict[str, Any]], offer: OfferName
+) -> Finding:
     message = problem.message
     tool: str | None = None
     index = _index(problem.position)
@@ -214,7 +267,9 @@ def _index(position: str) -> int | None:
     return int(digits) if position.startswith("tools") and digits.isdigit() else None
 
 
-def _size(api: Api, strict: bool, offer: OfferName, count: int, sent: list[Rendering]) -> ToolListSize:
+def _size(
+    api: Api, strict: bool, offer: OfferName, count: int, sent: list[Rendering]
+) -> ToolListSize:
     bodies = [rendering.tool for rendering in sent if rendering.tool is not None]
     schemas = [schema_of(r.tool, api) for r in sent if r.strict and r.tool is not None]
     counts = [strict_counts(schema) for schema in schemas]

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from lutumpy import ToolDef
-from lutumpy.core.rules.schema_walk import resolve, walk
+from lutumpy.rules.schema_walk import resolve, walk
 from lutumpy.tool_doctor.report import Finding
 from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.docstrings import read_docstring
@@ -21,7 +21,12 @@ def declaration_findings(definition: ToolDef, source: CompiledTool | None) -> It
     """The findings about one tool; `source` is what the decorator worked out, where the tool was declared here."""
     name = definition.name
     if not definition.description.strip():
-        yield Finding("warning", "tool.description", "it has no description: models choose tools by theirs", name)
+        yield Finding(
+            "warning",
+            "tool.description",
+            "it has no description: models choose tools by theirs",
+            name,
+        )
     for problem in _docstring_problems(source) if source is not None else ():
         yield Finding("warning", "tool.docstring", f"its docstring {problem}", name)
     wrapped = source is not None and source.wrapped
@@ -31,9 +36,13 @@ def declaration_findings(definition: ToolDef, source: CompiledTool | None) -> It
             continue
         if not _is_described(node, schema) and not (wrapped and path == ("properties", "input")):
             message = f"the parameter {path[-1]!r} has no description"
-            yield Finding("warning", "tool.parameter_description", message, name, path=pointer(path))
+            yield Finding(
+                "warning", "tool.parameter_description", message, name, path=pointer(path)
+            )
     if wrapped:
-        message = "its input is a union; it is offered as an object whose one property 'input' holds it"
+        message = (
+            "its input is a union; it is offered as an object whose one property 'input' holds it"
+        )
         yield Finding("info", "tool.wrapped", message, name)
     if source is not None and not wrapped:
         yield from _lost_defaults(definition, source)
@@ -63,14 +72,20 @@ def _is_described(node: Any, root: Mapping[str, Any], depth: int = 0) -> bool:
     if isinstance(reference, str):
         return _is_described(resolve(root, reference), root, depth + 1)
     branches = [branch for key in ("anyOf", "oneOf", "allOf") for branch in node.get(key, ())]
-    told = [branch for branch in branches if not (isinstance(branch, Mapping) and branch.get("type") == "null")]
+    told = [
+        branch
+        for branch in branches
+        if not (isinstance(branch, Mapping) and branch.get("type") == "null")
+    ]
     return bool(told) and all(_is_described(branch, root, depth + 1) for branch in told)
 
 
 def _docstring_problems(source: CompiledTool) -> tuple[str, ...]:
     """What the decorator warned of when it ran (rule D3), found again."""
     if source.function is not None:
-        return read_docstring(source.function.__doc__, source.keyword_names.values(), source.skipped).problems
+        return read_docstring(
+            source.function.__doc__, source.keyword_names.values(), source.skipped
+        ).problems
     cls = source.input_type
     others = [name for name in dir(cls) if not hasattr(BaseModel, name)]
     names = [*cls.model_fields, *source.definition.input_schema["properties"]]
@@ -80,9 +95,19 @@ def _docstring_problems(source: CompiledTool) -> tuple[str, ...]:
 def _lost_defaults(definition: ToolDef, source: CompiledTool) -> Iterator[Finding]:
     properties = definition.input_schema["properties"]
     for name, field in source.input_type.model_fields.items():
-        key = next((key for key in (field.validation_alias, field.alias, name) if key in properties), None)
+        key = next(
+            (key for key in (field.validation_alias, field.alias, name) if key in properties), None
+        )
         if key is None or field.default is PydanticUndefined or field.default is None:
             continue
         if "default" not in properties[key]:
-            message = f"the default of {key!r} can't be written as JSON: the model is not told of it"
-            yield Finding("info", "tool.default", message, definition.name, path=pointer(("properties", str(key))))
+            message = (
+                f"the default of {key!r} can't be written as JSON: the model is not told of it"
+            )
+            yield Finding(
+                "info",
+                "tool.default",
+                message,
+                definition.name,
+                path=pointer(("properties", str(key))),
+            )

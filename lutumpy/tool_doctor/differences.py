@@ -57,10 +57,14 @@ def canonical(value: Any, *, names: bool = False) -> Any:
         names: Whether the keys of `value` are names of properties and not keywords.
     """
     if isinstance(value, dict):
-        made = {key: canonical(value[key], names=not names and key in _NAMES) for key in sorted(value)}
+        made = {
+            key: canonical(value[key], names=not names and key in _NAMES) for key in sorted(value)
+        }
         if not names:
             for key in _SETS & made.keys():
-                if isinstance(made[key], list) and all(isinstance(entry, str) for entry in made[key]):
+                if isinstance(made[key], list) and all(
+                    isinstance(entry, str) for entry in made[key]
+                ):
                     made[key] = sorted(made[key])
         return made
     if isinstance(value, (list, tuple)):

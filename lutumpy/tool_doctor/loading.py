@@ -41,14 +41,20 @@ def load_toolset(name: str, *, directory: str | Path | None = None) -> type[Tool
     for part in attribute.split("."):
         if not hasattr(found, part):
             here = [
-                key for key, value in vars(module).items() if _is_toolset(value) and value.__module__ == module_name
+                key
+                for key, value in vars(module).items()
+                if _is_toolset(value) and value.__module__ == module_name
             ]
             hint = f"; its toolsets are {', '.join(here)}" if here else ""
             raise ToolsetNotLoaded(f"{so_far} has no {part!r}{hint}")
         found = getattr(found, part)
         so_far = f"{so_far}{':' if so_far == module_name else '.'}{part}"
     if not _is_toolset(found):
-        what = f"the class {found.__name__}" if isinstance(found, type) else f"an object of type {type(found).__name__}"
+        what = (
+            f"the class {found.__name__}"
+            if isinstance(found, type)
+            else f"an object of type {type(found).__name__}"
+        )
         raise ToolsetNotLoaded(f"{name} is {what}, not a Toolset class")
     toolset: type[Toolset[Any]] = found
     return toolset
@@ -67,8 +73,12 @@ def _imported(name: str) -> Any:
         missing = error.name or name
         if name == missing or name.startswith(f"{missing}."):
             raise ToolsetNotLoaded(f"there is no module {missing!r}") from error
-        raise ToolsetNotLoaded(f"{name} can't be imported: it needs {missing!r}, which isn't installed") from error
+        raise ToolsetNotLoaded(
+            f"{name} can't be imported: it needs {missing!r}, which isn't installed"
+        ) from error
     except SystemExit as error:
         raise ToolsetNotLoaded(f"{name} can't be imported: it ends the program") from error
     except Exception as error:
-        raise ToolsetNotLoaded(f"{name} can't be imported: {type(error).__name__}: {safe_str(error)}") from error
+        raise ToolsetNotLoaded(
+            f"{name} can't be imported: {type(error).__name__}: {safe_str(error)}"
+        ) from error

@@ -17,7 +17,16 @@ from lutumpy import LutumpyError, ToolDef, Toolset
 from lutumpy.core import json_values
 from lutumpy.tool_doctor.differences import Difference, canonical, differences
 
-__all__ = ["LOCK_FILE", "Drift", "Lock", "LockError", "LockedTool", "LockedToolset", "drift", "locked_toolset"]
+__all__ = [
+    "LOCK_FILE",
+    "Drift",
+    "Lock",
+    "LockError",
+    "LockedTool",
+    "LockedToolset",
+    "drift",
+    "locked_toolset",
+]
 
 LOCK_FILE = "lutumpy.lock.json"
 VERSION = 1
@@ -105,7 +114,10 @@ class Lock:
             "format": _FORMAT,
             "version": VERSION,
             "toolsets": {
-                name: {tool: {"digest": one.digest, **one.definition} for tool, one in sorted(tools.items())}
+                name: {
+                    tool: {"digest": one.digest, **one.definition}
+                    for tool, one in sorted(tools.items())
+                }
                 for name, tools in sorted(self.toolsets.items())
             },
         }
@@ -152,7 +164,9 @@ def _parsed(data: Any) -> Lock:
     if not isinstance(data, dict) or data.get("format") != _FORMAT:
         raise LockError("is no lock file of this program")
     if data.get("version") != VERSION or isinstance(data.get("version"), bool):
-        raise LockError(f"has the version {data.get('version')!r}, and this release reads {VERSION}")
+        raise LockError(
+            f"has the version {data.get('version')!r}, and this release reads {VERSION}"
+        )
     toolsets: dict[str, LockedToolset] = {}
     for name, tools in _object(data.get("toolsets"), "toolsets").items():
         locked: dict[str, LockedTool] = {}
@@ -161,7 +175,9 @@ def _parsed(data: Any) -> Lock:
             digest = content.pop("digest", None)
             made = _locked(content)
             if digest != made.digest:
-                raise LockError(f"was edited by hand: the digest of {tool!r} in {name} is not that of its definition")
+                raise LockError(
+                    f"was edited by hand: the digest of {tool!r} in {name} is not that of its definition"
+                )
             locked[tool] = made
         toolsets[name] = locked
     return Lock(toolsets)

@@ -47,7 +47,9 @@ class Rendering:
 
 def render(definition: ToolDef, api: Api, *, strict: bool) -> Rendering:
     """The tool as the adapter of `api` sends it; `strict`: the adapter makes tools strict where it can."""
-    spec = ToolSpec(definition.name, definition.description, definition.input_schema, definition.options.strict)
+    spec = ToolSpec(
+        definition.name, definition.description, definition.input_schema, definition.options.strict
+    )
     transcript = Transcript()
     transcript.push_user("?")  # a request without a question can't be made
     try:
@@ -55,7 +57,9 @@ def render(definition: ToolDef, api: Api, *, strict: bool) -> Rendering:
     except (DeclarationError, InvalidToolConstraints) as error:
         return Rendering(None, False, str(error))
     (tool,) = body["tools"]
-    return Rendering(tool, (tool["function"] if api == "openai_chat" else tool).get("strict") is True)
+    return Rendering(
+        tool, (tool["function"] if api == "openai_chat" else tool).get("strict") is True
+    )
 
 
 def schema_of(tool: Mapping[str, Any], api: Api) -> Mapping[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from lutumpy.core.check import APIS, Api
+from lutumpy.doctor.check import APIS, Api
 
 __all__ = ["APIS", "Api", "Finding", "OfferName", "Severity", "ToolListSize", "ToolReport"]
 

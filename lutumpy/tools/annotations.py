@@ -26,12 +26,16 @@ def annotated_texts(metadata: Iterable[Any]) -> list[str]:
         if isinstance(entry, str):
             plain.append(entry)
         # `Doc` has three homes (typing_extensions, annotated_doc, annotated_types) and one form.
-        elif not isinstance(entry, type) and isinstance(text := getattr(entry, "documentation", None), str):
+        elif not isinstance(entry, type) and isinstance(
+            text := getattr(entry, "documentation", None), str
+        ):
             documented.append(text)
     return [text for text in map(inspect.cleandoc, documented + plain) if text]
 
 
-def unused_texts(properties: Mapping[str, Any], name: str, hint: Any, metadata: Iterable[Any]) -> Iterator[str]:
+def unused_texts(
+    properties: Mapping[str, Any], name: str, hint: Any, metadata: Iterable[Any]
+) -> Iterator[str]:
     """What the model isn't told of the descriptions in one annotation, as sentences for a warning.
 
     Args:

@@ -27,7 +27,9 @@ _VALUE_LENGTH = 100
 _MESSAGE_LENGTH = 500
 _OWN_CHECK = "was refused by this tool's own check"
 # Their messages quote an exception of the user's code.
-_QUOTING = frozenset({"value_error", "assertion_error", "iteration_error", "get_attribute_error", "mapping_type"})
+_QUOTING = frozenset(
+    {"value_error", "assertion_error", "iteration_error", "get_attribute_error", "mapping_type"}
+)
 _KINDS: dict[type, str] = {list: "an array", str: "a string", bool: "true or false"}
 
 
@@ -110,21 +112,27 @@ def _malformed(error: Exception) -> Refused:
     # The parser's own words: what it expected, line and column. Other errors come from text that is no Unicode.
     where = "they hold half of a surrogate pair" if isinstance(error, UnicodeError) else str(error)
     reason = _cut(where or "they are nested too deeply", 200)
-    return Refused("malformed_arguments", f"The arguments are not valid JSON: {reason}. Send one JSON object.")
+    return Refused(
+        "malformed_arguments", f"The arguments are not valid JSON: {reason}. Send one JSON object."
+    )
 
 
 def _check_failed(tool: CompiledTool, error: Exception) -> Refused:
     """A validator of the user's raised something that is no validation error."""
     if isinstance(error, ToolError):  # raised to be read by the model
         return Refused(
-            "invalid_arguments", _clean(_cut(tool_error_message(error), _MESSAGE_LENGTH)) or f"The input {_OWN_CHECK}."
+            "invalid_arguments",
+            _clean(_cut(tool_error_message(error), _MESSAGE_LENGTH)) or f"The input {_OWN_CHECK}.",
         )
     import logging  # rare, and slow to import
 
     logging.getLogger("lutumpy.decode").warning(
         "a validator of the tool %s raised", tool.definition.name, exc_info=error
     )
-    return Refused("invalid_arguments", "The arguments could not be checked: this tool's own check failed on them.")
+    return Refused(
+        "invalid_arguments",
+        "The arguments could not be checked: this tool's own check failed on them.",
+    )
 
 
 def _repaired(tool: CompiledTool, text: str, error: ValidationError) -> Decoded | Refused:
@@ -177,7 +185,9 @@ class _Failure:
         inner = loc[:-1] if details["type"] == "missing" else loc
         steps = _steps(data, inner, details["input"])
         path = tuple(part for part, step in zip(inner, steps, strict=True) if step)
-        return cls(details, path + loc[len(inner) :], tuple(i for i, step in enumerate(steps) if not step))
+        return cls(
+            details, path + loc[len(inner) :], tuple(i for i, step in enumerate(steps) if not step)
+        )
 
 
 def _steps(data: Any, loc: Sequence[str | int], target: Any) -> tuple[bool, ...]:
@@ -221,7 +231,9 @@ class _Places:
         self.root = root
         self.node = node
 
-    def alternatives(self, node: Any, seen: frozenset[str] = frozenset()) -> Iterator[Mapping[str, Any]]:
+    def alternatives(
+        self, node: Any, seen: frozenset[str] = frozenset()
+    ) -> Iterator[Mapping[str, Any]]:
         """`node` without references and unions: each schema that a value may have to fit."""
         if not _is_object(node):
             return
@@ -232,7 +244,9 @@ class _Places:
                     target = target.get(part, {})
                 yield from self.alternatives(target, seen | {ref})
             return
-        branches: list[Any] = [branch for key in ("anyOf", "oneOf", "allOf") for branch in node.get(key, ())]
+        branches: list[Any] = [
+            branch for key in ("anyOf", "oneOf", "allOf") for branch in node.get(key, ())
+        ]
         if not branches:
             yield node
         for branch in branches:
@@ -242,7 +256,12 @@ class _Places:
         """Every schema that may hold at `path`; empty where nothing is known."""
         nodes = list(self.alternatives(self.node))
         for part in path:
-            nodes = [found for node in nodes for child in _children(node, part) for found in self.alternatives(child)]
+            nodes = [
+                found
+                for node in nodes
+                for child in _children(node, part)
+                for found in self.alternatives(child)
+            ]
         return nodes
 
     def takes(self, path: Path, kind: Literal["string", "null"]) -> bool:
@@ -357,7 +376,10 @@ def _meant(failures: Sequence[_Failure]) -> Sequence[_Failure]:
 
     def is_meant(failure: _Failure) -> bool:
         loc = failure.details["loc"]
-        return not any(branches[loc[:tag]][loc[tag]] and not all(branches[loc[:tag]].values()) for tag in failure.tags)
+        return not any(
+            branches[loc[:tag]][loc[tag]] and not all(branches[loc[:tag]].values())
+            for tag in failure.tags
+        )
 
     return [failure for failure in failures if is_meant(failure)] or failures
 
@@ -365,7 +387,11 @@ def _meant(failures: Sequence[_Failure]) -> Sequence[_Failure]:
 def _line(path: Path, failures: Sequence[_Failure]) -> str:
     messages = " or: ".join(dict.fromkeys(_message(failure.details) for failure in failures))
     first = failures[0].details
-    shown = "" if first["type"] in ("missing", "extra_forbidden") or not path else f" (got {_value(first['input'])})"
+    shown = (
+        ""
+        if first["type"] in ("missing", "extra_forbidden") or not path
+        else f" (got {_value(first['input'])})"
+    )
     return f"{_cut(_spelled(path), 200) or 'arguments'}: {messages}{shown}"
 
 

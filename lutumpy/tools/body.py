@@ -32,15 +32,21 @@ def check_body(body: type[Any], *, of_toolset: bool) -> None:
     groups = [value.toolset for value in values if isinstance(value, Nested)]
     for name, value in vars(body).items():
         # The underscore says that it is no tool, whatever it looks like.
-        if name.startswith("_") or isinstance(value, (Tool, Nested, staticmethod, classmethod, property)):
+        if name.startswith("_") or isinstance(
+            value, (Tool, Nested, staticmethod, classmethod, property)
+        ):
             continue
         place = f"{body.__name__}.{name}"
         if isinstance(value, type):
             _check_class(place, name, value, tools, groups)
         elif isinstance(getattr(value, "__lutumpy_tool__", None), CompiledTool):
             if value.__lutumpy_tool__ not in tools:
-                raise DeclarationError(f"{place} is a tool without tool(): write {name} = tool(...)")
-        elif of_toolset and _is_function(value) and all(tool.function is not value for tool in tools):
+                raise DeclarationError(
+                    f"{place} is a tool without tool(): write {name} = tool(...)"
+                )
+        elif (
+            of_toolset and _is_function(value) and all(tool.function is not value for tool in tools)
+        ):
             raise DeclarationError(
                 f"{place} is a plain function, which no model would be offered: declare it with @tool_fn outside of the "
                 f"class and write {name} = tool(...); a helper's name begins with an underscore, or it is a @staticmethod"
@@ -48,11 +54,17 @@ def check_body(body: type[Any], *, of_toolset: bool) -> None:
 
 
 def _check_class(
-    place: str, name: str, cls: type[Any], tools: Iterable[CompiledTool], groups: Iterable[type[Any]]
+    place: str,
+    name: str,
+    cls: type[Any],
+    tools: Iterable[CompiledTool],
+    groups: Iterable[type[Any]],
 ) -> None:
     if hasattr(cls, "__lutumpy_table__"):
         if cls not in groups:
-            raise DeclarationError(f"{place} is a toolset without nested(): write {name} = nested(...)")
+            raise DeclarationError(
+                f"{place} is a toolset without nested(): write {name} = nested(...)"
+            )
         return
     declared = vars(cls).get("__lutumpy_tool__")
     if declared is None and not hasattr(cls, "__tool__"):

@@ -70,7 +70,9 @@ class _Branch(NamedTuple):
 
     def overlaps(self, other: _Branch) -> bool:
         """Whether a checker may take a call of one for a call of the other."""
-        return _overlap(_seen(self.input), _seen(other.input)) and _overlap(_seen(self.output), _seen(other.output))
+        return _overlap(_seen(self.input), _seen(other.input)) and _overlap(
+            _seen(self.output), _seen(other.output)
+        )
 
 
 def check_branches(cls: type[Any], base: type[Any], table: _Members) -> None:
@@ -93,7 +95,11 @@ def check_branches(cls: type[Any], base: type[Any], table: _Members) -> None:
         for place, branch in members.items()
         if not any(branch.is_same(w) for w in wanted)
     ]
-    problems += [f"no member for {w}" for w in wanted if not any(w.is_same(branch) for branch in members.values())]
+    problems += [
+        f"no member for {w}"
+        for w in wanted
+        if not any(w.is_same(branch) for branch in members.values())
+    ]
     if problems:
         raise DeclarationError(
             f"the union of {cls.__name__} doesn't match its members: {'; '.join(problems)} (rule D9)"
@@ -110,7 +116,9 @@ def _refuse_shared(cls: type[Any], members: Mapping[str, _Branch]) -> None:
                 break
         else:
             groups.append((branch, [place]))
-    shared = [f"{' and '.join(places)} are both {branch}" for branch, places in groups if len(places) > 1]
+    shared = [
+        f"{' and '.join(places)} are both {branch}" for branch, places in groups if len(places) > 1
+    ]
     if shared:
         raise DeclarationError(
             f"in the union of {cls.__name__}, {'; '.join(shared)}: a type checker takes a call of one for a call of the "
@@ -267,8 +275,12 @@ def _overlap(one: Any, other: Any) -> bool:
         return True
     if one.origin is Union:
         pairs = [(a, b) for a in one.args for b in other.args if _overlap(a, b)]
-        return len({a for a, _ in pairs}) == len(one.args) and len({b for _, b in pairs}) == len(other.args)
-    return len(one.args) == len(other.args) and all(_overlap(a, b) for a, b in zip(one.args, other.args, strict=True))
+        return len({a for a, _ in pairs}) == len(one.args) and len({b for _, b in pairs}) == len(
+            other.args
+        )
+    return len(one.args) == len(other.args) and all(
+        _overlap(a, b) for a, b in zip(one.args, other.args, strict=True)
+    )
 
 
 def _shown(kind: Any) -> str:

@@ -28,7 +28,9 @@ I = TypeVar("I", default=Any)
 O = TypeVar("O", default=Any)
 R = TypeVar("R")
 
-IssueReason = Literal["unknown_tool", "not_available", "truncated", "malformed_arguments", "invalid_arguments"]
+IssueReason = Literal[
+    "unknown_tool", "not_available", "truncated", "malformed_arguments", "invalid_arguments"
+]
 
 
 class BaseToolCall:
@@ -113,7 +115,9 @@ class BaseToolCall:
         """
         if not isinstance(new, self.selector.tool.input_type):
             wanted = self.selector.tool.input_type.__name__
-            raise TypeError(f"with_input takes {wanted}, the input of {self.metadata.name!r}, not {type(new).__name__}")
+            raise TypeError(
+                f"with_input takes {wanted}, the input of {self.metadata.name!r}, not {type(new).__name__}"
+            )
         return type(self)(self.metadata, new, self.selector, self.repairs, self.origin)
 
     def edited(self, /, **changes: Any) -> Self:
@@ -149,7 +153,9 @@ class BaseToolCall:
             TypeError: the tool was declared by `tool_input`, or a `Skip` parameter without a default is missing.
         """
         result = self.selector.tool.invoke(self.input, skipped)
-        return await result if type(result) is CoroutineType or inspect.isawaitable(result) else result
+        return (
+            await result if type(result) is CoroutineType or inspect.isawaitable(result) else result
+        )
 
     def call_sync(self, **skipped: Any) -> Any:
         """As `call`, for plain functions, in programs without an event loop.
@@ -158,7 +164,9 @@ class BaseToolCall:
             TypeError: as `call`; or the function is async, which was not started.
         """
         if self.selector.tool.is_async:
-            raise TypeError(f"{self.metadata.name!r} is async: write `await call.call()`; it was not started")
+            raise TypeError(
+                f"{self.metadata.name!r} is async: write `await call.call()`; it was not started"
+            )
         return self.selector.tool.invoke(self.input, skipped)
 
 

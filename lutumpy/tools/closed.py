@@ -61,7 +61,10 @@ def closed_validator(
         schema, definitions = schema["schema"], schema["definitions"]
     fields = {"input": core_schema.typed_dict_field(cast("Any", schema))}
     whole: Any = core_schema.typed_dict_schema(fields, extra_behavior="forbid")
-    return _build(core_schema.definitions_schema(whole, definitions) if definitions else whole, closing.classes)
+    return _build(
+        core_schema.definitions_schema(whole, definitions) if definitions else whole,
+        closing.classes,
+    )
 
 
 def _build(schema: Any, classes: list[type]) -> SchemaValidator:
@@ -126,7 +129,11 @@ class _Closing:
             return schema if closed is self.definitions[ref] else closed
         if kind in ("union", "tagged-union"):
             return self._with_choices(schema)
-        if kind in _WRAPPERS or kind == "definitions" or (kind == "model" and schema.get("root_model")):
+        if (
+            kind in _WRAPPERS
+            or kind == "definitions"
+            or (kind == "model" and schema.get("root_model"))
+        ):
             inner = self.close(schema["schema"], at_root=at_root)
             if inner is schema["schema"]:
                 return schema
@@ -196,7 +203,9 @@ def _key_check(schema: CoreSchema) -> Callable[[Any], Any]:
     """Refuses keys that are neither fields nor parameters of the class's own `__init__`."""
     cls: type[BaseModel] = schema["cls"]
     known = {
-        parameter.name for parameter in inspect.signature(cls.__init__).parameters.values() if _is_named(parameter)
+        parameter.name
+        for parameter in inspect.signature(cls.__init__).parameters.values()
+        if _is_named(parameter)
     }
     for name, field in cls.model_fields.items():
         known |= {name, *aliases(field)}
@@ -207,7 +216,10 @@ def _key_check(schema: CoreSchema) -> Callable[[Any], Any]:
         keys = cast("dict[str, Any]", value)
         strangers = [key for key in keys if key not in known]
         if strangers:
-            errors = [InitErrorDetails(type="extra_forbidden", loc=(key,), input=keys[key]) for key in strangers]
+            errors = [
+                InitErrorDetails(type="extra_forbidden", loc=(key,), input=keys[key])
+                for key in strangers
+            ]
             raise ValidationError.from_exception_data(cls.__name__, errors)
         return keys
 

@@ -110,7 +110,9 @@ class CompiledTool:
         return self._made() if self._input_type is None else self._input_type
 
     def _made(self) -> type[BaseModel]:
-        with _MAKING:  # two threads would make two classes, and an input of one is none of the other
+        with (
+            _MAKING
+        ):  # two threads would make two classes, and an input of one is none of the other
             if self._input_type is None and self._make_input is not None:
                 self._take_input(self._make_input())
                 self._make_input = None
@@ -122,14 +124,18 @@ class CompiledTool:
 
     def _make_decode(self, input_type: type[BaseModel]) -> None:
         """Put the validators in place: they are made when the first call comes, since most tools see none in a run."""
-        validator = closed_validator(input_type) if self._closed else input_type.__pydantic_validator__
+        validator = (
+            closed_validator(input_type) if self._closed else input_type.__pydantic_validator__
+        )
         self.validate_bare = validator.validate_json
         if self.wrapped:
             validate = closed_validator(input_type, wrapped=True).validate_json
             self.decode = lambda text: validate(text)["input"]
         else:
             takes_objects_only = _takes_objects_only(input_type)
-            self.decode = self.validate_bare if takes_objects_only else _of_objects(self.validate_bare)
+            self.decode = (
+                self.validate_bare if takes_objects_only else _of_objects(self.validate_bare)
+            )
 
     def _take_input(self, input_type: type[BaseModel]) -> None:
         # Asked of the class: importing `RootModel` makes pydantic build a model, a third of what importing us costs.
@@ -156,7 +162,11 @@ class CompiledTool:
             root = cast("Any", input).root
             return dict(root.__dict__) if isinstance(root, BaseModel) else {"root": root}
         values = input.__dict__
-        keywords = {keyword: values[field] for field, keyword in self.keyword_names.items() if field in values}
+        keywords = {
+            keyword: values[field]
+            for field, keyword in self.keyword_names.items()
+            if field in values
+        }
         if extra := input.__pydantic_extra__:  # a model that takes fields of any name
             keywords.update(extra)
         return keywords
@@ -176,10 +186,14 @@ class CompiledTool:
     def own_function(self) -> Callable[..., Any]:
         """The tool's function; `TypeError` when it was declared by its input class."""
         if self.function is None:
-            raise TypeError(f"tool {self.definition.name!r} was declared by its input class; it has no function to run")
+            raise TypeError(
+                f"tool {self.definition.name!r} was declared by its input class; it has no function to run"
+            )
         return self.function
 
-    def call_arguments(self, input: BaseModel, skipped: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    def call_arguments(
+        self, input: BaseModel, skipped: Mapping[str, Any]
+    ) -> tuple[list[Any], dict[str, Any]]:
         """`input` and `skipped` as the tool's function takes them: by position where it must be, else by name.
 
         Raises:
@@ -191,7 +205,9 @@ class CompiledTool:
         keywords = {**self.arguments(input), **skipped}
         positional: list[Any] = []
         for name in self.positional_only:
-            if name not in keywords:  # a skipped one that was left out; the function's default, or its TypeError
+            if (
+                name not in keywords
+            ):  # a skipped one that was left out; the function's default, or its TypeError
                 break
             positional.append(keywords.pop(name))
         return positional, keywords
@@ -214,7 +230,9 @@ class CompiledTool:
             data = adapter.dump_json(value, by_alias=True, warnings=False)
         except ValueError:
             # Lone surrogates, as file names and old encodings bring them, are no reason to lose a tool's result.
-            data = json_values.encode(adapter.dump_python(value, mode="json", by_alias=True, warnings=False))
+            data = json_values.encode(
+                adapter.dump_python(value, mode="json", by_alias=True, warnings=False)
+            )
             refuse_silent_numbers(adapter, value, data)
         else:
             if b"null" in data:  # pydantic writes NaN so, when nobody says how
@@ -228,7 +246,9 @@ class CompiledTool:
         never holds the text of an exception.
         """
         if self.output_type is NoneType:
-            return None if value is None else f"this tool returns nothing, not {type(value).__name__}"
+            return (
+                None if value is None else f"this tool returns nothing, not {type(value).__name__}"
+            )
         try:
             accepted = self.adapter.validate_python(value, strict=True)
         except ValidationError as error:
@@ -260,7 +280,11 @@ def _takes_objects_only(input_type: type[BaseModel]) -> bool:
     schema: Any = input_type.__pydantic_core_schema__
     if schema["type"] == "definitions":
         schema = schema["schema"]
-    return schema["type"] == "model" and schema["schema"]["type"] == "model-fields" and not schema.get("custom_init")
+    return (
+        schema["type"] == "model"
+        and schema["schema"]["type"] == "model-fields"
+        and not schema.get("custom_init")
+    )
 
 
 def _of_objects(validate: Callable[[str], BaseModel]) -> Callable[[str], BaseModel]:
@@ -280,7 +304,11 @@ def _made_up(value: Any, accepted: Any) -> tuple[tuple[Any, ...], str, str] | No
     An instance goes through validation as it is, so whatever is identical needs no second look.
     """
     if isinstance(accepted, BaseModel):
-        return None if isinstance(value, BaseModel) else ((), type(accepted).__name__, type(value).__name__)
+        return (
+            None
+            if isinstance(value, BaseModel)
+            else ((), type(accepted).__name__, type(value).__name__)
+        )
     pairs: Iterable[tuple[Any, Any, Any]] = ()
     if _is_dict(accepted) and _is_dict(value):
         pairs = ((key, value.get(key), entry) for key, entry in accepted.items())
@@ -309,5 +337,9 @@ def _first(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     if not first["loc"]:
         return ""
-    message = "refused by a validator" if first["type"] in ("value_error", "assertion_error") else first["msg"]
+    message = (
+        "refused by a validator"
+        if first["type"] in ("value_error", "assertion_error")
+        else first["msg"]
+    )
     return f"; {'.'.join(map(str, first['loc']))}: {message}"

@@ -82,7 +82,9 @@ class ToolFn(Generic[P, O]):
         return FunctionTool(self.__lutumpy_tool__)
 
     def __reduce__(self) -> str:
-        return self.__qualname__  # a module-level name: copied and pickled by reference, as functions are
+        return (
+            self.__qualname__
+        )  # a module-level name: copied and pickled by reference, as functions are
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
@@ -255,7 +257,11 @@ def tool_input(
     def declare(declared: type[BaseModel]) -> Any:
         return _declare_class(declared, name, output, description, options, _caller())
 
-    return declare if cls is None else _declare_class(cls, name, output, description, options, _caller())
+    return (
+        declare
+        if cls is None
+        else _declare_class(cls, name, output, description, options, _caller())
+    )
 
 
 def compiled_tool(declared: Any) -> CompiledTool:
@@ -265,7 +271,9 @@ def compiled_tool(declared: Any) -> CompiledTool:
         DeclarationError: It was not declared as a tool; a subclass of one that was has to be declared itself.
     """
     # A class is asked for its own attribute: a declaration isn't inherited.
-    own: Mapping[str, Any] = vars(declared) if isinstance(declared, type) else {_MARK: getattr(declared, _MARK, None)}
+    own: Mapping[str, Any] = (
+        vars(declared) if isinstance(declared, type) else {_MARK: getattr(declared, _MARK, None)}
+    )
     source = own.get(_MARK)
     if isinstance(source, CompiledTool):
         return source
@@ -273,10 +281,14 @@ def compiled_tool(declared: Any) -> CompiledTool:
     if isinstance(declared, type) and issubclass(declared, BaseModel):
         parent = next((base.__name__ for base in declared.__mro__ if _MARK in base.__dict__), None)
         aside = f"; the declaration of {parent} doesn't pass to its subclasses" if parent else ""
-        raise DeclarationError(f"{name} is not declared as a tool{aside}: decorate it with @tool_input")
+        raise DeclarationError(
+            f"{name} is not declared as a tool{aside}: decorate it with @tool_input"
+        )
     if callable(declared):
         raise DeclarationError(f"{name} is not declared as a tool: decorate it with @tool_fn")
-    raise DeclarationError(f"{name} is no tool: a function under @tool_fn or a model under @tool_input is one")
+    raise DeclarationError(
+        f"{name} is no tool: a function under @tool_fn or a model under @tool_input is one"
+    )
 
 
 def _caller() -> FrameType:
@@ -295,9 +307,17 @@ def _declare_function(
     if isinstance(function, staticmethod):
         function = cast("Any", function).__func__
     if isinstance(function, ToolFn):
-        raise DeclarationError(f"{function.__qualname__} is already declared as the tool {function.name!r}")
-    if isinstance(function, (type, classmethod)) or not callable(function) or not hasattr(function, "__name__"):
-        raise DeclarationError(f"@tool_fn takes a function, not {function!r}; a model is declared with @tool_input")
+        raise DeclarationError(
+            f"{function.__qualname__} is already declared as the tool {function.name!r}"
+        )
+    if (
+        isinstance(function, (type, classmethod))
+        or not callable(function)
+        or not hasattr(function, "__name__")
+    ):
+        raise DeclarationError(
+            f"@tool_fn takes a function, not {function!r}; a model is declared with @tool_input"
+        )
     name = _checked_name(function.__name__ if name is None else name, lambda: quoted(function))
     code = getattr(inspect.unwrap(function), "__code__", None)
     names = enclosing_names(code, frame)
@@ -308,12 +328,20 @@ def _declare_function(
     with _about(lambda: quoted(function)):
         if schema is None:
             schema, wrapped = input_schema(make)
-        adapter = output_adapter(signature.output_type, {**getattr(function, "__globals__", {}), **names})
+        adapter = output_adapter(
+            signature.output_type, {**getattr(function, "__globals__", {}), **names}
+        )
         returned = output_schema(signature.output_type, adapter)
-        definition = _definition(name, description, signature.docs.description, schema, returned, options)
-    annotations = [(name, *type_and_metadata(hint)) for name, (hint, _) in signature.parameters.items()]
+        definition = _definition(
+            name, description, signature.docs.description, schema, returned, options
+        )
+    annotations = [
+        (name, *type_and_metadata(hint)) for name, (hint, _) in signature.parameters.items()
+    ]
     warn_lost("docstring", lambda: quoted(function), signature.docs.problems, frame)
-    warn_lost("signature", lambda: quoted(function), unused_descriptions(schema, annotations), frame)
+    warn_lost(
+        "signature", lambda: quoted(function), unused_descriptions(schema, annotations), frame
+    )
     warn_undescribed(lambda: quoted(function), definition, frame)
     source = CompiledTool(
         definition=definition,
@@ -331,22 +359,38 @@ def _declare_function(
 
 
 def _declare_class(
-    cls: Any, name: str | None, output: Any, description: str | None, options: ToolOptions, frame: FrameType
+    cls: Any,
+    name: str | None,
+    output: Any,
+    description: str | None,
+    options: ToolOptions,
+    frame: FrameType,
 ) -> Any:
     if not isinstance(cls, type) or not issubclass(cls, BaseModel):
-        raise DeclarationError(f"@tool_input takes a pydantic model, not {cls!r}; a function is declared with @tool_fn")
+        raise DeclarationError(
+            f"@tool_input takes a pydantic model, not {cls!r}; a function is declared with @tool_fn"
+        )
     about = f"`class {cls.__name__}`"
     if _MARK in cls.__dict__:
-        raise DeclarationError(f"{about} is already declared as the tool {compiled_tool(cls).definition.name!r}")
+        raise DeclarationError(
+            f"{about} is already declared as the tool {compiled_tool(cls).definition.name!r}"
+        )
     name = _checked_name(_default_name(cls) if name is None else name, lambda: about)
     output_type = _output_of(cls, output, about)
-    names = {**frame.f_globals, **enclosing_names(frame.f_code, frame.f_back), **frame.f_locals, cls.__name__: cls}
+    names = {
+        **frame.f_globals,
+        **enclosing_names(frame.f_code, frame.f_back),
+        **frame.f_locals,
+        cls.__name__: cls,
+    }
     _complete(cls, about, names)
     with _about(lambda: about):
         schema, wrapped = input_schema(cls, ClosedGenerator)
         # Fields go by their names and by their aliases; a docstring may tell of class variables and methods, too.
         others = [attribute for attribute in dir(cls) if not hasattr(BaseModel, attribute)]
-        docs = read_docstring(vars(cls).get("__doc__"), [*cls.model_fields, *schema["properties"]], others)
+        docs = read_docstring(
+            vars(cls).get("__doc__"), [*cls.model_fields, *schema["properties"]], others
+        )
         adapter = output_adapter(output_type, names)
         returned = output_schema(output_type, adapter)
         definition = _definition(name, description, docs.description, schema, returned, options)
@@ -358,7 +402,10 @@ def _declare_class(
             wrapped=wrapped,
             closed=True,
         )
-    annotations = [(field.alias or name, field.annotation, field.metadata) for name, field in cls.model_fields.items()]
+    annotations = [
+        (field.alias or name, field.annotation, field.metadata)
+        for name, field in cls.model_fields.items()
+    ]
     warn_lost("docstring", lambda: about, docs.problems, frame)
     warn_lost("body", lambda: about, unused_descriptions(schema, annotations), frame)
     warn_undescribed(lambda: about, definition, frame)
@@ -378,7 +425,7 @@ def _definition(
     if description is not None and not isinstance(cast("object", description), str):
         raise DeclarationError(f"description must be text, not {description!r}")
     if options.strict:
-        from lutumpy.core.strict import OPENAI_STRICT, strict_schema
+        from lutumpy.rules.strict import OPENAI_STRICT, strict_schema
 
         # Refused here already when no provider could do it; what only one of them refuses is said when it is offered.
         strict_schema(schema, OPENAI_STRICT)
@@ -429,7 +476,9 @@ def _output_of(cls: type[BaseModel], output: Any, about: str) -> Any:
             f"{about} doesn't say what the tool returns: pass output= (None for nothing) or derive from ToolInput[...]"
         )
     if output is not _UNSET and stated is not _UNSET and output != stated:
-        raise DeclarationError(f"{about}: output={output!r} contradicts its base ToolInput[{stated!r}]")
+        raise DeclarationError(
+            f"{about}: output={output!r} contradicts its base ToolInput[{stated!r}]"
+        )
     return stated if output is _UNSET else output
 
 
@@ -457,7 +506,11 @@ def _substituted(hint: Any, values: Mapping[Any, Any]) -> Any:
         return values.get(hint, hint)
     metadata = getattr(hint, "__pydantic_generic_metadata__", None)
     parameters = metadata["parameters"] if metadata else getattr(hint, "__parameters__", ())
-    return hint[tuple(values.get(parameter, parameter) for parameter in parameters)] if parameters else hint
+    return (
+        hint[tuple(values.get(parameter, parameter) for parameter in parameters)]
+        if parameters
+        else hint
+    )
 
 
 def _complete(cls: type[BaseModel], about: str, names: Mapping[str, Any]) -> None:

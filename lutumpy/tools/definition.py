@@ -46,11 +46,15 @@ class ToolOptions:
         if math.isnan(timeout) or timeout <= 0:
             raise DeclarationError(f"timeout must be more than 0 seconds, not {timeout!r}")
         if isinstance(max_retries, bool) or not isinstance(max_retries, int) or max_retries < 0:
-            raise DeclarationError(f"max_retries must be a whole number of 0 or more, not {max_retries!r}")
+            raise DeclarationError(
+                f"max_retries must be a whole number of 0 or more, not {max_retries!r}"
+            )
         if not isinstance(idempotent, bool):
             raise DeclarationError(f"idempotent must be True or False, not {idempotent!r}")
         if self.effect not in get_args(Effect):
-            raise DeclarationError(f'effect must be "read", "idempotent" or "once", not {self.effect!r}')
+            raise DeclarationError(
+                f'effect must be "read", "idempotent" or "once", not {self.effect!r}'
+            )
         if strict is not None and not isinstance(strict, bool):
             raise DeclarationError(f"strict must be True, False or None, not {strict!r}")
         if self.idempotent and self.effect == "once":

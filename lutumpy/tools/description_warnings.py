@@ -13,13 +13,21 @@ from lutumpy.tools.definition import ToolDef
 __all__ = ["unused_descriptions", "warn_lost", "warn_undescribed"]
 
 
-def unused_descriptions(schema: Mapping[str, Any], annotations: Iterable[tuple[str, Any, Iterable[Any]]]) -> list[str]:
+def unused_descriptions(
+    schema: Mapping[str, Any], annotations: Iterable[tuple[str, Any, Iterable[Any]]]
+) -> list[str]:
     """What is wrong with texts in annotations that the model isn't told."""
     properties = schema["properties"]
-    return [problem for name, hint, beside in annotations for problem in unused_texts(properties, name, hint, beside)]
+    return [
+        problem
+        for name, hint, beside in annotations
+        for problem in unused_texts(properties, name, hint, beside)
+    ]
 
 
-def warn_lost(part: str, about: Callable[[], str], problems: Iterable[str], frame: FrameType) -> None:
+def warn_lost(
+    part: str, about: Callable[[], str], problems: Iterable[str], frame: FrameType
+) -> None:
     """One warning for each description that is lost in a part of the declaration (rule D3)."""
     for problem in problems:
         _warn_at(f"the {part} of {about()} {problem}", frame)

@@ -54,21 +54,67 @@ _PARAM_TITLES = (
 _RESULT_TITLES = ("Returns", "Return", "Yields", "Yield", "Raises", "Raise")
 # Free text: part of the description before the first section, of no use to a model after it.
 _TEXT_TITLES = (
-    *("Example", "Examples", "Note", "Notes", "Warning", "Warnings", "Warns", "Caution", "Danger", "Important"),
-    *("Hint", "Tip", "Todo", "References", "See Also", "Side Effects", "Usage", "Exceptions", "Except", "Version"),
+    *(
+        "Example",
+        "Examples",
+        "Note",
+        "Notes",
+        "Warning",
+        "Warnings",
+        "Warns",
+        "Caution",
+        "Danger",
+        "Important",
+    ),
+    *(
+        "Hint",
+        "Tip",
+        "Todo",
+        "References",
+        "See Also",
+        "Side Effects",
+        "Usage",
+        "Exceptions",
+        "Except",
+        "Version",
+    ),
 )
 
 _TITLE_WORDS = "|".join((*_PARAM_TITLES, "Parameter", "Argument", "Arg", "Param", *_RESULT_TITLES))
 _compiled = functools.cache(re.compile)  # when the first docstring is read: slow to make
 _SECTION_LINE = rf"(?i)^[ \t]*(?P<title>(?:{_TITLE_WORDS}))[ \t]*:?[ \t]*$"
-_FIELD_LINE = r"^[ \t]*(?P<title>[:@](?:param|parameter|arg|argument|key|keyword|type)[ \t]+[^\n]*)$"
+_FIELD_LINE = (
+    r"^[ \t]*(?P<title>[:@](?:param|parameter|arg|argument|key|keyword|type)[ \t]+[^\n]*)$"
+)
 _NUMPY_MARK = r"(?m)^[ \t]*(?:[-=~]{2,}[ \t]*$|\.\. )"
 _SPHINX_MARK = r"(?m)^[ \t]*[:@]"
 _UNDERLINE = r"^[ \t]*[-=~]{3,}[ \t]*$"
 _SPHINX_KINDS = frozenset(
     {
-        *("param", "parameter", "arg", "argument", "attribute", "key", "keyword", "ivar", "var", "cvar", "type"),
-        *("return", "returns", "rtype", "raise", "raises", "except", "exception", "yield", "yields"),
+        *(
+            "param",
+            "parameter",
+            "arg",
+            "argument",
+            "attribute",
+            "key",
+            "keyword",
+            "ivar",
+            "var",
+            "cvar",
+            "type",
+        ),
+        *(
+            "return",
+            "returns",
+            "rtype",
+            "raise",
+            "raises",
+            "except",
+            "exception",
+            "yield",
+            "yields",
+        ),
     }
 )
 
@@ -83,7 +129,12 @@ def read_docstring(text: str | None, names: Iterable[str], skipped: Iterable[str
     readings, failures = _readings(text)
     # The style that explains most wins; with nothing to read in any of them the whole text is the description.
     best = max(
-        readings, key=lambda r: (sum(n in known or n in hidden for n, _ in r.entries), len(r.entries), r.sections)
+        readings,
+        key=lambda r: (
+            sum(n in known or n in hidden for n, _ in r.entries),
+            len(r.entries),
+            r.sections,
+        ),
     )
     params: dict[str, str] = {}
     strangers: list[str] = []
@@ -112,7 +163,9 @@ def _with_indented_start(text: str) -> str:
         return text
     lines = rest.split("\n")
     end = next((k for k, line in enumerate(lines) if _is_section(line)), len(lines))
-    return "\n".join([first, *[f"    {line}" if line else "" for line in lines[:end]], *lines[end:]])
+    return "\n".join(
+        [first, *[f"    {line}" if line else "" for line in lines[:end]], *lines[end:]]
+    )
 
 
 def _is_section(line: str) -> bool:
@@ -183,13 +236,17 @@ def _reading(style: str, parsed: Docstring) -> _Reading:
                 entries.append((name, (meta.description or "").strip()))
     short, long = parsed.short_description or "", parsed.long_description or ""
     gap = "\n\n" if parsed.blank_after_short_description else "\n"
-    return _Reading(style, f"{short}{gap}{long}".strip() if long else short, tuple(entries), sections)
+    return _Reading(
+        style, f"{short}{gap}{long}".strip() if long else short, tuple(entries), sections
+    )
 
 
 def _left_over(text: str, best: _Reading) -> Iterator[str]:
     """Section headers that the parser took for prose, and text that it dropped between the sections."""
     parts = [best.description]
-    if best.style != "google":  # NumPy and Sphinx swallow what follows into the entry before; Google drops it
+    if (
+        best.style != "google"
+    ):  # NumPy and Sphinx swallow what follows into the entry before; Google drops it
         parts += [description for _, description in best.entries]
     for part in parts:
         for line in part.splitlines():

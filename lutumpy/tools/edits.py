@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["check_names", "edited_input", "replaced_input", "run_with", "run_with_some"]
 
 
-def edited_input(tool: CompiledTool, metadata: ToolMetadata, input: BaseModel, changes: Mapping[str, Any]) -> BaseModel:
+def edited_input(
+    tool: CompiledTool, metadata: ToolMetadata, input: BaseModel, changes: Mapping[str, Any]
+) -> BaseModel:
     """`input` with other values for some of its arguments, validated.
 
     Args:
@@ -68,7 +70,9 @@ def _with_fields(tool: CompiledTool, input: BaseModel, changes: Mapping[str, Any
     changed = input.model_copy()
     for field, keyword in tool.keyword_names.items():
         if keyword in changes:
-            tool.input_type.__pydantic_validator__.validate_assignment(changed, field, changes[keyword])
+            tool.input_type.__pydantic_validator__.validate_assignment(
+                changed, field, changes[keyword]
+            )
     return changed
 
 
@@ -94,17 +98,27 @@ def replaced_input(
         bound = signature.bind_partial(*args, **kwargs).arguments
     except TypeError as error:
         raise TypeError(f"these are not the arguments of tool {name!r}: {error}") from None
-    required = [p.name for p in signature.parameters.values() if p.default is p.empty and p.name not in tool.skipped]
+    required = [
+        p.name
+        for p in signature.parameters.values()
+        if p.default is p.empty and p.name not in tool.skipped
+    ]
     if missing := [parameter for parameter in required if parameter not in bound]:
-        raise TypeError(f"{', '.join(missing)} of tool {name!r} is missing; give all arguments, or use edited()")
-    values = {field: bound[keyword] for field, keyword in tool.keyword_names.items() if keyword in bound}
+        raise TypeError(
+            f"{', '.join(missing)} of tool {name!r} is missing; give all arguments, or use edited()"
+        )
+    values = {
+        field: bound[keyword] for field, keyword in tool.keyword_names.items() if keyword in bound
+    }
     try:
         return tool.input_type.model_validate(values, by_alias=True, by_name=True)
     except ValidationError as error:
         raise _refused(tool, metadata, error) from error
 
 
-def run_with(tool: CompiledTool, input: BaseModel, function: Callable[..., Any], skipped: Mapping[str, Any]) -> Any:
+def run_with(
+    tool: CompiledTool, input: BaseModel, function: Callable[..., Any], skipped: Mapping[str, Any]
+) -> Any:
     """Call `function` with all arguments, as the tool's own function is called.
 
     Raises:
@@ -114,7 +128,9 @@ def run_with(tool: CompiledTool, input: BaseModel, function: Callable[..., Any],
     try:
         inspect.signature(function).bind(*positional, **keywords)
     except TypeError as error:
-        raise TypeError(_unfit(tool, function, [*tool.argument_names(input), *skipped], str(error))) from None
+        raise TypeError(
+            _unfit(tool, function, [*tool.argument_names(input), *skipped], str(error))
+        ) from None
     except ValueError:
         pass  # some functions in C don't say what they take
     return function(*positional, **keywords)
@@ -138,7 +154,9 @@ def run_with_some(
             continue
         if parameter.name not in values:
             if parameter.default is parameter.empty:
-                raise TypeError(_unfit(tool, function, list(values), f"missing an argument: {parameter.name!r}"))
+                raise TypeError(
+                    _unfit(tool, function, list(values), f"missing an argument: {parameter.name!r}")
+                )
             if parameter.kind is parameter.POSITIONAL_ONLY:
                 positional.append(parameter.default)
         elif parameter.kind is parameter.POSITIONAL_ONLY:
@@ -156,7 +174,9 @@ def _unfit(tool: CompiledTool, function: Any, names: list[str], why: str) -> str
     return f"{name} doesn't take the arguments of tool {tool.definition.name!r} ({given}): {why}; it was not called"
 
 
-def _refused(tool: CompiledTool, metadata: ToolMetadata, error: ValidationError) -> InvalidArgumentsError:
+def _refused(
+    tool: CompiledTool, metadata: ToolMetadata, error: ValidationError
+) -> InvalidArgumentsError:
     lines: list[str] = []
     for details in error.errors(include_url=False, include_context=False, include_input=False):
         place = [str(part) for part in details["loc"]]

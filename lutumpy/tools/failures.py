@@ -20,7 +20,9 @@ _FAILED_WITH = "The tool failed with {names}."
 _MOST_PARTS = 10
 
 
-def failure_text(error: BaseException, *, reveal: bool = False, sentence: str = _FAILED_WITH) -> str:
+def failure_text(
+    error: BaseException, *, reveal: bool = False, sentence: str = _FAILED_WITH
+) -> str:
     """What the model is told of an exception; never empty, and never a traceback.
 
     Of an exception group, as task groups raise it, each exception inside is told by the same rule.

@@ -70,7 +70,9 @@ def _changed(written: Any, source: Any, path: str = "") -> Iterator[tuple[str, A
             for (key, inner), value in zip(written.items(), source.values(), strict=True):
                 yield from _changed(inner, value, f"{path}.{key}" if path else key)
     elif (
-        isinstance(source, (list, tuple, set, frozenset)) and isinstance(written, list) and len(written) == len(source)
+        isinstance(source, (list, tuple, set, frozenset))
+        and isinstance(written, list)
+        and len(written) == len(source)
     ):
         for number, (inner, value) in enumerate(zip(written, source, strict=True)):
             yield from _changed(inner, value, f"{path}[{number}]")

@@ -18,7 +18,13 @@ from lutumpy.tools.schema import Schema, reference_schema
 
 __all__ = ["plain_schema"]
 
-_SCALARS: Mapping[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
+_SCALARS: Mapping[Any, str] = {
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    NoneType: "null",
+}
 _UNIONS = (Union, types.UnionType)
 _REQUIRED = ...
 
@@ -30,7 +36,9 @@ class _Not(Exception):
     """This is for pydantic to say."""
 
 
-def plain_schema(parameters: Mapping[str, tuple[Any, Any]], descriptions: Mapping[str, str]) -> Schema | None:
+def plain_schema(
+    parameters: Mapping[str, tuple[Any, Any]], descriptions: Mapping[str, str]
+) -> Schema | None:
     """The schema of an object with these properties, or `None` when only pydantic knows it.
 
     Args:
@@ -92,7 +100,11 @@ def _model(hint: Any, definitions: dict[str, Schema]) -> Schema:
     if not isinstance(hint, type) or not issubclass(hint, BaseModel) or hint is BaseModel:
         raise _Not
     name = hint.__name__
-    if not (name.isidentifier() and name.isascii()) or hint.__pydantic_root_model__ or not hint.__pydantic_complete__:
+    if (
+        not (name.isidentifier() and name.isascii())
+        or hint.__pydantic_root_model__
+        or not hint.__pydantic_complete__
+    ):
         raise _Not
     needed = _DEFINITIONS.get(hint)
     if needed is None:

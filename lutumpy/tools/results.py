@@ -103,7 +103,9 @@ def completed(metadata: ToolMetadata, tool: CompiledTool, output: Any) -> ToolRe
     return ToolResult(metadata, "", "ok", None, output, error)
 
 
-def failed(metadata: ToolMetadata, error: str | BaseException, *, reveal: bool = False) -> ToolResult:
+def failed(
+    metadata: ToolMetadata, error: str | BaseException, *, reveal: bool = False
+) -> ToolResult:
     """The result for a tool that failed: the text as it is, or what may be told of the exception (rule K6)."""
     if isinstance(error, BaseException):
         error = failure_text(error, reveal=reveal)
@@ -148,14 +150,23 @@ def result_block(result: ToolResult, kind: str, call_id: str) -> ResultBlock:
     if isinstance(content, str):
         content = json_values.clean_text(content)
     else:
-        content = tuple([TextPart(json_values.clean_text(p.text)) if isinstance(p, TextPart) else p for p in content])
+        content = tuple(
+            [
+                TextPart(json_values.clean_text(p.text)) if isinstance(p, TextPart) else p
+                for p in content
+            ]
+        )
     if result.status != "ok":
         content = _marked(content, result)
     return ResultBlock(call_id, name, content, result.status, kind)
 
 
 def _marked(content: str | tuple[Part, ...], result: ToolResult) -> str | tuple[Part, ...]:
-    text = content if isinstance(content, str) else "".join([p.text for p in content if isinstance(p, TextPart)])
+    text = (
+        content
+        if isinstance(content, str)
+        else "".join([p.text for p in content if isinstance(p, TextPart)])
+    )
     if result.status == "rejected" and not text.startswith(REJECTION_PREFIX):
         reason = text if text.strip() else result.rejection_reason or "not allowed"
         if isinstance(content, str) or not text.strip():

@@ -16,12 +16,17 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from pydantic import AliasChoices, AliasPath, BaseModel, TypeAdapter
 from pydantic.errors import PydanticErrorMixin
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue, JsonSchemaWarningKind
+from pydantic.json_schema import (
+    GenerateJsonSchema,
+    JsonSchemaMode,
+    JsonSchemaValue,
+    JsonSchemaWarningKind,
+)
 from typing_extensions import NotRequired, Required
 
 from lutumpy.core.safe_text import safe_str
-from lutumpy.core.subschemas import subschemas
 from lutumpy.errors import DeclarationError
+from lutumpy.rules.subschemas import subschemas
 from lutumpy.tools.annotations import annotated_texts, type_and_metadata
 from lutumpy.tools.docstrings import attribute_docstrings, read_docstring
 
@@ -45,12 +50,20 @@ MADE_HERE = "__lutumpy_made_here__"
 """Set on models that were made from a signature: there is no source of theirs to read."""
 
 # Tools of these are many, and one adapter serves them all.
-_PLAIN_OUTPUTS: Mapping[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
+_PLAIN_OUTPUTS: Mapping[Any, str] = {
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    NoneType: "null",
+}
 
 _COMBINATORS = ("anyOf", "oneOf", "allOf", "not", "enum", "const")
 
 
-def input_schema(model: type[BaseModel], generator: type[Generator] | None = None) -> tuple[Schema, bool]:
+def input_schema(
+    model: type[BaseModel], generator: type[Generator] | None = None
+) -> tuple[Schema, bool]:
     """The schema of a tool's arguments, and whether it is wrapped (rule D6).
 
     Args:
@@ -152,7 +165,11 @@ def reason_of(error: Exception) -> str:
 def user_bases(cls: type) -> Iterator[type]:
     """`cls` and its bases as far as users wrote them, nearest first."""
     for base in cls.__mro__:
-        if base in (object, BaseModel) or base.__module__.split(".")[0] in ("pydantic", "typing", "lutumpy"):
+        if base in (object, BaseModel) or base.__module__.split(".")[0] in (
+            "pydantic",
+            "typing",
+            "lutumpy",
+        ):
             continue
         yield base
 
@@ -196,7 +213,10 @@ def _describe(schema: Schema, cls: type, fields: Mapping[str, FieldInfo]) -> Non
     Its docstrings come first, then the texts in `Annotated`.
     """
     properties: dict[str, Schema] = schema.get("properties", {})
-    keys = {name: next((a for a in aliases(field) if a in properties), name) for name, field in fields.items()}
+    keys = {
+        name: next((a for a in aliases(field) if a in properties), name)
+        for name, field in fields.items()
+    }
     keys.update((name, name) for name in properties if name not in keys.values())
     _describe_by_docstrings(schema, cls, properties, keys)
     for name, key in keys.items():
@@ -232,7 +252,12 @@ def _describe_by_docstrings(
                 entry = properties.get(keys.get(name, name))
                 if entry is not None and description:
                     entry.setdefault("description", description)
-        if docs and docs.params and base is cls and schema.get("description") == inspect.cleandoc(text or ""):
+        if (
+            docs
+            and docs.params
+            and base is cls
+            and schema.get("description") == inspect.cleandoc(text or "")
+        ):
             schema["description"] = docs.description
 
 
@@ -297,7 +322,10 @@ def _ordered(schema: Schema) -> Schema:
 
 def _culprit(model: type[BaseModel]) -> str | None:
     """The first field whose type alone has no JSON Schema."""
-    return next((name for name, field in model.model_fields.items() if not _has_schema(field.annotation)), None)
+    return next(
+        (name for name, field in model.model_fields.items() if not _has_schema(field.annotation)),
+        None,
+    )
 
 
 def _has_schema(annotation: Any) -> bool:

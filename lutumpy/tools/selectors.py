@@ -65,8 +65,12 @@ class Selector(Generic[TS, I, O]):
     @overload
     def matches(self, call: HandledTool[Any, Any], /) -> TypeGuard[HandledTool[I, O]]: ...
     @overload
-    def matches(self, call: RejectedToolCall[Any], /) -> TypeGuard[RejectedToolCall[ToolCall[I, O]]]: ...
-    def matches(self, call: BaseToolCall | HandledTool[Any, Any] | RejectedToolCall[Any], /) -> bool:
+    def matches(
+        self, call: RejectedToolCall[Any], /
+    ) -> TypeGuard[RejectedToolCall[ToolCall[I, O]]]: ...
+    def matches(
+        self, call: BaseToolCall | HandledTool[Any, Any] | RejectedToolCall[Any], /
+    ) -> bool:
         """Whether `call` calls this tool; a type checker then knows its input and output.
 
         Takes calls, and what became of them: `HandledTool` and `RejectedToolCall`. One that was made by hand without a
@@ -90,7 +94,9 @@ class Selector(Generic[TS, I, O]):
 
     def _make_spec(self, description: str) -> ToolSpec:
         definition = self.tool.definition
-        return ToolSpec(definition.name, description, definition.input_schema, definition.options.strict)
+        return ToolSpec(
+            definition.name, description, definition.input_schema, definition.options.strict
+        )
 
     def __str__(self) -> str:
         return self.name
@@ -124,7 +130,9 @@ class Selector(Generic[TS, I, O]):
         args = get_args(source)
         toolset: Any = args[0] if args else None
         if not hasattr(toolset, "__lutumpy_table__"):
-            raise TypeError("a pydantic field needs the toolset of its selectors: Selector[AppTools]")
+            raise TypeError(
+                "a pydantic field needs the toolset of its selectors: Selector[AppTools]"
+            )
 
         def validate(value: Any) -> Selector[Any, Any, Any]:
             if isinstance(value, Selector):
@@ -135,12 +143,16 @@ class Selector(Generic[TS, I, O]):
                 if found is not None:
                     return found
             names = ", ".join([s.name for s in toolset.selectors()])
-            raise PydanticCustomError("selector", "Input should be the name of a tool: {names}", {"names": names})
+            raise PydanticCustomError(
+                "selector", "Input should be the name of a tool: {names}", {"names": names}
+            )
 
         return core_schema.no_info_plain_validator_function(
             validate,
             json_schema_input_schema=core_schema.str_schema(),
-            serialization=core_schema.plain_serializer_function_ser_schema(str, return_schema=core_schema.str_schema()),
+            serialization=core_schema.plain_serializer_function_ser_schema(
+                str, return_schema=core_schema.str_schema()
+            ),
             metadata={"pydantic_js_functions": [_NamesSchema(toolset)]},
         )
 
@@ -177,7 +189,9 @@ class FunctionSelector(Selector[TS, BaseModel, O], Generic[TS, P, O]):
         self._check(call)
         return cast("R", run_with(self.tool, call.input, function, skipped))
 
-    def replace(self, call: BaseToolCall, /, *args: P.args, **kwargs: P.kwargs) -> ToolCall[BaseModel, O]:
+    def replace(
+        self, call: BaseToolCall, /, *args: P.args, **kwargs: P.kwargs
+    ) -> ToolCall[BaseModel, O]:
         """The call with other arguments, all of them; a default stands for what is left out.
 
         They are validated as the model's are. Parameters marked `Skip` are no part of a call, and are dropped.
@@ -187,7 +201,10 @@ class FunctionSelector(Selector[TS, BaseModel, O], Generic[TS, P, O]):
             InvalidArgumentsError: a value doesn't fit.
         """
         self._check(call)
-        return cast("ToolCall[BaseModel, O]", call.with_input(replaced_input(self.tool, call.metadata, args, kwargs)))
+        return cast(
+            "ToolCall[BaseModel, O]",
+            call.with_input(replaced_input(self.tool, call.metadata, args, kwargs)),
+        )
 
     def _check(self, call: BaseToolCall) -> None:
         if call.selector.tool is not self.tool:
@@ -240,7 +257,9 @@ class NestedSelectors(Generic[TS, N]):
         return self._outer.selector(inner.name)
 
     @overload
-    def __getitem__(self, selector: FunctionSelector[N, P2, O2]) -> FunctionSelector[TS, P2, O2]: ...
+    def __getitem__(
+        self, selector: FunctionSelector[N, P2, O2]
+    ) -> FunctionSelector[TS, P2, O2]: ...
     @overload
     def __getitem__(self, selector: Selector[N, I2, O2]) -> Selector[TS, I2, O2]: ...
     def __getitem__(self, selector: Selector[N, Any, Any]) -> Selector[TS, Any, Any]:

@@ -95,10 +95,17 @@ def read_signature(function: Callable[..., Any], names: Mapping[str, Any]) -> Si
         raise DeclarationError(
             f"{quoted(function)} has no return annotation; a tool says what it returns, `-> None` for nothing"
         )
-    output_type, awaitable = _unwrapped(scope.resolve(signature.return_annotation, "the return annotation"))
+    output_type, awaitable = _unwrapped(
+        scope.resolve(signature.return_annotation, "the return annotation")
+    )
     docs = _with_annotated(read_docstring(function.__doc__, hints, skipped), hints)
     parameters = {
-        name: (hint, ... if (default := signature.parameters[name].default) is inspect.Parameter.empty else default)
+        name: (
+            hint,
+            ...
+            if (default := signature.parameters[name].default) is inspect.Parameter.empty
+            else default,
+        )
         for name, hint in hints.items()
     }
     keyword_names = _keyword_names(hints)
@@ -109,7 +116,9 @@ def read_signature(function: Callable[..., Any], names: Mapping[str, Any]) -> Si
         is_async=awaitable or inspect.iscoroutinefunction(inner),
         skipped=skipped,
         keyword_names=keyword_names,
-        positional_only=tuple(p.name for p in signature.parameters.values() if p.kind is p.POSITIONAL_ONLY),
+        positional_only=tuple(
+            p.name for p in signature.parameters.values() if p.kind is p.POSITIONAL_ONLY
+        ),
         docs=docs,
     )
 
@@ -138,7 +147,8 @@ def quoted(function: Callable[..., Any]) -> str:
     try:
         signature = inspect.signature(function)
         parameters = [
-            parameter.replace(annotation=_verbatim(parameter.annotation)) for parameter in signature.parameters.values()
+            parameter.replace(annotation=_verbatim(parameter.annotation))
+            for parameter in signature.parameters.values()
         ]
         returned = _verbatim(signature.return_annotation)
         return f"`{name}{signature.replace(parameters=parameters, return_annotation=returned)}`"
@@ -164,7 +174,11 @@ def _holds(outer: CodeType, inner: CodeType) -> bool:
         if constant is inner:
             return True
         # PEP 695 puts a scope for the type parameters between a function and what encloses it.
-        if isinstance(constant, CodeType) and constant.co_name.startswith("<generic") and _holds(constant, inner):
+        if (
+            isinstance(constant, CodeType)
+            and constant.co_name.startswith("<generic")
+            and _holds(constant, inner)
+        ):
             return True
     return False
 
@@ -173,17 +187,23 @@ def _with_own_names(function: Any, names: Mapping[str, Any]) -> dict[str, Any]:
     """`names` with the closure and the type parameters of `function`."""
     out = dict(names)
     code = getattr(function, "__code__", None)
-    for name, cell in zip(code.co_freevars if code else (), getattr(function, "__closure__", None) or (), strict=False):
+    for name, cell in zip(
+        code.co_freevars if code else (), getattr(function, "__closure__", None) or (), strict=False
+    ):
         with contextlib.suppress(ValueError):  # not assigned yet
             out[name] = cell.cell_contents
-    out.update((parameter.__name__, parameter) for parameter in getattr(function, "__type_params__", ()))
+    out.update(
+        (parameter.__name__, parameter) for parameter in getattr(function, "__type_params__", ())
+    )
     return out
 
 
 class _Scope:
     """Where the annotations of one function are resolved, and how its errors begin."""
 
-    def __init__(self, function: Callable[..., Any], module: dict[str, Any], names: dict[str, Any]) -> None:
+    def __init__(
+        self, function: Callable[..., Any], module: dict[str, Any], names: dict[str, Any]
+    ) -> None:
         self.function: Callable[..., Any] = function
         self.globals: dict[str, Any] = module
         self.names: dict[str, Any] = names
@@ -215,10 +235,18 @@ class _Scope:
             return annotation
         holder = SimpleNamespace(__annotations__={"it": annotation})
         try:
-            return typing.get_type_hints(holder, self.globals, self.names, include_extras=True)["it"]
+            return typing.get_type_hints(holder, self.globals, self.names, include_extras=True)[
+                "it"
+            ]
         except Exception as error:
-            if isinstance(annotation, str) and isinstance(error, NameError) and _SKIP_TEXT.match(annotation):
-                return Annotated[Any, _SKIP]  # such as a class imported for type checkers only: no need to know it
+            if (
+                isinstance(annotation, str)
+                and isinstance(error, NameError)
+                and _SKIP_TEXT.match(annotation)
+            ):
+                return Annotated[
+                    Any, _SKIP
+                ]  # such as a class imported for type checkers only: no need to know it
             message = f"{quoted(self.function)}: {what} {annotation!r} can't be resolved: {safe_str(error)}"
             raise DeclarationError(message) from error
 
@@ -233,7 +261,9 @@ def _is_skipped(hint: Any) -> bool:
 
 def _unwrapped(hint: Any) -> tuple[Any, bool]:
     """The result type behind an awaitable one, and whether there was one."""
-    if get_origin(hint) in (collections.abc.Awaitable, collections.abc.Coroutine) and get_args(hint):
+    if get_origin(hint) in (collections.abc.Awaitable, collections.abc.Coroutine) and get_args(
+        hint
+    ):
         return get_args(hint)[-1], True
     return hint, False
 
@@ -278,7 +308,9 @@ class ModelMaker:
             description = self.descriptions.get(name)
             annotation = _annotated(hint, default, description, name if field != name else None)
             # Without a default of the function, what the annotation says holds: `Annotated[float, Field(default=5.0)]`.
-            definitions[field] = annotation if default is ... and _has_default(hint) else (annotation, default)
+            definitions[field] = (
+                annotation if default is ... and _has_default(hint) else (annotation, default)
+            )
         scope = self.scope
         try:
             model: type[BaseModel] = create_model(
@@ -288,7 +320,9 @@ class ModelMaker:
                 **definitions,
             )
             setattr(model, MADE_HERE, True)
-            if not model.__pydantic_complete__:  # a field's class has annotations as text, which name what is around it
+            if (
+                not model.__pydantic_complete__
+            ):  # a field's class has annotations as text, which name what is around it
                 model.model_rebuild(_types_namespace={**scope.globals, **scope.names})
         except Exception as error:
             for name, (hint, _) in self.parameters.items():
@@ -297,7 +331,9 @@ class ModelMaker:
                         f"{quoted(self.function)}: the type of parameter {name!r} has no JSON Schema: "
                         f"{reason_of(cause)}; mark it Skip[...] if the model should not see it"
                     ) from cause
-            raise DeclarationError(f"{quoted(self.function)} can't be a tool: {reason_of(error)}") from error
+            raise DeclarationError(
+                f"{quoted(self.function)} can't be a tool: {reason_of(error)}"
+            ) from error
         return model
 
 

@@ -59,9 +59,20 @@ class View(Generic[TS, C]):
 class ToolsetTable:
     """What the class builder makes of a toolset's members."""
 
-    __slots__ = ("by_member", "by_name", "cache", "defaults", "groups", "members", "places", "selectors")
+    __slots__ = (
+        "by_member",
+        "by_name",
+        "cache",
+        "defaults",
+        "groups",
+        "members",
+        "places",
+        "selectors",
+    )
 
-    def __init__(self, toolset: type[Toolset[Any]], members: dict[str, Tool[Any, Any] | Nested[Any]]) -> None:
+    def __init__(
+        self, toolset: type[Toolset[Any]], members: dict[str, Tool[Any, Any] | Nested[Any]]
+    ) -> None:
         self.members: dict[str, Tool[Any, Any] | Nested[Any]] = members
         self.by_member: dict[Any, Any] = {}
         self.by_name: dict[str, Selector[Any, Any, Any]] = {}
@@ -182,7 +193,9 @@ class Toolset(Generic[C]):
             raise TypeError(f"parse takes a ToolMetadata, not {type(metadata).__name__}") from None
         # Nothing stands between a good call and `validate_json`. The class builder has checked the union C.
         text = metadata.arguments
-        if "NaN" in text or "Infinity" in text:  # pydantic's parser takes both, and JSON has neither (rule C2b)
+        if (
+            "NaN" in text or "Infinity" in text
+        ):  # pydantic's parser takes both, and JSON has neither (rule C2b)
             decoded = decode_arguments(selector.tool, text)
         else:
             try:
@@ -190,7 +203,11 @@ class Toolset(Generic[C]):
             except Exception as error:
                 decoded = second_look(selector.tool, text, error)
         if isinstance(decoded, Refused):
-            refused = MalformedArgumentsError if decoded.reason == "malformed_arguments" else InvalidArgumentsError
+            refused = (
+                MalformedArgumentsError
+                if decoded.reason == "malformed_arguments"
+                else InvalidArgumentsError
+            )
             raise refused(metadata.name, metadata.id, decoded.detail)
         return ToolCall(metadata, decoded.input, selector, decoded.repairs)  # type: ignore[return-value]  # pyright: ignore[reportReturnType]
 
@@ -229,7 +246,9 @@ class Toolset(Generic[C]):
 def own(toolset: type[TS], selector: Selector[TS, Any, Any]) -> Selector[TS, Any, Any]:
     """`selector`, if it is one of `toolset`; raises `InvalidToolConstraints` otherwise."""
     if not isinstance(selector, Selector):
-        raise InvalidToolConstraints(f"{selector!r} is no selector; write {toolset.__name__}.<tool>")
+        raise InvalidToolConstraints(
+            f"{selector!r} is no selector; write {toolset.__name__}.<tool>"
+        )
     if selector.toolset is not toolset:
         raise InvalidToolConstraints(
             f"{selector.toolset.__name__}.{selector.name} is a tool of another toolset than {toolset.__name__}"
@@ -238,7 +257,9 @@ def own(toolset: type[TS], selector: Selector[TS, Any, Any]) -> Selector[TS, Any
 
 
 def _unknown(toolset: type[Toolset[Any]], name: str) -> UnknownToolError:
-    return UnknownToolError(name, toolset.__name__, near_names(name, toolset.__lutumpy_table__.by_name))
+    return UnknownToolError(
+        name, toolset.__name__, near_names(name, toolset.__lutumpy_table__.by_name)
+    )
 
 
 def near_names(name: str, names: Iterable[str]) -> tuple[str, ...]:
@@ -257,7 +278,9 @@ def _members(cls: type[Any]) -> dict[str, Tool[Any, Any] | Nested[Any]]:
             if isinstance(value, (Tool, Nested)):
                 members[name] = value
             elif name in members:
-                raise DeclarationError(f"{base.__name__}.{name} takes the place of a tool and is none; use tool()")
+                raise DeclarationError(
+                    f"{base.__name__}.{name} takes the place of a tool and is none; use tool()"
+                )
         check_body(base, of_toolset=issubclass(base, Toolset))
     return members
 
@@ -279,7 +302,9 @@ def _check_slots(cls: type[Any], members: Mapping[str, Tool[Any, Any] | Nested[A
             place = f"{cls.__name__}.{name}"
             for slot in hook_slots(member.source.definition.name):
                 if slot in slots:
-                    raise DeclarationError(f"{place} and {slots[slot]} have the same hook slot {slot!r} (rule D8)")
+                    raise DeclarationError(
+                        f"{place} and {slots[slot]} have the same hook slot {slot!r} (rule D8)"
+                    )
                 slots[slot] = place
 
 

@@ -128,7 +128,9 @@ for end in (run, close):
     del llm
     gc.collect()
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
@@ -138,7 +140,9 @@ def test_an_adapter_that_nobody_holds_takes_its_client_with_it(url: str) -> None
     async def main() -> None:
         llm = OpenAIChat("m", base_url=url, api_key="k")
         await ask(llm)
-        clients.append(await llm._transport._async())  # the client is private, and closing it is what this is about
+        clients.append(
+            await llm._transport._async()
+        )  # the client is private, and closing it is what this is about
         del llm
         await asyncio.sleep(0)
         await asyncio.sleep(0.01)
@@ -211,7 +215,12 @@ def test_a_connection_that_can_not_be_closed_harms_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "client"), [(OpenAIChat, AsyncOpenAI), (OpenAIResponses, AsyncOpenAI), (AnthropicMessages, AsyncAnthropic)]
+    ("make", "client"),
+    [
+        (OpenAIChat, AsyncOpenAI),
+        (OpenAIResponses, AsyncOpenAI),
+        (AnthropicMessages, AsyncAnthropic),
+    ],
 )
 def test_a_client_that_the_user_gave_is_the_users(make: Any, client: Any, url: str) -> None:
     theirs = client(base_url=url, api_key="k")
@@ -241,7 +250,9 @@ def test_a_client_that_the_user_gave_is_the_users(make: Any, client: Any, url: s
 
 
 @pytest.mark.parametrize(("make", "client"), [(OpenAIChat, OpenAI), (AnthropicMessages, Anthropic)])
-def test_a_sync_client_serves_with_and_without_event_loops(make: Any, client: Any, url: str) -> None:
+def test_a_sync_client_serves_with_and_without_event_loops(
+    make: Any, client: Any, url: str
+) -> None:
     def ask_sync(llm: Any) -> None:
         assert llm.respond_sync(asked(), None, TurnOptions()).text == "hi"
 

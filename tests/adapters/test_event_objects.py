@@ -32,7 +32,12 @@ KINDS: list[tuple[str, Any, Any]] = [
 
 def events(file: str) -> list[dict[str, Any]]:
     rows = [json.loads(row) for row in (FIXTURES / file).read_text().splitlines()]
-    return [json.loads(x[6:]) for row in rows for x in row["response"].splitlines() if x.startswith("data: {")]
+    return [
+        json.loads(x[6:])
+        for row in rows
+        for x in row["response"].splitlines()
+        if x.startswith("data: {")
+    ]
 
 
 @pytest.mark.parametrize(("file", "construct", "kind"), KINDS, ids=[k[0] for k in KINDS])
@@ -55,7 +60,9 @@ def values(turn: AssistantTurn) -> tuple[AssistantTurn, Any, Any]:
     return replace(turn, native=b"", residue=b""), read[0], read[1]
 
 
-@pytest.mark.parametrize(("file", "construct", "kind"), [k for k in KINDS if k[0] in DECODERS], ids=DECODERS)
+@pytest.mark.parametrize(
+    ("file", "construct", "kind"), [k for k in KINDS if k[0] in DECODERS], ids=DECODERS
+)
 def test_objects_and_dicts_decode_to_the_same_turn(file: str, construct: Any, kind: Any) -> None:
     for row in (FIXTURES / file).read_text().splitlines():
         lines = json.loads(row)["response"].splitlines()
@@ -68,7 +75,12 @@ def test_objects_and_dicts_decode_to_the_same_turn(file: str, construct: Any, ki
 
 
 def test_objects_that_only_look_like_events_are_ignored_C8() -> None:
-    for delta in (None, 3, SimpleNamespace(type="text_delta"), SimpleNamespace(type="text_delta", text=3)):
+    for delta in (
+        None,
+        3,
+        SimpleNamespace(type="text_delta"),
+        SimpleNamespace(type="text_delta", text=3),
+    ):
         odd = SimpleNamespace(type="content_block_delta", delta=delta)
         assert AnthropicMessages.stream_decoder().feed(odd) == []
 

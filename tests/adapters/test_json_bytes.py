@@ -46,9 +46,14 @@ def test_what_is_nested_deeper_than_the_fast_encoder_goes_is_written_all_the_sam
     assert json.loads(json_bytes.encode(value)) == value
 
 
-@pytest.mark.parametrize(("number", "text"), [("nan", "NaN"), ("inf", "Infinity"), ("-inf", "-Infinity")])
+@pytest.mark.parametrize(
+    ("number", "text"), [("nan", "NaN"), ("inf", "Infinity"), ("-inf", "-Infinity")]
+)
 def test_numbers_that_json_lacks_are_texts_in_both(number: str, text: str) -> None:
-    for value in (float(number), [float(number), "\ud800"]):  # the second is one that the fast encoder refuses
+    for value in (
+        float(number),
+        [float(number), "\ud800"],
+    ):  # the second is one that the fast encoder refuses
         assert json_bytes.encode(value) == json_values.encode(value)
         assert text in json_bytes.encode_text(value)
 

@@ -9,9 +9,11 @@ import pytest
 from lutumpy import InvalidToolConstraints, Toolset, Transcript, tool, tool_fn
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.core.rules import anthropic, chat, responses
-from lutumpy.core.subschemas import with_items
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
+from lutumpy.rules.anthropic import messages as anthropic
+from lutumpy.rules.openai.chat import messages as chat
+from lutumpy.rules.openai.responses import items as responses
+from lutumpy.rules.subschemas import with_items
 
 APIS: dict[Any, Any] = {OpenAIChat: chat, OpenAIResponses: responses, AnthropicMessages: anthropic}
 OPENAI = (OpenAIChat, OpenAIResponses)
@@ -51,7 +53,9 @@ def asked() -> Transcript:
 
 @pytest.mark.parametrize("adapter", APIS)
 @pytest.mark.parametrize("strict", [None, True])
-def test_c9_tuples_and_named_tuples_are_offered_as_every_api_takes_them(adapter: Any, strict: Any) -> None:
+def test_c9_tuples_and_named_tuples_are_offered_as_every_api_takes_them(
+    adapter: Any, strict: Any
+) -> None:
     body = {"model": "m", **adapter.request(asked(), Tools.offer(), strict=strict)}
     assert [p for p in APIS[adapter].check_request(body) if p.certainty == "refused"] == []
 
@@ -62,7 +66,9 @@ def test_an_arrays_items_are_what_its_places_hold() -> None:
         "type": "object",
         "properties": {
             "a": {"type": "array", "prefixItems": [number, number]},
-            "b": {"anyOf": [{"type": ["array", "null"], "prefixItems": [number, text, number]}, text]},
+            "b": {
+                "anyOf": [{"type": ["array", "null"], "prefixItems": [number, text, number]}, text]
+            },
             "c": {"type": "array", "items": {"type": "array"}},
         },
     }
@@ -85,7 +91,9 @@ BAD_SCHEMAS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("adapter", APIS)
 @pytest.mark.parametrize("schema", BAD_SCHEMAS)
-def test_c9_a_schema_that_is_surely_refused_is_refused_before_anything_is_sent(adapter: Any, schema: Any) -> None:
+def test_c9_a_schema_that_is_surely_refused_is_refused_before_anything_is_sent(
+    adapter: Any, schema: Any
+) -> None:
     offer = ToolOffering((ToolSpec("odd", "Odd.", schema, False),))
     for ask in (lambda: adapter.request(asked(), offer), lambda: adapter.tools(offer)):
         with pytest.raises(InvalidToolConstraints, match="refuses the tool") as refused:
@@ -95,7 +103,11 @@ def test_c9_a_schema_that_is_surely_refused_is_refused_before_anything_is_sent(a
 
 @pytest.mark.parametrize("adapter", OPENAI)
 def test_c9_what_a_fine_tuned_model_refuses_of_strict_tools_is_said_early(adapter: Any) -> None:
-    schema = {"type": "object", "properties": {"x": {"type": "integer", "minimum": 1}}, "required": ["x"]}
+    schema = {
+        "type": "object",
+        "properties": {"x": {"type": "integer", "minimum": 1}},
+        "required": ["x"],
+    }
     offer = ToolOffering((ToolSpec("f", "F.", schema, True),))
     assert adapter.request(asked(), offer, model="gpt-4o")
     with pytest.raises(InvalidToolConstraints, match="'minimum' is not permitted"):
@@ -105,7 +117,9 @@ def test_c9_what_a_fine_tuned_model_refuses_of_strict_tools_is_said_early(adapte
 def test_c9_a_schema_too_complex_for_anthropics_strict_is_offered_plainly_or_refused() -> None:
     properties = {f"p{n}": {"type": "string"} for n in range(24)}
     schema = {"type": "object", "properties": properties, "additionalProperties": False}
-    left_open = AnthropicMessages.request(asked(), ToolOffering((ToolSpec("f", "F.", schema),)), strict=True)
+    left_open = AnthropicMessages.request(
+        asked(), ToolOffering((ToolSpec("f", "F.", schema),)), strict=True
+    )
     assert "strict" not in left_open["tools"][0]
     with pytest.raises(InvalidToolConstraints, match="too complex"):
         AnthropicMessages.request(asked(), ToolOffering((ToolSpec("f", "F.", schema, True),)))

@@ -19,12 +19,18 @@ from lutumpy.core.items import AssistantTurn, ResultBlock, ToolResults
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.core.transcript import Transcript
 
-SCHEMA: dict[str, Any] = {"type": "object", "properties": {"q": {"type": "string"}}, "additionalProperties": False}
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"q": {"type": "string"}},
+    "additionalProperties": False,
+}
 NAMES = ("search", "read_file", "delete_file")
 EPHEMERAL = "left aside: "
 
 texts = st.text('ab\n ä"', min_size=1, max_size=8).filter(str.strip)
-arguments = st.dictionaries(st.sampled_from(["q", "n"]), texts | st.integers() | st.floats(0, 9), max_size=2)
+arguments = st.dictionaries(
+    st.sampled_from(["q", "n"]), texts | st.integers() | st.floats(0, 9), max_size=2
+)
 calls = st.lists(st.tuples(st.sampled_from(NAMES), arguments), max_size=3)
 
 
@@ -35,7 +41,11 @@ def answers(draw: st.DrawFn) -> tuple[str, str, Any]:
 
 def chat_answer(number: int, text: str, called: list[tuple[str, Any]]) -> AssistantTurn:
     entries = [
-        {"id": f"c{number}_{k}", "type": "function", "function": {"name": name, "arguments": json.dumps(given)}}
+        {
+            "id": f"c{number}_{k}",
+            "type": "function",
+            "function": {"name": name, "arguments": json.dumps(given)},
+        }
         for k, (name, given) in enumerate(called)
     ]
     message = {"role": "assistant", "content": text, **({"tool_calls": entries} if entries else {})}
@@ -70,8 +80,13 @@ def messages_answer(number: int, text: str, called: list[tuple[str, Any]]) -> As
         {"type": "thinking", "thinking": "", "signature": f"s{number}"},
         {"type": "text", "text": text},
     ]
-    content += [{"type": "tool_use", "id": f"c{number}_{k}", "name": n, "input": a} for k, (n, a) in enumerate(called)]
-    return AnthropicMessages.response({"content": content, "stop_reason": "tool_use" if called else "end_turn"})
+    content += [
+        {"type": "tool_use", "id": f"c{number}_{k}", "name": n, "input": a}
+        for k, (n, a) in enumerate(called)
+    ]
+    return AnthropicMessages.response(
+        {"content": content, "stop_reason": "tool_use" if called else "end_turn"}
+    )
 
 
 ANSWERS = {"chat": chat_answer, "responses": responses_answer, "messages": messages_answer}
@@ -88,7 +103,11 @@ REQUESTS: list[tuple[Any, str, dict[str, Any]]] = [
 
 def without_breakpoints(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: without_breakpoints(inner) for key, inner in value.items() if key != "cache_control"}
+        return {
+            key: without_breakpoints(inner)
+            for key, inner in value.items()
+            if key != "cache_control"
+        }
     return [without_breakpoints(inner) for inner in value] if isinstance(value, list) else value
 
 
@@ -113,7 +132,12 @@ def rendered(
     strict=st.booleans(),
 )
 def test_a_request_begins_with_the_one_before(
-    adapter: Any, key: str, options: dict[str, Any], system: list[str], turns: list[Any], strict: bool
+    adapter: Any,
+    key: str,
+    options: dict[str, Any],
+    system: list[str],
+    turns: list[Any],
+    strict: bool,
 ) -> None:
     transcript = Transcript()
     for text in system:

@@ -34,7 +34,9 @@ REPLY: dict[str, Any] = {
     "object": "chat.completion",
     "created": 1,
     "model": "m-2026",
-    "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "hi"}}],
+    "choices": [
+        {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "hi"}}
+    ],
 }
 Handler = Callable[[httpx2.Request], httpx2.Response]
 
@@ -47,7 +49,9 @@ def asked() -> Transcript:
 
 def client(handler: Handler, retries: int = 0) -> AsyncOpenAI:
     http = httpx2.AsyncClient(transport=httpx2.MockTransport(handler))
-    return AsyncOpenAI(api_key="k", base_url="http://api.invalid/v1", max_retries=retries, http_client=http)
+    return AsyncOpenAI(
+        api_key="k", base_url="http://api.invalid/v1", max_retries=retries, http_client=http
+    )
 
 
 def sync_client(handler: Handler) -> OpenAI:
@@ -55,14 +59,24 @@ def sync_client(handler: Handler) -> OpenAI:
     return OpenAI(api_key="k", base_url="http://api.invalid/v1", max_retries=0, http_client=http)
 
 
-async def respond(model: OpenAIChat | OpenAIResponses, options: TurnOptions | None = None) -> AssistantTurn:
+async def respond(
+    model: OpenAIChat | OpenAIResponses, options: TurnOptions | None = None
+) -> AssistantTurn:
     return await model.respond(asked(), None, options or TurnOptions())
 
 
-async def failure(status: int, body: Any = None, headers: Mapping[str, str] | None = None) -> AdapterError:
+async def failure(
+    status: int, body: Any = None, headers: Mapping[str, str] | None = None
+) -> AdapterError:
     def handler(request: httpx2.Request) -> httpx2.Response:
-        content = body if isinstance(body, bytes) else json.dumps(body or {"error": {"message": "m"}}).encode()
-        return httpx2.Response(status, content=content, headers={"content-type": "application/json", **(headers or {})})
+        content = (
+            body
+            if isinstance(body, bytes)
+            else json.dumps(body or {"error": {"message": "m"}}).encode()
+        )
+        return httpx2.Response(
+            status, content=content, headers={"content-type": "application/json", **(headers or {})}
+        )
 
     with pytest.raises(AdapterError) as caught:
         await respond(OpenAIChat("m", client(handler)))
@@ -79,10 +93,21 @@ async def test_the_ready_bytes_go_through_the_clients_own_post() -> None:
         seen.append(request)
         return httpx2.Response(200, json=REPLY, headers={"x-request-id": "req_1"})
 
-    model = OpenAIChat("m", client(handler), temperature=0.5, headers={"X-Team": "a"}, extra={"seed": 1, "user": "u"})
-    turn = await respond(model, TurnOptions(temperature=0.1, max_output_tokens=5, extra={"seed": 2}))
+    model = OpenAIChat(
+        "m",
+        client(handler),
+        temperature=0.5,
+        headers={"X-Team": "a"},
+        extra={"seed": 1, "user": "u"},
+    )
+    turn = await respond(
+        model, TurnOptions(temperature=0.1, max_output_tokens=5, extra={"seed": 2})
+    )
     request = seen[0]
-    assert (request.url.path, request.headers["authorization"]) == ("/v1/chat/completions", "Bearer k")
+    assert (request.url.path, request.headers["authorization"]) == (
+        "/v1/chat/completions",
+        "Bearer k",
+    )
     assert (request.headers["content-type"], request.headers["x-team"]) == ("application/json", "a")
     assert json.loads(request.content) == {
         "model": "m",
@@ -97,7 +122,9 @@ async def test_the_ready_bytes_go_through_the_clients_own_post() -> None:
 
 def test_a_sync_client_does_the_same() -> None:
     turn = OpenAIChat("m", sync_client(lambda _: httpx2.Response(200, json=REPLY))).respond_sync(
-        asked(), ToolOffering((ToolSpec("f", "", {"type": "object", "properties": {}}),)), TurnOptions()
+        asked(),
+        ToolOffering((ToolSpec("f", "", {"type": "object", "properties": {}}),)),
+        TurnOptions(),
     )
     assert turn.text == "hi"
 
@@ -147,13 +174,17 @@ async def test_anthropics_clients_get_the_form_that_they_need() -> None:
 
     http = httpx2.AsyncClient(transport=httpx2.MockTransport(handler))
     bedrock = AsyncAnthropicBedrock(api_key="k", aws_region="us-east-1", http_client=http)
-    vertex = AsyncAnthropicVertex(access_token="t", project_id="p", region="us-east5", http_client=http)
+    vertex = AsyncAnthropicVertex(
+        access_token="t", project_id="p", region="us-east5", http_client=http
+    )
     for given, path in (
         (AsyncAnthropic(api_key="k", http_client=http), "/v1/messages"),
         (bedrock, "/model/m/invoke"),
         (vertex, "/v1/projects/p/locations/us-east5/publishers/anthropic/models/m:rawPredict"),
     ):
-        transport = SdkTransport("anthropic_messages", "/v1/messages", client=given, make_async=make, make_sync=make)
+        transport = SdkTransport(
+            "anthropic_messages", "/v1/messages", client=given, make_async=make, make_sync=make
+        )
         reply = await transport.send(b'{"model":"m","messages":[],"x":1}')
         assert (reply.request_id, json.loads(reply.content)) == ("req_7", {"type": "message"})
         assert seen[-1].url.path == path
@@ -223,7 +254,13 @@ def test_a_model_says_its_name() -> None:
 def test_a_byte_order_mark_before_a_reply_is_no_part_of_it(kind: Any) -> None:
     reply = {
         **REPLY,
-        "output": [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "hi"}]}],
+        "output": [
+            {
+                "type": "message",
+                "role": "assistant",
+                "content": [{"type": "output_text", "text": "hi"}],
+            }
+        ],
         "content": [{"type": "text", "text": "hi"}],
     }
     text = "\ufeff" + json.dumps(reply)
@@ -232,7 +269,10 @@ def test_a_byte_order_mark_before_a_reply_is_no_part_of_it(kind: Any) -> None:
 
 
 async def test_a_byte_order_mark_before_a_stream_keeps_its_first_event_S1() -> None:
-    chunk = {"id": "c", "choices": [{"index": 0, "delta": {"content": "hi"}, "finish_reason": "stop"}]}
+    chunk = {
+        "id": "c",
+        "choices": [{"index": 0, "delta": {"content": "hi"}, "finish_reason": "stop"}],
+    }
     body = b"\xef\xbb\xbf" + b"data: %b\n\ndata: [DONE]\n\n" % json.dumps(chunk).encode()
 
     def handle(_: httpx2.Request) -> httpx2.Response:
@@ -268,7 +308,9 @@ def test_a_client_of_our_own_lives_as_long_as_its_event_loop() -> None:
         made.append(client(lambda _: httpx2.Response(200, json=REPLY)))
         return made[-1]
 
-    transport = SdkTransport("openai_chat", "/chat/completions", client=None, make_async=make, make_sync=make)
+    transport = SdkTransport(
+        "openai_chat", "/chat/completions", client=None, make_async=make, make_sync=make
+    )
 
     async def twice() -> None:
         await transport.send(b"{}")
@@ -293,12 +335,20 @@ def test_importing_the_adapter_loads_no_sdk() -> None:
 
 @pytest.mark.parametrize(
     ("status", "retryable"),
-    [*[(k, False) for k in (400, 401, 403, 404, 422)], *[(k, True) for k in (408, 409, 429, 500, 503, 529)]],
+    [
+        *[(k, False) for k in (400, 401, 403, 404, 422)],
+        *[(k, True) for k in (408, 409, 429, 500, 503, 529)],
+    ],
 )
 async def test_each_status_is_an_adapter_error(status: int, retryable: bool) -> None:
     body = {"error": {"message": "the reason", "type": "t", "code": "c", "param": None}}
     error = await failure(status, body, {"x-request-id": "req_9"})
-    assert (error.status, error.retryable, error.code, error.request_id) == (status, retryable, "c", "req_9")
+    assert (error.status, error.retryable, error.code, error.request_id) == (
+        status,
+        retryable,
+        "c",
+        "req_9",
+    )
     assert str(error) == f"openai_chat: HTTP {status}: the reason"
     assert isinstance(error.__cause__, OpenAIError)
 
@@ -338,7 +388,9 @@ async def test_error_bodies_of_any_kind(body: bytes) -> None:
 
 
 @pytest.mark.parametrize("cause", [httpx2.ConnectError("refused"), httpx2.ReadTimeout("slow")])
-async def test_without_an_answer_there_is_no_status_and_it_may_succeed_later(cause: Exception) -> None:
+async def test_without_an_answer_there_is_no_status_and_it_may_succeed_later(
+    cause: Exception,
+) -> None:
     def handler(request: httpx2.Request) -> httpx2.Response:
         raise cause
 
@@ -360,7 +412,11 @@ async def test_an_error_with_status_200() -> None:
 
 
 async def test_a_failed_response_is_an_error_on_the_wire() -> None:
-    failed = {"status": "failed", "output": [], "error": {"code": "server_error", "message": "sorry"}}
+    failed = {
+        "status": "failed",
+        "output": [],
+        "error": {"code": "server_error", "message": "sorry"},
+    }
     with pytest.raises(AdapterError, match="sorry") as caught:
         await respond(OpenAIResponses("m", client(lambda _: httpx2.Response(200, json=failed))))
     assert (caught.value.code, caught.value.retryable) == ("server_error", True)
@@ -391,13 +447,20 @@ def test_an_error_without_attributes_is_still_told() -> None:
 
 def test_join_body() -> None:
     assert join_body({}) == b"{}"
-    assert json.loads(join_body({"a": b"[1]", 'od"d': b"null", "é": b"2"})) == {"a": [1], 'od"d': None, "é": 2}
+    assert json.loads(join_body({"a": b"[1]", 'od"d': b"null", "é": b"2"})) == {
+        "a": [1],
+        'od"d': None,
+        "é": 2,
+    }
 
 
 def test_reply_object_takes_every_form_and_leaves_a_mapping_alone() -> None:
     assert reply_object(REPLY, "p") is REPLY
     assert reply_object(MappingProxyType(REPLY), "p") == REPLY
-    assert reply_object(ChatCompletion.model_validate(REPLY), "p")["choices"][0]["message"]["content"] == "hi"
+    assert (
+        reply_object(ChatCompletion.model_validate(REPLY), "p")["choices"][0]["message"]["content"]
+        == "hi"
+    )
     assert reply_object(httpx2.Response(200, json=REPLY), "p") == REPLY
     with pytest.raises(AdapterError, match="no JSON object"):
         reply_object(object(), "p")
@@ -406,9 +469,15 @@ def test_reply_object_takes_every_form_and_leaves_a_mapping_alone() -> None:
 def test_error_body_finds_errors_only() -> None:
     assert error_body(REPLY, "p") is None
     assert error_body({**REPLY, "error": None}, "p") is None
-    overloaded = error_body({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, "p")
+    overloaded = error_body(
+        {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, "p"
+    )
     assert overloaded is not None
-    assert (overloaded.retryable, overloaded.code, overloaded.status) == (True, "overloaded_error", None)
+    assert (overloaded.retryable, overloaded.code, overloaded.status) == (
+        True,
+        "overloaded_error",
+        None,
+    )
 
 
 # --- closing -------------------------------------------------------------------------------------------------------
@@ -431,7 +500,11 @@ class OwnClients:
     def model(self) -> OpenAIChat:
         model = OpenAIChat("m")
         model._transport = SdkTransport(
-            "openai_chat", "/chat/completions", client=None, make_async=self.make_async, make_sync=self.make_sync
+            "openai_chat",
+            "/chat/completions",
+            client=None,
+            make_async=self.make_async,
+            make_sync=self.make_sync,
         )
         return model
 
@@ -505,7 +578,9 @@ def test_a_session_in_place_of_its_transcript_is_told(adapter: Any) -> None:
     session = Session()
     session.push_user("hi")
     for call in (adapter.request, adapter.messages):
-        with pytest.raises(TypeError, match=r"a Transcript is needed, not Session; use session\.transcript"):
+        with pytest.raises(
+            TypeError, match=r"a Transcript is needed, not Session; use session\.transcript"
+        ):
             call(session)
         with pytest.raises(TypeError, match=r"a Transcript is needed, not list$"):
             call([{"role": "user", "content": "hi"}])

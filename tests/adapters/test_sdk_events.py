@@ -59,7 +59,9 @@ def found(splitter: EventSplitter, parts: list[bytes]) -> tuple[list[Any], str]:
 
 
 def by_the_sdk(kind: Any, client: Any, body: bytes) -> tuple[list[Any], str]:
-    response = httpx2.Response(200, content=body, request=httpx2.Request("POST", "http://api.invalid"))
+    response = httpx2.Response(
+        200, content=body, request=httpx2.Request("POST", "http://api.invalid")
+    )
     events: list[Any] = []
     try:
         for event in kind(cast_to=object, response=response, client=client):
@@ -79,10 +81,16 @@ def by_the_sdk(kind: Any, client: Any, body: bytes) -> tuple[list[Any], str]:
     newline=st.sampled_from(["\n", "\r\n", "\r"]),
     size=st.integers(1, 40),
 )
-def test_the_events_are_those_of_the_sdk_S1(named: bool, pieces: list[str], end: str, newline: str, size: int) -> None:
+def test_the_events_are_those_of_the_sdk_S1(
+    named: bool, pieces: list[str], end: str, newline: str, size: int
+) -> None:
     if not named:
         # With an id, that SDK takes every empty line after it for an event without data, and fails on it.
-        pieces = [piece.replace("id: 7%", "") for piece in pieces if "ping" not in piece and "retry" not in piece]
+        pieces = [
+            piece.replace("id: 7%", "")
+            for piece in pieces
+            if "ping" not in piece and "retry" not in piece
+        ]
     body = ("".join(pieces) + end).replace("%", newline).encode()
     parts = [body[k : k + size] for k in range(0, len(body), size)]
     expected = by_the_sdk(AnthropicStream if named else OpenAIStream, CLIENTS[named], body)
@@ -90,19 +98,25 @@ def test_the_events_are_those_of_the_sdk_S1(named: bool, pieces: list[str], end:
     assert found(EventSplitter(None, named=named), [body]) == expected
 
 
-@pytest.mark.parametrize(("file", "named"), [("anthropic_messages_sse.jsonl", True), ("openai_chat_sse.jsonl", False)])
+@pytest.mark.parametrize(
+    ("file", "named"), [("anthropic_messages_sse.jsonl", True), ("openai_chat_sse.jsonl", False)]
+)
 def test_recorded_streams_are_split_as_they_are(file: str, named: bool) -> None:
     for row in (FIXTURES / file).read_text().splitlines():
         body: str = json.loads(row)["response"]
         lines = [line[6:] for line in body.splitlines() if line.startswith("data: {")]
-        expected = [event for event in map(json.loads, lines) if not (named and event["type"] == "ping")]
+        expected = [
+            event for event in map(json.loads, lines) if not (named and event["type"] == "ping")
+        ]
         data = body.encode()
         for size in (1, 100, len(data)):
             parts = [data[k : k + size] for k in range(0, len(data), size)]
             assert found(EventSplitter(None, named=named), parts)[0] == expected
 
 
-@pytest.mark.parametrize(("file", "named"), [("anthropic_messages_sse.jsonl", True), ("openai_chat_sse.jsonl", False)])
+@pytest.mark.parametrize(
+    ("file", "named"), [("anthropic_messages_sse.jsonl", True), ("openai_chat_sse.jsonl", False)]
+)
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"], ids=["lf", "crlf", "cr"])
 def test_a_byte_order_mark_before_a_stream_costs_no_event_however_it_is_cut_S1(
     file: str, named: bool, newline: str
@@ -143,7 +157,9 @@ def test_another_stream_is_left_to_its_own_class() -> None:
     class Derived(OpenAIStream[object]):
         pass
 
-    response = httpx2.Response(200, content=b"", request=httpx2.Request("POST", "http://api.invalid"))
+    response = httpx2.Response(
+        200, content=b"", request=httpx2.Request("POST", "http://api.invalid")
+    )
     client = OpenAI(api_key="k")
     plain = OpenAIStream(cast_to=object, response=response, client=client)
     assert event_splitter(plain) is not None

@@ -49,7 +49,9 @@ class Spans(NamedTuple):
                 "scope": span.instrumentation_scope.name,
                 "parent": None if span.parent is None else span.parent.span_id,
                 "events": [event.name for event in span.events],
-                "attributes": {key: value for key, value in span.attributes.items() if key not in TIMED},
+                "attributes": {
+                    key: value for key, value in span.attributes.items() if key not in TIMED
+                },
                 "timed": sorted(TIMED & span.attributes.keys()),
             }
             for span in self.exporter.get_finished_spans()
@@ -128,7 +130,10 @@ async def test_an_async_request_gives_the_spans_of_a_direct_call(spans: Spans, m
 
 @with_spans
 def test_a_sync_stream_gives_the_spans_of_a_direct_one(spans: Spans) -> None:
-    with serve([ANSWER, ANSWER]) as server, Anthropic(**options(server, spans, "metadata_only")) as client:
+    with (
+        serve([ANSWER, ANSWER]) as server,
+        Anthropic(**options(server, spans, "metadata_only")) as client,
+    ):
         llm = AnthropicMessages("claude-test", client)
         for _ in client.messages.create(**body(llm, stream=True), stream=True):
             pass
@@ -159,7 +164,10 @@ async def test_an_async_stream_gives_the_spans_of_a_direct_one(spans: Spans) -> 
 
 @with_spans
 def test_a_stream_that_is_left_ends_its_span_as_a_direct_one(spans: Spans) -> None:
-    with serve([ANSWER, ANSWER]) as server, Anthropic(**options(server, spans, "metadata_only")) as client:
+    with (
+        serve([ANSWER, ANSWER]) as server,
+        Anthropic(**options(server, spans, "metadata_only")) as client,
+    ):
         llm = AnthropicMessages("claude-test", client)
         with client.messages.create(**body(llm, stream=True), stream=True) as events:
             next(iter(events))
@@ -212,7 +220,9 @@ def test_the_span_of_a_request_is_the_child_of_the_span_around_it(spans: Spans) 
 @with_spans
 def test_headers_of_the_adapter_are_on_the_span_and_on_the_wire(spans: Spans) -> None:
     with serve([ANSWER]) as server, Anthropic(**options(server, spans, "metadata_only")) as client:
-        llm = AnthropicMessages("claude-test", client, headers={"anthropic-beta": "a,b"}, timeout=5.0)
+        llm = AnthropicMessages(
+            "claude-test", client, headers={"anthropic-beta": "a,b"}, timeout=5.0
+        )
         asked().text_turn(llm).collect_sync()
         (request,) = server.requests
     (span,) = spans.taken()
@@ -226,10 +236,20 @@ def test_where_no_span_would_come_of_it_the_bytes_are_posted_as_ever(spans: Span
     off = Anthropic(api_key="k", open_telemetry=False)
     on = Anthropic(api_key="k", open_telemetry={"tracer_provider": spans.provider})
     nothing = Anthropic(api_key="k", open_telemetry={"tracer_provider": trace.NoOpTracerProvider()})
-    assert [is_traced(client) for client in (silent, off, nothing, on)] == [False, False, False, True]
+    assert [is_traced(client) for client in (silent, off, nothing, on)] == [
+        False,
+        False,
+        False,
+        True,
+    ]
     with spans.provider.get_tracer("test").start_as_current_span("around"):
         # The trace goes on with the request, also where the client makes no span of its own.
-        assert [is_traced(client) for client in (silent, off, nothing, on)] == [True, False, True, True]
+        assert [is_traced(client) for client in (silent, off, nothing, on)] == [
+            True,
+            False,
+            True,
+            True,
+        ]
     spans.taken()
 
 
@@ -251,7 +271,9 @@ def test_a_client_without_the_option_has_no_spans(chosen: Any) -> None:
 
 
 @with_spans
-def test_an_environment_without_its_provider_makes_no_spans(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_environment_without_its_provider_makes_no_spans(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def missing() -> Any:
         raise RuntimeError("no such provider")
 
@@ -270,14 +292,18 @@ def test_without_opentelemetry_there_are_no_spans(monkeypatch: pytest.MonkeyPatc
 
 @with_spans
 @pytest.mark.parametrize(
-    ("resource", "name"), [("gone", "create"), ("messages", "gone"), ("messages", "count_tokens"), ("models", "list")]
+    ("resource", "name"),
+    [("gone", "create"), ("messages", "gone"), ("messages", "count_tokens"), ("models", "list")],
 )
 def test_a_method_that_works_in_another_way_makes_no_span_and_the_request_is_sent(
     spans: Spans, monkeypatch: pytest.MonkeyPatch, resource: str, name: str
 ) -> None:
     other = TracedMethod("anthropic", resource, name, {"model": "m", "messages": ()})
     monkeypatch.setattr(AnthropicMessages, "_method", other)
-    with serve([ANSWER, ANSWER]) as server, Anthropic(**options(server, spans, "metadata_only")) as client:
+    with (
+        serve([ANSWER, ANSWER]) as server,
+        Anthropic(**options(server, spans, "metadata_only")) as client,
+    ):
         llm = AnthropicMessages("claude-test", client)
         assert asked().text_turn(llm).collect_sync().text == "Hello there."
         with asked().text_turn(llm).stream_sync() as stream:

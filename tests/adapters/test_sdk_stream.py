@@ -32,7 +32,11 @@ def data(value: Any) -> bytes:
 
 def text(piece: str, finish: str | None = None) -> bytes:
     return data(
-        {"id": "c", "model": "m", "choices": [{"index": 0, "delta": {"content": piece}, "finish_reason": finish}]}
+        {
+            "id": "c",
+            "model": "m",
+            "choices": [{"index": 0, "delta": {"content": piece}, "finish_reason": finish}],
+        }
     )
 
 
@@ -91,8 +95,12 @@ class Host:
             ("anthropic", False): AsyncAnthropic,
             ("anthropic", True): Anthropic,
         }
-        client = kinds[sdk, sync](api_key="k", base_url="http://api.invalid", max_retries=0, http_client=http)
-        return SdkTransport("p", "/v1/x", client=client, make_async=lambda: None, make_sync=lambda: None)
+        client = kinds[sdk, sync](
+            api_key="k", base_url="http://api.invalid", max_retries=0, http_client=http
+        )
+        return SdkTransport(
+            "p", "/v1/x", client=client, make_async=lambda: None, make_sync=lambda: None
+        )
 
 
 async def read(host: Host, sdk: str = "openai", *, sync: bool = False, take: int = 99) -> list[Any]:
@@ -174,7 +182,9 @@ async def left_by(error: BaseException, host: Host, *, sync: bool) -> None:
 
 @BOTH
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), GeneratorExit(), ValueError("mine")])
-async def test_what_is_raised_in_the_block_passes_and_closes_the_response(error: BaseException, sync: bool) -> None:
+async def test_what_is_raised_in_the_block_passes_and_closes_the_response(
+    error: BaseException, sync: bool
+) -> None:
     host = Host(HELLO)
     with pytest.raises(type(error)) as caught:
         await left_by(error, host, sync=sync)
@@ -192,9 +202,16 @@ async def failure(host: Host, sdk: str, sync: bool) -> AdapterError:
 @BOTH
 @SDKS
 @pytest.mark.parametrize(
-    "lost", [httpx2.ReadError("gone"), httpx2.RemoteProtocolError("peer closed"), httpx2.ReadTimeout("slow")]
+    "lost",
+    [
+        httpx2.ReadError("gone"),
+        httpx2.RemoteProtocolError("peer closed"),
+        httpx2.ReadTimeout("slow"),
+    ],
 )
-async def test_a_connection_that_breaks_leaves_what_had_arrived(sdk: str, sync: bool, lost: Exception) -> None:
+async def test_a_connection_that_breaks_leaves_what_had_arrived(
+    sdk: str, sync: bool, lost: Exception
+) -> None:
     error = await failure(Host([text("Hel"), lost]), sdk, sync)
     assert error.partial is not None
     assert (error.partial.text, error.partial.cut) == ("Hel", True)
@@ -207,7 +224,9 @@ async def test_a_connection_that_breaks_leaves_what_had_arrived(sdk: str, sync: 
 @pytest.mark.parametrize(
     "broken", [b'event: e\ndata: {"choices": [\n\n', b"event: e\ndata: " + b"[" * 100_000 + b"\n\n"]
 )
-async def test_an_event_that_is_no_json_leaves_what_had_arrived(sdk: str, sync: bool, broken: bytes) -> None:
+async def test_an_event_that_is_no_json_leaves_what_had_arrived(
+    sdk: str, sync: bool, broken: bytes
+) -> None:
     error = await failure(Host([text("Hel"), broken]), sdk, sync)
     assert "no JSON" in str(error)
     assert error.partial is not None
@@ -232,7 +251,9 @@ async def test_an_event_that_is_no_json_leaves_what_had_arrived(sdk: str, sync: 
 async def test_an_error_event_leaves_what_had_arrived(
     sdk: str, sync: bool, event: Any, code: str, status: int | None
 ) -> None:
-    error = await failure(Host([text("Hel"), data(event).replace(b"event: e", b"event: error")]), sdk, sync)
+    error = await failure(
+        Host([text("Hel"), data(event).replace(b"event: e", b"event: error")]), sdk, sync
+    )
     assert "boo" in str(error)
     assert error.partial is not None
     assert error.partial.text == "Hel"
@@ -243,7 +264,12 @@ async def test_an_error_event_leaves_what_had_arrived(
 @SDKS
 async def test_a_request_that_is_refused_has_nothing_partial(sdk: str, sync: bool) -> None:
     error = await failure(Host([b'{"error": {"message": "slow down"}}'], status=429), sdk, sync)
-    assert (error.status, error.retryable, error.partial, error.request_id) == (429, True, None, "req_1")
+    assert (error.status, error.retryable, error.partial, error.request_id) == (
+        429,
+        True,
+        None,
+        "req_1",
+    )
 
 
 async def test_a_stream_is_opened_once() -> None:
@@ -303,7 +329,9 @@ async def test_the_wrong_kind_of_client_is_told_when_it_is_used() -> None:
 async def test_a_client_that_rewrites_the_body_is_given_an_object() -> None:
     host = Host(HELLO)
     http = httpx2.AsyncClient(transport=httpx2.MockTransport(host))
-    client = AsyncAzureOpenAI(api_key="k", api_version="1", azure_endpoint="http://api.invalid", http_client=http)
+    client = AsyncAzureOpenAI(
+        api_key="k", api_version="1", azure_endpoint="http://api.invalid", http_client=http
+    )
     turn = await answer(OpenAIChat("deployed", client))
     assert turn.text == "Hello"
     assert host.requests[0].url.path == "/openai/deployments/deployed/chat/completions"
@@ -324,7 +352,9 @@ async def answer(model: OpenAIChat | OpenAIResponses) -> AssistantTurn:
 
 def openai_client(host: Host) -> AsyncOpenAI:
     http = httpx2.AsyncClient(transport=httpx2.MockTransport(host))
-    return AsyncOpenAI(api_key="k", base_url="http://api.invalid/v1", max_retries=0, http_client=http)
+    return AsyncOpenAI(
+        api_key="k", base_url="http://api.invalid/v1", max_retries=0, http_client=http
+    )
 
 
 async def test_chat_asks_for_a_stream_with_usage() -> None:
@@ -336,7 +366,12 @@ async def test_chat_asks_for_a_stream_with_usage() -> None:
 
 
 async def test_responses_asks_for_a_stream() -> None:
-    host = Host([data(event) for event in render_stream(Reply(text="Hello"), "openai_responses", number=1, model="m")])
+    host = Host(
+        [
+            data(event)
+            for event in render_stream(Reply(text="Hello"), "openai_responses", number=1, model="m")
+        ]
+    )
     turn = await answer(OpenAIResponses("m", openai_client(host)))
     assert (turn.text, turn.request_id) == ("Hello", "req_1")
     assert json.loads(host.requests[0].content)["stream"] is True

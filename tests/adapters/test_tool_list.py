@@ -43,4 +43,7 @@ def test_it_is_what_the_request_has(adapter: Any, strict: bool | None) -> None:
     transcript = Transcript()
     transcript.push_user("Go.")
     offer = Desk.offer()
-    assert adapter.tools(offer, strict=strict) == adapter.request(transcript, offer, strict=strict)["tools"]
+    assert (
+        adapter.tools(offer, strict=strict)
+        == adapter.request(transcript, offer, strict=strict)["tools"]
+    )

@@ -48,7 +48,13 @@ def function(number: int) -> Any:
 
 def arguments(number: int) -> str:
     place = {"street": f"{number} Elm Road", "zip_code": 10000 + number}
-    values = {"query": f"late orders {number}", "limit": 10, "tags": ["open", "late"], "place": place, "note": "twice"}
+    values = {
+        "query": f"late orders {number}",
+        "limit": 10,
+        "tags": ["open", "late"],
+        "place": place,
+        "note": "twice",
+    }
     return json.dumps(values)
 
 
@@ -66,10 +72,14 @@ def microseconds(*runs: Callable[[], object]) -> list[float]:
 
 def main() -> None:
     to_dict = TypeAdapter(Arguments).validator.validate_json
-    print("one call                  validate_json (dict)   validate_json (model)   Toolset.parse    : dict   : model")
+    print(
+        "one call                  validate_json (dict)   validate_json (model)   Toolset.parse    : dict   : model"
+    )
     for size in (1, 100):
         functions = [function(n) for n in range(size)]
-        tools: Any = type("Tools", (Toolset,), {f"find_{n}": tool(made) for n, made in enumerate(functions)})
+        tools: Any = type(
+            "Tools", (Toolset,), {f"find_{n}": tool(made) for n, made in enumerate(functions)}
+        )
         calls = [ToolMetadata(f"c{n}", f"find_{n % size}", arguments(n)) for n in range(CALLS)]
         for call in calls[:size]:
             tools.parse(call)  # the first call of a tool makes its model

@@ -46,7 +46,10 @@ async def bare(calls: Sequence[Any]) -> list[ToolResult]:
 
 async def measure(size: int, rounds: int) -> tuple[float, float]:
     """Best seconds for each call, by hand and through the executor."""
-    calls = [Tools.parse(ToolMetadata(f"call_{n}", "lookup", f'{{"key": "key {n}"}}')) for n in range(size)]
+    calls = [
+        Tools.parse(ToolMetadata(f"call_{n}", "lookup", f'{{"key": "key {n}"}}'))
+        for n in range(size)
+    ]
     dispatch = Dispatcher(Tools)
     executor = ToolExecutor(max_concurrency=100)
     times: tuple[list[float], list[float]] = ([], [])
@@ -54,7 +57,9 @@ async def measure(size: int, rounds: int) -> tuple[float, float]:
         for kind in (0, 1):
             gc.collect(0)
             begun = time.perf_counter()
-            results: Sequence[ToolResult] = await (executor.run(calls, dispatch) if kind else bare(calls))
+            results: Sequence[ToolResult] = await (
+                executor.run(calls, dispatch) if kind else bare(calls)
+            )
             times[kind].append(time.perf_counter() - begun)
             assert [r.status for r in results] == ["ok"] * size
     return min(times[0]) / size, min(times[1]) / size

@@ -13,8 +13,10 @@ import json
 import time
 from typing import Any
 
-from lutumpy import NeedsTools, RunNormally, Session, ToolHooks, ToolMetadata, Toolset, TurnOptions, tool, tool_fn
+from lutumpy import NeedsTools, RunNormally, Session, ToolMetadata, Toolset, tool, tool_fn
 from lutumpy.adapters.openai import OpenAIChat
+from lutumpy.hooks import ToolHooks
+from lutumpy.models import TurnOptions
 from lutumpy.testing import Call, Reply, render
 
 CALLS = 64
@@ -59,7 +61,9 @@ async def one_round(reply: bytes, llm: OpenAIChat, hooks: ToolHooks[Tools] | Non
         round = await outcome.round.apply_hooks(hooks)
         calls = round.pending
     outputs = await asyncio.gather(*[call.call() for call in calls])
-    round.commit(session, [call.complete(output) for call, output in zip(calls, outputs, strict=True)])
+    round.commit(
+        session, [call.complete(output) for call, output in zip(calls, outputs, strict=True)]
+    )
     body = llm._body(session.transcript, offer, options)
     ended = time.perf_counter()
     assert len(body) > CALLS * 100

@@ -72,14 +72,19 @@ TOOLS: dict[str, Any] = {
 
 def script(width: int, rounds: int) -> list[Reply]:
     calls = [
-        [Call("lookup", {"key": f"k{k}", "tags": ["a", "b"], "limit": k}, id=f"call_{r}_{k}") for k in range(width)]
+        [
+            Call("lookup", {"key": f"k{k}", "tags": ["a", "b"], "limit": k}, id=f"call_{r}_{k}")
+            for k in range(width)
+        ]
         for r in range(rounds)
     ]
     return [*[Reply(calls=c) for c in calls], Reply("done")]
 
 
 def answers(api: Api, width: int, rounds: int) -> list[dict[str, Any]]:
-    return [render(reply, api, number=k, model="m") for k, reply in enumerate(script(width, rounds), 1)]
+    return [
+        render(reply, api, number=k, model="m") for k, reply in enumerate(script(width, rounds), 1)
+    ]
 
 
 async def lutumpy_loop(llm: Any) -> None:
@@ -90,7 +95,9 @@ async def lutumpy_loop(llm: Any) -> None:
             case NeedsTools(round=round):
                 plan = await round.apply_hooks(HOOKS)
                 outputs = await _all([call.call() for call in plan.pending])
-                plan.commit(session, [c.complete(o) for c, o in zip(plan.pending, outputs, strict=True)])
+                plan.commit(
+                    session, [c.complete(o) for c, o in zip(plan.pending, outputs, strict=True)]
+                )
             case Finished():
                 return
 
@@ -131,10 +138,22 @@ async def joined(client: Any, path: str, api: Api) -> None:
     options = {"headers": {"content-type": "application/json"}}
     while True:
         content = head + b",".join(parts) + b"]}"
-        reply = from_json((await client.post(path, content=content, cast_to=httpx2.Response, options=options)).content)
-        said = reply["choices"][0]["message"] if chat else {"role": "assistant", "content": reply["content"]}
+        reply = from_json(
+            (
+                await client.post(path, content=content, cast_to=httpx2.Response, options=options)
+            ).content
+        )
+        said = (
+            reply["choices"][0]["message"]
+            if chat
+            else {"role": "assistant", "content": reply["content"]}
+        )
         parts.append(to_json(said))
-        calls = said.get("tool_calls") if chat else [b for b in said["content"] if b["type"] == "tool_use"]
+        calls = (
+            said.get("tool_calls")
+            if chat
+            else [b for b in said["content"] if b["type"] == "tool_use"]
+        )
         if not calls:
             return
         work = []
@@ -149,7 +168,9 @@ async def joined(client: Any, path: str, api: Api) -> None:
         outputs = await _all(work)
         if chat:
             for call, output in zip(calls, outputs, strict=True):
-                parts.append(to_json({"role": "tool", "tool_call_id": call["id"], "content": output}))
+                parts.append(
+                    to_json({"role": "tool", "tool_call_id": call["id"], "content": output})
+                )
         else:
             results = [
                 {"type": "tool_result", "tool_use_id": call["id"], "content": output}
@@ -163,15 +184,23 @@ def client(api: Api, replies: list[bytes]) -> Any:
     left = iter(replies)
 
     def answer(request: Any) -> Any:
-        return httpx2.Response(200, content=next(left), headers={"content-type": "application/json"})
+        return httpx2.Response(
+            200, content=next(left), headers={"content-type": "application/json"}
+        )
 
     http = httpx2.AsyncClient(transport=httpx2.MockTransport(answer))
     if api == "openai_chat":
-        return AsyncOpenAI(api_key="none", base_url="http://localhost/v1", max_retries=0, http_client=http)
-    return AsyncAnthropic(api_key="none", base_url="http://localhost", max_retries=0, http_client=http)
+        return AsyncOpenAI(
+            api_key="none", base_url="http://localhost/v1", max_retries=0, http_client=http
+        )
+    return AsyncAnthropic(
+        api_key="none", base_url="http://localhost", max_retries=0, http_client=http
+    )
 
 
-async def seconds(makes: list[Callable[[], Callable[[], Awaitable[None]]]], repeats: int) -> list[float]:
+async def seconds(
+    makes: list[Callable[[], Callable[[], Awaitable[None]]]], repeats: int
+) -> list[float]:
     """The best time of several for each, taken in turns; what each needs is made beforehand, and not counted."""
     best = [float("inf")] * len(makes)
     for _ in range(repeats):
@@ -195,7 +224,9 @@ def sides(kind: str, width: int, rounds: int) -> list[Callable[[], Callable[[], 
 
         return [ours, lambda: lambda: by_hand(replies)]
     api: Api = "openai_chat" if kind == "openai" else "anthropic_messages"
-    sent = [json.dumps(reply, separators=(",", ":")).encode() for reply in answers(api, width, rounds)]
+    sent = [
+        json.dumps(reply, separators=(",", ":")).encode() for reply in answers(api, width, rounds)
+    ]
     adapter: Any = OpenAIChat if kind == "openai" else AnthropicMessages
     path = "/chat/completions" if kind == "openai" else "/v1/messages"
 
@@ -216,7 +247,9 @@ async def main() -> None:
         for width in WIDTHS:
             ours, floor = await seconds(sides(kind, width, ROUNDS), REPEATS)
             turns = (ROUNDS + 1) / 1e6
-            print(f"{kind:<12}{width:>6}{ours / turns:>13.1f}{floor / turns:>9.1f}{ours / floor:>7.2f}")
+            print(
+                f"{kind:<12}{width:>6}{ours / turns:>13.1f}{floor / turns:>9.1f}{ours / floor:>7.2f}"
+            )
     print()
     print(f"{'':<12}{'rounds':>7}{'us a round':>13}")
     for kind in ("double", "openai", "anthropic"):

@@ -66,7 +66,9 @@ def chat_floor(events: Sequence[Any]) -> object:
 
 
 def responses_floor(events: Sequence[Any]) -> object:
-    return VALIDATE("".join([e.delta for e in events if e.type == "response.function_call_arguments.delta"]))
+    return VALIDATE(
+        "".join([e.delta for e in events if e.type == "response.function_call_arguments.delta"])
+    )
 
 
 def messages_floor(events: Sequence[Any]) -> object:
@@ -99,7 +101,9 @@ def told(api: Api, events: Sequence[Any]) -> object:
 def collected(api: Api, events: Sequence[Any]) -> object:
     transcript = Transcript()
     transcript.push_user("go")
-    return checked(Files.offer().reader(ADAPTERS[api].stream_decoder(), transcript).collect(events), None)
+    return checked(
+        Files.offer().reader(ADAPTERS[api].stream_decoder(), transcript).collect(events), None
+    )
 
 
 def checked(outcome: object, ready: object) -> object:
@@ -126,12 +130,16 @@ def milliseconds(*runs: Callable[[], object], times: int = 5) -> list[float]:
 
 def main() -> None:
     verdicts: list[str] = []
-    print("one call in deltas of 8 bytes, objects of the SDK; milliseconds, and times the floor of the same events")
+    print(
+        "one call in deltas of 8 bytes, objects of the SDK; milliseconds, and times the floor of the same events"
+    )
     print(f"{'':<20}{'size':>8}{'join':>9}{'floor':>9}{'told':>9}{'':>8}{'collected':>11}")
     for api, kind in KINDS.items():
         costs: list[tuple[float, float]] = []
         for size in SIZES:
-            plain = render_stream(Reply(calls=[Call("write", {"text": "x" * size})]), api, number=1, model="m")
+            plain = render_stream(
+                Reply(calls=[Call("write", {"text": "x" * size})]), api, number=1, model="m"
+            )
             events = [kind.validate_python(event) for event in plain if event.get("type") != "ping"]
             text = '{"text":"' + "x" * size + '"}'
             pieces = [text[k : k + 8] for k in range(0, len(text), 8)]
@@ -147,7 +155,9 @@ def main() -> None:
             )
             costs.append((each, quiet))
             if api == "anthropic_messages":
-                verdicts.append(f"{api} {size // 1000} kB: told {each / floor:.1f}, at most {MOST_TOLD:.0f} is good")
+                verdicts.append(
+                    f"{api} {size // 1000} kB: told {each / floor:.1f}, at most {MOST_TOLD:.0f} is good"
+                )
                 verdicts.append(
                     f"{api} {size // 1000} kB: collected {quiet / floor:.2f}, at most {MOST_COLLECTED} is good"
                 )

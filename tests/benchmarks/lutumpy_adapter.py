@@ -21,7 +21,6 @@ from lutumpy import (
     RunNormally,
     ToolCallReady,
     ToolDecision,
-    ToolHooks,
     ToolMetadata,
     Toolset,
     tool,
@@ -29,6 +28,7 @@ from lutumpy import (
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.hooks import ToolHooks
 from lutumpy.testing import ScriptedModel
 
 ADAPTER_OF: dict[str, Any] = {"openai": OpenAIChat, "anthropic": AnthropicMessages}
@@ -51,7 +51,9 @@ class LutumpySession(Session):
         self.session = lutumpy.Session()
         self.llm: Any
         if runtime.mode == "double":
-            self.llm = ScriptedModel(provider.chat_replies(script), model=MODEL_NAME, check=False, keep=1)
+            self.llm = ScriptedModel(
+                provider.chat_replies(script), model=MODEL_NAME, check=False, keep=1
+            )
         elif runtime.mode == "wire-openai":
             self.wire = _sdk.Wire(_sdk.encode(provider.chat_replies(script)))
             self.llm = OpenAIChat(MODEL_NAME, _sdk.openai_wire(self.wire))
@@ -72,7 +74,9 @@ class LutumpySession(Session):
                         if len(calls) == 1
                         else await asyncio.gather(*[call.call() for call in calls])
                     )
-                    plan.commit(session, [c.complete(o) for c, o in zip(calls, outputs, strict=True)])
+                    plan.commit(
+                        session, [c.complete(o) for c, o in zip(calls, outputs, strict=True)]
+                    )
                 case Finished(result=result):
                     self.final_text = result.text
                     break

@@ -17,7 +17,9 @@ def test_a_valid_history_ends_with_0(run: Run, write: Write) -> None:
     assert "a.json  openai_chat, 5 messages: no problem" in ended.out
 
 
-def test_a_refused_history_ends_with_1_and_says_what_where_and_which(run: Run, write: Write) -> None:
+def test_a_refused_history_ends_with_1_and_says_what_where_and_which(
+    run: Run, write: Write
+) -> None:
     ended = run("check", write("a.json", BROKEN))
     assert ended.code == 1
     for piece in (
@@ -31,7 +33,11 @@ def test_a_refused_history_ends_with_1_and_says_what_where_and_which(run: Run, w
 
 
 def test_what_is_not_refused_for_sure_counts_only_when_strict(run: Run, write: Write) -> None:
-    body = {"model": "m", "input": "Hi.", "tools": [{"type": "function", "name": "t", "parameters": None}]}
+    body = {
+        "model": "m",
+        "input": "Hi.",
+        "tools": [{"type": "function", "name": "t", "parameters": None}],
+    }
     file = write("a.json", body)
     assert run("check", file).code == 0
     assert "discouraged" in run("check", file).out
@@ -41,7 +47,11 @@ def test_what_is_not_refused_for_sure_counts_only_when_strict(run: Run, write: W
 
 def test_a_whole_request_is_checked_as_one(run: Run, write: Write) -> None:
     body = {"model": "m", "messages": WHOLE, "tool_choice": "auto", "zzz": 1}
-    rules = [r["rule"] for r in run("check", write("a.json", body), "--json").records if r["type"] == "problem"]
+    rules = [
+        r["rule"]
+        for r in run("check", write("a.json", body), "--json").records
+        if r["type"] == "problem"
+    ]
     assert "chat.unknown_parameter" in rules
     # What was never a request lacks nothing: training data, for one.
     assert run("check", write("b.json", {"messages": WHOLE})).code == 0
@@ -49,7 +59,11 @@ def test_a_whole_request_is_checked_as_one(run: Run, write: Write) -> None:
 
 def test_a_request_that_continues_a_thread_may_hold_results_alone(run: Run, write: Write) -> None:
     result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "rain"}
-    body = {"model": "claude-sonnet-5", "max_tokens": 9, "messages": [{"role": "user", "content": [result]}]}
+    body = {
+        "model": "claude-sonnet-5",
+        "max_tokens": 9,
+        "messages": [{"role": "user", "content": [result]}],
+    }
     thread = {"type": "continue", "previous_message_id": "msg_1"}
     assert run("check", write("a.json", {**body, "thread": thread})).code == 0
     assert run("check", write("b.json", {**body, "thread": {"type": "create"}})).code == 1
@@ -108,8 +122,12 @@ def test_an_unknown_api_is_a_wrong_command_line(run: Run, write: Write) -> None:
     assert "openai_responses" in ended.err
 
 
-@pytest.mark.parametrize("arguments", [["check"], ["check", "--nope", "x"], ["nothing"], ["--nope"], []])
-def test_a_wrong_command_line_ends_with_2_and_says_how_it_is_used(run: Run, arguments: list[str]) -> None:
+@pytest.mark.parametrize(
+    "arguments", [["check"], ["check", "--nope", "x"], ["nothing"], ["--nope"], []]
+)
+def test_a_wrong_command_line_ends_with_2_and_says_how_it_is_used(
+    run: Run, arguments: list[str]
+) -> None:
     ended = run(*arguments)
     assert ended.code == 2
     assert "usage: lutumpy" in ended.err.lower()
@@ -141,7 +159,13 @@ DOCUMENT = {
     "messages": int,
     "problems": dict,
 }
-UNREADABLE = {"type": str, "file": str, "line": (int, type(None)), "column": (int, type(None)), "cause": str}
+UNREADABLE = {
+    "type": str,
+    "file": str,
+    "line": (int, type(None)),
+    "column": (int, type(None)),
+    "cause": str,
+}
 SUMMARY = {
     "type": str,
     "documents": int,
@@ -180,7 +204,11 @@ def test_every_recorded_file_is_checked_without_a_crash(run: Run, file: Path) ->
     assert ended.err == ""
     summary = ended.records[-1]
     assert summary["type"] == "summary"
-    lines = len([line for line in file.read_text().splitlines() if line.strip()]) if file.suffix == ".jsonl" else 1
+    lines = (
+        len([line for line in file.read_text().splitlines() if line.strip()])
+        if file.suffix == ".jsonl"
+        else 1
+    )
     assert summary["documents"] + summary["unreadable"] == lines
     accepted = {
         "anthropic_messages",
@@ -219,8 +247,13 @@ def test_a_line_that_is_no_json_costs_a_few_calls_whatever_it_is_reported_as(
     assert (cost[1] - cost[0]) / 1000 < 70
 
 
-def test_the_first_hundred_faults_of_a_file_are_shown_and_the_others_counted(run: Run, write: Write) -> None:
-    whole, broken = write("whole.jsonl", *[{"messages": WHOLE}]), write("broken.jsonl", text="not json\n" * 103)
+def test_the_first_hundred_faults_of_a_file_are_shown_and_the_others_counted(
+    run: Run, write: Write
+) -> None:
+    whole, broken = (
+        write("whole.jsonl", *[{"messages": WHOLE}]),
+        write("broken.jsonl", text="not json\n" * 103),
+    )
     barely = write("barely.jsonl", text="not json\n" * 101)
     ended = run("check", broken, whole, barely, broken)
     lines = ended.err.splitlines()
@@ -230,4 +263,6 @@ def test_the_first_hundred_faults_of_a_file_are_shown_and_the_others_counted(run
     assert lines[100] == "cannot read broken.jsonl: 3 more places; --json lists all of them"
     assert lines[201] == "cannot read barely.jsonl: one more place; --json lists all of them"
     assert lines[302] == lines[100]
-    assert [record["type"] for record in run("check", "--json", broken).records].count("unreadable") == 103
+    assert [record["type"] for record in run("check", "--json", broken).records].count(
+        "unreadable"
+    ) == 103

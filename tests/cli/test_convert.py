@@ -13,7 +13,11 @@ APIS = ("openai_chat", "openai_responses", "anthropic_messages")
 TOOL = {
     "openai_chat": {
         "type": "function",
-        "function": {"name": "look", "description": "Look.", "parameters": {"type": "object", "properties": {}}},
+        "function": {
+            "name": "look",
+            "description": "Look.",
+            "parameters": {"type": "object", "properties": {}},
+        },
     },
     "openai_responses": {
         "type": "function",
@@ -40,7 +44,9 @@ def test_a_history_goes_to_each_api_and_is_accepted_there(run: Run, write: Write
 def test_a_bare_list_stays_one_where_it_can(run: Run, write: Write) -> None:
     assert json.loads(run("convert", write("a.json", WHOLE), "--to", "openai_chat").out) == WHOLE
     assert isinstance(json.loads(run("convert", "a.json", "--to", "openai_responses").out), list)
-    body = json.loads(run("convert", write("b.json", SYSTEM + WHOLE), "--to", "anthropic_messages").out)
+    body = json.loads(
+        run("convert", write("b.json", SYSTEM + WHOLE), "--to", "anthropic_messages").out
+    )
     assert body["system"] == "Be kind."
 
 
@@ -48,14 +54,23 @@ def test_a_bare_list_stays_one_where_it_can(run: Run, write: Write) -> None:
 @pytest.mark.parametrize("to", APIS)
 def test_function_tools_are_converted(run: Run, write: Write, source: str, to: str) -> None:
     key = "input" if source == "openai_responses" else "messages"
-    body: dict[str, Any] = {"model": "m", key: [{"role": "user", "content": "Hi."}], "tools": [TOOL[source]]}
+    body: dict[str, Any] = {
+        "model": "m",
+        key: [{"role": "user", "content": "Hi."}],
+        "tools": [TOOL[source]],
+    }
     ended = run("convert", write("a.json", body), "--to", to, "--api", source)
     assert json.loads(ended.out)["tools"] == [TOOL[to]]
     assert "left out: model" in ended.err
 
 
 def test_what_has_no_counterpart_is_named(run: Run, write: Write) -> None:
-    body = {"model": "m", "input": "Hi.", "tools": [{"type": "web_search"}, TOOL["openai_responses"]], "store": True}
+    body = {
+        "model": "m",
+        "input": "Hi.",
+        "tools": [{"type": "web_search"}, TOOL["openai_responses"]],
+        "store": True,
+    }
     ended = run("convert", write("a.json", body), "--to", "openai_chat")
     assert "the provider's own: web_search" in ended.err
     assert "left out: model, store" in ended.err
@@ -72,7 +87,14 @@ def test_an_invalid_history_is_not_converted_and_nothing_is_written(run: Run, wr
 
 def test_lines_stay_lines_and_a_bad_one_stops_no_other(run: Run, write: Write) -> None:
     lines = [json.dumps(WHOLE), "{bad", json.dumps(BROKEN), json.dumps(WHOLE)]
-    ended = run("convert", write("a.jsonl", text="\n".join(lines)), "--to", "anthropic_messages", "-o", "b.jsonl")
+    ended = run(
+        "convert",
+        write("a.jsonl", text="\n".join(lines)),
+        "--to",
+        "anthropic_messages",
+        "-o",
+        "b.jsonl",
+    )
     assert ended.code == 2
     assert len(Path("b.jsonl").read_text().splitlines()) == 2
     assert run("check", "b.jsonl").code == 0
@@ -110,7 +132,10 @@ def test_a_note_about_many_documents_is_said_once(run: Run, write: Write) -> Non
     file = write("a.jsonl", *[{"model": "m", "messages": WHOLE}] * 50)
     ended = run("convert", file, "--to", "openai_responses", "-o", "b.jsonl")
     assert ended.err == "a.jsonl: left out: model (in 50 documents)\n"
-    notes = [record["notes"] for record in run("convert", file, "--to", "openai_responses", "--json").records]
+    notes = [
+        record["notes"]
+        for record in run("convert", file, "--to", "openai_responses", "--json").records
+    ]
     assert notes == [["left out: model"]] * 50
 
 
@@ -120,5 +145,7 @@ def test_a_dump_is_converted_and_its_messages_go_back_unchanged(run: Run, write:
     session = Session()
     session.push_system("Be kind.")
     session.push_user("Hello.")
-    body = json.loads(run("convert", write("a.json", session.dump()), "--to", "anthropic_messages").out)
+    body = json.loads(
+        run("convert", write("a.json", session.dump()), "--to", "anthropic_messages").out
+    )
     assert body == {"system": "Be kind.", "messages": [{"role": "user", "content": "Hello."}]}

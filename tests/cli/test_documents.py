@@ -44,7 +44,9 @@ RECORDED = list(recorded())
 def test_every_recorded_request_is_recognised_by_its_body_alone() -> None:
     assert len(RECORDED) > 90
     wrong = [
-        (api, apis_of_body(entry["request"])) for api, entry in RECORDED if apis_of_body(entry["request"]) != (api,)
+        (api, apis_of_body(entry["request"]))
+        for api, entry in RECORDED
+        if apis_of_body(entry["request"]) != (api,)
     ]
     assert wrong == []
 
@@ -64,7 +66,9 @@ def test_recorded_answers_are_never_taken_for_those_of_another_api() -> None:
     found = [(api, api_of_answer(entry["response"])) for api, entry in RECORDED]
     assert [pair for pair in found if pair[1] not in (pair[0], None)] == []
     unknown = [entry for api, entry in RECORDED if api_of_answer(entry["response"]) is None]
-    assert [entry for entry in unknown if entry["status"] < 400] == []  # errors look the same on both OpenAI APIs
+    assert [
+        entry for entry in unknown if entry["status"] < 400
+    ] == []  # errors look the same on both OpenAI APIs
 
 
 @pytest.mark.parametrize(("api", "name"), [(api, name) for name, api in FILES.items()])
@@ -90,16 +94,28 @@ SIMPLE = [{"role": "user", "content": "Hello."}]
     ("value", "kind", "api"),
     [
         ({"model": "m", "messages": SIMPLE}, "request", "openai_chat"),
-        ({"model": "claude-x", "max_tokens": 5, "messages": SIMPLE}, "request", "anthropic_messages"),
+        (
+            {"model": "claude-x", "max_tokens": 5, "messages": SIMPLE},
+            "request",
+            "anthropic_messages",
+        ),
         ({"model": "gpt-x", "max_tokens": 5, "messages": SIMPLE}, "request", "openai_chat"),
-        ({"model": "m", "max_tokens": 5, "system": "s", "messages": SIMPLE}, "request", "anthropic_messages"),
+        (
+            {"model": "m", "max_tokens": 5, "system": "s", "messages": SIMPLE},
+            "request",
+            "anthropic_messages",
+        ),
         ({"model": "m", "input": "Hello."}, "request", "openai_responses"),
         ({"model": "m", "previous_response_id": "r"}, "request", "openai_responses"),
         ({"input": SIMPLE}, "messages", "openai_responses"),
         ({"messages": [{"role": "system", "content": "s"}, *SIMPLE]}, "messages", "openai_chat"),
         ([*SIMPLE, {"role": "assistant", "tool_calls": []}], "messages", "openai_chat"),
         ([*SIMPLE, {"type": "function_call", "call_id": "c"}], "messages", "openai_responses"),
-        ([{"role": "user", "content": [{"type": "tool_result"}]}], "messages", "anthropic_messages"),
+        (
+            [{"role": "user", "content": [{"type": "tool_result"}]}],
+            "messages",
+            "anthropic_messages",
+        ),
         ([{"role": "user", "content": [{"type": "input_text"}]}], "messages", "openai_responses"),
     ],
 )
@@ -114,10 +130,15 @@ def test_shapes_say_what_they_are(value: Any, kind: str, api: str) -> None:
         (SIMPLE, APIS),
         ([{"role": "system", "content": "s"}, *SIMPLE], ("openai_chat", "openai_responses")),
         ({"messages": SIMPLE}, ("openai_chat", "anthropic_messages")),
-        ({"model": "m", "max_tokens": 5, "messages": SIMPLE}, ("openai_chat", "anthropic_messages")),
+        (
+            {"model": "m", "max_tokens": 5, "messages": SIMPLE},
+            ("openai_chat", "anthropic_messages"),
+        ),
     ],
 )
-def test_what_fits_several_apis_is_asked_for_and_taken_from_the_user(value: Any, apis: tuple[str, ...]) -> None:
+def test_what_fits_several_apis_is_asked_for_and_taken_from_the_user(
+    value: Any, apis: tuple[str, ...]
+) -> None:
     with pytest.raises(DocumentError, match="--api") as caught:
         open_document(value, HERE)
     assert [api for api in APIS if api in str(caught.value)] == list(apis)
@@ -159,7 +180,9 @@ keys = st.sampled_from(
     "max_tokens text tool_use function_call call_id tool_choice instructions decisions".split()
 )
 odd = st.recursive(
-    st.one_of(leaves, st.sampled_from(["user", "assistant", "tool_use", "lutumpy.session", "openai_chat"])),
+    st.one_of(
+        leaves, st.sampled_from(["user", "assistant", "tool_use", "lutumpy.session", "openai_chat"])
+    ),
     lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(keys, inner, max_size=5)),
     max_leaves=20,
 )

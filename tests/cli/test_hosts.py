@@ -30,11 +30,17 @@ ACCEPTED = list(accepted())
 
 
 def refused(value: Any, **options: Any) -> list[str]:
-    return [p.rule for p in problems_of(open_document(value, HERE, **options)) if p.certainty == "refused"]
+    return [
+        p.rule
+        for p in problems_of(open_document(value, HERE, **options))
+        if p.certainty == "refused"
+    ]
 
 
 def test_nothing_that_a_compatible_host_accepted_is_refused_when_the_host_is_told() -> None:
-    anonymous = [{key: value for key, value in entry.items() if key != "host"} for entry in ACCEPTED]
+    anonymous = [
+        {key: value for key, value in entry.items() if key != "host"} for entry in ACCEPTED
+    ]
     assert sum(bool(refused(entry)) for entry in anonymous) >= 3  # as if OpenAI had been asked
     assert [entry["source"] for entry in anonymous if refused(entry, host="compatible")] == []
 
@@ -60,10 +66,14 @@ def test_hosts_are_known_by_the_address_that_was_recorded() -> None:
 def test_an_address_in_a_request_names_its_host_and_is_no_parameter(beside: dict[str, str]) -> None:
     assert refused(STRICTLY) == ["chat.unknown_parameter"]
     assert refused({**STRICTLY, **beside}) == []
-    assert [p.rule for p in problems_of(open_document({**STRICTLY, **beside}, HERE))] == ["chat.unknown_parameter"]
+    assert [p.rule for p in problems_of(open_document({**STRICTLY, **beside}, HERE))] == [
+        "chat.unknown_parameter"
+    ]
 
 
-@pytest.mark.parametrize("address", ["https://api.openai.com/v1", "https://eu.api.openai.com/v1", "not an address"])
+@pytest.mark.parametrize(
+    "address", ["https://api.openai.com/v1", "https://eu.api.openai.com/v1", "not an address"]
+)
 def test_the_vendors_own_address_changes_nothing(address: str) -> None:
     assert refused({**STRICTLY, "base_url": address}) == ["chat.unknown_parameter"]
 
@@ -72,7 +82,10 @@ def test_the_path_of_an_address_says_whose_api_it_is() -> None:
     ambiguous = {"model": "m", "max_tokens": 5, "messages": [user()]}
     with pytest.raises(DocumentError):
         open_document(ambiguous, HERE)
-    for url, api in {"/v1/messages": "anthropic_messages", "/v1/chat/completions?x=1": "openai_chat"}.items():
+    for url, api in {
+        "/v1/messages": "anthropic_messages",
+        "/v1/chat/completions?x=1": "openai_chat",
+    }.items():
         assert open_document({**ambiguous, "url": f"https://host.example{url}"}, HERE).api == api
         exchange = {"request": {"url": f"https://host.example{url}", "body": ambiguous}}
         assert open_document(exchange, HERE).api == api
@@ -80,7 +93,9 @@ def test_the_path_of_an_address_says_whose_api_it_is() -> None:
         assert open_document(line, HERE).api == api
 
 
-@pytest.mark.parametrize("host", ["compatible", "groq", "api.groq.com", "https://api.groq.com/openai/v1", "localhost"])
+@pytest.mark.parametrize(
+    "host", ["compatible", "groq", "api.groq.com", "https://api.groq.com/openai/v1", "localhost"]
+)
 def test_check_and_repair_are_told_the_host(run: Run, write: Write, host: str) -> None:
     file = write("a.json", {**STRICTLY, "messages": WHOLE})
     assert run("check", file).code == 1
@@ -118,12 +133,17 @@ def test_an_unknown_host_is_a_wrong_command_line(run: Run, write: Write, command
                 "body": {"model": "m", "messages": BROKEN},
             }
         },
-        {"url": "https://openrouter.ai/api/v1/chat/completions", "body": {"model": "m", "messages": BROKEN}},
+        {
+            "url": "https://openrouter.ai/api/v1/chat/completions",
+            "body": {"model": "m", "messages": BROKEN},
+        },
         {"base_url": "https://openrouter.ai/api/v1", "model": "m", "messages": BROKEN},
         {"request": {"base_url": "https://openrouter.ai/api/v1", "model": "m", "messages": BROKEN}},
     ],
 )
-def test_what_stands_around_a_request_stays_when_it_is_mended(run: Run, write: Write, value: dict[str, Any]) -> None:
+def test_what_stands_around_a_request_stays_when_it_is_mended(
+    run: Run, write: Write, value: dict[str, Any]
+) -> None:
     file = write("a.json", value)
     assert run("repair", "--apply", file).code == 0
     with open(file) as stream:

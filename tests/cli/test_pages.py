@@ -12,7 +12,10 @@ import pytest
 from cli_toolkit import Run
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
-BLOCK = re.compile(r"(?:`(?P<file>[\w.]+)`:\n\n)?^```(?P<language>\w+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(
+    r"(?:`(?P<file>[\w.]+)`:\n\n)?^```(?P<language>\w+)\n(?P<body>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
 LONGEST = 400  # characters of a line that a page shows
 
 
@@ -42,7 +45,9 @@ def written(page: Path, folder: Path, run: Run) -> str:
                 ended = run(*words[1:])
                 code = ended.code
                 lines += (ended.out + ended.err).rstrip("\n").split("\n")
-        shown = [line.rstrip() if len(line) <= LONGEST else f"{line[:LONGEST]}..." for line in lines]
+        shown = [
+            line.rstrip() if len(line) <= LONGEST else f"{line[:LONGEST]}..." for line in lines
+        ]
         return f"```console\n{chr(10).join(shown)}\n```"
 
     return BLOCK.sub(outcome, page.read_text())

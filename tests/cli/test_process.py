@@ -24,9 +24,15 @@ ROOT = Path(__file__).parent.parent.parent
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
-def execute(*arguments: str, stdin: bytes = b"", **environment: str) -> subprocess.CompletedProcess[bytes]:
+def execute(
+    *arguments: str, stdin: bytes = b"", **environment: str
+) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
-        [*COMMAND, *arguments], input=stdin, capture_output=True, env={**ENVIRONMENT, **environment}, timeout=120
+        [*COMMAND, *arguments],
+        input=stdin,
+        capture_output=True,
+        env={**ENVIRONMENT, **environment},
+        timeout=120,
     )
 
 
@@ -53,7 +59,9 @@ def test_exit_codes_reach_the_shell(arguments: list[str], stdin: bytes, code: in
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
 def test_every_character_goes_to_every_terminal(encoding: str) -> None:
     messages = [{"role": "user", "content": "äöü 日本 \U0001f600 \ud800"}, *BROKEN[1:]]
-    done = execute("show", "-", stdin=json.dumps(messages).encode(), PYTHONIOENCODING=encoding, PYTHONUTF8="0")
+    done = execute(
+        "show", "-", stdin=json.dumps(messages).encode(), PYTHONIOENCODING=encoding, PYTHONUTF8="0"
+    )
     assert done.returncode == 0
     assert done.stderr == b""
     assert "日本" in done.stdout.decode() if encoding == "utf-8" else b"\\u65e5" in done.stdout
@@ -82,7 +90,11 @@ def test_ctrl_c_ends_it_quietly_and_leaves_the_file(tmp_path: Path) -> None:
     out.write_text("as it was")
     arguments = ["convert", "-", "--to", "openai_responses", "-o", str(out)]
     process = subprocess.Popen(
-        [*COMMAND, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT
+        [*COMMAND, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=ENVIRONMENT,
     )
     assert process.stdin is not None
     assert process.stderr is not None
@@ -98,7 +110,9 @@ def test_ctrl_c_ends_it_quietly_and_leaves_the_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("raised", "code"), [(KeyboardInterrupt, 130), (BrokenPipeError, 141)])
-def test_the_demo_ends_as_quietly_as_the_commands_do(raised: type[BaseException], code: int) -> None:
+def test_the_demo_ends_as_quietly_as_the_commands_do(
+    raised: type[BaseException], code: int
+) -> None:
     """It goes its own way, since it needs no command line library."""
     script = (
         "import sys, lutumpy.cli.demo as demo\n"
@@ -109,7 +123,9 @@ def test_the_demo_ends_as_quietly_as_the_commands_do(raised: type[BaseException]
         "demo.main = stop\n"
         "sys.exit(main(['demo']))\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, env=ENVIRONMENT, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, env=ENVIRONMENT, timeout=120
+    )
     assert (done.returncode, done.stderr) == (code, b"")
 
 
@@ -197,7 +213,11 @@ def test_a_terminal_gets_a_bar_while_a_long_file_is_read_and_a_program_none(
 def test_without_the_extra_it_says_what_to_install_and_the_demo_still_runs(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in [name for name in sys.modules if name.partition(".")[0] in ("typer", "rich", "lutumpy.cli.app")]:
+    for name in [
+        name
+        for name in sys.modules
+        if name.partition(".")[0] in ("typer", "rich", "lutumpy.cli.app")
+    ]:
         monkeypatch.delitem(sys.modules, name)
     for name in ("typer", "rich"):
         monkeypatch.setitem(sys.modules, name, None)
@@ -213,7 +233,11 @@ def test_without_the_extra_it_says_what_to_install_and_the_demo_still_runs(
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.binary(max_size=300), name=st.sampled_from(["a.json", "a.jsonl", "a"]), command=st.integers(0, 4))
+@given(
+    data=st.binary(max_size=300),
+    name=st.sampled_from(["a.json", "a.jsonl", "a"]),
+    command=st.integers(0, 4),
+)
 def test_no_file_makes_a_command_fail_otherwise_than_it_says(
     run: Run, write: Write, data: bytes, name: str, command: int
 ) -> None:
@@ -239,16 +263,25 @@ messages = st.lists(st.dictionaries(keys, shapes, max_size=5), min_size=1, max_s
 near = st.one_of(
     st.builds(lambda m: {"model": "m", "messages": m}, messages),
     st.builds(lambda m: {"model": "m", "input": m}, messages),
-    st.builds(lambda m: {"model": "claude-x", "max_tokens": 5, "system": "s", "messages": m}, messages),
-    st.builds(lambda m: {"model": "m", "messages": [{"role": "user", "content": "x"}, *m]}, messages),
-    st.builds(lambda r: {"request": {"model": "m", "messages": []}, "response": r, "api": "openai_chat"}, shapes),
+    st.builds(
+        lambda m: {"model": "claude-x", "max_tokens": 5, "system": "s", "messages": m}, messages
+    ),
+    st.builds(
+        lambda m: {"model": "m", "messages": [{"role": "user", "content": "x"}, *m]}, messages
+    ),
+    st.builds(
+        lambda r: {"request": {"model": "m", "messages": []}, "response": r, "api": "openai_chat"},
+        shapes,
+    ),
     shapes,
 )
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60))
 @given(value=near, command=st.integers(0, 4))
-def test_no_json_makes_a_command_fail_otherwise_than_it_says(run: Run, write: Write, value: Any, command: int) -> None:
+def test_no_json_makes_a_command_fail_otherwise_than_it_says(
+    run: Run, write: Write, value: Any, command: int
+) -> None:
     _holds(run, write("a.json", value), command)
 
 
@@ -282,7 +315,9 @@ def _holds(run: Run, name: str, command: int) -> None:
         '{"request": {"model": "m", "input": "x"}, "response": %s}',
     ],
 )
-def test_deep_nesting_is_worked_on_or_named(run: Run, write: Write, around: str, depth: int) -> None:
+def test_deep_nesting_is_worked_on_or_named(
+    run: Run, write: Write, around: str, depth: int
+) -> None:
     text = around % ("[" * depth + "]" * depth)
     assert ("nested" in run("check", write("a.json", text=text)).err) == (depth > 200)
     for command in range(5):

@@ -23,11 +23,21 @@ def values(data: bytes, **options: Any) -> list[Any]:
 
 
 json_values = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text()),
-    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=5), inner, max_size=4)),
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.floats(allow_nan=False, allow_infinity=False),
+        st.text(),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=5), inner, max_size=4)
+    ),
     max_leaves=8,
 )
-documents = st.lists(st.dictionaries(st.text(max_size=5), json_values, min_size=1, max_size=2), max_size=4)
+documents = st.lists(
+    st.dictionaries(st.text(max_size=5), json_values, min_size=1, max_size=2), max_size=4
+)
 
 
 class Slow(io.RawIOBase):
@@ -53,18 +63,29 @@ def test_an_array_gives_its_elements_however_it_is_spelled_and_cut(
     stream: Any = Slow(data, most)
     found = list(read_values(stream, lines=False))
     assert [entry.value for entry in found if isinstance(entry, Value)] == (items or [[]])
-    assert [json.loads(entry.text) for entry in found if isinstance(entry, Value) and entry.text] == items
+    assert [
+        json.loads(entry.text) for entry in found if isinstance(entry, Value) and entry.text
+    ] == items
 
 
-@given(documents.filter(lambda items: len(items) > 1), st.integers(1, 9), st.sampled_from([b"\n", b"\r\n", b"\n\n"]))
-def test_lines_give_their_values_however_they_are_cut(items: list[Any], most: int, end: bytes) -> None:
+@given(
+    documents.filter(lambda items: len(items) > 1),
+    st.integers(1, 9),
+    st.sampled_from([b"\n", b"\r\n", b"\n\n"]),
+)
+def test_lines_give_their_values_however_they_are_cut(
+    items: list[Any], most: int, end: bytes
+) -> None:
     stream: Any = Slow(end.join([json.dumps(item).encode() for item in items]), most)
     found = list(read_values(stream))
     assert [entry.value for entry in found if isinstance(entry, Value)] == items
     assert {entry.form for entry in found if isinstance(entry, Value)} == {"line"}
 
 
-@given(st.dictionaries(st.text(max_size=5), json_values, min_size=1, max_size=4), st.sampled_from([None, 1, 4]))
+@given(
+    st.dictionaries(st.text(max_size=5), json_values, min_size=1, max_size=4),
+    st.sampled_from([None, 1, 4]),
+)
 def test_one_object_is_one_value(item: Any, indent: int | None) -> None:
     (entry,) = read(json.dumps(item, indent=indent).encode())
     assert isinstance(entry, Value)
@@ -107,7 +128,9 @@ def test_a_cut_file_is_never_taken_for_a_whole_one(items: list[Any], draw: st.Da
         (b"[" + b"1" * 5000 + b"]", 1, None, "integer string conversion"),
     ],
 )
-def test_faults_are_named_with_line_column_and_cause(data: bytes, line: int, column: int | None, cause: str) -> None:
+def test_faults_are_named_with_line_column_and_cause(
+    data: bytes, line: int, column: int | None, cause: str
+) -> None:
     fault = read(data)[-1]
     assert isinstance(fault, BadValue)
     assert (fault.line, fault.column) == (line, column)

@@ -23,7 +23,9 @@ def test_without_apply_nothing_is_written(run: Run, write: Write, tmp_path: Path
     assert os.listdir(tmp_path) == ["a.json"]
 
 
-def test_apply_writes_into_the_file_and_the_second_time_nothing(run: Run, write: Write, tmp_path: Path) -> None:
+def test_apply_writes_into_the_file_and_the_second_time_nothing(
+    run: Run, write: Write, tmp_path: Path
+) -> None:
     file = write("a.json", BROKEN)
     Path(file).chmod(0o640)
     assert run("repair", file, "--apply").code == 0
@@ -88,7 +90,9 @@ def test_an_array_of_documents_stays_one(run: Run, write: Write) -> None:
 
 
 @pytest.mark.parametrize("target", [["--apply"], ["-o", "b.jsonl"]])
-def test_a_file_of_which_a_part_cannot_be_read_is_not_written(run: Run, write: Write, target: list[str]) -> None:
+def test_a_file_of_which_a_part_cannot_be_read_is_not_written(
+    run: Run, write: Write, target: list[str]
+) -> None:
     file = write("a.jsonl", text=f"{json.dumps(BROKEN)}\n{{bad\n")
     before = Path(file).read_bytes()
     ended = run("repair", file, *target)
@@ -108,7 +112,12 @@ def test_a_target_that_cannot_be_written_is_said(run: Run, write: Write, tmp_pat
 
 @pytest.mark.parametrize(
     "arguments",
-    [["a", "--apply", "-o", "b"], ["-", "--apply"], ["a", "b", "-o", "c"], ["a", "-o", "-", "--json"]],
+    [
+        ["a", "--apply", "-o", "b"],
+        ["-", "--apply"],
+        ["a", "b", "-o", "c"],
+        ["a", "-o", "-", "--json"],
+    ],
 )
 def test_contradicting_options_are_refused(run: Run, arguments: list[str]) -> None:
     assert run("repair", *arguments).code == 2
@@ -123,17 +132,45 @@ def test_what_no_edit_mends_is_left_and_told(run: Run, write: Write) -> None:
 
 
 def test_json_lines_carry_patches_that_fit(run: Run, write: Write) -> None:
-    from lutumpy.core.json_patch import apply_operations
+    from lutumpy.doctor.json_patch import apply_operations
 
     ended = run("repair", write("a.json", BROKEN), "--json")
     assert [record["type"] for record in ended.records] == ["repair", "document", "summary"]
     repair, document, summary = ended.records
     assert set(repair) == {
-        *("type", "file", "line", "number", "api", "kind", "rule", "reason", "position", "call_ids", "tools", "patch")
+        *(
+            "type",
+            "file",
+            "line",
+            "number",
+            "api",
+            "kind",
+            "rule",
+            "reason",
+            "position",
+            "call_ids",
+            "tools",
+            "patch",
+        )
     }
-    assert set(document) == {"type", "file", "line", "number", "api", "repairs", "refused", "left", "written"}
+    assert set(document) == {
+        "type",
+        "file",
+        "line",
+        "number",
+        "api",
+        "repairs",
+        "refused",
+        "left",
+        "written",
+    }
     assert set(summary) == {"type", "documents", "edits", "left", "unreadable", "exit_code"}
-    assert (document["repairs"], document["refused"], document["left"], document["written"]) == (1, 1, 0, False)
+    assert (document["repairs"], document["refused"], document["left"], document["written"]) == (
+        1,
+        1,
+        0,
+        False,
+    )
     messages = apply_operations(json.loads(json.dumps(BROKEN)), repair["patch"])
     assert run("check", write("b.json", messages)).code == 0
 

@@ -26,14 +26,20 @@ class Tools(Toolset):
 async def dump_with_decisions() -> dict[str, Any]:
     session = Session()
     session.push_user("Look here and there.")
-    llm: Any = ScriptedModel([Reply(calls=[Call("look", {"where": w}, id=w) for w in ("here", "there")])])
+    llm: Any = ScriptedModel(
+        [Reply(calls=[Call("look", {"where": w}, id=w) for w in ("here", "there")])]
+    )
     outcome = await session.text_turn(llm, tools=Tools).collect()
     assert isinstance(outcome, NeedsTools)
     hooks = Tools.hooks()
 
     @hooks.on(Tools.look)
     def careful(metadata: ToolMetadata, input: Any) -> Any:
-        return Reject("not there") if input.where == "there" else RunNormally(type(input)(where="behind"))
+        return (
+            Reject("not there")
+            if input.where == "there"
+            else RunNormally(type(input)(where="behind"))
+        )
 
     plan = await outcome.round.apply_hooks(hooks)
     plan.commit(session, [call.complete("seen") for call in plan.pending])
@@ -90,8 +96,14 @@ def test_one_of_many_documents_can_be_chosen(run: Run, write: Write) -> None:
 
 
 def test_an_answer_beside_its_request_is_shown(run: Run, write: Write) -> None:
-    answer = {"choices": [{"message": {"role": "assistant", "content": "I see."}, "finish_reason": "stop"}]}
-    file = write("a.json", {"request": {"model": "m", "messages": WHOLE}, "response": answer, "status": 200})
+    answer = {
+        "choices": [
+            {"message": {"role": "assistant", "content": "I see."}, "finish_reason": "stop"}
+        ]
+    }
+    file = write(
+        "a.json", {"request": {"model": "m", "messages": WHOLE}, "response": answer, "status": 200}
+    )
     assert "I see." in run("show", file).out
 
 
@@ -103,9 +115,9 @@ def test_recorded_streams_are_shown_as_their_answer(run: Run, write: Write, name
         key = "input" if name == "openai_responses" else "messages"
         entry["request"] = {"model": "m", key: [user()]}
         records = run("show", write("a.json", entry), "--json").records
-        seen += any(r["type"] == "step" and r["position"].startswith("answer") for r in records) or any(
-            r["type"] == "step" and r["role"] == "assistant" for r in records
-        )
+        seen += any(
+            r["type"] == "step" and r["position"].startswith("answer") for r in records
+        ) or any(r["type"] == "step" and r["role"] == "assistant" for r in records)
     assert seen == 4
 
 
@@ -113,14 +125,52 @@ def test_json_lines_have_the_documented_fields(run: Run, write: Write) -> None:
     ended = run("show", write("a.json", {"model": "m", "messages": BROKEN}), "--json")
     *steps, document = ended.records
     assert {tuple(step) for step in steps} == {
-        ("type", "file", "line", "number", "api", "step", "role", "position", "pieces", "calls", "results", "problems")
+        (
+            "type",
+            "file",
+            "line",
+            "number",
+            "api",
+            "step",
+            "role",
+            "position",
+            "pieces",
+            "calls",
+            "results",
+            "problems",
+        )
     }
     assert tuple(document) == (
-        *("type", "file", "line", "number", "api", "kind", "model", "status", "tools", "steps", "problems"),
+        *(
+            "type",
+            "file",
+            "line",
+            "number",
+            "api",
+            "kind",
+            "model",
+            "status",
+            "tools",
+            "steps",
+            "problems",
+        ),
     )
     (call, other) = steps[1]["calls"]
-    assert tuple(call) == ("call_id", "name", "kind", "position", "arguments", "decision", "results", "problems")
-    assert (call["name"], json.loads(call["arguments"]), other["results"]) == ("look", {"where": "here"}, [])
+    assert tuple(call) == (
+        "call_id",
+        "name",
+        "kind",
+        "position",
+        "arguments",
+        "decision",
+        "results",
+        "problems",
+    )
+    assert (call["name"], json.loads(call["arguments"]), other["results"]) == (
+        "look",
+        {"where": "here"},
+        [],
+    )
     assert [r["text"] for r in call["results"]] == ["seen"]
     assert steps[1]["problems"][0]["rule"] == "chat.results_after_calls"
 
@@ -142,7 +192,9 @@ def test_a_page_is_of_one_document(run: Run, write: Write) -> None:
 
 
 def test_a_page_is_not_written_for_two_documents(run: Run, write: Write) -> None:
-    assert run("show", write("a.json", WHOLE), write("b.json", BROKEN), "--html", "two.html").code == 2
+    assert (
+        run("show", write("a.json", WHOLE), write("b.json", BROKEN), "--html", "two.html").code == 2
+    )
     assert not Path("two.html").exists()
 
 
@@ -180,10 +232,15 @@ def test_rich_markup_in_names_is_text(run: Run, write: Write) -> None:
 
 def test_all_the_same_calls_are_told_apart(run: Run, write: Write) -> None:
     records = run("show", write("a.json", WHOLE), "--json").records
-    assert [[r["call_id"] for r in c["results"]] for s in records[:-1] for c in s["calls"]] == [["c1"], ["c2"]]
+    assert [[r["call_id"] for r in c["results"]] for s in records[:-1] for c in s["calls"]] == [
+        ["c1"],
+        ["c2"],
+    ]
 
 
-def test_a_pager_is_given_the_same_text(run: Run, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pager_is_given_the_same_text(
+    run: Run, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import pydoc
 
     paged: list[str] = []

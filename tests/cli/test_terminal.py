@@ -13,7 +13,9 @@ from rich.table import Table
 
 from lutumpy.cli.terminal import FileProgress, Output, harmless, shortened, styled
 
-EVERYTHING = st.text(alphabet=st.characters(), max_size=40)  # lone surrogates and control characters included
+EVERYTHING = st.text(
+    alphabet=st.characters(), max_size=40
+)  # lone surrogates and control characters included
 
 
 @given(EVERYTHING)
@@ -30,7 +32,11 @@ def test_nothing_that_acts_on_a_terminal_is_left(text: str) -> None:
     shown.encode()
 
 
-@given(st.text(alphabet=st.characters(codec="utf-8", categories=["L", "N", "P", "S", "Zs"]), max_size=40))
+@given(
+    st.text(
+        alphabet=st.characters(codec="utf-8", categories=["L", "N", "P", "S", "Zs"]), max_size=40
+    )
+)
 def test_what_people_write_is_left_as_it_is(text: str) -> None:
     assert harmless(text) == text
 
@@ -42,7 +48,12 @@ def test_emoji_made_of_several_characters_stay_whole() -> None:
 
 @pytest.mark.parametrize(
     ("text", "shown"),
-    [("\x1b[2J", "\\x1b[2J"), ("a\u202eb", "a\\u202eb"), ("\ud800", "\\ud800"), ("\U000e0041", "\\U000e0041")],
+    [
+        ("\x1b[2J", "\\x1b[2J"),
+        ("a\u202eb", "a\\u202eb"),
+        ("\ud800", "\\ud800"),
+        ("\U000e0041", "\\U000e0041"),
+    ],
 )
 def test_what_is_taken_out_is_shown(text: str, shown: str) -> None:
     assert harmless(text) == shown
@@ -81,7 +92,8 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[], _Terminal]:
 
 
 @pytest.mark.parametrize(
-    ("size", "as_json", "shown"), [(50_000_000, False, True), (50_000_000, True, False), (1_000, False, False)]
+    ("size", "as_json", "shown"),
+    [(50_000_000, False, True), (50_000_000, True, False), (1_000, False, False)],
 )
 def test_only_long_files_and_people_get_a_bar(
     terminal: Callable[[], _Terminal], size: int, as_json: bool, shown: bool
@@ -104,13 +116,28 @@ def test_the_bar_goes_away_before_something_is_printed(terminal: Callable[[], _T
     assert line == "found\n"
 
 
-NONSENSE = ["0", "-5", "", "abc", "1", " 80", "1e2", "\u00b2", "\uff10", "\u0663\u0664", "99999999999999999999"]
+NONSENSE = [
+    "0",
+    "-5",
+    "",
+    "abc",
+    "1",
+    " 80",
+    "1e2",
+    "\u00b2",
+    "\uff10",
+    "\u0663\u0664",
+    "99999999999999999999",
+]
 
 
 @pytest.mark.parametrize("columns", NONSENSE)
 @pytest.mark.parametrize("on_terminal", [False, True])
 def test_nonsense_in_columns_prints_as_at_80(
-    columns: str, on_terminal: bool, terminal: Callable[[], _Terminal], monkeypatch: pytest.MonkeyPatch
+    columns: str,
+    on_terminal: bool,
+    terminal: Callable[[], _Terminal],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def printed(columns: str) -> str:
         stream = terminal() if on_terminal else io.StringIO()

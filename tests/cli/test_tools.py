@@ -158,7 +158,9 @@ def test_a_lock_of_other_toolsets_says_nothing_of_this_one(run: Run, write: Writ
     ],
 )
 @pytest.mark.parametrize("command", ["check", "lock"])
-def test_a_toolset_that_is_not_there_ends_with_2(run: Run, write: Write, command: str, name: str, reason: str) -> None:
+def test_a_toolset_that_is_not_there_ends_with_2(
+    run: Run, write: Write, command: str, name: str, reason: str
+) -> None:
     write("my_tools.py", text=CLEAN)
     ended = run("tools", command, name)
     assert (ended.code, ended.out) == (2, "")
@@ -168,7 +170,9 @@ def test_a_toolset_that_is_not_there_ends_with_2(run: Run, write: Write, command
 
 
 @pytest.mark.parametrize("command", ["check", "lock"])
-def test_a_lock_file_that_cannot_be_used_ends_with_2_and_stays(run: Run, write: Write, command: str) -> None:
+def test_a_lock_file_that_cannot_be_used_ends_with_2_and_stays(
+    run: Run, write: Write, command: str
+) -> None:
     write("my_tools.py", text=CLEAN)
     write("l.json", text="{}")
     ended = run("tools", command, "my_tools:Tools", "--lock", "l.json")
@@ -200,12 +204,26 @@ FIELDS = {
 def test_json_lines_have_the_documented_fields(run: Run, write: Write) -> None:
     write("my_tools.py", text=CLEAN)
     (locked,) = run("tools", "lock", "my_tools:Tools", "--json").records
-    assert list(locked) == ["type", "file", "toolset", "tools", "written", "added", "removed", "changed"]
+    assert list(locked) == [
+        "type",
+        "file",
+        "toolset",
+        "tools",
+        "written",
+        "added",
+        "removed",
+        "changed",
+    ]
     again(OPEN)
     ended = run("tools", "check", "my_tools:Tools", "--json")
     assert {record["type"] for record in ended.records} == set(FIELDS)
     for record in ended.records:
         assert list(record) == FIELDS[record["type"]]
     lock, summary = ended.records[-2:]
-    assert (lock["state"], summary["lock"], summary["exit_code"], ended.code) == ("drifted", "drifted", 1, 1)
+    assert (lock["state"], summary["lock"], summary["exit_code"], ended.code) == (
+        "drifted",
+        "drifted",
+        1,
+        1,
+    )
     assert lock["changed"]["look"][0]["path"] == "/input_schema/properties/how"

@@ -14,7 +14,7 @@ from lutumpy import NeedsTools, Session, ToolInput, Toolset, Transcript, tool, t
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.core.call_ids import TakenIds
-from lutumpy.core.check import check_messages
+from lutumpy.doctor.check import check_messages
 
 APIS: dict[str, Any] = {
     "openai_chat": OpenAIChat,
@@ -43,7 +43,14 @@ def reply(api: str, ids: list[str], name: str = "look") -> dict[str, Any]:
             {"id": i, "type": "function", "function": {"name": name, "arguments": a}}
             for i, a in zip(ids, arguments, strict=True)
         ]
-        return {"choices": [{"finish_reason": "tool_calls", "message": {"role": "assistant", "tool_calls": calls}}]}
+        return {
+            "choices": [
+                {
+                    "finish_reason": "tool_calls",
+                    "message": {"role": "assistant", "tool_calls": calls},
+                }
+            ]
+        }
     if api == "openai_responses":
         items = [
             {"type": "function_call", "call_id": i, "name": name, "arguments": a}
@@ -51,7 +58,8 @@ def reply(api: str, ids: list[str], name: str = "look") -> dict[str, Any]:
         ]
         return {"status": "completed", "output": items}
     blocks = [
-        {"type": "tool_use", "id": i, "name": name, "input": json.loads(a)} for i, a in zip(ids, arguments, strict=True)
+        {"type": "tool_use", "id": i, "name": name, "input": json.loads(a)}
+        for i, a in zip(ids, arguments, strict=True)
     ]
     return {"stop_reason": "tool_use", "content": blocks}
 
@@ -68,7 +76,11 @@ def events(api: str, ids: list[str]) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []
         for k, item in enumerate(whole["output"]):
             found += [
-                {"type": "response.output_item.added", "output_index": k, "item": {**item, "arguments": ""}},
+                {
+                    "type": "response.output_item.added",
+                    "output_index": k,
+                    "item": {**item, "arguments": ""},
+                },
                 {"type": "response.output_item.done", "output_index": k, "item": item},
             ]
         return [*found, {"type": "response.completed", "response": whole}]
@@ -80,7 +92,11 @@ def events(api: str, ids: list[str]) -> list[dict[str, Any]]:
             {"type": "content_block_delta", "index": k, "delta": piece},
             {"type": "content_block_stop", "index": k},
         ]
-    return [*found, {"type": "message_delta", "delta": {"stop_reason": "tool_use"}}, {"type": "message_stop"}]
+    return [
+        *found,
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
+        {"type": "message_stop"},
+    ]
 
 
 def history(api: str, ids: list[str]) -> list[dict[str, Any]]:
@@ -88,13 +104,24 @@ def history(api: str, ids: list[str]) -> list[dict[str, Any]]:
     user = {"role": "user", "content": "look"}
     whole = reply(api, ids)
     if api == "openai_chat":
-        results = [{"role": "tool", "tool_call_id": i, "content": f"seen {k}"} for k, i in enumerate(ids)]
+        results = [
+            {"role": "tool", "tool_call_id": i, "content": f"seen {k}"} for k, i in enumerate(ids)
+        ]
         return [user, whole["choices"][0]["message"], *results]
     if api == "openai_responses":
-        outputs = [{"type": "function_call_output", "call_id": i, "output": f"seen {k}"} for k, i in enumerate(ids)]
+        outputs = [
+            {"type": "function_call_output", "call_id": i, "output": f"seen {k}"}
+            for k, i in enumerate(ids)
+        ]
         return [user, *whole["output"], *outputs]
-    blocks = [{"type": "tool_result", "tool_use_id": i, "content": f"seen {k}"} for k, i in enumerate(ids)]
-    return [user, {"role": "assistant", "content": whole["content"]}, {"role": "user", "content": blocks}]
+    blocks = [
+        {"type": "tool_result", "tool_use_id": i, "content": f"seen {k}"} for k, i in enumerate(ids)
+    ]
+    return [
+        user,
+        {"role": "assistant", "content": whole["content"]},
+        {"role": "user", "content": blocks},
+    ]
 
 
 def asked() -> Session:
@@ -121,41 +148,61 @@ def assert_pairs_everywhere(session: Session, count: int, read_from: str = "") -
             body = adapter.request(loaded.transcript)
             entries = body["input" if api == "openai_responses" else "messages"]
             problems = check_messages(api, entries, system=body.get("system"))
-            assert {p.rule for p in problems} <= ({"anthropic.tool_use_id"} if read_from == api else set())
+            assert {p.rule for p in problems} <= (
+                {"anthropic.tool_use_id"} if read_from == api else set()
+            )
             blocks = [
-                e for entry in entries for e in (entry["content"] if isinstance(entry.get("content"), list) else [])
+                e
+                for entry in entries
+                for e in (entry["content"] if isinstance(entry.get("content"), list) else [])
             ]
             if api == "openai_chat":
                 made = [call["id"] for entry in entries for call in entry.get("tool_calls", ())]
                 answers = {e["tool_call_id"]: e["content"] for e in entries if e["role"] == "tool"}
             elif api == "openai_responses":
                 made = [e["call_id"] for e in entries if e.get("type") == "function_call"]
-                answers = {e["call_id"]: e["output"] for e in entries if e.get("type") == "function_call_output"}
+                answers = {
+                    e["call_id"]: e["output"]
+                    for e in entries
+                    if e.get("type") == "function_call_output"
+                }
             else:
                 made = [b["id"] for b in blocks if b["type"] == "tool_use"]
-                answers = {b["tool_use_id"]: b["content"] for b in blocks if b["type"] == "tool_result"}
+                answers = {
+                    b["tool_use_id"]: b["content"] for b in blocks if b["type"] == "tool_result"
+                }
             assert [answers[call_id] for call_id in made] == [f"seen {k}" for k in range(count)]
 
 
 @pytest.mark.parametrize("api", APIS)
-def test_lone_surrogates_in_the_ids_of_an_answer_are_replaced_and_no_two_become_one_C6(api: str) -> None:
+def test_lone_surrogates_in_the_ids_of_an_answer_are_replaced_and_no_two_become_one_C6(
+    api: str,
+) -> None:
     session = asked()
     text = json.dumps(reply(api, LONE))
     turn = APIS[api].response(text)
     assert [call.id for call in turn.calls] == ["\ufffda"] * 3
-    assert [call.name for call in APIS[api].response(reply(api, LONE, "n\udc00")).calls] == ["n\ufffd"] * 3
+    assert [call.name for call in APIS[api].response(reply(api, LONE, "n\udc00")).calls] == [
+        "n\ufffd"
+    ] * 3
     ids = committed(session, Tools.offer().read(turn, session))
     assert ids == ["\ufffda", "call00002", "call00003"]
     assert_pairs_everywhere(session, 3)
 
 
 @pytest.mark.parametrize("api", APIS)
-def test_lone_surrogates_in_the_ids_of_a_stream_are_replaced_as_in_a_whole_answer_C6_S1(api: str) -> None:
+def test_lone_surrogates_in_the_ids_of_a_stream_are_replaced_as_in_a_whole_answer_C6_S1(
+    api: str,
+) -> None:
     session = asked()
     reader = Tools.offer().reader(APIS[api].stream_decoder(), session)
     told = [event for chunk in events(api, LONE) for event in reader.feed(chunk)]
     outcome = reader.finish()
-    ids = [call.metadata.id for call in outcome.round.calls] if isinstance(outcome, NeedsTools) else []
+    ids = (
+        [call.metadata.id for call in outcome.round.calls]
+        if isinstance(outcome, NeedsTools)
+        else []
+    )
     assert ids == ["\ufffda", "call00002", "call00003"]
     assert {getattr(event, "id", ids[0]) for event in told} == set(ids)
     committed(session, outcome)
@@ -185,7 +232,9 @@ def test_two_halves_of_one_character_are_that_character_C6() -> None:
 
 def test_a_call_of_the_older_form_and_one_for_approval_have_names_that_can_be_sent_C6() -> None:
     message = {"role": "assistant", "function_call": {"name": "n\ud800", "arguments": "{}"}}
-    legacy = OpenAIChat.response({"choices": [{"message": message, "finish_reason": "function_call"}]})
+    legacy = OpenAIChat.response(
+        {"choices": [{"message": message, "finish_reason": "function_call"}]}
+    )
     assert [call.name for call in legacy.calls] == ["n\ufffd"]
     item = {
         "type": "mcp_approval_request",
@@ -262,7 +311,9 @@ def test_reading_many_calls_without_usable_ids_is_linear_C6(api: str, given: str
     used=st.frozensets(st.integers(1, 9).map(lambda n: f"call{n:05d}")),
     wanted=st.lists(st.just("") | st.integers(1, 9).map(lambda n: f"call{n:05d}"), max_size=12),
 )
-def test_counting_on_gives_the_ids_that_counting_anew_gives_C6(used: frozenset[str], wanted: list[str]) -> None:
+def test_counting_on_gives_the_ids_that_counting_anew_gives_C6(
+    used: frozenset[str], wanted: list[str]
+) -> None:
     on, anew = TakenIds(), TakenIds()
     for one in wanted:
         anew.counted = 0

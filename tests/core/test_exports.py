@@ -16,13 +16,15 @@ def run(*scripts: str) -> list[str]:
     """What a fresh interpreter prints; each further script has the package imported anew."""
     forget = "for name in [name for name in sys.modules if name.partition('.')[0] == 'lutumpy']: del sys.modules[name]"
     script = f"\nimport sys\n{forget}\n".join(scripts)
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     return done.stdout.split()
 
 
 def test_importing_the_package_loads_neither_the_checks_nor_the_repairs() -> None:
     loaded = run("import lutumpy, sys; print(*sys.modules)")
-    late = ("lutumpy.core.rules", "lutumpy.core.repairs", "lutumpy.core.check", "lutumpy.core.json_patch")
+    late = ("lutumpy.rules", "lutumpy.doctor", "lutumpy.doctor.check", "lutumpy.doctor.json_patch")
     assert [name for name in loaded if name.startswith(late)] == []
 
 
@@ -34,7 +36,9 @@ def test_a_late_name_is_there_when_it_is_asked_for(name: str) -> None:
 
 
 def test_a_star_import_brings_them_all() -> None:
-    assert run(f"from lutumpy import *; print(*[f.__name__ for f in ({', '.join(NAMES)})])") == list(NAMES)
+    assert run(
+        f"from lutumpy import *; print(*[f.__name__ for f in ({', '.join(NAMES)})])"
+    ) == list(NAMES)
 
 
 def test_the_doctor_loads_no_sdk() -> None:

@@ -13,7 +13,11 @@ from hypothesis import strategies as st
 from lutumpy.core import json_values
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=20,
 )
@@ -29,10 +33,16 @@ def nested(levels: int) -> Any:
 @given(JSON)
 def test_what_is_written_is_read_as_the_same_value(value: Any) -> None:
     data = json_values.encode(value)
-    assert json_values.decode(data) == json.loads(data) == json.loads(json.dumps(value).encode("utf-8", "replace"))
+    assert (
+        json_values.decode(data)
+        == json.loads(data)
+        == json.loads(json.dumps(value).encode("utf-8", "replace"))
+    )
 
 
-def test_equal_values_give_equal_bytes_without_the_c_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_equal_values_give_equal_bytes_without_the_c_encoder(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     values = [{"a": [1, 2.5, None, True, 'é\n"\\'], "": {}}, [], "x", 3]
     encode_one = json_values._encoder()
     written = [encode_one(value) for value in values]
@@ -155,7 +165,9 @@ def test_a_copy_goes_down_every_branch_as_far_as_the_levels() -> None:
         assert new is not old
     two = json_values.copied(value, levels=2)
     assert [inner is other for inner, other in zip(two, value, strict=True)] == [False] * 3
-    assert [two[0][0] is value[0][0], two[1]["b"] is value[1]["b"], two[2][1] is value[2][1]] == [True] * 3  # type: ignore[call-overload,index]
+    assert [two[0][0] is value[0][0], two[1]["b"] is value[1]["b"], two[2][1] is value[2][1]] == [
+        True
+    ] * 3  # type: ignore[call-overload,index]
 
 
 @pytest.mark.parametrize("text", ["", " \n", "null", "{}"])
@@ -189,7 +201,9 @@ def test_arguments_are_the_same_for_the_same_value(left: str, right: str, same: 
 
 def test_one_text_stands_for_all_spellings_of_arguments() -> None:
     spellings = ['{"b": [1.0, {"c": 2}], "a": "é"}', '{"a":"\\u00e9","b":[1,{"c":2.0}]}']
-    assert {json_values.canonical_arguments(text) for text in spellings} == {'{"a":"\\u00e9","b":[1,{"c":2}]}'}
+    assert {json_values.canonical_arguments(text) for text in spellings} == {
+        '{"a":"\\u00e9","b":[1,{"c":2}]}'
+    }
     assert json_values.canonical_arguments("") == json_values.canonical_arguments("null") == "{}"
     assert json_values.canonical_arguments('{"a": 1.5}') == '{"a":1.5}'
     for text in ("{oops", "[" * 200_000):

@@ -69,14 +69,17 @@ def test_values_compare_and_hash_by_the_same_fields_as_the_standard_ones() -> No
         with pytest.raises(TypeError, match="unhashable"):
             hash(kind(1, d=[]))
     nan = float("nan")
-    assert ours(1, d=nan) == ours(1, d=nan)  # as tuples compare, and the standard ones up to Python 3.12
+    assert ours(1, d=nan) == ours(
+        1, d=nan
+    )  # as tuples compare, and the standard ones up to Python 3.12
     assert ours(1) != theirs(1)
     assert (ours(1) == 1) is False
 
 
 def test_the_class_says_of_itself_what_the_standard_one_says() -> None:
     described = [
-        [(f.name, f.type, f.compare, f.repr, f.hash) for f in dataclasses.fields(kind)] for kind in (ours, theirs)
+        [(f.name, f.type, f.compare, f.repr, f.hash) for f in dataclasses.fields(kind)]
+        for kind in (ours, theirs)
     ]
     assert described[0] == described[1]
     assert ours.__match_args__ == theirs.__match_args__

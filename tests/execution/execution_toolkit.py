@@ -7,7 +7,18 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from lutumpy import NeedsTools, Session, ToolCall, ToolInput, ToolMetadata, ToolRound, Toolset, nested, tool, tool_input
+from lutumpy import (
+    NeedsTools,
+    Session,
+    ToolCall,
+    ToolInput,
+    ToolMetadata,
+    ToolRound,
+    Toolset,
+    nested,
+    tool,
+    tool_input,
+)
 from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.execution import Dispatcher, ExecutionResult
 from lutumpy.testing import Call, Reply, render

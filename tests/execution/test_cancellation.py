@@ -45,7 +45,13 @@ async def test_cancelling_ends_everything_at_once_and_keeps_what_had_finished() 
     assert sorted(started) == [0, 1, 2, 3]
 
     results = executor.report.results(round.calls)
-    assert outcomes(results) == ["interrupted", "ok", "maybe_executed", "interrupted", "not_started"]
+    assert outcomes(results) == [
+        "interrupted",
+        "ok",
+        "maybe_executed",
+        "interrupted",
+        "not_started",
+    ]
     assert [r.status for r in results] == ["error", "ok", "error", "error", "error"]
     assert "does no harm" in text(results[0])
     assert "unknown" in text(results[2])
@@ -76,7 +82,9 @@ async def test_calls_that_were_about_to_start_do_not() -> None:
     (first,) = started
     results = executor.report.results(asked)
     assert outcomes(results) == ["ok" if k == first else "not_started" for k in range(4)]
-    assert [report.attempts for report in executor.report.calls] == [int(k == first) for k in range(4)]
+    assert [report.attempts for report in executor.report.calls] == [
+        int(k == first) for k in range(4)
+    ]
     assert executor.unresolved == ()
 
 
@@ -111,7 +119,9 @@ async def test_a_cancelled_backoff_and_a_cancelled_wait_for_a_slot_leave_nothing
         return int(input.n)
 
     for moment in (10.5, 12.5, 14.0):
-        executor = ToolExecutor(max_concurrency=1, backoff=2.0, max_backoff=2.0, random=random.Random(3))
+        executor = ToolExecutor(
+            max_concurrency=1, backoff=2.0, max_backoff=2.0, random=random.Random(3)
+        )
         asked = calls("look", "look", "look")
         with anyio.move_on_after(moment):
             await executor.run(asked, dispatcher(look=look))
@@ -155,11 +165,19 @@ def test_cancelling_at_any_moment_leaves_no_task_and_starts_no_work_and_the_roun
                 gate.wait()
             return int(input.n)
 
-        names = [rng.choice(["look", "save", "send", "send_slowly", "wait", "wait"]) for _ in range(30)]
-        session, round = start(*[asked(name, {"n": k}, f"call_{k}") for k, name in enumerate(names)])
+        names = [
+            rng.choice(["look", "save", "send", "send_slowly", "wait", "wait"]) for _ in range(30)
+        ]
+        session, round = start(
+            *[asked(name, {"n": k}, f"call_{k}") for k, name in enumerate(names)]
+        )
         size = rng.randint(1, 8)
-        executor = ToolExecutor(max_concurrency=size, limits={App.save: 1}, backoff=rng.choice([0.0, 1.0]))
-        dispatch = dispatcher(look=handler, save=handler, send=handler, send_slowly=handler, wait=plain)
+        executor = ToolExecutor(
+            max_concurrency=size, limits={App.save: 1}, backoff=rng.choice([0.0, 1.0])
+        )
+        dispatch = dispatcher(
+            look=handler, save=handler, send=handler, send_slowly=handler, wait=plain
+        )
         before = await tasks()
         report = ExecutionReport()
         with anyio.move_on_after(rng.choice([rng.uniform(0, 5), rng.uniform(0, 60), 0.0])):
@@ -183,7 +201,9 @@ def test_cancelling_at_any_moment_leaves_no_task_and_starts_no_work_and_the_roun
         round.commit(session, results)
         gate.set()
         # The slots are all there again, once the threads have returned.
-        again = await executor.run(calls(*["wait"] * 20), dispatcher(wait=lambda input: input.n), scope="another")
+        again = await executor.run(
+            calls(*["wait"] * 20), dispatcher(wait=lambda input: input.n), scope="another"
+        )
         assert outcomes(again) == ["ok"] * 20
         while report.still_running():
             await anyio.lowlevel.checkpoint()
@@ -203,7 +223,9 @@ async def test_results_are_not_given_while_the_run_goes_on() -> None:
     async def look(input: Any) -> int:
         with pytest.raises(RuntimeError, match="still going on"):
             executor.report.results([])
-        seen.extend([executor.report.active, repr(executor.report), executor.report.calls[0].outcome])
+        seen.extend(
+            [executor.report.active, repr(executor.report), executor.report.calls[0].outcome]
+        )
         return 1
 
     await executor.run(calls("look"), dispatcher(look=look))
@@ -241,7 +263,13 @@ async def test_resuming_runs_what_was_not_settled_and_nothing_else() -> None:
     with anyio.move_on_after(1.0):
         await executor.run(asked, dispatch)
     first = executor.report
-    assert outcomes(first.results(asked)) == ["ok", "failed", "interrupted", "maybe_executed", *["not_started"] * 2]
+    assert outcomes(first.results(asked)) == [
+        "ok",
+        "failed",
+        "interrupted",
+        "maybe_executed",
+        *["not_started"] * 2,
+    ]
     ran.clear()
     patient = True
     results = await executor.run(asked, dispatch, resume=first)

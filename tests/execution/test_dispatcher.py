@@ -12,7 +12,17 @@ import pytest
 from execution_toolkit import App, Look, Other, Save, SlowTools, call, outcomes
 from pydantic import BaseModel
 
-from lutumpy import DeclarationError, Skip, ToolInput, ToolMetadata, Toolset, nested, tool, tool_fn, tool_input
+from lutumpy import (
+    DeclarationError,
+    Skip,
+    ToolInput,
+    ToolMetadata,
+    Toolset,
+    nested,
+    tool,
+    tool_fn,
+    tool_input,
+)
 from lutumpy.execution import Dispatcher, IdempotencyKey, ToolExecutor
 
 if TYPE_CHECKING:
@@ -36,7 +46,9 @@ Limit = NewType("Limit", int)
 
 
 @tool_fn(effect="read")
-async def search(query: str, at_most: int = 3, *, index: Skip[Index], limit: Skip[Limit | None] = None) -> list[str]:
+async def search(
+    query: str, at_most: int = 3, *, index: Skip[Index], limit: Skip[Limit | None] = None
+) -> list[str]:
     """Search."""
     return [word for word in index.words if query in word][: limit or at_most]
 
@@ -101,7 +113,9 @@ CONTEXTS: list[Any] = [
 
 
 @pytest.mark.parametrize("context", CONTEXTS)
-async def test_functions_run_themselves_with_values_of_the_context_and_others_by_handlers(context: Any) -> None:
+async def test_functions_run_themselves_with_values_of_the_context_and_others_by_handlers(
+    context: Any,
+) -> None:
     dispatch = complete(Dispatcher(Tools, context=context))
     asked = [
         parse("search", '{"query": "b"}', "a"),
@@ -192,7 +206,9 @@ async def test_nothing_runs_when_the_dispatcher_is_not_complete() -> None:
         ("Index", [Index()], [3]),
     ],
 )
-def test_values_are_checked_where_their_class_is_known(annotation: Any, good: list[Any], bad: list[Any]) -> None:
+def test_values_are_checked_where_their_class_is_known(
+    annotation: Any, good: list[Any], bad: list[Any]
+) -> None:
     async def handler(input: Any, value: Any) -> int:
         return 1
 
@@ -210,7 +226,9 @@ def test_values_are_checked_where_their_class_is_known(annotation: Any, good: li
             closed(value)
 
 
-async def test_names_of_the_function_around_are_found_and_kept_values_are_those_of_the_close() -> None:
+async def test_names_of_the_function_around_are_found_and_kept_values_are_those_of_the_close() -> (
+    None
+):
     class Local:
         pass
 
@@ -219,7 +237,14 @@ async def test_names_of_the_function_around_are_found_and_kept_values_are_those_
     seen: list[Any] = []
 
     async def look(
-        input: Look, local: Local, /, *rest: Any, other: Local, key: IdempotencyKey, which: ToolMetadata, **more: Any
+        input: Look,
+        local: Local,
+        /,
+        *rest: Any,
+        other: Local,
+        key: IdempotencyKey,
+        which: ToolMetadata,
+        **more: Any,
     ) -> int:
         return 1
 
@@ -228,7 +253,13 @@ async def test_names_of_the_function_around_are_found_and_kept_values_are_those_
 
     @dispatch.on(Other.look)
     async def look_again(
-        input: Look, local: Local, *rest: Any, other: Local, key: IdempotencyKey, which: ToolMetadata, **more: Any
+        input: Look,
+        local: Local,
+        *rest: Any,
+        other: Local,
+        key: IdempotencyKey,
+        which: ToolMetadata,
+        **more: Any,
     ) -> int:
         seen.append((local, other, type(key), which.id))
         return 1
@@ -272,7 +303,9 @@ async def _partial(more: int, input: Any) -> int:
         (Methods().look, 1),
     ],
 )
-async def test_anything_that_can_be_called_with_an_input_is_a_handler(handler: Any, output: int) -> None:
+async def test_anything_that_can_be_called_with_an_input_is_a_handler(
+    handler: Any, output: int
+) -> None:
     dispatch = Dispatcher(SlowTools)
     dispatch.on(SlowTools.wait)(handler)
     dispatch.on(SlowTools.send_slowly)(handler)
@@ -283,13 +316,21 @@ async def test_anything_that_can_be_called_with_an_input_is_a_handler(handler: A
 
 def test_wrong_registrations_are_refused_and_change_nothing() -> None:
     dispatch = Dispatcher(App)
-    with pytest.raises(DeclarationError, match=r"Other\.look is a tool of another toolset than App"):
+    with pytest.raises(
+        DeclarationError, match=r"Other\.look is a tool of another toolset than App"
+    ):
         dispatch.on(Other.look)  # type: ignore[arg-type]
-    with pytest.raises(DeclarationError, match=r"SlowTools\.wait is a tool of another toolset than App"):
+    with pytest.raises(
+        DeclarationError, match=r"SlowTools\.wait is a tool of another toolset than App"
+    ):
         dispatch.on(SlowTools.wait)  # type: ignore[arg-type]
     with pytest.raises(DeclarationError, match="takes a selector of App, not 'look'"):
         dispatch.on("look")  # type: ignore[arg-type]
-    for handler, why in [(3, "must be a function"), (lambda: 1, "it takes no input"), (lambda **kw: 1, "no input")]:
+    for handler, why in [
+        (3, "must be a function"),
+        (lambda: 1, "it takes no input"),
+        (lambda **kw: 1, "no input"),
+    ]:
         with pytest.raises(DeclarationError, match=why):
             dispatch.on(App.look)(handler)  # type: ignore[call-overload]
 
@@ -325,7 +366,10 @@ async def test_calls_of_another_toolset_are_refused_before_anything_runs() -> No
         return 1
 
     asked: Any = Other.parse(ToolMetadata("a", "look", "{}"))
-    with pytest.raises(DeclarationError, match=r"doesn't run the call 'b': 'save' is a tool of App; nothing was run"):
+    with pytest.raises(
+        DeclarationError,
+        match=r"doesn't run the call 'b': 'save' is a tool of App; nothing was run",
+    ):
         await ToolExecutor().run([asked, call("save", id="b")], dispatch)
     with pytest.raises(DeclarationError, match="runs no tools of App"):
         dispatch.check(App)

@@ -7,7 +7,9 @@ import sys
 
 
 def python(script: str) -> str:
-    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    ).stdout
 
 
 def test_without_anyio_the_error_names_the_extra() -> None:

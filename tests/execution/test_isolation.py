@@ -54,7 +54,9 @@ HOSTILE: list[Any] = [
 
 @pytest.mark.parametrize("plain", [False, True], ids=["async", "plain"])
 @pytest.mark.parametrize("error", HOSTILE, ids=lambda e: type(e).__name__[:20].strip())
-async def test_an_exception_fails_its_own_call_and_no_other(error: BaseException, plain: bool, backend: str) -> None:
+async def test_an_exception_fails_its_own_call_and_no_other(
+    error: BaseException, plain: bool, backend: str
+) -> None:
     """E3, K6: the class name and a neutral sentence."""
 
     async def bad(input: Any) -> int:
@@ -103,13 +105,20 @@ async def test_an_exception_fails_its_own_call_and_no_other(error: BaseException
     ],
 )
 @pytest.mark.parametrize("name", ["look", "save", "send"])
-async def test_a_tool_error_shows_its_message_and_nothing_else(error: ToolError, expected: str, name: str) -> None:
+async def test_a_tool_error_shows_its_message_and_nothing_else(
+    error: ToolError, expected: str, name: str
+) -> None:
     async def handler(input: Any) -> int:
         raise error from ValueError("secret")
 
     executor = ToolExecutor()
     (result,) = await executor.run([call(name)], dispatcher(**{name: handler}))
-    assert (text(result), result.outcome, result.status, result.error) == (expected, "failed", "error", error)
+    assert (text(result), result.outcome, result.status, result.error) == (
+        expected,
+        "failed",
+        "error",
+        error,
+    )
     assert executor.unresolved == ()
 
 
@@ -155,7 +164,9 @@ async def test_huge_outputs_pass() -> None:
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
 @pytest.mark.parametrize("plain", [False, True], ids=["async", "plain"])
-async def test_what_ends_the_program_passes_and_leaves_nothing_running(error: Any, plain: bool) -> None:
+async def test_what_ends_the_program_passes_and_leaves_nothing_running(
+    error: Any, plain: bool
+) -> None:
     """E3"""
     ended: list[str] = []
 
@@ -210,7 +221,8 @@ async def test_a_tool_that_cancels_its_own_task_fails_alone(backend: str) -> Non
         return int(input.n)
 
     results = await ToolExecutor().run(
-        calls("look", "send", "save", "look"), dispatcher(look=good, send=cancel_and_wait, save=cancel_and_answer)
+        calls("look", "send", "save", "look"),
+        dispatcher(look=good, send=cancel_and_wait, save=cancel_and_answer),
     )
     assert outcomes(results) == ["ok", "maybe_executed", "ok", "ok"]
     assert [result.output for result in results] == [0, None, 2, 3]
@@ -241,7 +253,10 @@ async def test_results_of_failed_calls_are_committed_as_they_are() -> None:
         raise ValueError("secret")
 
     session, round = start(
-        asked("look", {"n": 1}, "a"), asked("send", {"n": 2}, "b"), asked("unknown", {}, "c"), asked("save", {}, "d")
+        asked("look", {"n": 1}, "a"),
+        asked("send", {"n": 2}, "b"),
+        asked("unknown", {}, "c"),
+        asked("save", {}, "d"),
     )
     results = await ToolExecutor().run(round.calls, dispatcher(look=bad, send=bad))
     round.commit(session, results)

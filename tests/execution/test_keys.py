@@ -53,7 +53,9 @@ def parsed(arguments: str, id: str, name: str = "look") -> Any:
         ('{"n": 1}', '{"n": 2}', False),
     ],
 )
-async def test_the_second_of_two_equal_calls_is_skipped(first: str, second: str, same: bool) -> None:
+async def test_the_second_of_two_equal_calls_is_skipped(
+    first: str, second: str, same: bool
+) -> None:
     """E5"""
     ran: list[int] = []
 
@@ -61,12 +63,19 @@ async def test_the_second_of_two_equal_calls_is_skipped(first: str, second: str,
         ran.append(input.n)
         return 0
 
-    asked = [parsed(first, "a"), parsed(second, "b"), parsed(first, "c", "save" if "more" not in first else "look")]
+    asked = [
+        parsed(first, "a"),
+        parsed(second, "b"),
+        parsed(first, "c", "save" if "more" not in first else "look"),
+    ]
     results = await ToolExecutor(deduplicate=True).run(asked, dispatcher(look=look, save=look))
     assert results[0].status == "ok"
     if same:
         assert text(results[1]) == "Tool call rejected: Duplicate tool call skipped."
-        assert (results[1].status, results[1].rejection_reason) == ("rejected", "Duplicate tool call skipped.")
+        assert (results[1].status, results[1].rejection_reason) == (
+            "rejected",
+            "Duplicate tool call skipped.",
+        )
         assert (results[1].outcome, results[1].attempts) == ("rejected", 0)
     else:
         assert results[1].status == "ok"
@@ -153,10 +162,19 @@ class LoginTools(Toolset):
     login = tool(Login, output=None)
 
 
-async def test_secrets_random_defaults_and_values_without_json_form_do_not_confuse_what_is_equal() -> None:
-    texts = ['{"password": "a"}', '{"password": "b"}', '{"password": "a"}', '{"password": "a", "odd": "x"}']
+async def test_secrets_random_defaults_and_values_without_json_form_do_not_confuse_what_is_equal() -> (
+    None
+):
+    texts = [
+        '{"password": "a"}',
+        '{"password": "b"}',
+        '{"password": "a"}',
+        '{"password": "a", "odd": "x"}',
+    ]
     texts += ['{"password": "a", "odd": "x"}', '{"password": "a", "odd": "y"}']
-    asked: list[Any] = [LoginTools.parse(ToolMetadata(str(k), "login", text)) for k, text in enumerate(texts)]
+    asked: list[Any] = [
+        LoginTools.parse(ToolMetadata(str(k), "login", text)) for k, text in enumerate(texts)
+    ]
     dispatch = Dispatcher(LoginTools)
 
     @dispatch.on(LoginTools.login)
@@ -174,7 +192,9 @@ async def test_secrets_random_defaults_and_values_without_json_form_do_not_confu
     edited.append(asked[1].with_input(edited[0].input))
     edited.append(edited[0].with_input(Login(password=SecretStr("x"), attempt=1)))
     edited[-1].metadata = edited[-1].metadata._replace(id="last")
-    assert outcomes(await ToolExecutor(deduplicate=True).run(edited, dispatch)) == ["ok"] * 4 + ["rejected"]
+    assert outcomes(await ToolExecutor(deduplicate=True).run(edited, dispatch)) == ["ok"] * 4 + [
+        "rejected"
+    ]
 
 
 # --- idempotency keys ----------------------------------------------------------------------------------------------
@@ -214,8 +234,12 @@ def conversation(*messages: str) -> Session:
 
 
 def round_of(session: Session, *amounts: Any, ids: str = "abcdefgh", name: str = "pay") -> Any:
-    reply = Reply(calls=[Call(name, {"amount": a}, id=i) for a, i in zip(amounts, ids, strict=False)])
-    outcome = Shop.offer().read(OpenAIChat.response(render(reply, "openai_chat", number=1, model="m")), session)
+    reply = Reply(
+        calls=[Call(name, {"amount": a}, id=i) for a, i in zip(amounts, ids, strict=False)]
+    )
+    outcome = Shop.offer().read(
+        OpenAIChat.response(render(reply, "openai_chat", number=1, model="m")), session
+    )
     assert isinstance(outcome, NeedsTools)
     return outcome.round
 
@@ -252,7 +276,9 @@ async def test_a_key_is_the_same_after_a_crash_and_for_other_ids_of_the_provider
     assert await keys(again.calls[1:]) == wanted[1:]
     again.discard()
     spelt = Reply(calls=[Call("pay", '{ "amount" : 6.0 }', id="q")])
-    outcome: Any = Shop.offer().read(OpenAIChat.response(render(spelt, "openai_chat", number=7, model="n")), restored)
+    outcome: Any = Shop.offer().read(
+        OpenAIChat.response(render(spelt, "openai_chat", number=7, model="n")), restored
+    )
     assert await keys(outcome.round.calls) == wanted[1:]
     outcome.round.discard()
 
@@ -277,9 +303,16 @@ async def test_a_key_is_the_same_after_later_rounds_were_committed_and_loaded() 
     assert len(other.transcript) == 3
 
 
-async def test_keys_differ_between_rounds_occurrences_tools_arguments_scopes_and_conversations() -> None:
+async def test_keys_differ_between_rounds_occurrences_tools_arguments_scopes_and_conversations() -> (
+    None
+):
     found: list[str] = []
-    for session in (conversation("go"), conversation("go!"), conversation("go", "on"), conversation("goon")):
+    for session in (
+        conversation("go"),
+        conversation("go!"),
+        conversation("go", "on"),
+        conversation("goon"),
+    ):
         round = round_of(session, 5, 5, 6, 5)
         found += await keys(round.calls)
         found += await keys(round.calls, scope="other")
@@ -336,7 +369,9 @@ async def test_ephemerals_do_not_change_a_key(signed: bool) -> None:
     round.discard()
     session.push_ephemeral_user("be quick")
     turn = OpenAIChat.response(
-        render(Reply(calls=[Call("pay", {"amount": 5}, id="q")]), "openai_chat", number=1, model="m")
+        render(
+            Reply(calls=[Call("pay", {"amount": 5}, id="q")]), "openai_chat", number=1, model="m"
+        )
     )
     if signed:  # then the ephemeral stays until the tool loop is over
         turn = replace(turn, blocks=(ReasoningBlock("", signed=True), *turn.blocks))
@@ -405,7 +440,8 @@ async def _key_of(input: Any, key: IdempotencyKey) -> int:
 
 async def test_a_call_without_a_round_has_a_key_from_scope_arguments_and_place() -> None:
     asked: list[Any] = [
-        Shop.parse(ToolMetadata(i, "pay", f'{{"amount": {n}}}')) for i, n in (("a", 1), ("b", 2), ("c", 1))
+        Shop.parse(ToolMetadata(i, "pay", f'{{"amount": {n}}}'))
+        for i, n in (("a", 1), ("b", 2), ("c", 1))
     ]
     assert asked[0].origin is None
     found = await keys(asked)

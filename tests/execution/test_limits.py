@@ -81,7 +81,9 @@ async def test_a_slow_call_keeps_no_free_slot_idle() -> None:
 async def test_calls_start_and_results_come_in_call_order() -> None:
     """E1"""
     gauge = Gauge(lambda n: 5.0 - n)
-    results = await ToolExecutor(max_concurrency=2).run(calls(*["look"] * 5), dispatcher(look=gauge))
+    results = await ToolExecutor(max_concurrency=2).run(
+        calls(*["look"] * 5), dispatcher(look=gauge)
+    )
     assert [sorted(gauge.started[k : k + 2]) for k in (0, 2)] == [[0, 1], [2, 3]]
     assert [result.output for result in results] == [0, 1, 2, 3, 4]
     assert gauge.ended[:2] == [1, 0]
@@ -161,7 +163,9 @@ async def test_a_retry_comes_before_calls_that_were_not_started_yet() -> None:
         await anyio.sleep(11.0 if tries.count(input.n) == 1 and input.n == 0 else 6.0)
         return int(input.n)
 
-    await ToolExecutor(max_concurrency=1, backoff=0.0).run(calls("look", "look", "look"), dispatcher(look=look))
+    await ToolExecutor(max_concurrency=1, backoff=0.0).run(
+        calls("look", "look", "look"), dispatcher(look=look)
+    )
     assert tries == [0, 1, 0, 2] or tries == [0, 0, 1, 2]
 
 
@@ -169,7 +173,9 @@ async def test_a_retry_comes_before_calls_that_were_not_started_yet() -> None:
 @given(
     names=st.lists(st.sampled_from(["look", "save", "send"]), max_size=30),
     size=st.integers(1, 6),
-    limits=st.fixed_dictionaries({}, optional={"look": st.integers(1, 4), "save": st.integers(1, 4)}),
+    limits=st.fixed_dictionaries(
+        {}, optional={"look": st.integers(1, 4), "save": st.integers(1, 4)}
+    ),
     seconds=st.lists(st.sampled_from([0.0, 0.5, 1.0, 3.0]), min_size=30, max_size=30),
     backend=st.sampled_from(BACKENDS),
 )
@@ -197,11 +203,15 @@ def test_limits_hold_slots_are_used_and_order_is_kept(
             assert all(j in waiting for j in range(k, len(names)) if names[j] == names[k])
 
     async def main() -> Any:
-        executor = ToolExecutor(max_concurrency=size, limits={App.selector(n): k for n, k in limits.items()})
+        executor = ToolExecutor(
+            max_concurrency=size, limits={App.selector(n): k for n, k in limits.items()}
+        )
         results: list[Any] = []
 
         async def work() -> None:
-            results.extend(await executor.run(asked, dispatcher(look=handler, save=handler, send=handler)))
+            results.extend(
+                await executor.run(asked, dispatcher(look=handler, save=handler, send=handler))
+            )
 
         async with anyio.create_task_group() as group:
             group.start_soon(work)
@@ -238,7 +248,9 @@ def test_bad_options_are_refused(error: type[Exception], options: dict[str, Any]
 
 
 def test_a_sync_run_says_what_it_takes_as_well() -> None:
-    with pytest.raises(TypeError, match=r"round.calls or plan.pending, not object; nothing was run"):
+    with pytest.raises(
+        TypeError, match=r"round.calls or plan.pending, not object; nothing was run"
+    ):
         ToolExecutor().run_sync(object(), dispatcher())  # type: ignore[arg-type]
 
 
@@ -254,7 +266,9 @@ async def test_a_call_is_taken_once_and_nothing_else_is() -> None:
     one = call("look")
     with pytest.raises(ValueError, match=r"two calls have the id 'call_1'.*nothing was run"):
         await executor.run([one, one], dispatch)
-    with pytest.raises(TypeError, match=r"round.calls or plan.pending, not object; nothing was run"):
+    with pytest.raises(
+        TypeError, match=r"round.calls or plan.pending, not object; nothing was run"
+    ):
         await executor.run(object(), dispatch)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="issues are answered by the commit"):
         await executor.run([one, "call"], dispatch)  # type: ignore[list-item]

@@ -42,7 +42,11 @@ def round_of(count: int, distinct: int | None = None) -> tuple[Session, ToolRoun
         }
         for k in range(count)
     ]
-    reply = {"choices": [{"finish_reason": "tool_calls", "message": {"role": "assistant", "tool_calls": made}}]}
+    reply = {
+        "choices": [
+            {"finish_reason": "tool_calls", "message": {"role": "assistant", "tool_calls": made}}
+        ]
+    }
     outcome = App.offer().read(OpenAIChat.response(reply), session)
     assert isinstance(outcome, NeedsTools)
     return session, outcome.round
@@ -111,7 +115,9 @@ def test_keys_without_an_origin_count_equal_calls_in_call_order() -> None:
     assert len(set(keys)) == 6
     # The same however many other calls stand between them.
     alone = [call for call in bare if call.input.n == 0]  # type: ignore[attr-defined]
-    assert [result.output for result in ToolExecutor().run_sync(alone, Dispatcher(App))] == keys[::2]
+    assert [result.output for result in ToolExecutor().run_sync(alone, Dispatcher(App))] == keys[
+        ::2
+    ]
     round.discard()
 
 
@@ -149,8 +155,12 @@ def test_a_history_of_many_calls_is_read_in_linear_time(api: Any, given: str) ->
             # OpenAI itself takes 128 calls in a message, so they were sent in several; other hosts' histories have one.
             turns = [entry for entry in history if entry["role"] == "assistant"]
             turns[0]["tool_calls"] = [call for turn in turns for call in turn["tool_calls"]]
-            history = [entry for entry in history if entry["role"] != "assistant" or entry is turns[0]]
-        answers = [e for e in history if e.get("role") == "tool" or e.get("type") == "function_call_output"]
+            history = [
+                entry for entry in history if entry["role"] != "assistant" or entry is turns[0]
+            ]
+        answers = [
+            e for e in history if e.get("role") == "tool" or e.get("type") == "function_call_output"
+        ]
         if given == "reversed" and answers:
             history[-len(answers) :] = answers[::-1]
         lines = 0

@@ -28,7 +28,9 @@ async def handler(input: Any) -> int:
     return 987654321
 
 
-async def test_every_call_is_logged_with_tool_id_attempt_latency_and_status(caplog: pytest.LogCaptureFixture) -> None:
+async def test_every_call_is_logged_with_tool_id_attempt_latency_and_status(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """E7"""
     caplog.set_level(logging.INFO, LOGGER)
     asked = [call("look", k, id=f"c{k}", more="the secret argument") for k in range(4)]
@@ -57,7 +59,9 @@ async def test_the_original_exception_is_logged_with_its_traceback_and_a_tool_er
 ) -> None:
     """E3, E7"""
     caplog.set_level(logging.INFO, LOGGER)
-    await ToolExecutor().run([call("look", 1, id="a"), call("look", 2, id="b")], dispatcher(look=handler))
+    await ToolExecutor().run(
+        [call("look", 1, id="a"), call("look", 2, id="b")], dispatcher(look=handler)
+    )
     infos = {r.call_id: r.exc_info for r in caplog.records}  # type: ignore[attr-defined]
     assert infos["a"] is not None
     assert infos["b"] is None
@@ -95,19 +99,27 @@ class Tellers(Toolset):
     show = tool(show)
 
 
-async def test_outputs_are_shown_at_debug_only_as_a_preview(caplog: pytest.LogCaptureFixture) -> None:
+async def test_outputs_are_shown_at_debug_only_as_a_preview(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """E7"""
     caplog.set_level(logging.DEBUG, LOGGER)
-    asked: list[Any] = [Tellers.parse(ToolMetadata(str(n), "tell", f'{{"length": {n}}}')) for n in (3, 1000)]
+    asked: list[Any] = [
+        Tellers.parse(ToolMetadata(str(n), "tell", f'{{"length": {n}}}')) for n in (3, 1000)
+    ]
     asked.append(Tellers.parse(ToolMetadata("s", "show", "{}")))
     await ToolExecutor(max_concurrency=1).run(asked, Dispatcher(Tellers))
-    short, long, parts = [r.getMessage().partition("output ")[2] for r in caplog.records if r.levelname == "DEBUG"]
+    short, long, parts = [
+        r.getMessage().partition("output ")[2] for r in caplog.records if r.levelname == "DEBUG"
+    ]
     assert short == "üüü\ufffd"
     assert long == "ü" * 248 + "…"
     assert parts == "one two"
 
 
-async def test_what_was_not_run_and_what_was_cut_off_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+async def test_what_was_not_run_and_what_was_cut_off_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     caplog.set_level(logging.INFO, LOGGER)
     executor = ToolExecutor(deduplicate=True, max_concurrency=1)
     asked = [call("wait", 1, id="a"), call("wait", 1, id="b"), call("look", 1, id="c")]
@@ -140,7 +152,9 @@ async def test_a_thread_that_returns_late_is_logged(caplog: pytest.LogCaptureFix
     assert "has returned after it was given up" in caplog.messages[1]
 
 
-async def test_nothing_is_made_for_a_log_that_nobody_reads(caplog: pytest.LogCaptureFixture) -> None:
+async def test_nothing_is_made_for_a_log_that_nobody_reads(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     caplog.set_level(logging.ERROR, LOGGER)
     await ToolExecutor().run(calls("look", "look"), dispatcher(look=handler))
     assert caplog.records == []

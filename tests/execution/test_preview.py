@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from lutumpy.execution import preview
 
-TEXTS = st.text(st.characters(exclude_categories=()), max_size=60) | st.text("aü€😀\ud83d\ude00\udc80", max_size=60)
+TEXTS = st.text(st.characters(exclude_categories=()), max_size=60) | st.text(
+    "aü€😀\ud83d\ude00\udc80", max_size=60
+)
 
 
 @given(text=TEXTS, max_bytes=st.integers(0, 80))

@@ -78,7 +78,9 @@ async def test_each_attempt_has_the_whole_timeout() -> None:
     assert deadlines == [pytest.approx(10.0)] * 4
 
 
-@pytest.mark.parametrize("error", [ValueError("no"), ToolError("no"), TimeoutError("its own"), OSError("no")])
+@pytest.mark.parametrize(
+    "error", [ValueError("no"), ToolError("no"), TimeoutError("its own"), OSError("no")]
+)
 @pytest.mark.parametrize("name", ["look", "save", "send"])
 async def test_an_exception_is_not_retried(name: str, error: Exception) -> None:
     """E2: only a timeout is; a tool's own TimeoutError is none."""
@@ -96,13 +98,17 @@ async def test_what_a_tool_makes_of_being_stopped_is_a_timeout_all_the_same() ->
     slow = Slow(1, ConnectionError("closed by the timeout"))
     (result,) = await ToolExecutor().run([call("look", 3)], dispatcher(look=slow))
     assert (result.outcome, result.attempts, result.output) == ("ok", 2, 3)
-    (result,) = await ToolExecutor().run([call("send", 3)], dispatcher(send=Slow(1, ConnectionError("secret"))))
+    (result,) = await ToolExecutor().run(
+        [call("send", 3)], dispatcher(send=Slow(1, ConnectionError("secret")))
+    )
     assert (result.outcome, type(result.error)) == ("maybe_executed", ConnectionError)
     assert "secret" not in text(result)
 
 
 async def test_a_tool_error_is_what_the_tool_says_even_when_it_is_stopped() -> None:
-    (result,) = await ToolExecutor().run([call("send", 3)], dispatcher(send=Slow(1, ToolError("nothing was sent"))))
+    (result,) = await ToolExecutor().run(
+        [call("send", 3)], dispatcher(send=Slow(1, ToolError("nothing was sent")))
+    )
     assert (result.outcome, text(result)) == ("failed", "nothing was sent")
 
 
@@ -123,7 +129,9 @@ async def test_a_timeout_says_how_long_it_was_and_what_may_have_happened() -> No
     assert text(results[0]) == (
         "The tool did not finish within 10 seconds, in 4 attempts. It may have run; calling it again does no harm."
     )
-    assert text(results[1]).startswith("The tool did not finish within 10 seconds. The outcome is unknown: it may have")
+    assert text(results[1]).startswith(
+        "The tool did not finish within 10 seconds. The outcome is unknown: it may have"
+    )
     assert "Do not simply repeat" in text(results[1])
 
 

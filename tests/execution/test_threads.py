@@ -77,7 +77,10 @@ class Who(Toolset):
 async def test_tools_have_the_context_variables_of_the_caller_and_leak_none(size: int) -> None:
     """E6"""
     names = ["whoami", "whoami_async"] * 5
-    asked = [Who.parse(ToolMetadata(str(k), name, f'{{"letter": "{k}"}}')) for k, name in enumerate(names)]
+    asked = [
+        Who.parse(ToolMetadata(str(k), name, f'{{"letter": "{k}"}}'))
+        for k, name in enumerate(names)
+    ]
     user.set("the caller")
     results = await ToolExecutor(max_concurrency=size).run(asked, Dispatcher(Who))
     assert [result.output for result in results] == ["the caller False", "the caller True"] * 5
@@ -247,7 +250,9 @@ async def test_a_cancelled_function_keeps_its_slot_and_its_result_is_dropped() -
     assert held.ran == [0]
 
 
-async def test_a_function_whose_thread_never_began_did_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_function_whose_thread_never_began_did_not_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """E6: then nothing has happened, whatever the effect of the tool is."""
     ran: list[int] = []
 
@@ -270,11 +275,16 @@ async def test_a_function_whose_thread_never_began_did_not_run(monkeypatch: pyte
 
     monkeypatch.setattr(anyio.to_thread, "run_sync", refused)
     (result,) = await executor.run([call("send")], dispatcher(send=lambda input: ran.append(1)))
-    assert (result.outcome, text(result)) == ("failed", "The tool could not be started (RuntimeError).")
+    assert (result.outcome, text(result)) == (
+        "failed",
+        "The tool could not be started (RuntimeError).",
+    )
     assert (executor.unresolved, ran) == ((), [])
 
 
-async def test_a_function_that_returned_as_it_was_stopped_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_function_that_returned_as_it_was_stopped_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """E4: what had finished is not thrown away, and an effect is not reported as unknown when it is known."""
 
     async def lost(function: Any, **_: Any) -> None:
@@ -371,7 +381,9 @@ def test_run_sync_is_the_same_without_an_event_loop() -> None:
 
 async def test_run_sync_in_a_running_event_loop_says_what_to_do() -> None:
     ran: list[int] = []
-    with pytest.raises(RuntimeError, match=r"inside a running event loop: await run\(\) there; nothing was run"):
+    with pytest.raises(
+        RuntimeError, match=r"inside a running event loop: await run\(\) there; nothing was run"
+    ):
         ToolExecutor().run_sync([call("look")], dispatcher(look=lambda input: ran.append(1)))
     assert ran == []
 

@@ -36,12 +36,16 @@ async def test_an_equal_call_is_refused_until_it_is_decided() -> None:
         again: Any = App.parse(ToolMetadata("b", "send", arguments))
         (refused,) = await executor.run([again], dispatch)
         assert (refused.outcome, refused.status, refused.attempts) == ("rejected", "rejected", 0)
-        assert text(refused).startswith("Tool call rejected: An equal call (a) may have taken effect already")
+        assert text(refused).startswith(
+            "Tool call rejected: An equal call (a) may have taken effect already"
+        )
     assert unsure.ran == [1]
     # Other arguments, other tools, other scopes are not concerned.
     others = [call("send", 2, id="c"), call("save", 1, id="d")]
     assert outcomes(await executor.run(others, dispatch)) == ["ok", "ok"]
-    assert outcomes(await executor.run([call("send", 1, id="e")], dispatch, scope="other")) == ["ok"]
+    assert outcomes(await executor.run([call("send", 1, id="e")], dispatch, scope="other")) == [
+        "ok"
+    ]
 
     assert [(u.scope, u.metadata.id) for u in executor.unresolved] == [("", "a")]
     assert [u.metadata.id for u in executor.resolve(call("send", 1, id="z"))] == ["a"]

@@ -77,7 +77,9 @@ class StoppedClock:
 def run(backend: str, function: Callable[..., Awaitable[T]], *args: Any) -> T:
     """Run an async function to its end, in virtual time."""
     if backend == "asyncio":
-        return anyio.run(function, *args, backend="asyncio", backend_options={"loop_factory": JumpingLoop})
+        return anyio.run(
+            function, *args, backend="asyncio", backend_options={"loop_factory": JumpingLoop}
+        )
     return trio.run(function, *args, clock=trio.testing.MockClock(autojump_threshold=0))
 
 

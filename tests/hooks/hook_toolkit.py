@@ -7,10 +7,23 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from lutumpy import NeedsTools, Session, ToolInput, ToolRound, Toolset, nested, tool, tool_fn, tool_input
+from lutumpy import (
+    NeedsTools,
+    Session,
+    ToolInput,
+    ToolRound,
+    Toolset,
+    nested,
+    tool,
+    tool_fn,
+    tool_input,
+)
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.core.rules import Problem, anthropic, chat, responses
+from lutumpy.rules import Problem
+from lutumpy.rules.anthropic import messages as anthropic
+from lutumpy.rules.openai.chat import messages as chat
+from lutumpy.rules.openai.responses import items as responses
 from lutumpy.testing import Call, Reply, render
 
 APIS = ["openai_chat", "openai_responses", "anthropic_messages"]
@@ -94,7 +107,9 @@ ADD = Call("add", '{"a": 1, "b": 2}', id="call_4")
 UNKNOWN = Call("no_such_tool", "{}", id="call_5")
 
 
-def start(*calls: Call, toolset: Any = AppTools, api: Any = "openai_chat") -> tuple[Session, ToolRound]:
+def start(
+    *calls: Call, toolset: Any = AppTools, api: Any = "openai_chat"
+) -> tuple[Session, ToolRound]:
     """A session with one answer that calls tools, and its round."""
     session = Session()
     session.push_user("go")

@@ -10,7 +10,17 @@ import pytest
 from hook_toolkit import ADD, DELETE, WEATHER, AppTools, Forecast, Weather, start
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
-from lutumpy import Complete, HookError, Reject, RunNormally, ToolInput, Toolset, hook_impl, tool, tool_input
+from lutumpy import (
+    Complete,
+    HookError,
+    Reject,
+    RunNormally,
+    ToolInput,
+    Toolset,
+    hook_impl,
+    tool,
+    tool_input,
+)
 from lutumpy.hooks.changes import InputWatch
 from lutumpy.page import render
 from lutumpy.testing import Call
@@ -88,10 +98,18 @@ def brief(entry: dict[str, Any]) -> tuple[Any, ...]:
         ([copies], ("pending", " Oslo ", "hook", "copies"), None),
         ([deep], ("edited", " Oslo ", "hook", "deep"), None),
         ([refuses], ("rejected", " Oslo ", "hook", "refuses"), None),
-        ([passes, in_place, waits], ("edited", "Bergen", "hook", "in_place"), "passed edited passed"),
+        (
+            [passes, in_place, waits],
+            ("edited", "Bergen", "hook", "in_place"),
+            "passed edited passed",
+        ),
         ([in_place, passes], ("edited", "Bergen", "hook", "in_place"), "edited passed"),
         ([replaces, passes], ("edited", "Bergen", "hook", "replaces"), "edited passed"),
-        ([passes, copies, waits], ("pending", " Oslo ", "hook", "passes, copies, waits"), "passed passed passed"),
+        (
+            [passes, copies, waits],
+            ("pending", " Oslo ", "hook", "passes, copies, waits"),
+            "passed passed passed",
+        ),
         ([in_place, back], ("pending", " Oslo ", "hook", "in_place, back"), "edited edited"),
         ([in_place, refuses, passes], ("rejected", "Bergen", "hook", "refuses"), "edited rejected"),
         ([passes, answers, waits], ("handled", " Oslo ", "hook", "answers"), "passed handled"),
@@ -101,13 +119,19 @@ def brief(entry: dict[str, Any]) -> tuple[Any, ...]:
     ],
 )
 async def test_an_audit_says_what_will_run_and_who_decided(
-    hooks: list[Any], expected: tuple[Any, ...], did: str | None, loud: bool, caplog: pytest.LogCaptureFixture
+    hooks: list[Any],
+    expected: tuple[Any, ...],
+    did: str | None,
+    loud: bool,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.DEBUG if loud else logging.WARNING, "lutumpy.tool_hook")
     entry = await audit(registry(*hooks))
     assert brief(entry) == expected
     assert [h["did"] for h in entry.get("hooks", ())] == (did.split() if did else [])
-    assert [h["by"] for h in entry.get("hooks", ())] == [h.__name__ for h in hooks][: len(did.split()) if did else 0]
+    assert [h["by"] for h in entry.get("hooks", ())] == [h.__name__ for h in hooks][
+        : len(did.split()) if did else 0
+    ]
     assert entry.get("reason") == ("not today" if expected[0] == "rejected" else None)
 
 
@@ -131,9 +155,17 @@ def policy_rejects(call: Any) -> Any:
         ([policy_passes], ("pending", " Oslo ", "policy", "policy_passes"), None),
         ([[in_place], policy_passes], ("edited", "Bergen", "hook", "in_place"), "edited passed"),
         ([[passes], policy_edits], ("edited", "Rome", "policy", "policy_edits"), "passed edited"),
-        ([[in_place], policy_edits], ("edited", "Rome", "policy", "in_place, policy_edits"), "edited edited"),
+        (
+            [[in_place], policy_edits],
+            ("edited", "Rome", "policy", "in_place, policy_edits"),
+            "edited edited",
+        ),
         ([[deep], policy_passes], ("edited", " Oslo ", "hook", "deep"), "edited passed"),
-        ([[passes], [deep], [passes]], ("edited", " Oslo ", "hook", "deep"), "passed edited passed"),
+        (
+            [[passes], [deep], [passes]],
+            ("edited", " Oslo ", "hook", "deep"),
+            "passed edited passed",
+        ),
         (
             [[replaces], [passes], policy_rejects],
             ("rejected", "Bergen", "policy", "policy_rejects"),
@@ -156,7 +188,9 @@ async def test_each_call_has_a_record_of_its_own() -> None:
     class Gate:
         @hook_impl
         def any_tool_hook(self, metadata: Any, call: Any) -> Any:
-            return Reject("no deletes") if metadata.name == "delete-file" else RunNormally(call.input)
+            return (
+                Reject("no deletes") if metadata.name == "delete-file" else RunNormally(call.input)
+            )
 
     hooks = registry(in_place).with_hooks(Gate())
     _, round = start(WEATHER, DELETE, ADD)
@@ -164,7 +198,10 @@ async def test_each_call_has_a_record_of_its_own() -> None:
     plan.discard()
     weather, delete, add = plan.decisions()
     gate = Gate.any_tool_hook.__qualname__
-    assert (weather["by"], [h["did"] for h in weather["hooks"]]) == ("in_place", ["passed", "edited"])
+    assert (weather["by"], [h["did"] for h in weather["hooks"]]) == (
+        "in_place",
+        ["passed", "edited"],
+    )
     assert (delete["decision"], delete["by"], delete["reason"]) == ("rejected", gate, "no deletes")
     assert (add["decision"], add["by"]) == ("pending", gate)
 
@@ -290,7 +327,9 @@ async def test_an_input_of_another_class_is_an_edit_and_one_that_decodes_no_more
     class OnlyOnce(Toolset):
         once = tool(Once)
 
-    entry = await audit(lambda call: RunNormally(call.input), call=Call("once", {"n": 1}, id="c1"), toolset=OnlyOnce)
+    entry = await audit(
+        lambda call: RunNormally(call.input), call=Call("once", {"n": 1}, id="c1"), toolset=OnlyOnce
+    )
     assert entry["decision"] == "pending"
 
 
@@ -314,12 +353,20 @@ async def test_the_page_shows_edits_in_place_and_who_let_a_call_pass() -> None:
     plan = await round.apply_hooks(made)
     page = render(session, answer=round.turn, decisions=[plan])
     plan.discard()
-    for said in ("Edited by a hook", "hook in_place", "hook in_place: edited", "hook passes: passed", "Let pass"):
+    for said in (
+        "Edited by a hook",
+        "hook in_place",
+        "hook in_place: edited",
+        "hook passes: passed",
+        "Let pass",
+    ):
         assert said in page
     assert "Input after the hooks" in page
 
 
-async def test_the_log_has_effective_input_and_reason_at_debug_only_h6(caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_log_has_effective_input_and_reason_at_debug_only_h6(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     def unwritable(metadata: Any, input: Any) -> Any:
         return RunNormally(Weather.model_construct(city=object(), days=[]))
 

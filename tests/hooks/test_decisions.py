@@ -8,7 +8,19 @@ from datetime import date
 from typing import Any
 
 import pytest
-from hook_toolkit import ADD, DELETE, UNKNOWN, USER, WEATHER, AppTools, DataTools, Forecast, User, Weather, start
+from hook_toolkit import (
+    ADD,
+    DELETE,
+    UNKNOWN,
+    USER,
+    WEATHER,
+    AppTools,
+    DataTools,
+    Forecast,
+    User,
+    Weather,
+    start,
+)
 from pydantic import BaseModel, ConfigDict
 
 from lutumpy import (
@@ -40,7 +52,9 @@ async def test_edits_change_what_runs_and_not_what_the_model_asked() -> None:  #
 
 
 @pytest.mark.parametrize("decision", [Complete(Forecast(text="x")), Reject("no")])
-async def test_a_decided_call_shows_the_input_as_it_was_when_the_decision_fell(decision: Any) -> None:  # H2
+async def test_a_decided_call_shows_the_input_as_it_was_when_the_decision_fell(
+    decision: Any,
+) -> None:  # H2
     kept: list[Weather] = []
     hooks = AppTools.hooks()
 
@@ -119,7 +133,9 @@ WRONG = [
 
 @pytest.mark.parametrize("decision", WRONG, ids=repr)
 @pytest.mark.parametrize("way", ["sync", "async", "policy"])
-async def test_what_does_not_fit_the_tool_is_an_error_that_names_hook_and_call(decision: Any, way: str) -> None:  # H3
+async def test_what_does_not_fit_the_tool_is_an_error_that_names_hook_and_call(
+    decision: Any, way: str
+) -> None:  # H3
     _, round = start(WEATHER)
 
     def misguided(metadata: Any, input: Any) -> Any:
@@ -168,7 +184,10 @@ async def test_decisions_say_who_made_them() -> None:  # H7
     hooks.on(AppTools.weather)(lambda metadata, input: Reject("by a hook"))
     plan = await round.apply_hooks(hooks)
     plan = await plan.apply_hooks(lambda call: Reject("by a policy"))
-    assert [(r.reason, r.source) for r in plan.rejected] == [("by a hook", "hook"), ("by a policy", "policy")]
+    assert [(r.reason, r.source) for r in plan.rejected] == [
+        ("by a hook", "hook"),
+        ("by a policy", "policy"),
+    ]
     plan.discard()
 
 
@@ -255,7 +274,9 @@ async def test_the_inputs_of_decisions_are_json_values() -> None:
 
 async def test_an_input_that_cannot_be_serialized_does_not_take_the_decisions_with_it() -> None:
     _, round = start(WEATHER)
-    plan = await round.apply_hooks(lambda call: RunNormally(Weather.model_construct(city=object(), days=[])))
+    plan = await round.apply_hooks(
+        lambda call: RunNormally(Weather.model_construct(city=object(), days=[]))
+    )
     (decision,) = plan.decisions()
     assert "object object" in decision["input"]
     plan.discard()
@@ -283,7 +304,9 @@ async def test_any_callable_is_a_policy() -> None:
 
 async def test_an_edited_call_keeps_its_types_and_runs() -> None:
     session, round = start(ADD)
-    plan = await round.apply_hooks(lambda call: RunNormally(call.input.model_copy(update={"b": 40})))
+    plan = await round.apply_hooks(
+        lambda call: RunNormally(call.input.model_copy(update={"b": 40}))
+    )
     (call,) = plan.pending
     assert AppTools.add.matches(call)
     plan.commit(session, [call.complete(await call.call())])

@@ -17,11 +17,16 @@ async def test_it_shows_a_cache_hit_and_what_the_gate_changed(provider: str) -> 
     assert result is not None
     assert result.text == SCRIPT_FOR_HOOKS[-1].text
     assert "decided    call_6  get_order: handled by Cache.any_tool_hook" in lines
-    assert '           call_7  refund: edited, will run with {"order_id": 1042, "percent": 10}' in lines
+    assert (
+        '           call_7  refund: edited, will run with {"order_id": 1042, "percent": 10}'
+        in lines
+    )
     assert "executed   call_7  refund: ok" in lines  # and nothing else in that round
     assert 'told       call_6  {"item":"kettle"' in report
     assert "call_7  paid back 3.95" in report
-    assert '"percent":20' in report.replace('"percent": 20', '"percent":20')  # what the model asked stays
+    assert '"percent":20' in report.replace(
+        '"percent": 20', '"percent":20'
+    )  # what the model asked stays
     assert "decided    call_3  track_parcel: issue" in lines
     assert max(map(len, lines)) <= 100
 

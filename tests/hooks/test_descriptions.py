@@ -72,7 +72,9 @@ def test_the_last_one_counts_and_the_warning_points_at_the_line_that_replaced() 
         base.register(Words("new"))  # line 4
         base.describe(AppTools.weather)(lambda definition: "newest")  # line 5
         base.with_hooks(_for_another_tool())  # nothing is replaced by a copy
-    assert [(w.filename, w.lineno) for w in caught] == [(__file__, line_of(f"# line {n}")) for n in range(1, 6)]
+    assert [(w.filename, w.lineno) for w in caught] == [
+        (__file__, line_of(f"# line {n}")) for n in range(1, 6)
+    ]
     assert "Words.weather_description_hook is replaced" in str(caught[0].message)
     assert "weather_description_hook of AppTools.hooks()" in str(caught[0].message)
     assert base.description_overrides_sync() == {AppTools.weather: "newest"}
@@ -125,7 +127,10 @@ async def test_a_description_hook_that_fails_is_named() -> None:
         hooks.describe(AppTools.weather)(hook)
         with pytest.raises(HookError, match=message):
             await hooks.description_overrides()
-    for hook, message in [(broken, "broken of 'weather' is async"), (lambda definition: inner(), "gave an awaitable")]:
+    for hook, message in [
+        (broken, "broken of 'weather' is async"),
+        (lambda definition: inner(), "gave an awaitable"),
+    ]:
         hooks = AppTools.hooks()
         hooks.describe(AppTools.weather)(hook)
         with pytest.raises(HookError, match=message):

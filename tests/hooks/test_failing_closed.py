@@ -8,7 +8,18 @@ import warnings
 from typing import Any
 
 import pytest
-from hook_toolkit import ADD, DELETE, UNKNOWN, USER, WEATHER, AppTools, Forecast, OtherTools, Weather, start
+from hook_toolkit import (
+    ADD,
+    DELETE,
+    UNKNOWN,
+    USER,
+    WEATHER,
+    AppTools,
+    Forecast,
+    OtherTools,
+    Weather,
+    start,
+)
 
 from lutumpy import Complete, HookError, HookSet, Reject, RoundClosedError, RunNormally, hook_impl
 
@@ -18,7 +29,9 @@ class Broken(Exception):
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-async def test_a_hook_that_raises_is_an_error_with_hook_call_and_cause(asynchronous: bool) -> None:  # H4
+async def test_a_hook_that_raises_is_an_error_with_hook_call_and_cause(
+    asynchronous: bool,
+) -> None:  # H4
     class Policy:
         if asynchronous:
 
@@ -34,7 +47,8 @@ async def test_a_hook_that_raises_is_an_error_with_hook_call_and_cause(asynchron
     session, round = start(DELETE, WEATHER)
     hooks = AppTools.hooks().with_hooks(Policy())
     with pytest.raises(
-        HookError, match=r"Policy\.weather_hook on call 'call_1' of 'weather' raised .*database down"
+        HookError,
+        match=r"Policy\.weather_hook on call 'call_1' of 'weather' raised .*database down",
     ) as caught:
         await round.apply_hooks(hooks)
     assert isinstance(caught.value.__cause__, Broken)
@@ -43,7 +57,9 @@ async def test_a_hook_that_raises_is_an_error_with_hook_call_and_cause(asynchron
 
 
 @pytest.mark.parametrize("how", ["raise", "nonsense", "cancel", "interrupt"])
-async def test_inputs_are_as_decoded_after_a_failure_whatever_a_hook_did_to_them(how: str) -> None:  # H2
+async def test_inputs_are_as_decoded_after_a_failure_whatever_a_hook_did_to_them(
+    how: str,
+) -> None:  # H2
     hooks = AppTools.hooks()
     kept: list[Weather] = []
 
@@ -74,7 +90,10 @@ async def test_inputs_are_as_decoded_after_a_failure_whatever_a_hook_did_to_them
         with pytest.raises(HookError if how in ("raise", "nonsense") else asyncio.CancelledError):
             await round.apply_hooks(hooks)
     kept[0].days.append(4)
-    assert [c.arguments for c in round.calls] == [{"city": " Oslo ", "days": []}, {"path": "/tmp/x"}]
+    assert [c.arguments for c in round.calls] == [
+        {"city": " Oslo ", "days": []},
+        {"path": "/tmp/x"},
+    ]
     plan = await round.apply_hooks(lambda call: Reject("no"))
     plan.commit(session, [])
 
@@ -186,7 +205,9 @@ def test_a_plain_hook_that_gives_an_awaitable_is_named_and_the_coroutine_closed(
     _, round = start(WEATHER)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(HookError, match=r"disguised on call 'call_1' of 'weather' gave an awaitable"):
+        with pytest.raises(
+            HookError, match=r"disguised on call 'call_1' of 'weather' gave an awaitable"
+        ):
             round.apply_hooks_sync(hooks)
         with pytest.raises(HookError, match=r"lambda.* gave an awaitable"):
             round.apply_hooks_sync(lambda call: inner())
@@ -279,7 +300,9 @@ async def test_a_round_that_was_discarded_while_hooks_waited_gives_no_plan() -> 
     assert session.turns() == []
 
 
-async def test_nothing_is_committed_while_a_policy_is_still_deciding() -> None:  # H5a: no path past a rejection
+async def test_nothing_is_committed_while_a_policy_is_still_deciding() -> (
+    None
+):  # H5a: no path past a rejection
     entered, go = asyncio.Event(), asyncio.Event()
 
     async def policy(call: Any) -> Any:
@@ -307,7 +330,9 @@ async def test_nothing_is_committed_while_a_policy_is_still_deciding() -> None: 
     assert session.turns() != []
 
 
-async def test_a_run_of_hooks_that_was_cut_off_leaves_the_round_open_for_everything() -> None:  # H4 K3a
+async def test_a_run_of_hooks_that_was_cut_off_leaves_the_round_open_for_everything() -> (
+    None
+):  # H4 K3a
     async def never(call: Any) -> Any:
         await asyncio.sleep(3600)
 
@@ -320,7 +345,9 @@ async def test_a_run_of_hooks_that_was_cut_off_leaves_the_round_open_for_everyth
     assert len(session.turns()) == 1
 
 
-async def test_hooks_are_not_applied_twice_at_once() -> None:  # H2 H5a: one run would take back what the other decided
+async def test_hooks_are_not_applied_twice_at_once() -> (
+    None
+):  # H2 H5a: one run would take back what the other decided
     entered, go = asyncio.Event(), asyncio.Event()
 
     async def slow(call: Any) -> Any:
@@ -367,7 +394,10 @@ async def test_a_registry_of_another_toolset_is_refused_before_any_hook_runs() -
             return RunNormally(call.input)
 
     session, round = start(WEATHER, USER)
-    for registry in (OtherTools.hooks().with_hooks(Every()), AppTools.hooks().data.with_hooks(Every())):
+    for registry in (
+        OtherTools.hooks().with_hooks(Every()),
+        AppTools.hooks().data.with_hooks(Every()),
+    ):
         with pytest.raises(HookError, match="no registry of AppTools"):
             await round.apply_hooks(registry)
         with pytest.raises(HookError, match="no registry of AppTools"):
@@ -375,14 +405,18 @@ async def test_a_registry_of_another_toolset_is_refused_before_any_hook_runs() -
         with pytest.raises(HookError, match="a call of AppTools"):
             await registry.apply(round.calls[0])
     plan = await round.apply_hooks(lambda call: Reject("no"))
-    with pytest.raises(HookError, match="no registry of AppTools"):  # also when every call is decided
+    with pytest.raises(
+        HookError, match="no registry of AppTools"
+    ):  # also when every call is decided
         await plan.apply_hooks(OtherTools.hooks())
     assert seen == []
     plan.commit(session, [])
 
 
 @pytest.mark.parametrize(
-    "thing", [None, 3, "policy", HookSet(), [AppTools.hooks()]], ids=lambda thing: type(thing).__name__
+    "thing",
+    [None, 3, "policy", HookSet(), [AppTools.hooks()]],
+    ids=lambda thing: type(thing).__name__,
 )
 async def test_what_is_neither_registry_nor_callable_is_refused(thing: Any) -> None:
     _, round = start(WEATHER)

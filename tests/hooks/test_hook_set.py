@@ -9,7 +9,14 @@ from typing import Any
 
 import pytest
 
-from lutumpy import DeclarationError, HookError, HookRegistrationError, HookSet, hook_impl, hook_slot
+from lutumpy import (
+    DeclarationError,
+    HookError,
+    HookRegistrationError,
+    HookSet,
+    hook_impl,
+    hook_slot,
+)
 
 
 class AppHooks(HookSet):
@@ -110,7 +117,9 @@ def test_a_plain_slot_refuses_async_hooks_when_they_are_registered() -> None:
             return items
 
     hooks = AppHooks()
-    with pytest.raises(HookRegistrationError, match=r"Async\.rank.* is async; rank is a plain slot"):
+    with pytest.raises(
+        HookRegistrationError, match=r"Async\.rank.* is async; rank is a plain slot"
+    ):
         hooks.register(Async())
     assert hooks.rank([]) == ["default"]
 
@@ -249,7 +258,9 @@ def test_sets_are_copied_and_extended_like_registries() -> None:  # H5b
 def test_a_slot_that_declares_last_for_itself_is_refused_H7() -> None:
     """Its hooks would be given the result so far by that name, and never the argument."""
     for kind in ("always", "fallback", "singleton"):
-        with pytest.raises(DeclarationError, match=r"validate\(self, prompt.*declares 'last' for itself"):
+        with pytest.raises(
+            DeclarationError, match=r"validate\(self, prompt.*declares 'last' for itself"
+        ):
 
             class Bad(HookSet):
                 @hook_slot(kind)  # type: ignore[arg-type]
@@ -269,7 +280,9 @@ def test_a_hook_of_a_singleton_that_names_last_is_refused_H7() -> None:
 
     hooks = AppHooks()
     for plugin in (Needs(), Defaults()):
-        with pytest.raises(HookRegistrationError, match=r"title.*a singleton runs one hook.*no 'last'"):
+        with pytest.raises(
+            HookRegistrationError, match=r"title.*a singleton runs one hook.*no 'last'"
+        ):
             hooks.register(plugin)
     with pytest.raises(HookRegistrationError, match="no 'last'"):
         hooks.on(AppHooks.title)(lambda text, last=None: text)
@@ -294,9 +307,13 @@ def test_a_marked_function_can_be_registered_on_a_slot() -> None:
     assert hooks.rank(["b", "a"]) == ["a"]
     hooks.unregister(shorten)
     assert hooks.rank(["b", "a"]) == ["a", "b"]
-    with pytest.raises(HookRegistrationError, match="ordered is registered on rank of AppHooks already"):
+    with pytest.raises(
+        HookRegistrationError, match="ordered is registered on rank of AppHooks already"
+    ):
         hooks.on(AppHooks.rank)(ordered)
-    with pytest.raises(HookRegistrationError, match=r"shorten is a function: register it for one slot, with on\(\)"):
+    with pytest.raises(
+        HookRegistrationError, match=r"shorten is a function: register it for one slot, with on\(\)"
+    ):
         hooks.register(shorten)
 
 
@@ -325,7 +342,9 @@ def test_a_function_is_checked_against_the_slot_and_the_slot_against_the_set() -
             return items
 
     for wrong in (More.greet, More.title, "rank", None, AppHooks().rank):
-        with pytest.raises(HookRegistrationError, match=r"is no slot of AppHooks: give AppHooks\.<slot>"):
+        with pytest.raises(
+            HookRegistrationError, match=r"is no slot of AppHooks: give AppHooks\.<slot>"
+        ):
             hooks.on(wrong)
     more = More("you")
     more.on(AppHooks.rank)(lambda items: ["inherited"])
@@ -425,7 +444,9 @@ def test_extend_keeps_an_inner_set_that_only_the_other_one_holds_H5b() -> None:
 def test_extend_is_all_or_nothing_inner_sets_included_H5b() -> None:
     base, other = Outer(), Outer().with_hooks(Wraps())
     other.inner = AppHooks()  # type: ignore[assignment]
-    with pytest.raises(HookRegistrationError, match=r"AppHooks is another set of hooks than Outer\.inner"):
+    with pytest.raises(
+        HookRegistrationError, match=r"AppHooks is another set of hooks than Outer\.inner"
+    ):
         base.extend(other)
     assert base.wrap("a") == "a"
 

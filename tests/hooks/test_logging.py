@@ -28,7 +28,9 @@ class Policy:
         return Reject("the secret reason")
 
 
-async def test_every_decision_is_logged_with_tool_call_and_hook(caplog: pytest.LogCaptureFixture) -> None:  # H6
+async def test_every_decision_is_logged_with_tool_call_and_hook(
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # H6
     caplog.set_level(logging.INFO, LOGGER)
     _, round = start(WEATHER, UNKNOWN, DELETE, ADD)
     (await round.apply_hooks(AppTools.hooks().with_hooks(Policy()))).discard()
@@ -47,7 +49,9 @@ async def test_every_decision_is_logged_with_tool_call_and_hook(caplog: pytest.L
 
 
 @pytest.mark.parametrize("level", [logging.INFO, logging.WARNING])
-async def test_the_decisions_do_not_depend_on_logging(caplog: pytest.LogCaptureFixture, level: int) -> None:
+async def test_the_decisions_do_not_depend_on_logging(
+    caplog: pytest.LogCaptureFixture, level: int
+) -> None:
     caplog.set_level(level, LOGGER)
     _, round = start(WEATHER, DELETE)
     hooks = AppTools.hooks().with_hooks(Policy())
@@ -77,7 +81,9 @@ async def test_lone_surrogates_do_not_stop_a_round(caplog: pytest.LogCaptureFixt
     (await round.apply_hooks(lambda call: RunNormally(call.input))).discard()
 
 
-async def test_a_decision_that_does_not_fit_is_not_logged_as_one(caplog: pytest.LogCaptureFixture) -> None:  # H3 H6
+async def test_a_decision_that_does_not_fit_is_not_logged_as_one(
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # H3 H6
     caplog.set_level(logging.INFO, LOGGER)
     _, round = start(WEATHER)
     for decision in (Complete(3), RunNormally(3), Reject(3), 3):  # type: ignore[arg-type]
@@ -87,7 +93,9 @@ async def test_a_decision_that_does_not_fit_is_not_logged_as_one(caplog: pytest.
     round.discard()
 
 
-async def test_policies_and_single_calls_are_logged_too(caplog: pytest.LogCaptureFixture) -> None:  # H6
+async def test_policies_and_single_calls_are_logged_too(
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # H6
     caplog.set_level(logging.INFO, LOGGER)
     _, round = start(WEATHER)
 

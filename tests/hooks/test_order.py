@@ -53,7 +53,9 @@ async def test_tryfirst_then_ordinary_then_trylast_each_in_registration_order() 
 
 
 @pytest.mark.parametrize("passing", [1, 2, 3])
-async def test_a_rejection_behind_hooks_that_let_the_call_pass_stands(passing: int) -> None:  # H1 H5
+async def test_a_rejection_behind_hooks_that_let_the_call_pass_stands(
+    passing: int,
+) -> None:  # H1 H5
     seen: list[str] = []
     hooks = AppTools.hooks()
     for number in range(passing):
@@ -72,14 +74,20 @@ async def test_a_rejection_behind_hooks_that_let_the_call_pass_stands(passing: i
 
 
 @pytest.mark.parametrize("outer_first", [True, False])
-async def test_hooks_of_a_nested_registry_and_of_the_outer_on_are_one_order(outer_first: bool) -> None:  # H1
+async def test_hooks_of_a_nested_registry_and_of_the_outer_on_are_one_order(
+    outer_first: bool,
+) -> None:  # H1
     seen: list[str] = []
     hooks = AppTools.hooks()
     through_outer = (hooks.on, AppTools.data[DataTools.get_user], "outer on")
     through_nested = (hooks.data.on, DataTools.get_user, "nested on")
-    for on, selector, name in [through_outer, through_nested] if outer_first else [through_nested, through_outer]:
+    for on, selector, name in (
+        [through_outer, through_nested] if outer_first else [through_nested, through_outer]
+    ):
         on(selector)(named(seen, name))
-    hooks.nested(DataTools).on(DataTools.get_user)(hook_impl(tryfirst=True)(named(seen, "nested first")))
+    hooks.nested(DataTools).on(DataTools.get_user)(
+        hook_impl(tryfirst=True)(named(seen, "nested first"))
+    )
 
     class Policy:
         @hook_impl
@@ -119,7 +127,12 @@ async def test_hooks_for_every_tool_come_first_the_outermost_before_the_nested_o
     hooks.register(Every("app"))
     _, round = start(WEATHER, USER)
     (await round.apply_hooks(hooks)).discard()
-    assert seen == [("app", "weather"), ("app", "get_user"), ("data", "get_user"), ("own", "get_user")]
+    assert seen == [
+        ("app", "weather"),
+        ("app", "get_user"),
+        ("data", "get_user"),
+        ("own", "get_user"),
+    ]
 
 
 async def test_calls_are_taken_one_after_another_in_call_order() -> None:  # H1
@@ -215,7 +228,12 @@ async def test_a_second_pass_takes_pending_calls_only_and_keeps_the_order() -> N
     plan = await plan.apply_hooks(policy)
     plan = plan.apply_hooks_sync(AppTools.hooks())
     assert seen == ["weather", "get_user", "add"]
-    assert [d["decision"] for d in plan.decisions()] == ["pending", "rejected", "pending", "handled"]
+    assert [d["decision"] for d in plan.decisions()] == [
+        "pending",
+        "rejected",
+        "pending",
+        "handled",
+    ]
     assert [c.metadata.id for c in plan.pending] == ["call_1", "call_3"]
     plan.discard()
 
@@ -265,7 +283,9 @@ async def test_one_registry_serves_many_rounds_at_once() -> None:  # H5b
 
 async def test_one_call_alone_takes_the_same_way() -> None:  # H1
     hooks = AppTools.hooks()
-    hooks.on(AppTools.weather)(lambda metadata, input: RunNormally(Weather(city=input.city.strip())))
+    hooks.on(AppTools.weather)(
+        lambda metadata, input: RunNormally(Weather(city=input.city.strip()))
+    )
     hooks.on(AppTools.delete_file)(lambda metadata, input: Reject("no"))
     hooks.on(AppTools.data[DataTools.get_user])(lambda metadata, input: Complete(User(name="Ann")))
     _, round = start(WEATHER, DELETE, USER, ADD)

@@ -22,7 +22,6 @@ from lutumpy import (
     RunNormally,
     Skip,
     ToolDecision,
-    ToolHooks,
     ToolInput,
     ToolMetadata,
     Toolset,
@@ -32,6 +31,7 @@ from lutumpy import (
     tool_fn,
     tool_input,
 )
+from lutumpy.hooks import ToolHooks
 from lutumpy.testing import Call
 
 if TYPE_CHECKING:
@@ -43,7 +43,9 @@ class Ledger:
 
 
 @tool_fn
-async def pay(amount: Annotated[Decimal, Field(gt=0)], to: str = "Ann", *, ledger: Skip[Ledger]) -> str:
+async def pay(
+    amount: Annotated[Decimal, Field(gt=0)], to: str = "Ann", *, ledger: Skip[Ledger]
+) -> str:
     """Pay."""
     return f"{amount} to {to}"
 
@@ -104,7 +106,9 @@ async def test_a_hook_of_a_function_is_given_its_parameters() -> None:
 
     class Policy:
         @hook_impl
-        async def pay_hook(self, metadata: ToolMetadata, amount: Decimal, to: str = "Ann", **_: Any) -> ToolDecision:
+        async def pay_hook(
+            self, metadata: ToolMetadata, amount: Decimal, to: str = "Ann", **_: Any
+        ) -> ToolDecision:
             seen.append((metadata.id, amount, to))
             if amount > 100:
                 return Reject("too much")
@@ -116,7 +120,9 @@ async def test_a_hook_of_a_function_is_given_its_parameters() -> None:
         _, round = start(Call("pay", arguments, id="c"), toolset=Tools)
         plan = await round.apply_hooks(hooks)
         plan.discard()
-        seen.append((len(plan.pending), [h.output for h in plan.handled], [r.reason for r in plan.rejected]))
+        seen.append(
+            (len(plan.pending), [h.output for h in plan.handled], [r.reason for r in plan.rejected])
+        )
     assert seen == [
         ("c", Decimal(5), "Ann"), (1, [], []),
         ("c", Decimal(5), "Bob"), (0, ["known"], []),
@@ -138,7 +144,16 @@ def test_a_hook_names_the_parameters_that_it_needs_in_any_order() -> None:
     on(lambda to, _cache=(): seen.append(_cache) or RunNormally())
     everything = {"amount": Decimal(5), "to": "Bob"}
     assert decide(hooks, PAY) == everything
-    assert seen == [("pay", "Bob"), 5, (5, "Bob"), everything, everything, ("note", "Bob"), ("book", "Bob"), ()]
+    assert seen == [
+        ("pay", "Bob"),
+        5,
+        (5, "Bob"),
+        everything,
+        everything,
+        ("note", "Bob"),
+        ("book", "Bob"),
+        (),
+    ]
 
 
 def test_names_that_pydantic_has_for_itself_are_the_functions_names_to_a_hook() -> None:
@@ -182,13 +197,21 @@ def test_an_edit_is_validated_again_and_the_next_hook_sees_it_H1_H3() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"amount": "-1"}, r"RunNormally\.edited\(amount\): amount: Input should be greater than 0"),
+        (
+            {"amount": "-1"},
+            r"RunNormally\.edited\(amount\): amount: Input should be greater than 0",
+        ),
         ({"amount": "much", "to": 3}, r"edited\(amount, to\): amount: .*valid decimal"),
         ({"amuont": 3}, r"tool 'pay' has no argument amuont; it has amount, to"),
-        ({"ledger": Ledger()}, r"no argument ledger \(ledger: a Skip parameter is no part of a call\)"),
+        (
+            {"ledger": Ledger()},
+            r"no argument ledger \(ledger: a Skip parameter is no part of a call\)",
+        ),
     ],
 )
-def test_an_edit_that_does_not_fit_is_a_hook_error_and_changes_nothing_H3(changes: Any, message: str) -> None:
+def test_an_edit_that_does_not_fit_is_a_hook_error_and_changes_nothing_H3(
+    changes: Any, message: str
+) -> None:
     _, round = start(PAY, toolset=Tools)
     before = round.calls[0].arguments
     hooks = on_pay(lambda to, **_: RunNormally.edited(**changes))
@@ -246,7 +269,11 @@ def test_decisions_say_what_they_are_and_compare_by_it() -> None:
 
 
 def test_a_decision_without_an_input_is_the_same_after_a_copy() -> None:
-    for twin in (copy.copy(RunNormally()), copy.deepcopy(RunNormally()), pickle.loads(pickle.dumps(RunNormally()))):
+    for twin in (
+        copy.copy(RunNormally()),
+        copy.deepcopy(RunNormally()),
+        pickle.loads(pickle.dumps(RunNormally())),
+    ):
         assert decide(on_pay(lambda _twin=twin: _twin), PAY) == {"amount": Decimal(5), "to": "Bob"}
     assert pickle.loads(pickle.dumps(RunNormally.edited(a=1))) == RunNormally.edited(a=1)
 
@@ -270,7 +297,9 @@ REFUSED: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("hook", "message"), REFUSED, ids=[m for _, m in REFUSED])
-def test_what_names_no_parameter_of_the_function_is_refused_when_it_is_registered_H5b(hook: Any, message: str) -> None:
+def test_what_names_no_parameter_of_the_function_is_refused_when_it_is_registered_H5b(
+    hook: Any, message: str
+) -> None:
     hooks: Any = Tools.hooks()
     with pytest.raises(HookRegistrationError, match=message):
         hooks.on(Tools.bank.pay)(hook)
@@ -280,7 +309,9 @@ def test_what_names_no_parameter_of_the_function_is_refused_when_it_is_registere
 
 
 def test_hooks_of_an_input_class_take_the_input() -> None:
-    with pytest.raises(HookRegistrationError, match=r"has no parameter 'city'; it has \(metadata, input\)$"):
+    with pytest.raises(
+        HookRegistrationError, match=r"has no parameter 'city'; it has \(metadata, input\)$"
+    ):
         OldTools.hooks().on(OldTools.weather)(lambda metadata, city: None)  # type: ignore[arg-type,misc]
 
 
@@ -311,12 +342,15 @@ def test_a_parameter_called_input_is_given_unless_the_annotation_says_the_whole_
         hooks.on(Tools.say)(hook)
         assert decide(hooks, SAY).output == "HI", hook
     with pytest.raises(
-        HookRegistrationError, match=r"or \(metadata, input, loud\); in the first, annotate `input: Bas"
+        HookRegistrationError,
+        match=r"or \(metadata, input, loud\); in the first, annotate `input: Bas",
     ):
         Tools.hooks().on(Tools.say)(lambda metadata, text: None)  # type: ignore[call-overload,misc]
 
 
-def test_a_function_with_a_parameter_called_metadata_has_the_old_form_only_and_registration_says_so() -> None:
+def test_a_function_with_a_parameter_called_metadata_has_the_old_form_only_and_registration_says_so() -> (
+    None
+):
     def old(metadata: ToolMetadata, input: BaseModel) -> ToolDecision:
         return Complete(f"{metadata.id} {input.metadata}")  # type: ignore[attr-defined]
 
@@ -360,18 +394,27 @@ def takes(annotation: Any, returns: Any = ToolDecision) -> Any:
     return hook
 
 
-@pytest.mark.parametrize("annotation", [GetUser, "GetUser", str, dict, dict[str, Any], Union[GetUser, str], add.Input])
+@pytest.mark.parametrize(
+    "annotation", [GetUser, "GetUser", str, dict, dict[str, Any], Union[GetUser, str], add.Input]
+)
 def test_a_hook_annotated_for_another_tools_input_is_refused(annotation: Any) -> None:
     hooks: Any = OldTools.hooks()
-    with pytest.raises(HookRegistrationError, match=r"`input: .*` is not the input of 'weather', which is Weather"):
+    with pytest.raises(
+        HookRegistrationError, match=r"`input: .*` is not the input of 'weather', which is Weather"
+    ):
         hooks.on(OldTools.weather)(takes(annotation))
     with pytest.raises(HookRegistrationError, match="is not the input of 'weather'"):
-        hooks.register(type("Policy", (), {"weather_hook": staticmethod(hook_impl(takes(annotation)))})())
+        hooks.register(
+            type("Policy", (), {"weather_hook": staticmethod(hook_impl(takes(annotation)))})()
+        )
 
 
 def test_a_hook_of_a_function_annotated_for_another_tools_input_is_refused() -> None:
     hooks: Any = OldTools.hooks()
-    with pytest.raises(HookRegistrationError, match=r"`input: Weather` is not the input of 'add', which is AddInput"):
+    with pytest.raises(
+        HookRegistrationError,
+        match=r"`input: Weather` is not the input of 'add', which is AddInput",
+    ):
         hooks.on(OldTools.add)(takes(Weather))
     hooks.on(OldTools.add)(takes(add.Input))
     hooks.on(OldTools.add)(takes(BaseModel))
@@ -379,8 +422,14 @@ def test_a_hook_of_a_function_annotated_for_another_tools_input_is_refused() -> 
 
 def test_a_hook_that_says_it_passes_on_another_tools_input_is_refused() -> None:
     hooks: Any = OldTools.hooks()
-    for returns in (RunNormally[GetUser], ToolDecision[GetUser, str], "Union[Reject, RunNormally[GetUser]]"):
-        with pytest.raises(HookRegistrationError, match=r"`RunNormally\[GetUser\]` is not for 'weather'"):
+    for returns in (
+        RunNormally[GetUser],
+        ToolDecision[GetUser, str],
+        "Union[Reject, RunNormally[GetUser]]",
+    ):
+        with pytest.raises(
+            HookRegistrationError, match=r"`RunNormally\[GetUser\]` is not for 'weather'"
+        ):
             hooks.on(OldTools.weather)(takes(Any, returns))
 
     def hook(metadata: Any, amount: Any) -> RunNormally[Weather]: ...

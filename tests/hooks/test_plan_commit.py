@@ -22,7 +22,15 @@ from hook_toolkit import (
     start,
 )
 
-from lutumpy import CommitError, Complete, Reject, RoundClosedError, RunNormally, StaleRoundError, ToolRoundPlan
+from lutumpy import (
+    CommitError,
+    Complete,
+    Reject,
+    RoundClosedError,
+    RunNormally,
+    StaleRoundError,
+    ToolRoundPlan,
+)
 
 
 def hooks() -> Any:
@@ -79,7 +87,9 @@ async def test_every_problem_is_reported_and_the_plan_stays_open() -> None:  # K
     weather, add = plan.pending
     handled, rejected = plan.handled[0], plan.rejected[0]
     with pytest.raises(CommitError) as caught:
-        plan.commit(session, [rejected, handled, weather.complete(Forecast(text="a")), weather.fail("b")])
+        plan.commit(
+            session, [rejected, handled, weather.complete(Forecast(text="a")), weather.fail("b")]
+        )
     assert [(p.kind, p.call_id) for p in caught.value.problems] == [
         ("duplicate_result", "call_1"),
         ("missing_result", "call_4"),
@@ -96,7 +106,9 @@ async def test_every_problem_is_reported_and_the_plan_stays_open() -> None:  # K
 
 async def test_an_edited_call_is_answered_for_what_the_model_asked() -> None:  # H2 K3
     session, round = start(ADD)
-    plan = await round.apply_hooks(lambda call: RunNormally(call.input.model_copy(update={"a": 40})))
+    plan = await round.apply_hooks(
+        lambda call: RunNormally(call.input.model_copy(update={"a": 40}))
+    )
     plan.commit(session, [plan.pending[0].complete(42)])
     assert session.turns()[0].calls[0].arguments == '{"a": 1, "b": 2}'
 
@@ -114,7 +126,9 @@ async def test_an_explicit_result_for_an_issue_replaces_the_standard_answer() ->
     session, plan = await planned()
     weather, add = plan.pending
     (issue,) = plan.issues
-    plan.commit(session, [weather.fail("x"), add.complete(3), issue.fail("there is no such thing here")])
+    plan.commit(
+        session, [weather.fail("x"), add.complete(3), issue.fail("there is no such thing here")]
+    )
     assert results(session)[1] == ("call_5", "error", "there is no such thing here")
 
 
@@ -128,7 +142,9 @@ async def test_a_stale_plan_can_be_rebased() -> None:  # K4
     assert results(session)[0][1] == "rejected"
 
 
-@pytest.mark.parametrize("reason", ["", "  ", "line\nline", "\ud800 lone", "Tool call rejected: twice"])
+@pytest.mark.parametrize(
+    "reason", ["", "  ", "line\nline", "\ud800 lone", "Tool call rejected: twice"]
+)
 @pytest.mark.parametrize("api", APIS)
 async def test_any_reason_gives_a_valid_request(api: str, reason: str) -> None:  # K6
     session, round = start(WEATHER, api=api)

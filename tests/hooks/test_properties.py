@@ -11,7 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from profiles import examples
 
-from lutumpy import Complete, HookError, Reject, RunNormally, Session, ToolRound, ToolRoundPlan, hook_impl
+from lutumpy import (
+    Complete,
+    HookError,
+    Reject,
+    RunNormally,
+    Session,
+    ToolRound,
+    ToolRoundPlan,
+    hook_impl,
+)
 from lutumpy.testing import Call
 
 OUTPUTS = {
@@ -111,7 +120,11 @@ async def _resolved(value: Any) -> Any:
 
 def registry(hooks: list[tuple[str, bool, list[str]]]) -> Any:
     made: Any = AppTools.hooks()
-    targets = {"weather": AppTools.weather, "delete": AppTools.delete_file, "user": AppTools.data[DataTools.get_user]}
+    targets = {
+        "weather": AppTools.weather,
+        "delete": AppTools.delete_file,
+        "user": AppTools.data[DataTools.get_user],
+    }
     for target, asynchronous, script in hooks:
         plugin = Script(script)
         if target == "any":
@@ -129,7 +142,9 @@ async def plan_all(round: ToolRound, hooks: Any, policy: Any, sync: bool) -> Too
             pending = source.pending if isinstance(source, ToolRoundPlan) else source.calls
             before = [(call.metadata, call.input.model_copy(deep=True)) for call in pending]
             try:
-                source = source.apply_hooks_sync(decider) if sync else await source.apply_hooks(decider)
+                source = (
+                    source.apply_hooks_sync(decider) if sync else await source.apply_hooks(decider)
+                )
                 break
             except (HookError, asyncio.CancelledError) as error:
                 assert [(call.metadata, call.input) for call in pending] == before
@@ -143,7 +158,10 @@ async def plan_all(round: ToolRound, hooks: Any, policy: Any, sync: bool) -> Too
 
 def check(session: Session, api: str) -> None:
     for target in APIS:
-        body = {"model": "m", **ADAPTERS[target].request(session.transcript, AppTools.offer(), model="m")}
+        body = {
+            "model": "m",
+            **ADAPTERS[target].request(session.transcript, AppTools.offer(), model="m"),
+        }
         problems = [p for p in CHECKS[target](body) if p.certainty == "refused"]
         assert problems == [], f"{api} -> {target}"
 
@@ -168,4 +186,6 @@ async def _no_hook_can_make_a_transcript_invalid(
     assert len(plan.decisions()) == len(calls)
     plan.commit(session, [call.complete(OUTPUTS[call.metadata.name]) for call in plan.pending])
     check(session, api)
-    assert [c.arguments for c in session.turns()[0].calls] == [d["arguments"] for d in plan.decisions()]
+    assert [c.arguments for c in session.turns()[0].calls] == [
+        d["arguments"] for d in plan.decisions()
+    ]

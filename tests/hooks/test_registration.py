@@ -13,9 +13,21 @@ from unittest.mock import Mock
 
 import pluggy
 import pytest
-from hook_toolkit import ADD, DELETE, USER, WEATHER, AppTools, CountTools, DataTools, OtherTools, Weather, start
+from hook_toolkit import (
+    ADD,
+    DELETE,
+    USER,
+    WEATHER,
+    AppTools,
+    CountTools,
+    DataTools,
+    OtherTools,
+    Weather,
+    start,
+)
 
-from lutumpy import HookRegistrationError, Reject, RunNormally, ToolHooks, hook_impl
+from lutumpy import HookRegistrationError, Reject, RunNormally, hook_impl
+from lutumpy.hooks import ToolHooks
 from lutumpy.tools.toolset import REGISTRY_NAMES
 
 
@@ -58,12 +70,27 @@ REFUSED: list[tuple[Any, str]] = [
         "no hook slot 'wether_hook'; did you mean weather_hook",
     ),
     (hooked("get_user_hook", lambda self, metadata, input: None), "no hook slot 'get_user_hook'"),
-    (hooked("weather_hook", lambda self, meta, input: None), "no parameter 'meta'; it has .metadata, input"),
+    (
+        hooked("weather_hook", lambda self, meta, input: None),
+        "no parameter 'meta'; it has .metadata, input",
+    ),
     (hooked("weather_hook", lambda self, metadata, arguments: None), "no parameter 'arguments'"),
-    (hooked("weather_hook", lambda self, metadata, input, /: None), "'metadata' must be usable by name"),
-    (hooked("weather_hook", lambda self, *args: None), r"name the parameters that it needs.*\*args"),
-    (hooked("weather_hook", lambda self, **options: None), r"name the parameters that it needs.*\*\*options"),
-    (hooked("any_tool_hook", lambda self, metadata, input: None), "any_tool_hook has no parameter 'input'"),
+    (
+        hooked("weather_hook", lambda self, metadata, input, /: None),
+        "'metadata' must be usable by name",
+    ),
+    (
+        hooked("weather_hook", lambda self, *args: None),
+        r"name the parameters that it needs.*\*args",
+    ),
+    (
+        hooked("weather_hook", lambda self, **options: None),
+        r"name the parameters that it needs.*\*\*options",
+    ),
+    (
+        hooked("any_tool_hook", lambda self, metadata, input: None),
+        "any_tool_hook has no parameter 'input'",
+    ),
     (hooked("any_result_hook", lambda self, call: None), "any_result_hook has no parameter 'call'"),
     (hooked("weather_description_hook", lambda self, metadata: None), "no parameter 'metadata'"),
     (object(), "no hook: mark its methods with @hook_impl"),
@@ -105,7 +132,9 @@ def test_wrappers_of_pluggy_are_refused() -> None:  # H5b
             def weather_hook(self, metadata: Any, input: Any) -> Any:
                 yield
 
-        with pytest.raises(HookRegistrationError, match=r"Wrapper\.weather_hook: wrappers are not taken"):
+        with pytest.raises(
+            HookRegistrationError, match=r"Wrapper\.weather_hook: wrappers are not taken"
+        ):
             AppTools.hooks().register(Wrapper())
 
 
@@ -133,13 +162,17 @@ def test_the_same_function_twice_on_one_tool_is_refused() -> None:  # H5b
     hooks = AppTools.hooks()
     hook = rejecting("once")
     assert hooks.on(AppTools.weather)(hook) is hook
-    with pytest.raises(HookRegistrationError, match=r"registered on weather_hook of AppTools\.hooks\(\) already"):
+    with pytest.raises(
+        HookRegistrationError, match=r"registered on weather_hook of AppTools\.hooks\(\) already"
+    ):
         hooks.on(AppTools.weather)(hook)
     hooks.on(AppTools.delete_file)(hook)
     assert rejects(hooks) == ["once", "once"]
 
 
-@pytest.mark.parametrize("thing", [3, None, print, Mock(), lambda *args: None], ids=lambda thing: type(thing).__name__)
+@pytest.mark.parametrize(
+    "thing", [3, None, print, Mock(), lambda *args: None], ids=lambda thing: type(thing).__name__
+)
 def test_on_takes_functions_only_that_name_what_they_need(thing: Any) -> None:
     with pytest.raises(HookRegistrationError):
         AppTools.hooks().on(AppTools.weather)(thing)
@@ -217,7 +250,9 @@ def test_any_callable_can_be_a_hook() -> None:
     assert rejects(hooks) == ["callable", "static", "class"]
     hooks = AppTools.hooks()
     hooks.on(AppTools.weather)(Callable_())
-    hooks.on(AppTools.weather)(functools.partial(lambda reason, metadata, input: Reject(reason), "partial"))
+    hooks.on(AppTools.weather)(
+        functools.partial(lambda reason, metadata, input: Reject(reason), "partial")
+    )
     assert rejects(hooks) == ["callable"]
 
 
@@ -326,7 +361,10 @@ def test_extend_is_all_or_nothing() -> None:  # H5b
     base, other = AppTools.hooks(), AppTools.hooks().with_hooks(Policy("policy"))
     base.on(AppTools.data[DataTools.get_user])(shared)
     other.on(AppTools.data[DataTools.get_user])(shared)
-    with pytest.raises(HookRegistrationError, match=r"rejecting.*\.hook is registered on get_user_hook of DataTools"):
+    with pytest.raises(
+        HookRegistrationError,
+        match=r"rejecting.*\.hook is registered on get_user_hook of DataTools",
+    ):
         base.extend(other)
     assert rejects(base) == ["shared"]
     policy = Policy("twice")
@@ -369,8 +407,12 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., No
             for index, value in enumerate(values):
                 info = tmp_path / f"fake_{number}_{index}-1.0.dist-info"
                 info.mkdir()
-                (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: fake-{number}-{index}\nVersion: 1.0\n")
-                (info / "entry_points.txt").write_text(f"[lutumpy]\n{name} = fake_lutumpy_plugin:{value}\n")
+                (info / "METADATA").write_text(
+                    f"Metadata-Version: 2.1\nName: fake-{number}-{index}\nVersion: 1.0\n"
+                )
+                (info / "entry_points.txt").write_text(
+                    f"[lutumpy]\n{name} = fake_lutumpy_plugin:{value}\n"
+                )
 
     return write
 
@@ -399,7 +441,9 @@ def test_installed_plugins_are_loaded_when_asked_for(install: Callable[..., None
         (["Installed", "empty"], "has no hook"),
     ],
 )
-def test_installed_plugins_are_all_or_nothing(install: Callable[..., None], values: list[str], message: str) -> None:
+def test_installed_plugins_are_all_or_nothing(
+    install: Callable[..., None], values: list[str], message: str
+) -> None:
     install(policies=values)
     hooks = AppTools.hooks()
     with pytest.raises(HookRegistrationError, match=message):
@@ -407,7 +451,11 @@ def test_installed_plugins_are_all_or_nothing(install: Callable[..., None], valu
     assert rejects(hooks) == []
 
 
-def test_a_plugin_that_is_not_installed_is_an_error_that_lists_what_is(install: Callable[..., None]) -> None:
+def test_a_plugin_that_is_not_installed_is_an_error_that_lists_what_is(
+    install: Callable[..., None],
+) -> None:
     install(policies=["Installed"])
-    with pytest.raises(HookRegistrationError, match=r"no installed plugin 'policy' .*\(installed: policies\)"):
+    with pytest.raises(
+        HookRegistrationError, match=r"no installed plugin 'policy' .*\(installed: policies\)"
+    ):
         AppTools.hooks().load_plugins("policy")

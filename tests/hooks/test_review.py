@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from hook_toolkit import APIS, DELETE, USER, WEATHER, AppTools, Forecast, User, results, start
 
-from lutumpy import CommitError, HookError, ImagePart, TextPart, ToolHooks, ToolMetadata, ToolResult, hook_impl
+from lutumpy import CommitError, HookError, ImagePart, TextPart, ToolMetadata, ToolResult, hook_impl
+from lutumpy.hooks import ToolHooks
 
 
 class Redact:
@@ -35,7 +36,11 @@ async def test_content_is_replaced_and_status_and_pairing_stay(api: str) -> None
     weather, delete, user = round.calls
     hooks = AppTools.hooks().with_hooks(Redact())
     reviewed = await hooks.review(
-        [user.fail("no secret"), delete.reject("a secret place"), weather.complete(Forecast(text="secret"))]
+        [
+            user.fail("no secret"),
+            delete.reject("a secret place"),
+            weather.complete(Forecast(text="secret")),
+        ]
     )
     assert reviewed == hooks.review_sync(reviewed)
     round.commit(session, reviewed)
@@ -50,7 +55,9 @@ async def test_handled_and_rejected_calls_become_results() -> None:
     _, round = start(USER, WEATHER)
     user, _weather = round.calls
     plan = await round.apply_hooks(AppTools.hooks())
-    reviewed = AppTools.hooks().with_hooks(Redact()).review_sync([user.handled(User(name="secret"))])
+    reviewed = (
+        AppTools.hooks().with_hooks(Redact()).review_sync([user.handled(User(name="secret"))])
+    )
     assert reviewed[0].content == '{"name":"***"}'
     (only,) = await AppTools.hooks().review([round.calls[1].reject("why")])
     assert only.rejection_reason == "why"
@@ -87,8 +94,12 @@ async def test_hooks_are_threaded_in_order_and_nested_ones_see_their_tools_only(
         lambda r: replace(r, status="error"),
         lambda r: replace(r, status="rejected", rejection_reason="x"),
         lambda r: replace(r, rejection_reason="x"),
-        lambda r: replace(r, metadata=ToolMetadata("call_2", r.metadata.name, r.metadata.arguments)),
-        lambda r: replace(r, metadata=ToolMetadata(r.metadata.id, "delete-file", r.metadata.arguments)),
+        lambda r: replace(
+            r, metadata=ToolMetadata("call_2", r.metadata.name, r.metadata.arguments)
+        ),
+        lambda r: replace(
+            r, metadata=ToolMetadata(r.metadata.id, "delete-file", r.metadata.arguments)
+        ),
         lambda r: replace(r, content=None),
         lambda r: replace(r, content=3),
         lambda r: replace(r, content=["text"]),
@@ -97,7 +108,9 @@ async def test_hooks_are_threaded_in_order_and_nested_ones_see_their_tools_only(
         lambda r: False,
     ],
 )
-async def test_a_hook_that_gives_anything_else_is_an_error_and_nothing_is_committed(change: Any) -> None:
+async def test_a_hook_that_gives_anything_else_is_an_error_and_nothing_is_committed(
+    change: Any,
+) -> None:
     session, round = start(WEATHER)
     given = [round.calls[0].complete(Forecast(text="x"))]
     hooks = gives(change)
@@ -154,7 +167,9 @@ def test_the_sync_form_refuses_async_hooks_before_any_runs() -> None:
 async def test_content_parts_can_take_the_place_of_text() -> None:
     session, round = start(WEATHER)
     parts = (TextPart("see"), ImagePart(url="https://example.com/a.png"))
-    reviewed = await gives(lambda r: replace(r, content=parts)).review([round.calls[0].complete(Forecast(text="x"))])
+    reviewed = await gives(lambda r: replace(r, content=parts)).review(
+        [round.calls[0].complete(Forecast(text="x"))]
+    )
     assert reviewed[0].content == parts
     round.commit(session, reviewed)
 
@@ -162,7 +177,10 @@ async def test_content_parts_can_take_the_place_of_text() -> None:
 async def test_a_wrong_output_stays_wrong_until_its_content_is_replaced() -> None:  # K3
     session, round = start(WEATHER)
     wrong = [round.calls[0].complete("not a forecast")]
-    for same in (gives(lambda r: None), gives(lambda r: ToolResult(r.metadata, r.content, r.status))):
+    for same in (
+        gives(lambda r: None),
+        gives(lambda r: ToolResult(r.metadata, r.content, r.status)),
+    ):
         with pytest.raises(CommitError, match="doesn't fit"):
             round.commit(session, await same.review(wrong))
     round.commit(session, await gives(lambda r: replace(r, content="withheld")).review(wrong))
@@ -188,5 +206,7 @@ async def test_a_review_uses_the_hooks_as_they_were_when_it_began() -> None:  # 
 
 async def test_what_is_no_result_is_refused() -> None:
     for thing in ("text", None, 3):
-        with pytest.raises(TypeError, match="review takes ToolResult, HandledTool and RejectedToolCall"):
+        with pytest.raises(
+            TypeError, match="review takes ToolResult, HandledTool and RejectedToolCall"
+        ):
             await AppTools.hooks().review([thing])  # type: ignore[list-item]

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from lutumpy import Transcript
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.core.rules import anthropic, chat, responses
 from lutumpy.errors import TranscriptError
+from lutumpy.rules.anthropic import messages as anthropic
+from lutumpy.rules.openai.chat import messages as chat
+from lutumpy.rules.openai.responses import items as responses
 
 Json = Any
 ADAPTERS: dict[str, Any] = {
@@ -22,14 +24,19 @@ ADAPTERS: dict[str, Any] = {
     "openai_responses": OpenAIResponses,
     "anthropic_messages": AnthropicMessages,
 }
-RULES: dict[str, Any] = {"openai_chat": chat, "openai_responses": responses, "anthropic_messages": anthropic}
+RULES: dict[str, Any] = {
+    "openai_chat": chat,
+    "openai_responses": responses,
+    "anthropic_messages": anthropic,
+}
 HISTORY = {"openai_chat": "messages", "openai_responses": "input", "anthropic_messages": "messages"}
 SYSTEM = {"openai_responses": "instructions", "anthropic_messages": "system"}
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 BESIDE = Path(__file__).parent.parent.parent.parent / "shared"
 ROWS: list[dict[str, Json]] = [
-    json.loads(line) for line in (FIXTURES / "histories.jsonl").read_text(encoding="utf-8").splitlines()
+    json.loads(line)
+    for line in (FIXTURES / "histories.jsonl").read_text(encoding="utf-8").splitlines()
 ]
 
 
@@ -74,7 +81,9 @@ def refused(api: str, body: dict[str, Json]) -> list[str]:
 
 def broken_rules(api: str, body: dict[str, Json]) -> set[str]:
     """The rules of the API that a request breaks for sure."""
-    return {problem.rule for problem in RULES[api].check_request(body) if problem.certainty == "refused"}
+    return {
+        problem.rule for problem in RULES[api].check_request(body) if problem.certainty == "refused"
+    }
 
 
 def _described() -> Callable[[str, Json], list[str]]:
@@ -97,21 +106,32 @@ described = _described()
 
 texts = st.sampled_from(["", " ", "Hello", "日本", '"quoted" [x', "x" * 60]) | st.text(max_size=8)
 said = st.sampled_from(["Hello", "What is it?", "日本", "x" * 60])
-arguments = st.sampled_from(["{}", '{"a": 1}', '{"a": {"b": [1, 2.5, null]}}', "", "[1]", "not json"])
+arguments = st.sampled_from(
+    ["{}", '{"a": 1}', '{"a": {"b": [1, 2.5, null]}}', "", "[1]", "not json"]
+)
 objects = st.sampled_from([{}, {"a": 1}, {"a": {"b": [1, 2.5, None]}}])
 names = st.sampled_from(["search", "look", "a.b", "n" * 70])
 # Ids come back in later turns, as some hosts make them do.
 ids = st.sampled_from(["c1", "c2", "c3", "call_abc", "toolu_01", "functions.x:0"])
-flags: st.SearchStrategy[dict[str, Json]] = st.sampled_from([{}, {}, {}, {"name": "Ada"}, {"x_unknown": {"a": [1]}}])
+flags: st.SearchStrategy[dict[str, Json]] = st.sampled_from(
+    [{}, {}, {}, {"name": "Ada"}, {"x_unknown": {"a": [1]}}]
+)
 
 
 @st.composite
 def chat_histories(draw: st.DrawFn) -> tuple[Json, Json]:
-    history: list[Json] = draw(st.lists(st.just({"role": "system", "content": "Be brief."}), max_size=1))
+    history: list[Json] = draw(
+        st.lists(st.just({"role": "system", "content": "Be brief."}), max_size=1)
+    )
     for _ in range(draw(st.integers(1, 4))):
         for _ in range(draw(st.integers(1, 2))):
             content = draw(said | st.lists(st.sampled_from(CHAT_PARTS), min_size=1, max_size=3))
-            history.append({"role": draw(st.sampled_from(["user", "user", "user", "system"])), "content": content})
+            history.append(
+                {
+                    "role": draw(st.sampled_from(["user", "user", "user", "system"])),
+                    "content": content,
+                }
+            )
             if history[-1]["role"] == "system":
                 history[-1]["content"] = "Change of plan."
             history[-1].update(draw(flags))
@@ -124,7 +144,10 @@ CHAT_PARTS: list[Json] = [
     {"type": "text", "text": "see"},
     {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw==", "detail": "low"}},
     {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}},
-    {"type": "file", "file": {"file_data": "data:application/pdf;base64,JVBERg==", "filename": "a.pdf"}},
+    {
+        "type": "file",
+        "file": {"file_data": "data:application/pdf;base64,JVBERg==", "filename": "a.pdf"},
+    },
     {"type": "file", "file": {"file_id": "file-abc"}},
     {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}},
 ]
@@ -134,21 +157,38 @@ CHAT_PARTS: list[Json] = [
 def chat_turn(draw: st.DrawFn) -> list[Json]:
     message: dict[str, Json] = {"role": "assistant"}
     calls = draw(st.lists(ids, max_size=3, unique=True))
-    content = draw(st.sampled_from([None, "", "Let me see.", [{"type": "text", "text": "Let me see."}]]))
+    content = draw(
+        st.sampled_from([None, "", "Let me see.", [{"type": "text", "text": "Let me see."}]])
+    )
     if not calls:
         content = content or "Done."
     if content is not None or draw(st.booleans()):
         message["content"] = content
-    message.update(draw(st.sampled_from([{}, {"refusal": None}, {"reasoning_content": "hm"}, {"x_unknown": [None]}])))
+    message.update(
+        draw(
+            st.sampled_from(
+                [{}, {"refusal": None}, {"reasoning_content": "hm"}, {"x_unknown": [None]}]
+            )
+        )
+    )
     if not calls:
         return [message]
     kinds = [draw(st.sampled_from(["function", "function", "custom"])) for _ in calls]
     message["tool_calls"] = [
-        {"id": i, "type": k, k: {"name": draw(names), "arguments" if k == "function" else "input": draw(arguments)}}
+        {
+            "id": i,
+            "type": k,
+            k: {"name": draw(names), "arguments" if k == "function" else "input": draw(arguments)},
+        }
         for i, k in zip(calls, kinds, strict=True)
     ]
-    content_of = texts | st.just([{"type": "text", "text": "found"}, {"type": "text", "text": "more"}])
-    results = [{"role": "tool", "tool_call_id": i, "content": draw(content_of), **draw(flags)} for i in calls]
+    content_of = texts | st.just(
+        [{"type": "text", "text": "found"}, {"type": "text", "text": "more"}]
+    )
+    results = [
+        {"role": "tool", "tool_call_id": i, "content": draw(content_of), **draw(flags)}
+        for i in calls
+    ]
     return [message, *draw(st.permutations(results))]
 
 
@@ -171,7 +211,11 @@ RESPONSES_PARTS: list[Json] = [
     {"type": "input_image", "image_url": "data:image/png;base64,iVBORw==", "detail": "auto"},
     {"type": "input_image", "file_id": "file-abc", "detail": "low"},
     {"type": "input_file", "file_url": "https://example.com/a.pdf"},
-    {"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERg=="},
+    {
+        "type": "input_file",
+        "filename": "a.pdf",
+        "file_data": "data:application/pdf;base64,JVBERg==",
+    },
 ]
 
 
@@ -179,26 +223,47 @@ RESPONSES_PARTS: list[Json] = [
 def responses_turn(draw: st.DrawFn, number: int) -> list[Json]:
     turn: list[Json] = []
     if draw(st.booleans()):
-        turn.append({"type": "reasoning", "id": f"rs_{number}", "summary": [], "encrypted_content": "gAAA"})
-        turn.append({"type": "web_search_call", "id": f"ws_{number}", "status": "completed", "action": {"type": "x"}})
+        turn.append(
+            {"type": "reasoning", "id": f"rs_{number}", "summary": [], "encrypted_content": "gAAA"}
+        )
+        turn.append(
+            {
+                "type": "web_search_call",
+                "id": f"ws_{number}",
+                "status": "completed",
+                "action": {"type": "x"},
+            }
+        )
     if draw(st.booleans()):
         part = {"type": "output_text", "text": "Let me see.", "annotations": []}
         turn.append(
-            {"type": "message", "id": f"msg_{number}", "role": "assistant", "content": [part], "status": "completed"}
+            {
+                "type": "message",
+                "id": f"msg_{number}",
+                "role": "assistant",
+                "content": [part],
+                "status": "completed",
+            }
         )
     outputs: list[Json] = []
     for k in range(draw(st.integers(0, 3))):
         call_id = f"call_{number}_{k}"
-        kind = draw(st.sampled_from(["function", "function", "custom", "shell", "local_shell", "computer"]))
+        kind = draw(
+            st.sampled_from(["function", "function", "custom", "shell", "local_shell", "computer"])
+        )
         turn.append(responses_call(kind, call_id, draw(names), draw(arguments)))
         outputs.append(responses_output(kind, call_id, draw(texts)))
     if not turn:
         return [{"role": "assistant", "content": "Done."}]
     # The wire asks only that an output stands after its call.
-    between: list[Json] = [{"role": "user", "content": "Hurry."}] if outputs and draw(st.booleans()) else []
+    between: list[Json] = (
+        [{"role": "user", "content": "Hurry."}] if outputs and draw(st.booleans()) else []
+    )
     rest = draw(st.permutations([*outputs, *between]))
     if len(outputs) > 1 and draw(st.booleans()):
-        first = next(k for k, item in enumerate(turn) if item.get("call_id") == outputs[0]["call_id"])
+        first = next(
+            k for k, item in enumerate(turn) if item.get("call_id") == outputs[0]["call_id"]
+        )
         turn.insert(first + 1, outputs[0])
         rest = [item for item in rest if item is not outputs[0]]
     return [*turn, *rest]
@@ -209,7 +274,11 @@ def responses_call(kind: str, call_id: str, name: str, text: str) -> Json:
         return {"type": "function_call", "call_id": call_id, "name": name, "arguments": text}
     if kind == "custom":
         return {"type": "custom_tool_call", "call_id": call_id, "name": name, "input": text}
-    action: Json = {"type": "exec", "command": ["ls"], "env": {}} if kind == "local_shell" else {"commands": ["ls"]}
+    action: Json = (
+        {"type": "exec", "command": ["ls"], "env": {}}
+        if kind == "local_shell"
+        else {"commands": ["ls"]}
+    )
     if kind == "computer":
         action = {"type": "wait"}
     item = {"type": f"{kind}_call", "call_id": call_id, "action": action, "status": "completed"}
@@ -225,7 +294,12 @@ def responses_output(kind: str, call_id: str, text: str) -> Json:
         word = "function" if kind == "function" else "custom_tool"
         return {"type": f"{word}_call_output", "call_id": call_id, "output": text}
     if kind == "local_shell":
-        return {"type": "local_shell_call_output", "id": f"o_{call_id}", "call_id": call_id, "output": text}
+        return {
+            "type": "local_shell_call_output",
+            "id": f"o_{call_id}",
+            "call_id": call_id,
+            "output": text,
+        }
     if kind == "computer":
         shot = {"type": "computer_screenshot", "image_url": "data:image/png;base64,iVBORw=="}
         return {"type": "computer_call_output", "call_id": call_id, "output": shot}
@@ -238,12 +312,18 @@ def anthropic_histories(draw: st.DrawFn) -> tuple[Json, Json]:
     history: list[Json] = []
     for number in range(draw(st.integers(1, 4))):
         for _ in range(draw(st.integers(1, 2))):
-            content = draw(said | st.lists(st.sampled_from(ANTHROPIC_BLOCKS), min_size=1, max_size=3))
+            content = draw(
+                said | st.lists(st.sampled_from(ANTHROPIC_BLOCKS), min_size=1, max_size=3)
+            )
             history.append({"role": "user", "content": content})
         history += draw(anthropic_turn(number)) if draw(st.booleans()) else []
     system = draw(
         st.sampled_from(
-            [None, "Be brief.", [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}]]
+            [
+                None,
+                "Be brief.",
+                [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}],
+            ]
         )
     )
     return system, history
@@ -254,9 +334,22 @@ ANTHROPIC_BLOCKS: list[Json] = [
     {"type": "text", "text": "see", "cache_control": {"type": "ephemeral", "ttl": "1h"}},
     {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw=="}},
     {"type": "image", "source": {"type": "file", "file_id": "file_1"}},
-    {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "text"}, "title": "a.txt"},
-    {"type": "document", "source": {"type": "url", "url": "https://example.com/a.pdf"}, "citations": {"enabled": True}},
-    {"type": "search_result", "title": "T", "source": "S", "content": [{"type": "text", "text": "found"}]},
+    {
+        "type": "document",
+        "source": {"type": "text", "media_type": "text/plain", "data": "text"},
+        "title": "a.txt",
+    },
+    {
+        "type": "document",
+        "source": {"type": "url", "url": "https://example.com/a.pdf"},
+        "citations": {"enabled": True},
+    },
+    {
+        "type": "search_result",
+        "title": "T",
+        "source": "S",
+        "content": [{"type": "text", "text": "found"}],
+    },
 ]
 
 
@@ -267,7 +360,12 @@ def anthropic_turn(draw: st.DrawFn, number: int) -> list[Json]:
         content.append({"type": "thinking", "thinking": "hm", "signature": f"c2ln{number}"})
     if draw(st.booleans()):
         content += [
-            {"type": "server_tool_use", "id": f"srvtoolu_{number}", "name": "web_search", "input": {"query": "q"}},
+            {
+                "type": "server_tool_use",
+                "id": f"srvtoolu_{number}",
+                "name": "web_search",
+                "input": {"query": "q"},
+            },
             {"type": "web_search_tool_result", "tool_use_id": f"srvtoolu_{number}", "content": []},
         ]
     if draw(st.booleans()) or not content:
@@ -275,7 +373,9 @@ def anthropic_turn(draw: st.DrawFn, number: int) -> list[Json]:
     calls = [i for i in draw(st.lists(ids, max_size=3, unique=True)) if "." not in i]
     if content[-1]["type"] == "thinking" and not calls:
         content.append({"type": "text", "text": "Let me see."})
-    uses = [{"type": "tool_use", "id": i, "name": draw(names), "input": draw(objects)} for i in calls]
+    uses = [
+        {"type": "tool_use", "id": i, "name": draw(names), "input": draw(objects)} for i in calls
+    ]
     if not calls:
         return [{"role": "assistant", "content": draw(st.sampled_from([content, "Done."]))}]
     results = draw(st.permutations([draw(anthropic_result(i)) for i in calls]))
@@ -283,10 +383,16 @@ def anthropic_turn(draw: st.DrawFn, number: int) -> list[Json]:
     made = [{"role": "assistant", "content": content + uses}]
     answered = [{"role": "user", "content": [*results, *after]}]
     if draw(st.booleans()):  # neighbours of one role are one message for this API
-        made = [{"role": "assistant", "content": [*content, uses[0]]}, {"role": "assistant", "content": uses[1:]}]
+        made = [
+            {"role": "assistant", "content": [*content, uses[0]]},
+            {"role": "assistant", "content": uses[1:]},
+        ]
         made = [message for message in made if message["content"]]
     if draw(st.booleans()) and len(results) > 1:
-        answered = [{"role": "user", "content": results[:1]}, {"role": "user", "content": [*results[1:], *after]}]
+        answered = [
+            {"role": "user", "content": results[:1]},
+            {"role": "user", "content": [*results[1:], *after]},
+        ]
     return [*made, *answered]
 
 
@@ -297,7 +403,10 @@ def anthropic_result(draw: st.DrawFn, call_id: str) -> Json:
     if kind in ("text", "error"):
         block["content"] = "found"
     if kind in ("blocks", "image"):
-        block["content"] = [{"type": "text", "text": "found"}, *([ANTHROPIC_BLOCKS[2]] if kind == "image" else [])]
+        block["content"] = [
+            {"type": "text", "text": "found"},
+            *([ANTHROPIC_BLOCKS[2]] if kind == "image" else []),
+        ]
     if kind == "error":
         block["is_error"] = True
     return block

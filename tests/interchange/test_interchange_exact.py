@@ -11,15 +11,28 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
-from histories import ADAPTERS, BESIDE, HISTORIES, HISTORY, ROWS, SYSTEM, as_text, body_of, name_of, read, written
+from histories import (
+    ADAPTERS,
+    BESIDE,
+    HISTORIES,
+    HISTORY,
+    ROWS,
+    SYSTEM,
+    as_text,
+    body_of,
+    name_of,
+    read,
+    written,
+)
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from profiles import examples
 
-from lutumpy import Session, Transcript, TranscriptError, check_messages
+from lutumpy import Session, Transcript, TranscriptError
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.core.items import AssistantTurn, CallBlock, Message, OpaqueBlock, ToolResults, Verbatim
+from lutumpy.doctor import check_messages
 from lutumpy.testing import Reply, ScriptedModel
 
 Json = Any
@@ -84,7 +97,14 @@ def test_the_recorded_histories_are_varied() -> None:
             if isinstance(item, AssistantTurn):
                 kinds[row["api"]] |= {type(block).__name__ for block in item.blocks}
     for found in kinds.values():
-        assert found >= {"Message", "AssistantTurn", "ToolResults", "CallBlock", "TextBlock", "ReasoningBlock"}
+        assert found >= {
+            "Message",
+            "AssistantTurn",
+            "ToolResults",
+            "CallBlock",
+            "TextBlock",
+            "ReasoningBlock",
+        }
     assert {row["status"] for row in ROWS} >= {200, 400}
     assert all(row["source"] and row["licence"] for row in ROWS)
 
@@ -102,7 +122,12 @@ FORMS: list[tuple[str, str, Json, Json]] = [
         None,
         [{"role": "user", "name": "Ada", "content": "x", "y": {"z": [1]}}],
     ),
-    ("empty and absent content", "openai_chat", None, [{"role": "user", "content": ""}, {"role": "user"}]),
+    (
+        "empty and absent content",
+        "openai_chat",
+        None,
+        [{"role": "user", "content": ""}, {"role": "user"}],
+    ),
     (
         "results in another order, with names",
         "openai_chat",
@@ -110,7 +135,12 @@ FORMS: list[tuple[str, str, Json, Json]] = [
         [
             USER,
             {"role": "assistant", "tool_calls": [CALL, {**CALL, "id": "c2"}]},
-            {"role": "tool", "tool_call_id": "c2", "name": "f", "content": [{"type": "text", "text": "two"}]},
+            {
+                "role": "tool",
+                "tool_call_id": "c2",
+                "name": "f",
+                "content": [{"type": "text", "text": "two"}],
+            },
             {"role": "tool", "tool_call_id": "c1", "content": "one"},
         ],
     ),
@@ -120,14 +150,30 @@ FORMS: list[tuple[str, str, Json, Json]] = [
         None,
         [
             USER,
-            {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}},
+            {
+                "role": "assistant",
+                "content": None,
+                "function_call": {"name": "f", "arguments": "{}"},
+            },
             {"role": "function", "name": "f", "content": "1"},
-            {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}},
+            {
+                "role": "assistant",
+                "content": None,
+                "function_call": {"name": "f", "arguments": "{}"},
+            },
             {"role": "function", "name": "f", "content": None},
             {"role": "function", "name": "other", "content": "nobody asked"},
-            {"role": "assistant", "content": None, "function_call": {"name": "g", "arguments": "{}"}},
+            {
+                "role": "assistant",
+                "content": None,
+                "function_call": {"name": "g", "arguments": "{}"},
+            },
             {"role": "function", "name": "f", "content": "for another one"},
-            {"role": "assistant", "content": None, "function_call": {"name": "g", "arguments": "{}"}},
+            {
+                "role": "assistant",
+                "content": None,
+                "function_call": {"name": "g", "arguments": "{}"},
+            },
             USER,
         ],
     ),
@@ -141,7 +187,10 @@ FORMS: list[tuple[str, str, Json, Json]] = [
             {"role": "assistant", "content": None, "refusal": "No.", "annotations": []},
             {
                 "role": "assistant",
-                "content": [{"type": "refusal", "refusal": "No."}, {"type": "thinking", "thinking": []}],
+                "content": [
+                    {"type": "refusal", "refusal": "No."},
+                    {"type": "thinking", "thinking": []},
+                ],
             },
             {"role": "assistant", "content": "The answer is ", "prefix": True},
         ],
@@ -172,7 +221,12 @@ FORMS: list[tuple[str, str, Json, Json]] = [
             {"role": "tool", "tool_call_id": "c1", "content": "1"},
         ],
     ),
-    ("a single message of instructions", "openai_responses", "Be brief.", [{"role": "user", "content": "x"}]),
+    (
+        "a single message of instructions",
+        "openai_responses",
+        "Be brief.",
+        [{"role": "user", "content": "x"}],
+    ),
     (
         "user items between a call and its output, an output twice",
         "openai_responses",
@@ -188,9 +242,20 @@ FORMS: list[tuple[str, str, Json, Json]] = [
                 "status": "completed",
             },
             {"role": "user", "content": "Hurry."},
-            {"type": "function_call_output", "call_id": "c1", "output": "1", "status": "completed", "id": "o_1"},
+            {
+                "type": "function_call_output",
+                "call_id": "c1",
+                "output": "1",
+                "status": "completed",
+                "id": "o_1",
+            },
             {"type": "function_call_output", "call_id": "c1", "output": "1"},
-            {"type": "function_call_output", "call_id": None, "name": "host", "output": "by the way"},
+            {
+                "type": "function_call_output",
+                "call_id": None,
+                "name": "host",
+                "output": "by the way",
+            },
         ],
     ),
     (
@@ -199,21 +264,52 @@ FORMS: list[tuple[str, str, Json, Json]] = [
         None,
         [
             {"type": "additional_tools", "role": "developer", "tools": []},
-            {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "x"}]},
+            {
+                "type": "message",
+                "role": "developer",
+                "content": [{"type": "input_text", "text": "x"}],
+            },
             {"type": "item_reference", "id": "msg_0"},
             {"id": "msg_1"},
-            {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": None, "status": None},
+            {
+                "type": "reasoning",
+                "id": "rs_1",
+                "summary": [],
+                "encrypted_content": None,
+                "status": None,
+            },
             {"type": "mcp_list_tools", "id": "mcpl_1", "server_label": "s", "tools": []},
-            {"type": "mcp_approval_request", "id": "mcpr_1", "name": "f", "arguments": "{}", "server_label": "s"},
+            {
+                "type": "mcp_approval_request",
+                "id": "mcpr_1",
+                "name": "f",
+                "arguments": "{}",
+                "server_label": "s",
+            },
             {"type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": True},
-            {"type": "computer_call", "id": "cu_1", "call_id": "cc", "action": {"type": "wait"}, "status": "completed"},
+            {
+                "type": "computer_call",
+                "id": "cu_1",
+                "call_id": "cc",
+                "action": {"type": "wait"},
+                "status": "completed",
+            },
             {
                 "type": "computer_call_output",
                 "call_id": "cc",
                 "output": {"type": "computer_screenshot", "file_id": "f"},
             },
-            {"type": "apply_patch_call", "call_id": "ap", "operation": {"type": "delete_file", "path": "x"}},
-            {"type": "apply_patch_call_output", "call_id": "ap", "status": "failed", "output": "no"},
+            {
+                "type": "apply_patch_call",
+                "call_id": "ap",
+                "operation": {"type": "delete_file", "path": "x"},
+            },
+            {
+                "type": "apply_patch_call_output",
+                "call_id": "ap",
+                "status": "failed",
+                "output": "no",
+            },
             {"type": "tool_search_call", "call_id": None, "execution": "server", "arguments": {}},
             {"type": "tool_search_output", "call_id": None, "execution": "server", "tools": []},
             {"type": "function_call", "call_id": "ob", "name": "f", "arguments": "{}"},
@@ -222,7 +318,11 @@ FORMS: list[tuple[str, str, Json, Json]] = [
             {"type": "function_call_output", "call_id": "no", "output": None},
             {"type": "program", "id": "p", "fingerprint": "x", "code": ""},
             {"type": "zebra", "stripes": [1, {"type": "x"}]},
-            {"role": "assistant", "content": [{"type": "input_text", "text": "hm"}], "phase": "final"},
+            {
+                "role": "assistant",
+                "content": [{"type": "input_text", "text": "hm"}],
+                "phase": "final",
+            },
             {"type": "compaction_trigger"},
         ],
     ),
@@ -238,7 +338,10 @@ FORMS: list[tuple[str, str, Json, Json]] = [
     (
         "results and texts in one message, split over two",
         "anthropic_messages",
-        [{"type": "text", "text": "x", "cache_control": {"type": "ephemeral"}}, {"type": "text", "text": "y"}],
+        [
+            {"type": "text", "text": "x", "cache_control": {"type": "ephemeral"}},
+            {"type": "text", "text": "y"},
+        ],
         [
             USER,
             {"role": "assistant", "content": [USE, USE_2]},
@@ -246,7 +349,12 @@ FORMS: list[tuple[str, str, Json, Json]] = [
             {
                 "role": "user",
                 "content": [
-                    {"type": "tool_result", "tool_use_id": "t1", "content": [], "cache_control": {"type": "ephemeral"}},
+                    {
+                        "type": "tool_result",
+                        "tool_use_id": "t1",
+                        "content": [],
+                        "cache_control": {"type": "ephemeral"},
+                    },
                     {"type": "text", "text": "Now?"},
                 ],
             },
@@ -262,10 +370,16 @@ FORMS: list[tuple[str, str, Json, Json]] = [
             {"role": "assistant", "content": []},
             {"role": "user", "content": "x"},
             {"role": "assistant", "content": "a", "x_unknown": 1},
-            {"role": "assistant", "content": [{"type": "text", "text": "b", "citations": [{"type": "x"}]}]},
+            {
+                "role": "assistant",
+                "content": [{"type": "text", "text": "b", "citations": [{"type": "x"}]}],
+            },
             {"role": "assistant", "content": [USE]},
             {"role": "assistant", "content": "c"},
-            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}]},
+            {
+                "role": "user",
+                "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}],
+            },
             {"role": "assistant", "content": "The answer is "},
         ],
     ),
@@ -277,19 +391,34 @@ FORMS: list[tuple[str, str, Json, Json]] = [
             USER,
             {
                 "role": "assistant",
-                "content": [{"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}, USE],
+                "content": [
+                    {
+                        "type": "server_tool_use",
+                        "id": "srvtoolu_1",
+                        "name": "web_search",
+                        "input": {},
+                    },
+                    USE,
+                ],
             },
-            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}]},
+            {
+                "role": "user",
+                "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}],
+            },
             {
                 "role": "assistant",
-                "content": [{"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}],
+                "content": [
+                    {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
+                ],
             },
         ],
     ),
 ]
 
 
-@pytest.mark.parametrize(("api", "system", "history"), [form[1:] for form in FORMS], ids=[form[0] for form in FORMS])
+@pytest.mark.parametrize(
+    ("api", "system", "history"), [form[1:] for form in FORMS], ids=[form[0] for form in FORMS]
+)
 def test_every_form_is_written_back_unchanged(api: str, system: Json, history: Json) -> None:
     transcript = Transcript.from_messages(api, history, system=system)  # type: ignore[arg-type]
     assert written(api, transcript) == as_text(system, history)
@@ -316,10 +445,17 @@ def test_random_histories_are_written_back_unchanged(api: str) -> None:
 # --- arbitrary JSON ----------------------------------------------------------------------------------------------------
 
 leaves = (
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=6)
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=6)
 )
 values = st.recursive(
-    leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
+    leaves,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
+    ),
 )
 KINDS = (
     "text image document tool_use tool_result thinking redacted_thinking server_tool_use web_search_tool_result "
@@ -348,7 +484,18 @@ def nested(inner: st.SearchStrategy[Json]) -> st.SearchStrategy[Json]:
         lambda base, extra: {**base, **extra},
         fields,
         st.dictionaries(
-            st.sampled_from(["content", "tool_calls", "function", "source", "output", "input", "file", "image_url"]),
+            st.sampled_from(
+                [
+                    "content",
+                    "tool_calls",
+                    "function",
+                    "source",
+                    "output",
+                    "input",
+                    "file",
+                    "image_url",
+                ]
+            ),
             inner | st.lists(inner, max_size=3),
             max_size=2,
         ),
@@ -362,7 +509,12 @@ tame = st.builds(
     st.recursive(fields, nested, max_leaves=8),
 )
 wild = st.recursive(fields, nested, max_leaves=8) | values
-odd = st.lists(tame, max_size=4) | st.lists(tame, max_size=4) | st.lists(tame | wild, max_size=5) | values
+odd = (
+    st.lists(tame, max_size=4)
+    | st.lists(tame, max_size=4)
+    | st.lists(tame | wild, max_size=5)
+    | values
+)
 
 
 @pytest.mark.parametrize("api", list(ADAPTERS))
@@ -371,7 +523,9 @@ def test_any_json_is_written_back_equal_or_refused(api: str) -> None:
     @given(odd, st.none() | st.text(max_size=4) | values, st.sampled_from([None, True, False]))
     def exact(history: Json, system: Json, held: bool | None) -> None:
         try:
-            transcript = Transcript.from_messages(api, history, system=system, server_held_prefix=held)  # type: ignore[arg-type]
+            transcript = Transcript.from_messages(
+                api, history, system=system, server_held_prefix=held
+            )  # type: ignore[arg-type]
         except TranscriptError:
             return
         if api == "openai_chat" and system is not None:
@@ -394,10 +548,27 @@ def test_any_json_is_written_back_equal_or_refused(api: str) -> None:
 def test_objects_of_the_openai_sdk_are_read_as_it_would_send_them() -> None:
     from openai.types.chat import ChatCompletion, ParsedChatCompletionMessage
 
-    made = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"parsed": 1}', "x": 1}}
-    message = {"role": "assistant", "content": None, "refusal": None, "annotations": [], "tool_calls": [made], "y": {}}
+    made = {
+        "id": "c1",
+        "type": "function",
+        "function": {"name": "f", "arguments": '{"parsed": 1}', "x": 1},
+    }
+    message = {
+        "role": "assistant",
+        "content": None,
+        "refusal": None,
+        "annotations": [],
+        "tool_calls": [made],
+        "y": {},
+    }
     choice = {"index": 0, "finish_reason": "tool_calls", "message": message}
-    reply = {"id": "x", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}
+    reply = {
+        "id": "x",
+        "object": "chat.completion",
+        "created": 0,
+        "model": "m",
+        "choices": [choice],
+    }
     answer = ChatCompletion.model_validate(reply).choices[0].message
     parsed = ParsedChatCompletionMessage[Any].model_validate({**message, "parsed": None})
     result = {"role": "tool", "tool_call_id": "c1", "content": "1"}
@@ -411,7 +582,14 @@ def test_items_of_the_responses_sdk_are_read_as_it_would_send_them() -> None:
 
     output = [
         {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"},
-        {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "f", "arguments": "{}", "status": "completed"},
+        {
+            "type": "function_call",
+            "id": "fc_1",
+            "call_id": "c1",
+            "name": "f",
+            "arguments": "{}",
+            "status": "completed",
+        },
         {
             "type": "function_call",
             "id": "fc_2",
@@ -433,7 +611,9 @@ def test_items_of_the_responses_sdk_are_read_as_it_would_send_them() -> None:
     }
     items = Response.model_validate(reply).output
     outputs = [{"type": "function_call_output", "call_id": c, "output": "1"} for c in ("c1", "c2")]
-    transcript = Transcript.from_messages("openai_responses", [USER, *items, *outputs], system="Be brief.")
+    transcript = Transcript.from_messages(
+        "openai_responses", [USER, *items, *outputs], system="Be brief."
+    )
     assert OpenAIResponses.messages(transcript) == [USER, *output, *outputs]
     assert OpenAIResponses.system(transcript) == "Be brief."
 
@@ -449,17 +629,32 @@ def test_blocks_of_the_anthropic_sdk_are_read_as_it_would_send_them() -> None:
     ]
     usage = {"input_tokens": 1, "output_tokens": 1}
     reply = Reply.model_validate(
-        {"id": "m", "type": "message", "role": "assistant", "model": "m", "content": content, "usage": usage}
+        {
+            "id": "m",
+            "type": "message",
+            "role": "assistant",
+            "model": "m",
+            "content": content,
+            "usage": usage,
+        }
     )
-    result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": reply.content[1:2]}]}
-    parsed = ParsedTextBlock[Any].model_validate({"type": "text", "text": "y", "parsed_output": {"a": 1}})
+    result = {
+        "role": "user",
+        "content": [{"type": "tool_result", "tool_use_id": "t1", "content": reply.content[1:2]}],
+    }
+    parsed = ParsedTextBlock[Any].model_validate(
+        {"type": "text", "text": "y", "parsed_output": {"a": 1}}
+    )
     made = [{"role": "assistant", "content": said} for said in (reply.content, [parsed])]
     history = (entry for entry in [USER, made[0], result, made[1]])
     transcript = Transcript.from_messages("anthropic_messages", history)
     assert AnthropicMessages.messages(transcript) == [
         USER,
         {"role": "assistant", "content": content},
-        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": content[1:2]}]},
+        {
+            "role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": "t1", "content": content[1:2]}],
+        },
         {"role": "assistant", "content": [{"type": "text", "text": "y"}]},
     ]
 
@@ -485,10 +680,17 @@ def test_ids_of_its_calls_count_as_used_C6() -> None:
     history = [
         USER,
         {"role": "assistant", "content": [USE, USE_2]},
-        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": i, "content": "1"} for i in ("t1", "t2")]},
+        {
+            "role": "user",
+            "content": [
+                {"type": "tool_result", "tool_use_id": i, "content": "1"} for i in ("t1", "t2")
+            ],
+        },
     ]
     transcript = Transcript.from_messages("anthropic_messages", history)
-    again = AnthropicMessages.response({"content": [USE, {**USE_2, "id": "t3"}], "stop_reason": "tool_use"})
+    again = AnthropicMessages.response(
+        {"content": [USE, {**USE_2, "id": "t3"}], "stop_reason": "tool_use"}
+    )
     assert [call.id for call in transcript.fresh_ids(again).calls] == ["call00003", "t3"]
 
 
@@ -517,7 +719,9 @@ def test_reasoning_that_no_longer_verifies_leaves_what_was_read_R5() -> None:
         [USER, {"role": "assistant", "content": [thinking, USE], "x": 1}, {"role": "user", "content": [
             {"type": "tool_result", "tool_use_id": "t1", "content": "1"}]}],
     )  # fmt: skip
-    chat = Transcript.from_messages("openai_chat", [USER, {"role": "assistant", "content": "x", "reasoning": "hm"}])
+    chat = Transcript.from_messages(
+        "openai_chat", [USER, {"role": "assistant", "content": "x", "reasoning": "hm"}]
+    )
     responses = Transcript.from_messages(
         "openai_responses",
         [
@@ -528,11 +732,17 @@ def test_reasoning_that_no_longer_verifies_leaves_what_was_read_R5() -> None:
     )
     for transcript in (anthropic, chat, responses):
         transcript._stable[1] = replace(transcript.turns()[0], reasoning_dropped=True)
-    assert AnthropicMessages.messages(anthropic)[1] == {"role": "assistant", "x": 1, "content": [USE]} or (
+    assert AnthropicMessages.messages(anthropic)[1] == {
+        "role": "assistant",
+        "x": 1,
+        "content": [USE],
+    } or (
         AnthropicMessages.messages(anthropic)[1] == {"role": "assistant", "content": [USE], "x": 1}
     )
     assert OpenAIChat.messages(chat)[1] == {"role": "assistant", "content": "x"}
-    assert OpenAIResponses.messages(responses)[1:] == [{"type": "message", "role": "assistant", "content": "x"}]
+    assert OpenAIResponses.messages(responses)[1:] == [
+        {"type": "message", "role": "assistant", "content": "x"}
+    ]
 
 
 def test_breakpoints_of_the_cache_are_set_on_what_was_read_and_counted() -> None:
@@ -544,8 +754,13 @@ def test_breakpoints_of_the_cache_are_set_on_what_was_read_and_counted() -> None
     body = AnthropicMessages.request(plain, cache="auto")
     breakpoint = {"cache_control": {"type": "ephemeral"}}
     assert body["system"] == [{"type": "text", "text": "s", **breakpoint}]
-    assert body["messages"][-1] == {"role": "user", "content": [{"type": "text", "text": "Go", **breakpoint}]}
-    full = Transcript.from_messages("anthropic_messages", [{"role": "user", "content": [marked] * 3}], system=[marked])
+    assert body["messages"][-1] == {
+        "role": "user",
+        "content": [{"type": "text", "text": "Go", **breakpoint}],
+    }
+    full = Transcript.from_messages(
+        "anthropic_messages", [{"role": "user", "content": [marked] * 3}], system=[marked]
+    )
     body = AnthropicMessages.request(full, cache="auto")
     assert body["messages"] == [{"role": "user", "content": [marked] * 3}]
     assert body["system"] == [marked]
@@ -557,7 +772,10 @@ def test_breakpoints_of_the_cache_are_set_on_what_was_read_and_counted() -> None
 def test_the_beginning_of_an_answer_is_sent_as_it_was_read(content: Json) -> None:
     history = [USER, {"role": "assistant", "content": content, "x_unknown": 1}]
     transcript = Transcript.from_messages("anthropic_messages", history)
-    assert AnthropicMessages.request(transcript, model="claude-3-5-haiku-latest")["messages"] == history
+    assert (
+        AnthropicMessages.request(transcript, model="claude-3-5-haiku-latest")["messages"]
+        == history
+    )
     with pytest.raises(TranscriptError, match="nothing to answer"):
         AnthropicMessages.request(transcript, model="claude-sonnet-5")
 
@@ -568,7 +786,10 @@ def test_what_is_pushed_joins_the_system_that_was_read() -> None:
         transcript = Transcript.from_messages("anthropic_messages", [], system=system)
         transcript.push_system("More.")
         transcript.push_user("Go")
-        assert AnthropicMessages.request(transcript)["system"] == [first, {"type": "text", "text": "More."}]
+        assert AnthropicMessages.request(transcript)["system"] == [
+            first,
+            {"type": "text", "text": "More."},
+        ]
     transcript = Transcript.from_messages("openai_responses", [], system="s")
     with pytest.raises(TranscriptError, match="instructions only"):
         OpenAIResponses.request(transcript)
@@ -581,7 +802,9 @@ def test_a_transcript_of_our_own_can_be_read_back() -> None:
     transcript = Transcript()
     transcript.push_system("Be brief.")
     transcript.push_user("Go")
-    transcript.append_turn(OpenAIChat.response({"choices": [{"message": {"role": "assistant", "content": "Done."}}]}))
+    transcript.append_turn(
+        OpenAIChat.response({"choices": [{"message": {"role": "assistant", "content": "Done."}}]})
+    )
     for api, adapter in ADAPTERS.items():
         system = None if api == "openai_chat" else adapter.system(transcript)
         again = Transcript.from_messages(api, adapter.messages(transcript), system=system)  # type: ignore[arg-type]
@@ -595,7 +818,10 @@ def test_items_say_what_was_read() -> None:
         {"role": "assistant", "content": [{"type": "text", "text": "x"}, {"type": "zebra"}, USE]},
         {
             "role": "user",
-            "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}, {"type": "text", "text": "y"}],
+            "content": [
+                {"type": "tool_result", "tool_use_id": "t1", "content": "1"},
+                {"type": "text", "text": "y"},
+            ],
         },
     ]
     transcript = Transcript.from_messages("anthropic_messages", history)

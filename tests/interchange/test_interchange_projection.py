@@ -51,7 +51,10 @@ CHAT: list[Json] = [
         "content": [
             {"type": "text", "text": "See"},
             {"type": "image_url", "image_url": {"url": PNG_URL, "detail": "low"}},
-            {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERg=="}},
+            {
+                "type": "file",
+                "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERg=="},
+            },
             {"type": "file", "file": {"file_id": "file-abc"}},
             {"type": "input_audio", "input_audio": {"data": "", "format": "wav"}},
         ],
@@ -61,8 +64,16 @@ CHAT: list[Json] = [
         "content": "Let me look.",
         "reasoning_content": "hm",
         "tool_calls": [
-            {"id": "call_1", "type": "function", "function": {"name": "look", "arguments": '{"at": 1}'}},
-            {"id": "call_2", "type": "function", "function": {"name": "look", "arguments": "broken"}},
+            {
+                "id": "call_1",
+                "type": "function",
+                "function": {"name": "look", "arguments": '{"at": 1}'},
+            },
+            {
+                "id": "call_2",
+                "type": "function",
+                "function": {"name": "look", "arguments": "broken"},
+            },
         ],
     },
     {"role": "tool", "tool_call_id": "call_2", "content": "Tool call rejected: not JSON"},
@@ -94,7 +105,12 @@ def test_chat_to_anthropic() -> None:
     ]
     assert results["content"] == [
         {"type": "tool_result", "tool_use_id": "call_1", "content": "a cat"},
-        {"type": "tool_result", "tool_use_id": "call_2", "is_error": True, "content": "Tool call rejected: not JSON"},
+        {
+            "type": "tool_result",
+            "tool_use_id": "call_2",
+            "is_error": True,
+            "content": "Tool call rejected: not JSON",
+        },
     ]
     assert answer == {"role": "assistant", "content": [{"type": "text", "text": "A cat."}]}
     assert last == {"role": "user", "content": "Sure?"}
@@ -109,28 +125,49 @@ def test_chat_to_responses() -> None:
             "content": [
                 {"type": "input_text", "text": "See"},
                 {"type": "input_image", "image_url": PNG_URL, "detail": "low"},
-                {"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERg=="},
+                {
+                    "type": "input_file",
+                    "filename": "a.pdf",
+                    "file_data": "data:application/pdf;base64,JVBERg==",
+                },
                 {"type": "input_text", "text": "[file left out: file-abc]"},
                 {"type": "input_text", "text": "[input_audio left out]"},
             ],
         },
         {"type": "message", "role": "assistant", "content": "Let me look."},
         {"type": "function_call", "call_id": "call_1", "name": "look", "arguments": '{"at": 1}'},
-        {"type": "function_call", "call_id": "call_2", "name": "look", "arguments": '{"INVALID_JSON":"broken"}'},
+        {
+            "type": "function_call",
+            "call_id": "call_2",
+            "name": "look",
+            "arguments": '{"INVALID_JSON":"broken"}',
+        },
         {"type": "function_call_output", "call_id": "call_1", "output": "a cat"},
-        {"type": "function_call_output", "call_id": "call_2", "output": "Tool call rejected: not JSON"},
+        {
+            "type": "function_call_output",
+            "call_id": "call_2",
+            "output": "Tool call rejected: not JSON",
+        },
         {"type": "message", "role": "assistant", "content": "A cat."},
         {"role": "user", "content": "Sure?"},
     ]
 
 
 ANTHROPIC: list[Json] = [
-    {"role": "user", "content": [{"type": "text", "text": "See"}, {"type": "image", "source": PNG}]},
+    {
+        "role": "user",
+        "content": [{"type": "text", "text": "See"}, {"type": "image", "source": PNG}],
+    },
     {
         "role": "assistant",
         "content": [
             {"type": "thinking", "thinking": "hm", "signature": "c2ln"},
-            {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "q"}},
+            {
+                "type": "server_tool_use",
+                "id": "srvtoolu_1",
+                "name": "web_search",
+                "input": {"query": "q"},
+            },
             {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []},
             {"type": "text", "text": "Let me look."},
             {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"b": 1, "a": 2}},
@@ -154,17 +191,30 @@ ANTHROPIC: list[Json] = [
 
 def test_anthropic_to_chat() -> None:
     system = [{"type": "text", "text": "Be"}, {"type": "text", "text": "brief."}]
-    body = OpenAIChat.request(Transcript.from_messages("anthropic_messages", ANTHROPIC, system=system))
+    body = OpenAIChat.request(
+        Transcript.from_messages("anthropic_messages", ANTHROPIC, system=system)
+    )
     image = {"type": "image_url", "image_url": {"url": PNG_URL}}
     assert body["messages"] == [
-        {"role": "system", "content": [{"type": "text", "text": "Be"}, {"type": "text", "text": "brief."}]},
+        {
+            "role": "system",
+            "content": [{"type": "text", "text": "Be"}, {"type": "text", "text": "brief."}],
+        },
         {"role": "user", "content": [{"type": "text", "text": "See"}, image]},
         {
             "role": "assistant",
             "content": "Let me look.",
             "tool_calls": [
-                {"id": "toolu_1", "type": "function", "function": {"name": "look", "arguments": '{"b":1,"a":2}'}},
-                {"id": "toolu_2", "type": "function", "function": {"name": "look", "arguments": "{}"}},
+                {
+                    "id": "toolu_1",
+                    "type": "function",
+                    "function": {"name": "look", "arguments": '{"b":1,"a":2}'},
+                },
+                {
+                    "id": "toolu_2",
+                    "type": "function",
+                    "function": {"name": "look", "arguments": "{}"},
+                },
             ],
         },
         {
@@ -181,7 +231,10 @@ def test_anthropic_to_chat() -> None:
         {"role": "tool", "tool_call_id": "toolu_2", "content": "no"},
         {
             "role": "user",
-            "content": [{"type": "text", "text": "[1 attachment of the result of call toolu_1 (look):]"}, image],
+            "content": [
+                {"type": "text", "text": "[1 attachment of the result of call toolu_1 (look):]"},
+                image,
+            ],
         },
         {"role": "user", "content": "Hurry."},
     ]
@@ -200,9 +253,19 @@ def test_responses_to_the_others() -> None:
     history: list[Json] = [
         {"role": "user", "content": "Go"},
         {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "hm"}]},
-        {"type": "computer_call", "id": "cu_1", "call_id": "cc", "action": {"type": "wait"}, "status": "completed"},
+        {
+            "type": "computer_call",
+            "id": "cu_1",
+            "call_id": "cc",
+            "action": {"type": "wait"},
+            "status": "completed",
+        },
         {"type": "function_call", "call_id": "c1", "name": "look", "arguments": "{}"},
-        {"type": "function_call_output", "call_id": "c1", "output": [{"type": "input_text", "text": "a cat"}]},
+        {
+            "type": "function_call_output",
+            "call_id": "c1",
+            "output": [{"type": "input_text", "text": "a cat"}],
+        },
         {"role": "user", "content": "Hurry."},
         {
             "type": "computer_call_output",
@@ -228,11 +291,19 @@ def test_responses_to_the_others() -> None:
     ]
     assert results["content"] == [
         {"type": "tool_result", "tool_use_id": "cc", "content": [{"type": "image", "source": PNG}]},
-        {"type": "tool_result", "tool_use_id": "c1", "content": [{"type": "text", "text": "a cat"}]},
+        {
+            "type": "tool_result",
+            "tool_use_id": "c1",
+            "content": [{"type": "text", "text": "a cat"}],
+        },
     ]
     assert hurry == {"role": "user", "content": "Hurry."}
-    assert [(b["type"], b["id"], b["name"]) for b in shell["content"]] == [("tool_use", "sh", "shell")]
-    assert failed["content"] == [{"type": "tool_result", "tool_use_id": "sh", "is_error": True, "content": "no"}]
+    assert [(b["type"], b["id"], b["name"]) for b in shell["content"]] == [
+        ("tool_use", "sh", "shell")
+    ]
+    assert failed["content"] == [
+        {"type": "tool_result", "tool_use_id": "sh", "is_error": True, "content": "no"}
+    ]
     assert refused("openai_chat", {"model": "m", **OpenAIChat.request(transcript)}) == []
 
 
@@ -242,7 +313,12 @@ def test_calls_that_the_server_holds_are_told_to_other_apis_as_far_as_known() ->
         "openai_responses", [*outputs, {"role": "user", "content": "And?"}], server_held_prefix=True
     )
     body = OpenAIChat.request(transcript)
-    assert [message["role"] for message in body["messages"]] == ["assistant", "tool", "tool", "user"]
+    assert [message["role"] for message in body["messages"]] == [
+        "assistant",
+        "tool",
+        "tool",
+        "user",
+    ]
     assert [call["function"] for call in body["messages"][0]["tool_calls"]] == [
         {"name": "unknown_tool", "arguments": "{}"}
     ] * 2
@@ -251,10 +327,15 @@ def test_calls_that_the_server_holds_are_told_to_other_apis_as_far_as_known() ->
 
 def test_ids_that_come_back_are_told_apart_elsewhere_C6() -> None:
     turn = [
-        {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": "f", "input": {}}]},
+        {
+            "role": "assistant",
+            "content": [{"type": "tool_use", "id": "c1", "name": "f", "input": {}}],
+        },
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "1"}]},
     ]
-    transcript = Transcript.from_messages("anthropic_messages", [{"role": "user", "content": "Go"}, *turn, *turn])
+    transcript = Transcript.from_messages(
+        "anthropic_messages", [{"role": "user", "content": "Go"}, *turn, *turn]
+    )
     messages = OpenAIChat.request(transcript)["messages"]
     ids = [call["id"] for message in messages for call in message.get("tool_calls", [])]
     assert len(set(ids)) == 2

@@ -17,7 +17,9 @@ def calling(*ids: str) -> Json:
     return {
         "role": "assistant",
         "content": None,
-        "tool_calls": [{"id": i, "type": "function", "function": {"name": "f", "arguments": "{}"}} for i in ids],
+        "tool_calls": [
+            {"id": i, "type": "function", "function": {"name": "f", "arguments": "{}"}} for i in ids
+        ],
     }
 
 
@@ -26,11 +28,17 @@ def tool(call_id: Json) -> Json:
 
 
 def using(*ids: Json) -> Json:
-    return {"role": "assistant", "content": [{"type": "tool_use", "id": i, "name": "f", "input": {}} for i in ids]}
+    return {
+        "role": "assistant",
+        "content": [{"type": "tool_use", "id": i, "name": "f", "input": {}} for i in ids],
+    }
 
 
 def results(*ids: Json) -> Json:
-    return {"role": "user", "content": [{"type": "tool_result", "tool_use_id": i, "content": "1"} for i in ids]}
+    return {
+        "role": "user",
+        "content": [{"type": "tool_result", "tool_use_id": i, "content": "1"} for i in ids],
+    }
 
 
 def call(call_id: str) -> Json:
@@ -67,7 +75,9 @@ CASES: list[tuple[str, list[Json], list[str]]] = [
 
 
 @pytest.mark.parametrize(("api", "history", "said"), CASES)
-def test_every_place_is_named_and_the_way_out_K5(api: str, history: list[Json], said: list[str]) -> None:
+def test_every_place_is_named_and_the_way_out_K5(
+    api: str, history: list[Json], said: list[str]
+) -> None:
     with pytest.raises(TranscriptError) as caught:
         Transcript.from_messages(api, history)  # type: ignore[arg-type]
     message = str(caught.value)
@@ -116,7 +126,12 @@ def test_brackets_in_a_text_are_no_nesting() -> None:
 
 @pytest.mark.parametrize(
     ("api", "system"),
-    [("openai_chat", ["x"]), ("openai_chat", ""), ("openai_responses", ["x"]), ("anthropic_messages", {"x": 1})],
+    [
+        ("openai_chat", ["x"]),
+        ("openai_chat", ""),
+        ("openai_responses", ["x"]),
+        ("anthropic_messages", {"x": 1}),
+    ],
 )
 def test_a_system_of_another_kind_is_refused(api: str, system: Json) -> None:
     with pytest.raises(TranscriptError):
@@ -124,7 +139,10 @@ def test_a_system_of_another_kind_is_refused(api: str, system: Json) -> None:
 
 
 def test_an_unknown_api_is_refused() -> None:
-    with pytest.raises(TranscriptError, match="'gopher' is none of openai_chat, openai_responses, anthropic_messages"):
+    with pytest.raises(
+        TranscriptError,
+        match="'gopher' is none of openai_chat, openai_responses, anthropic_messages",
+    ):
         Transcript.from_messages("gopher", [USER])  # type: ignore[arg-type]
 
 
@@ -144,7 +162,12 @@ def test_outputs_whose_calls_the_server_holds_need_to_be_told_of() -> None:
     assert len(Transcript.from_messages("openai_responses", [output("a"), output("b")])) == 2
     # A reference to an item of the server's may be to a call.
     assert (
-        len(Transcript.from_messages("openai_responses", [{"type": "item_reference", "id": "fc_1"}, output("a")])) == 3
+        len(
+            Transcript.from_messages(
+                "openai_responses", [{"type": "item_reference", "id": "fc_1"}, output("a")]
+            )
+        )
+        == 3
     )
 
 
@@ -157,7 +180,9 @@ def test_dumps_of_the_first_version_load_and_broken_ones_do_not_R4() -> None:
         "version": 1,
         "items": [{k: v for k, v in item.items() if k != "verbatim"} for item in data["items"]],
     }
-    assert [type(item) for item in Session.load(old).transcript] == [type(item) for item in session.transcript]
+    assert [type(item) for item in Session.load(old).transcript] == [
+        type(item) for item in session.transcript
+    ]
     for broken in (
         {"api": 1, "entries": []},
         {"api": "x", "entries": [1]},

@@ -8,7 +8,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from histories import ADAPTERS, HISTORIES, ROWS, body_of, broken_rules, name_of, read, refused, written
+from histories import (
+    ADAPTERS,
+    HISTORIES,
+    ROWS,
+    body_of,
+    broken_rules,
+    name_of,
+    read,
+    refused,
+    written,
+)
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, run_state_machine_as_test
@@ -33,7 +43,9 @@ def thinking(number: int, *calls: str) -> AssistantTurn:
     content: list[Json] = [{"type": "thinking", "thinking": "hm", "signature": f"c2ln{number}"}]
     content += [{"type": "tool_use", "id": i, "name": "f", "input": {}} for i in calls]
     content += [] if calls else [{"type": "text", "text": f"answer {number}"}]
-    return AnthropicMessages.response({"content": content, "stop_reason": "tool_use" if calls else "end_turn"})
+    return AnthropicMessages.response(
+        {"content": content, "stop_reason": "tool_use" if calls else "end_turn"}
+    )
 
 
 def conversation(rounds: int = 3) -> Transcript:
@@ -42,7 +54,9 @@ def conversation(rounds: int = 3) -> Transcript:
     transcript.push_system("Be brief.")
     for number in range(rounds):
         transcript.push_user(f"question {number}")
-        call = ResultBlock(f"c{number}", "f", "no" if number == 0 else "ok", "error" if number == 0 else "ok")
+        call = ResultBlock(
+            f"c{number}", "f", "no" if number == 0 else "ok", "error" if number == 0 else "ok"
+        )
         failures = [("f", "{}")] if number == 0 else []
         transcript.append_turn(thinking(number, f"c{number}"), ToolResults((call,)), failures)
         transcript.append_turn(thinking(number))
@@ -60,7 +74,12 @@ def test_a_round_is_what_the_user_says_and_all_that_comes_of_it() -> None:
     transcript = conversation()
     rounds = transcript.rounds()
     assert [found.start for found in rounds] == [1, 5, 9]
-    assert [type(item) for item in rounds[0].items] == [Message, AssistantTurn, ToolResults, AssistantTurn]
+    assert [type(item) for item in rounds[0].items] == [
+        Message,
+        AssistantTurn,
+        ToolResults,
+        AssistantTurn,
+    ]
     assert rounds[1].turns == (transcript[6], transcript[8])
     assert [item for found in rounds for item in found.items] == list(transcript)[1:]
     assert transcript.rounds(2) == rounds[1:]
@@ -69,7 +88,9 @@ def test_a_round_is_what_the_user_says_and_all_that_comes_of_it() -> None:
     assert Transcript().rounds() == []
 
 
-def test_what_is_pushed_together_is_one_round_and_what_is_pushed_in_the_middle_belongs_to_it() -> None:
+def test_what_is_pushed_together_is_one_round_and_what_is_pushed_in_the_middle_belongs_to_it() -> (
+    None
+):
     transcript = Transcript()
     transcript.push_developer("Be brief.")
     transcript.push_user("Here")
@@ -78,7 +99,10 @@ def test_what_is_pushed_together_is_one_round_and_what_is_pushed_in_the_middle_b
     transcript.push_system("Now in French.")
     transcript.push_ephemeral_user("It is Monday.")
     transcript.push_user("Go on")
-    assert [[item.text for item in found.items if isinstance(item, Message)] for found in transcript.rounds()] == [
+    assert [
+        [item.text for item in found.items if isinstance(item, Message)]
+        for found in transcript.rounds()
+    ] == [
         ["Here", "Go", "An example.", "Now in French.", "It is Monday."],
         ["Go on"],
     ]
@@ -87,10 +111,16 @@ def test_what_is_pushed_together_is_one_round_and_what_is_pushed_in_the_middle_b
 def test_a_text_in_the_message_of_results_stays_with_them() -> None:
     history = [
         {"role": "user", "content": "Go"},
-        {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": {}}]},
+        {
+            "role": "assistant",
+            "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": {}}],
+        },
         {
             "role": "user",
-            "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}, {"type": "text", "text": "Now?"}],
+            "content": [
+                {"type": "tool_result", "tool_use_id": "t1", "content": "1"},
+                {"type": "text", "text": "Now?"},
+            ],
         },
         {"role": "assistant", "content": "Yes."},
         {"role": "user", "content": "More"},
@@ -107,7 +137,8 @@ def test_a_text_in_the_message_of_results_stays_with_them() -> None:
 def test_the_last_rounds_that_fit_are_kept_whole() -> None:
     transcript = conversation()
     head, *rounds = [
-        sum(map(characters, items)) for items in [[transcript[0]], *[r.items for r in transcript.rounds()]]
+        sum(map(characters, items))
+        for items in [[transcript[0]], *[r.items for r in transcript.rounds()]]
     ]
     for kept in (1, 2):
         enough = head + sum(rounds[-kept:])
@@ -120,7 +151,11 @@ def test_the_last_rounds_that_fit_are_kept_whole() -> None:
 
 def test_what_fits_is_a_fork_that_sends_the_same_bytes() -> None:
     transcript = conversation()
-    for window in (transcript.window(10_000), transcript.window(max_rounds=3), transcript.select(transcript.rounds())):
+    for window in (
+        transcript.window(10_000),
+        transcript.window(max_rounds=3),
+        transcript.select(transcript.rounds()),
+    ):
         assert window is not transcript
         assert list(window) == list(transcript)
         assert AnthropicMessages.messages(window) == AnthropicMessages.messages(transcript)
@@ -131,7 +166,8 @@ def test_an_impossible_budget_says_what_the_last_round_needs() -> None:
     need = sum(map(characters, transcript.rounds()[-1].items))
     before = list(transcript)
     with pytest.raises(
-        TranscriptError, match=rf"the last round alone takes {need}, and what stays .* 9; the transcript"
+        TranscriptError,
+        match=rf"the last round alone takes {need}, and what stays .* 9; the transcript",
     ):
         transcript.window(max_tokens=need + 8, count=len)
     assert list(transcript) == before
@@ -143,7 +179,9 @@ def test_an_impossible_budget_says_what_the_last_round_needs() -> None:
         only.window(max_tokens=8, count=len)
 
 
-@pytest.mark.parametrize("limits", [{}, {"max_tokens": 0}, {"max_rounds": 0}, {"max_tokens": -1, "max_rounds": 1}])
+@pytest.mark.parametrize(
+    "limits", [{}, {"max_tokens": 0}, {"max_rounds": 0}, {"max_tokens": -1, "max_rounds": 1}]
+)
 def test_a_window_needs_a_limit_from_1(limits: dict[str, int]) -> None:
     with pytest.raises(ValueError, match=r"max_tokens or max_rounds|limits begin at 1"):
         conversation().window(**limits)
@@ -207,10 +245,17 @@ def test_failures_are_those_of_the_same_arguments_C3() -> None:
     transcript = Transcript()
     transcript.push_user("Go")
     function = {"name": "f", "arguments": '{"x": 1}'}
-    message = {"role": "assistant", "tool_calls": [{"id": "c1", "type": "function", "function": function}]}
+    message = {
+        "role": "assistant",
+        "tool_calls": [{"id": "c1", "type": "function", "function": function}],
+    }
     turn = OpenAIChat.response({"choices": [{"message": message, "finish_reason": "tool_calls"}]})
-    transcript.append_turn(turn, ToolResults((ResultBlock("c1", "f", "no", "error"),)), [failure_key("f", '{"x":1}')])
-    transcript.append_turn(OpenAIChat.response({"choices": [{"message": {"role": "assistant", "content": "x"}}]}))
+    transcript.append_turn(
+        turn, ToolResults((ResultBlock("c1", "f", "no", "error"),)), [failure_key("f", '{"x":1}')]
+    )
+    transcript.append_turn(
+        OpenAIChat.response({"choices": [{"message": {"role": "assistant", "content": "x"}}]})
+    )
     transcript.push_user("Go on")
     first = transcript.select(transcript.rounds()[:1])
     assert [first.failures("f", arguments) for arguments in ('{"x":1.0}', "{}")] == [1, 0]
@@ -249,7 +294,10 @@ def test_a_system_message_that_moves_up_takes_the_signatures_after_it_along_R5()
     transcript.push_system("Now in French.")
     transcript.push_user("More")
     first, _, last = transcript.rounds()
-    assert [turn.reasoning_dropped for turn in transcript.select([first, last]).turns()] == [True, True]
+    assert [turn.reasoning_dropped for turn in transcript.select([first, last]).turns()] == [
+        True,
+        True,
+    ]
 
 
 def test_a_summary_stands_in_place_of_what_was_dropped() -> None:
@@ -304,8 +352,14 @@ def test_pending_ephemerals_are_kept_and_sent_ones_leave_S4() -> None:
 
 def test_a_round_of_another_transcript_is_refused() -> None:
     transcript = conversation()
-    for other in (conversation(4).rounds()[3], TranscriptRound(1, (transcript[1],)), TranscriptRound(99, ())):
-        with pytest.raises(TranscriptError, match=f"the round at {other.start} is none of this transcript"):
+    for other in (
+        conversation(4).rounds()[3],
+        TranscriptRound(1, (transcript[1],)),
+        TranscriptRound(99, ()),
+    ):
+        with pytest.raises(
+            TranscriptError, match=f"the round at {other.start} is none of this transcript"
+        ):
             transcript.select([other])
     assert users(transcript.select([])) == ["Be brief."]
 
@@ -314,7 +368,14 @@ def test_a_round_of_another_transcript_is_refused() -> None:
 
 
 def test_text_is_estimated_at_four_bytes_a_token() -> None:
-    assert [estimated_tokens(text) for text in ("", "a", "abcd", "abcde", "日本", "\ud800")] == [0, 1, 1, 2, 2, 1]
+    assert [estimated_tokens(text) for text in ("", "a", "abcd", "abcde", "日本", "\ud800")] == [
+        0,
+        1,
+        1,
+        2,
+        2,
+        1,
+    ]
 
 
 def test_everything_that_is_sent_counts() -> None:
@@ -325,16 +386,27 @@ def test_everything_that_is_sent_counts() -> None:
         FilePart(url="https://x.org"),
     )
     assert (
-        tokens_of(Message("user", (TextPart("12345678"), png, *files)), estimated_tokens) == 2 + 1600 + 3200 + 2 + 1600
+        tokens_of(Message("user", (TextPart("12345678"), png, *files)), estimated_tokens)
+        == 2 + 1600 + 3200 + 2 + 1600
     )
     turn = AnthropicMessages.response(
         {"content": [{"type": "thinking", "thinking": "1234"}, {"type": "text", "text": "1234"},
                      {"type": "tool_use", "id": "t", "name": "abcd", "input": {}}], "stop_reason": "tool_use"}
     )  # fmt: skip
     assert tokens_of(turn, len) == 4 + 4 + 4 + 2
-    assert tokens_of(ToolResults((ResultBlock("t", "f", "1234"), ResultBlock("u", "f", (png,)))), len) == 1604
-    search = {"type": "web_search_tool_result", "tool_use_id": "s", "content": [{"encrypted_content": "x" * 100}]}
-    assert tokens_of(AnthropicMessages.response({"content": [search], "stop_reason": "end_turn"}), len) > 100
+    assert (
+        tokens_of(ToolResults((ResultBlock("t", "f", "1234"), ResultBlock("u", "f", (png,)))), len)
+        == 1604
+    )
+    search = {
+        "type": "web_search_tool_result",
+        "tool_use_id": "s",
+        "content": [{"encrypted_content": "x" * 100}],
+    }
+    assert (
+        tokens_of(AnthropicMessages.response({"content": [search], "stop_reason": "end_turn"}), len)
+        > 100
+    )
     read_only = Transcript.from_messages("openai_responses", [{"type": "compaction_trigger"}])
     assert tokens_of(read_only[0], len) == len('{"type":"compaction_trigger"}')
 
@@ -383,7 +455,11 @@ def check_windows(transcript: Transcript, number: int, own: str | None) -> None:
 
 def starts_with_user(found: TranscriptRound) -> bool:
     first = found.items[0]
-    return isinstance(first, Message) and first.role == "user" and any(p != TextPart("") for p in first.parts)
+    return (
+        isinstance(first, Message)
+        and first.role == "user"
+        and any(p != TextPart("") for p in first.parts)
+    )
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row["status"] == 200], ids=name_of)
@@ -424,7 +500,11 @@ class Windows(Conversations):
     seed = 0
     own: str | None = None
 
-    @initialize(begun=st.none() | st.sampled_from(sorted(HISTORIES)), number=st.integers(0, 255), data=st.data())
+    @initialize(
+        begun=st.none() | st.sampled_from(sorted(HISTORIES)),
+        number=st.integers(0, 255),
+        data=st.data(),
+    )
     def begin(self, begun: str | None, number: int, data: st.DataObject) -> None:  # type: ignore[override]
         self.seed = number
         self.own = begun
@@ -443,6 +523,9 @@ def test_windows_of_any_conversation_are_taken_by_every_api_K5() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         run = settings(
-            max_examples=examples(40), stateful_step_count=10, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=examples(40),
+            stateful_step_count=10,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
         )
         run_state_machine_as_test(Windows, settings=run)

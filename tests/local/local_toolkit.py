@@ -75,7 +75,9 @@ def make_wheel(directory: Path, *, member: str = MEMBER, content: bytes = CONTEN
     }
     with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
         for path, data in files.items():
-            archive.writestr(zipfile.ZipInfo(path), data)  # without the time, so that the same wheel is the same bytes
+            archive.writestr(
+                zipfile.ZipInfo(path), data
+            )  # without the time, so that the same wheel is the same bytes
     return wheel
 
 

@@ -23,7 +23,6 @@ from lutumpy import (
     NeedsTools,
     Session,
     Started,
-    StreamEvent,
     TextDelta,
     TextPart,
     ToolRequirement,
@@ -35,9 +34,12 @@ from lutumpy import (
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.local import LocalServer, serve
+from lutumpy.streaming import StreamEvent
 from lutumpy.testing import Call, Reply, ScriptedModel
 
-pytestmark = pytest.mark.skipif(os.environ.get("LUTUMPY_NEED_LOCAL") != "1", reason="LUTUMPY_NEED_LOCAL is not set")
+pytestmark = pytest.mark.skipif(
+    os.environ.get("LUTUMPY_NEED_LOCAL") != "1", reason="LUTUMPY_NEED_LOCAL is not set"
+)
 
 WIRES = ("chat", "responses", "messages")
 CONTEXT = 1024
@@ -78,7 +80,9 @@ async def async_model(server: LocalServer, wire: str) -> AsyncIterator[Model]:
     """An adapter with an async client of the wire's SDK."""
     options: dict[str, Any] = {"temperature": 0, "max_output_tokens": 24}
     if wire == "messages":
-        async with anthropic.AsyncAnthropic(base_url=server.anthropic_base_url, api_key="any") as claude:
+        async with anthropic.AsyncAnthropic(
+            base_url=server.anthropic_base_url, api_key="any"
+        ) as claude:
             yield AnthropicMessages(server.model, claude, **options)
     else:
         kind = OpenAIChat if wire == "chat" else OpenAIResponses
@@ -96,7 +100,9 @@ def sync_model(server: LocalServer, wire: str) -> Model:
 def ask(request: pytest.FixtureRequest, server: LocalServer, wire: str) -> Ask:
     """Take a turn, sync or async, whole or streamed: its outcome, and the events of the stream."""
 
-    async def sync_ask(session: Session, *, stream: bool = False, **turn: Any) -> tuple[Any, list[StreamEvent]]:
+    async def sync_ask(
+        session: Session, *, stream: bool = False, **turn: Any
+    ) -> tuple[Any, list[StreamEvent]]:
         builder = session.text_turn(sync_model(server, wire), **turn)
         if not stream:
             return builder.collect_sync(), []
@@ -104,7 +110,9 @@ def ask(request: pytest.FixtureRequest, server: LocalServer, wire: str) -> Ask:
             events = list(running)
         return running.outcome, events
 
-    async def async_ask(session: Session, *, stream: bool = False, **turn: Any) -> tuple[Any, list[StreamEvent]]:
+    async def async_ask(
+        session: Session, *, stream: bool = False, **turn: Any
+    ) -> tuple[Any, list[StreamEvent]]:
         async with async_model(server, wire) as model:
             builder = session.text_turn(model, **turn)
             if not stream:
@@ -129,7 +137,9 @@ def with_history() -> Session:
     session.push_user("What is the weather in Oslo, Rome and Atlantis?")
     script = ScriptedModel(
         [
-            Reply(calls=[Call("get_weather", {"city": "Oslo"}), Call("get_weather", {"city": "Rome"})]),
+            Reply(
+                calls=[Call("get_weather", {"city": "Oslo"}), Call("get_weather", {"city": "Rome"})]
+            ),
             Reply(
                 text="And the last one.",
                 calls=[
@@ -191,7 +201,8 @@ async def test_a_streamed_answer_ends_like_a_whole_one(ask: Ask) -> None:
     assert (result.finish_reason, result.model) == (whole.finish_reason, whole.model)
     check_usage(result)
     assert (
-        result.usage.total_tokens - result.usage.output_tokens == whole.usage.total_tokens - whole.usage.output_tokens
+        result.usage.total_tokens - result.usage.output_tokens
+        == whole.usage.total_tokens - whole.usage.output_tokens
     )
     assert [turn.text for turn in session.turns()] == [result.text]
 
@@ -227,7 +238,9 @@ async def test_an_answer_that_reached_its_limit_says_so(ask: Ask, wire: str) -> 
     ],
     ids=["optional", "at_least_one", "specific", "not parallel"],
 )
-async def test_tools_may_be_offered_to_a_model_that_cannot_call_them(ask: Ask, options: dict[str, Any]) -> None:
+async def test_tools_may_be_offered_to_a_model_that_cannot_call_them(
+    ask: Ask, options: dict[str, Any]
+) -> None:
     outcome, _ = await ask(asking("Weather in Oslo?"), tools=Weather, **options)
     assert isinstance(outcome, Finished)
     assert outcome.result.text.strip()
@@ -235,7 +248,9 @@ async def test_tools_may_be_offered_to_a_model_that_cannot_call_them(ask: Ask, o
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("tools", [None, Weather], ids=["without tools", "with tools"])
-async def test_a_history_with_calls_and_results_is_accepted(ask: Ask, stream: bool, tools: Any) -> None:
+async def test_a_history_with_calls_and_results_is_accepted(
+    ask: Ask, stream: bool, tools: Any
+) -> None:
     session = with_history()
     before = len(session.transcript)
     outcome, _ = await ask(session, stream=stream, **({} if tools is None else {"tools": tools}))
@@ -275,15 +290,21 @@ async def test_a_parameter_of_the_wrong_type_is_an_error_of_the_request(ask: Ask
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-async def test_a_conversation_longer_than_the_context_is_an_error_of_the_request(ask: Ask, stream: bool) -> None:
-    with pytest.raises(AdapterError, match=f"exceeds the available context size .{CONTEXT} tokens") as caught:
+async def test_a_conversation_longer_than_the_context_is_an_error_of_the_request(
+    ask: Ask, stream: bool
+) -> None:
+    with pytest.raises(
+        AdapterError, match=f"exceeds the available context size .{CONTEXT} tokens"
+    ) as caught:
         await ask(asking("word " * (3 * CONTEXT)), stream=stream)
     assert (caught.value.status, caught.value.retryable) == (400, False)
 
 
 async def test_a_picture_for_a_model_without_eyes_is_an_error(ask: Ask) -> None:
     session = Session()
-    session.push_user([TextPart("What is this?"), ImagePart(data=b"\x89PNG", media_type="image/png")])
+    session.push_user(
+        [TextPart("What is this?"), ImagePart(data=b"\x89PNG", media_type="image/png")]
+    )
     with pytest.raises(AdapterError, match="image input is not supported") as caught:
         await ask(session)
     assert caught.value.status is not None
@@ -310,9 +331,13 @@ class Place(BaseModel):
     country: str
 
 
-async def test_a_structured_answer_is_what_the_server_makes_of_the_schema(server: LocalServer, wire: str) -> None:
+async def test_a_structured_answer_is_what_the_server_makes_of_the_schema(
+    server: LocalServer, wire: str
+) -> None:
     session = asking("Where is the Eiffel Tower? Answer as JSON with city and country.")
-    result = session.structured_turn(sync_model(server, wire), Place, max_output_tokens=100).collect_sync()
+    result = session.structured_turn(
+        sync_model(server, wire), Place, max_output_tokens=100
+    ).collect_sync()
     if wire == "chat":
         assert isinstance(result.value, Place), result.value_error
     else:  # this server follows the schema on Chat Completions only; what came instead never raises
@@ -320,7 +345,9 @@ async def test_a_structured_answer_is_what_the_server_makes_of_the_schema(server
 
 
 @pytest.mark.parametrize("seed", range(2))
-async def test_whatever_a_model_writes_it_never_raises(server: LocalServer, wire: str, seed: int) -> None:
+async def test_whatever_a_model_writes_it_never_raises(
+    server: LocalServer, wire: str, seed: int
+) -> None:
     """Rule C: far too hot a model, tools on offer, its own noise in the history."""
     session = asking("[TOOL_CALL]<tool_call>{{{ ``` call get_weather now")
     model = sync_model(server, wire)

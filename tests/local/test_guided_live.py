@@ -10,13 +10,24 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel
 
-from lutumpy import Finished, NeedsTools, Session, ToolCallReady, ToolRequirement, Toolset, tool, tool_fn
+from lutumpy import (
+    Finished,
+    NeedsTools,
+    Session,
+    ToolCallReady,
+    ToolRequirement,
+    Toolset,
+    tool,
+    tool_fn,
+)
 from lutumpy.cli import main
 from lutumpy.local import LocalServer, serve
 from lutumpy.local.demo import run_local
 from lutumpy.text_tools import TextTools
 
-pytestmark = pytest.mark.skipif(os.environ.get("LUTUMPY_NEED_LOCAL") != "1", reason="LUTUMPY_NEED_LOCAL is not set")
+pytestmark = pytest.mark.skipif(
+    os.environ.get("LUTUMPY_NEED_LOCAL") != "1", reason="LUTUMPY_NEED_LOCAL is not set"
+)
 
 
 @tool_fn
@@ -96,7 +107,11 @@ def server() -> Iterator[LocalServer]:
 
 
 def guided(server: LocalServer, temperature: float = 0, seed: int = 1) -> TextTools:
-    options: dict[str, Any] = {"temperature": temperature, "max_output_tokens": 200, "extra": {"seed": seed}}
+    options: dict[str, Any] = {
+        "temperature": temperature,
+        "max_output_tokens": 200,
+        "extra": {"seed": seed},
+    }
     return TextTools(server.chat(**options), guided=True)
 
 
@@ -107,12 +122,17 @@ def asking(text: str) -> Session:
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
-@pytest.mark.parametrize(("tools", "prompt"), CASES, ids=[f"{tools.__name__}: {text[:20]}" for tools, text in CASES])
+@pytest.mark.parametrize(
+    ("tools", "prompt"), CASES, ids=[f"{tools.__name__}: {text[:20]}" for tools, text in CASES]
+)
 def test_a_call_that_is_required_is_made_and_valid(
     server: LocalServer, tools: type[Toolset], prompt: str, temperature: float
 ) -> None:
     turn = asking(prompt).text_turn(
-        guided(server, temperature), tools=tools, require=ToolRequirement.at_least_one(), parallel=False
+        guided(server, temperature),
+        tools=tools,
+        require=ToolRequirement.at_least_one(),
+        parallel=False,
     )
     outcome = turn.collect_sync()
     assert isinstance(outcome, NeedsTools)
@@ -122,7 +142,9 @@ def test_a_call_that_is_required_is_made_and_valid(
 
 
 @pytest.mark.parametrize("selector", Several.selectors(), ids=str)
-def test_the_tool_that_is_required_is_the_one_that_is_called(server: LocalServer, selector: Any) -> None:
+def test_the_tool_that_is_required_is_the_one_that_is_called(
+    server: LocalServer, selector: Any
+) -> None:
     turn = asking("What is 17 plus 25?").text_turn(
         guided(server), tools=Several, require=ToolRequirement.specific(selector), parallel=False
     )
@@ -136,7 +158,9 @@ def test_the_tool_that_is_required_is_the_one_that_is_called(server: LocalServer
 @pytest.mark.parametrize("seed", range(3))
 def test_an_answer_of_its_own_choice_is_calls_or_text(server: LocalServer, seed: int) -> None:
     """Nothing of the JSON is shown as text, and no call comes out of a text."""
-    turn = asking("How are you?").text_turn(guided(server, 0.8, seed), tools=Weather, parallel=False)
+    turn = asking("How are you?").text_turn(
+        guided(server, 0.8, seed), tools=Weather, parallel=False
+    )
     match turn.collect_sync():
         case NeedsTools(round=round):
             assert round.issues == ()
@@ -146,22 +170,30 @@ def test_an_answer_of_its_own_choice_is_calls_or_text(server: LocalServer, seed:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_two_things_asked_for_are_two_calls_of_the_models_own(server: LocalServer, seed: int) -> None:
+def test_two_things_asked_for_are_two_calls_of_the_models_own(
+    server: LocalServer, seed: int
+) -> None:
     session = asking("What is the weather in Oslo and in Rome?")
-    turn = session.text_turn(guided(server, seed=seed), tools=Weather, require=ToolRequirement.at_least_one())
+    turn = session.text_turn(
+        guided(server, seed=seed), tools=Weather, require=ToolRequirement.at_least_one()
+    )
     with turn.stream_sync() as stream:
         ready = [event.call.input.city for event in stream if isinstance(event, ToolCallReady)]
     outcome = stream.outcome
     assert isinstance(outcome, NeedsTools)
     assert outcome.round.issues == ()
     assert ready == [call.input.city for call in outcome.round.calls] == ["Oslo", "Rome"]
-    outcome.round.commit(session, [call.complete(get_weather(**call.arguments)) for call in outcome.round.calls])
+    outcome.round.commit(
+        session, [call.complete(get_weather(**call.arguments)) for call in outcome.round.calls]
+    )
     session.push_user("Answer my question in one sentence.")
     assert session.text_turn(guided(server, seed=seed)).collect_sync().text.strip()
 
 
 @pytest.mark.parametrize("wire", ["responses", "messages"])
-def test_a_wire_that_pays_no_attention_to_the_schema_gives_text(server: LocalServer, wire: str) -> None:
+def test_a_wire_that_pays_no_attention_to_the_schema_gives_text(
+    server: LocalServer, wire: str
+) -> None:
     model = TextTools(getattr(server, wire)(temperature=0, max_output_tokens=60), guided=True)
     outcome = asking("What is the weather in Oslo?").text_turn(model, tools=Weather).collect_sync()
     match outcome:
@@ -174,7 +206,9 @@ def test_a_wire_that_pays_no_attention_to_the_schema_gives_text(server: LocalSer
 @pytest.mark.parametrize("seed", range(2))
 def test_what_it_writes_unguided_never_raises(server: LocalServer, seed: int) -> None:
     model = TextTools(
-        server.chat(temperature=1.5, max_output_tokens=60, extra={"seed": seed, "top_k": 0, "min_p": 0.0})
+        server.chat(
+            temperature=1.5, max_output_tokens=60, extra={"seed": seed, "top_k": 0, "min_p": 0.0}
+        )
     )
     session = asking("What is the weather in Oslo and in Rome?")
     for _ in range(3):

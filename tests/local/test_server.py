@@ -31,7 +31,9 @@ def model(tmp_path: Path) -> Path:
 def _nothing_left(pretended: Path) -> Iterator[None]:
     before = set(threading.enumerate())
     yield
-    assert [t for t in threading.enumerate() if t not in before and t.name.startswith("lutumpy")] == []
+    assert [
+        t for t in threading.enumerate() if t not in before and t.name.startswith("lutumpy")
+    ] == []
 
 
 def watched(listener: socket.socket) -> dict[str, int]:
@@ -54,7 +56,9 @@ def ended(connection: socket.socket) -> bool:
             return True
 
 
-def test_inside_the_block_it_says_where_it_is_and_outside_that_it_is_not_running(model: Path) -> None:
+def test_inside_the_block_it_says_where_it_is_and_outside_that_it_is_not_running(
+    model: Path,
+) -> None:
     server = serve(model)
     assert repr(server) == "LocalServer(not running)"
     with pytest.raises(LocalServerError, match="runs only inside its `with` block"):
@@ -81,11 +85,15 @@ def test_a_server_can_be_entered_again_after_it_was_left_but_not_twice_at_once(m
                 server.__enter__()
 
 
-def test_llama_cpp_is_told_what_was_asked_for(model: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_llama_cpp_is_told_what_was_asked_for(
+    model: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     model.write_text("GGUF show")
     with (
         caplog.at_level(logging.DEBUG, "lutumpy.local"),
-        serve(model, port=4321, context_tokens=100, slots=3, threads=2, options={"ui": True}) as server,
+        serve(
+            model, port=4321, context_tokens=100, slots=3, threads=2, options={"ui": True}
+        ) as server,
     ):
         assert server.url == "http://127.0.0.1:4321"
     (line,) = [r.getMessage() for r in caplog.records if r.getMessage().startswith("parameters")]
@@ -141,7 +149,9 @@ def test_an_error_in_the_block_ends_it_too(model: Path, watcher: socket.socket) 
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_cancelling_inside_the_block_ends_it(model: Path, watcher: socket.socket, backend: str) -> None:
+def test_cancelling_inside_the_block_ends_it(
+    model: Path, watcher: socket.socket, backend: str
+) -> None:
     pytest.importorskip(backend)
     connections: list[socket.socket] = []
 
@@ -156,7 +166,9 @@ def test_cancelling_inside_the_block_ends_it(model: Path, watcher: socket.socket
     assert ended(connections[0])
 
 
-async def test_cancelling_while_it_starts_leaves_nothing_behind(model: Path, watcher: socket.socket) -> None:
+async def test_cancelling_while_it_starts_leaves_nothing_behind(
+    model: Path, watcher: socket.socket
+) -> None:
     server = serve(model, options=watched(watcher))
     with anyio.CancelScope() as scope:
         async with anyio.create_task_group() as tasks:
@@ -211,7 +223,10 @@ def test_the_process_ends_with_the_program_however_that_dies(
 def test_without_the_extra_it_is_named(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with (
-        pytest.raises(ImportError, match=r"needs xllamacpp; install it with: python -m pip install \"\.\[local\]\""),
+        pytest.raises(
+            ImportError,
+            match=r"needs xllamacpp; install it with: python -m pip install \"\.\[local\]\"",
+        ),
         serve(model),
     ):
         pass
@@ -225,7 +240,9 @@ def test_without_the_extra_it_is_named(model: Path, monkeypatch: pytest.MonkeyPa
         ("empty.gguf", b"", "is no GGUF file"),
     ],
 )
-def test_a_file_that_is_no_model_is_named(tmp_path: Path, name: str, content: bytes | None, said: str) -> None:
+def test_a_file_that_is_no_model_is_named(
+    tmp_path: Path, name: str, content: bytes | None, said: str
+) -> None:
     file = tmp_path / name
     if content is not None:
         file.write_bytes(content)
@@ -257,9 +274,15 @@ def test_a_failed_start_says_why_and_leaves_nothing(
 
 
 def test_an_unknown_option_is_named(model: Path) -> None:
-    with pytest.raises(LocalServerError, match="has no attribute 'n_cxt'"), serve(model, options={"n_cxt": 1}):
+    with (
+        pytest.raises(LocalServerError, match="has no attribute 'n_cxt'"),
+        serve(model, options={"n_cxt": 1}),
+    ):
         pass
-    with pytest.raises(LocalServerError, match="has no attribute 'seeed'"), serve(model, options={"sampling.seeed": 1}):
+    with (
+        pytest.raises(LocalServerError, match="has no attribute 'seeed'"),
+        serve(model, options={"sampling.seeed": 1}),
+    ):
         pass
 
 
@@ -278,7 +301,9 @@ def test_a_start_that_takes_too_long_is_given_up(model: Path, watcher: socket.so
     assert ended(connection)
 
 
-def test_a_server_that_dies_is_told_of(model: Path, watcher: socket.socket, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_server_that_dies_is_told_of(
+    model: Path, watcher: socket.socket, caplog: pytest.LogCaptureFixture
+) -> None:
     model.write_text("GGUF die")
     with serve(model, options=watched(watcher)) as server:
         connection = accept(watcher)
@@ -338,5 +363,7 @@ def test_importing_it_loads_no_sdk_and_nothing_of_the_extra() -> None:
         "print([m for m in ('openai', 'anthropic', 'xllamacpp', 'platformdirs', 'rich', 'pip') if m in sys.modules])"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
+    said = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True
+    )
     assert said.stdout == "[]\n"

@@ -15,7 +15,9 @@ import pytest
 from lutumpy import AdapterError, Session, TextDelta
 from lutumpy.local import SMOLLM2, LocalServerError, fetch, serve
 
-pytestmark = pytest.mark.skipif(os.environ.get("LUTUMPY_NEED_LOCAL") != "1", reason="LUTUMPY_NEED_LOCAL is not set")
+pytestmark = pytest.mark.skipif(
+    os.environ.get("LUTUMPY_NEED_LOCAL") != "1", reason="LUTUMPY_NEED_LOCAL is not set"
+)
 
 
 def asking(text: str = "Where is Oslo?") -> Session:
@@ -40,7 +42,9 @@ def test_it_is_quiet_and_leaves_no_thread_and_no_port(
     with caplog.at_level(logging.INFO, "lutumpy.local"), serve() as server:
         assert asking().text_turn(server.chat(max_output_tokens=5)).collect_sync().text
         with pytest.raises(AdapterError):
-            asking().text_turn(server.chat(extra={"max_tokens": {}, "temperature": "?"})).collect_sync()
+            asking().text_turn(
+                server.chat(extra={"max_tokens": {}, "temperature": "?"})
+            ).collect_sync()
         port = int(server.url.rpartition(":")[2])
     assert capfd.readouterr() == ("", "")
     assert caplog.records == []
@@ -57,7 +61,10 @@ def test_several_run_at_once_and_a_taken_port_is_named() -> None:
         for server in (one, two):
             assert asking().text_turn(server.messages(max_output_tokens=3)).collect_sync().text
         port = int(one.url.rpartition(":")[2])
-        with pytest.raises(LocalServerError, match=f"port {port} can't be listened on"), serve(port=port):
+        with (
+            pytest.raises(LocalServerError, match=f"port {port} can't be listened on"),
+            serve(port=port),
+        ):
             pass
         assert asking().text_turn(one.responses(max_output_tokens=3)).collect_sync().text
 
@@ -105,7 +112,9 @@ def test_a_proxy_of_the_environment_is_not_asked(monkeypatch: pytest.MonkeyPatch
 
 def test_pages_of_other_sites_are_not_let_in() -> None:
     with serve(context_tokens=512) as server:
-        request = urllib.request.Request(f"{server.url}/v1/models", headers={"Origin": "http://elsewhere.example"})
+        request = urllib.request.Request(
+            f"{server.url}/v1/models", headers={"Origin": "http://elsewhere.example"}
+        )
         with urllib.request.urlopen(request, timeout=30) as answer:
             assert answer.status == 200
             assert answer.headers.get("Access-Control-Allow-Origin") in (None, "")

@@ -18,7 +18,6 @@ from lutumpy import (
     ToolInput,
     ToolMetadata,
     ToolResult,
-    ToolResults,
     Toolset,
     TranscriptError,
     hook_impl,
@@ -28,9 +27,13 @@ from lutumpy import (
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.core.rules import Problem, anthropic, chat, responses
 from lutumpy.execution import Dispatcher
 from lutumpy.loops import LoopResult, run_tools, run_tools_sync
+from lutumpy.models import ToolResults
+from lutumpy.rules import Problem
+from lutumpy.rules.anthropic import messages as anthropic
+from lutumpy.rules.openai.chat import messages as chat
+from lutumpy.rules.openai.responses import items as responses
 from lutumpy.testing import Call, Reply, ScriptedModel
 
 APIS = ["openai_chat", "openai_responses", "anthropic_messages"]
@@ -45,7 +48,9 @@ CHECKS: Mapping[str, Callable[[Mapping[str, Any]], list[Problem]]] = {
     "anthropic_messages": anthropic.check_request,
 }
 FORMS = ["asyncio", "trio", "sync"]
-WITHHELD = "The tool ran, and what it did stands, but what it said is withheld: it could not be reviewed."
+WITHHELD = (
+    "The tool ran, and what it did stands, but what it said is withheld: it could not be reviewed."
+)
 
 
 class Journal:
@@ -134,7 +139,9 @@ def dispatcher(journal: Journal | None = None) -> Dispatcher[Desk]:
 class Reviewer:
     """Marks every result, and fails at one that holds the text `failing`."""
 
-    def __init__(self, failing: str = "terces", error: type[BaseException] = ConnectionError) -> None:
+    def __init__(
+        self, failing: str = "terces", error: type[BaseException] = ConnectionError
+    ) -> None:
         self.failing, self.error = failing, error
 
     @hook_impl
@@ -154,7 +161,9 @@ class Runner:
     def is_async(self) -> bool:
         return self.form != "sync"
 
-    def __call__(self, session: Session, llm: Any, journal: Journal | None = None, **options: Any) -> LoopResult:
+    def __call__(
+        self, session: Session, llm: Any, journal: Journal | None = None, **options: Any
+    ) -> LoopResult:
         options = {"tools": Desk, "dispatch": dispatcher(journal), **options}
         if self.form == "sync":
             return run_tools_sync(session, llm, **options)

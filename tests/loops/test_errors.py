@@ -27,7 +27,6 @@ from loop_toolkit import (
 
 from lutumpy import (
     AdapterError,
-    BaseToolCall,
     Completed,
     HookError,
     InvalidToolConstraints,
@@ -44,6 +43,7 @@ from lutumpy import (
     hook_impl,
 )
 from lutumpy.execution import Dispatcher
+from lutumpy.hooks import BaseToolCall
 from lutumpy.loops import (
     LoopEvent,
     LoopStopped,
@@ -147,7 +147,10 @@ def test_the_sync_form_refuses_what_is_async() -> None:
         async def count_description_hook(self, definition: Any) -> str | None: ...
 
     llm = script(ANSWER)
-    for hooks in (policy, *[Desk.hooks().with_hooks(plugin()) for plugin in (Policy, Reviewer, Describer)]):
+    for hooks in (
+        policy,
+        *[Desk.hooks().with_hooks(plugin()) for plugin in (Policy, Reviewer, Describer)],
+    ):
         with pytest.raises(HookError, match=r"is async"):
             run(asked(), llm, hooks=hooks)
     for name in ("on_progress", "on_event"):
@@ -171,7 +174,9 @@ def test_the_sync_form_is_refused_inside_an_event_loop(backend: str) -> None:
 
 def test_the_sync_form_works_in_a_worker_thread_of_an_event_loop(backend: str) -> None:
     async def main() -> None:
-        done = await anyio.to_thread.run_sync(lambda: Runner("sync")(asked(), script(ROUND, ANSWER)))
+        done = await anyio.to_thread.run_sync(
+            lambda: Runner("sync")(asked(), script(ROUND, ANSWER))
+        )
         assert done.rounds == 1
 
     anyio.run(main, backend=backend)
@@ -196,7 +201,9 @@ def test_nothing_to_answer_is_an_error_of_the_transcript(run: Runner) -> None:
     assert len(session.transcript) == 0
 
 
-def test_a_session_that_moved_on_during_the_last_request_keeps_the_answer_in_the_error(run: Runner) -> None:
+def test_a_session_that_moved_on_during_the_last_request_keeps_the_answer_in_the_error(
+    run: Runner,
+) -> None:
     session = asked()
 
     def meanwhile(api: Any, body: Any) -> Reply:
@@ -213,7 +220,9 @@ def test_a_session_that_moved_on_during_the_last_request_keeps_the_answer_in_the
 
 
 @pytest.mark.parametrize("failing", ["policy", "registry"])
-def test_a_hook_that_fails_discards_the_round_with_nothing_executed_H4(failing: str, run: Runner) -> None:
+def test_a_hook_that_fails_discards_the_round_with_nothing_executed_H4(
+    failing: str, run: Runner
+) -> None:
     def fails(call: BaseToolCall) -> ToolDecision:
         if call.metadata.name == "count":
             raise ConnectionError("the policy server is down")
@@ -227,7 +236,12 @@ def test_a_hook_that_fails_discards_the_round_with_nothing_executed_H4(failing: 
     session, journal = asked(), Journal()
     hooks: Any = fails if failing == "policy" else Desk.hooks().with_hooks(Fails())
     with pytest.raises(HookError, match=r"policy server.*the loop has discarded the round"):
-        run(session, script(ROUND, calls(look("cow"), call("count", text="x"))), journal, hooks=hooks)
+        run(
+            session,
+            script(ROUND, calls(look("cow"), call("count", text="x"))),
+            journal,
+            hooks=hooks,
+        )
     assert "look_up cow" not in journal.ran
     assert len(results(session)) == 2, "the round before is there"
     goes_on(run, session)
@@ -257,7 +271,9 @@ def test_results_are_reviewed_before_the_model_sees_them(run: Runner) -> None:
 
 
 @pytest.mark.parametrize("error", [ConnectionError, KeyboardInterrupt])
-def test_a_review_that_fails_withholds_the_results_and_keeps_the_round(error: type[BaseException], run: Runner) -> None:
+def test_a_review_that_fails_withholds_the_results_and_keeps_the_round(
+    error: type[BaseException], run: Runner
+) -> None:
     session, journal = asked(), Journal()
     reply = calls(look("cat"), look("secret"), look("dog"), call("nope"))
     expected: type[BaseException] = HookError if error is ConnectionError else KeyboardInterrupt
@@ -274,7 +290,11 @@ def test_a_review_that_fails_withholds_the_results_and_keeps_the_round(error: ty
 def test_the_text_of_a_tool_error_is_reviewed_as_well(run: Runner) -> None:
     session = asked()
     with pytest.raises(HookError):
-        run(session, script(calls(look("unknown"))), hooks=Desk.hooks().with_hooks(Reviewer("no such word")))
+        run(
+            session,
+            script(calls(look("unknown"))),
+            hooks=Desk.hooks().with_hooks(Reviewer("no such word")),
+        )
     assert results(session) == [("error", WITHHELD)]
 
 
@@ -288,7 +308,10 @@ def test_what_the_executor_says_of_an_unknown_outcome_is_never_withheld(run: Run
     journal.during["write"] = breaks
     with pytest.raises(HookError):
         run(
-            session, script(calls(call("write", text="x"))), journal, hooks=Desk.hooks().with_hooks(Reviewer("unknown"))
+            session,
+            script(calls(call("write", text="x"))),
+            journal,
+            hooks=Desk.hooks().with_hooks(Reviewer("unknown")),
         )
     ((status, text),) = results(session)
     assert status == "error"
@@ -305,7 +328,9 @@ def test_a_review_may_leave_a_result_as_it_is(run: Runner) -> None:
     assert results(session) == [("ok", "cat means tac")]
 
 
-def test_an_interrupt_in_the_commit_itself_leaves_nothing_open(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_in_the_commit_itself_leaves_nothing_open(
+    run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupted(*args: Any, **kwargs: Any) -> None:
         raise KeyboardInterrupt
 
@@ -349,7 +374,10 @@ def test_a_progress_callback_that_raises_loses_nothing_that_ran(
         run(session, script(ROUND, ANSWER), journal, hooks=hooks, on_progress=fails)
     assert bool(journal.ran) is ran
     marks = "[seen] " if hooks is not None else ""
-    assert results(session) == [("ok", f"{marks}cat means tac"), ("ok", f"{marks}dog means god")][:committed]
+    assert (
+        results(session)
+        == [("ok", f"{marks}cat means tac"), ("ok", f"{marks}dog means god")][:committed]
+    )
     if kind is not LoopStopped:
         goes_on(run, session)
 
@@ -361,7 +389,9 @@ def events_of(reply: Reply, api: str) -> int:
 
 
 @pytest.mark.parametrize("reply", [ROUND, ANSWER])
-def test_an_event_callback_that_raises_at_any_event_leaves_no_round_open(reply: Reply, run: Runner, api: str) -> None:
+def test_an_event_callback_that_raises_at_any_event_leaves_no_round_open(
+    reply: Reply, run: Runner, api: str
+) -> None:
     for at in range(events_of(reply, api)):
         session, journal, seen = asked(), Journal(), []
 
@@ -409,7 +439,9 @@ def test_results_without_a_place_are_in_the_error(run: Runner) -> None:
     goes_on(run, session)
 
 
-def test_an_id_that_was_used_meanwhile_is_replaced_and_no_result_is_lost(run: Runner) -> None:  # K4 C6
+def test_an_id_that_was_used_meanwhile_is_replaced_and_no_result_is_lost(
+    run: Runner,
+) -> None:  # K4 C6
     session, journal = asked(), Journal()
     other = script(calls(look("dog", "c1")), ANSWER)
     journal.during["look_up"] = lambda: journal.during.clear() or another()
@@ -424,7 +456,9 @@ def test_an_id_that_was_used_meanwhile_is_replaced_and_no_result_is_lost(run: Ru
     goes_on(run, session)
 
 
-def test_an_interrupt_matters_more_than_a_round_without_a_place(run: Runner, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_interrupt_matters_more_than_a_round_without_a_place(
+    run: Runner, caplog: pytest.LogCaptureFixture
+) -> None:
     session, journal = asked(), Journal()
 
     def fails(event: LoopEvent) -> None:

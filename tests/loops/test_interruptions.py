@@ -28,8 +28,9 @@ from loop_toolkit import (
     script,
 )
 
-from lutumpy import BaseToolCall, Complete, RunNormally, Session, ToolDecision, ToolResult, hook_impl
+from lutumpy import Complete, RunNormally, Session, ToolDecision, ToolResult, hook_impl
 from lutumpy.execution import ToolExecutor
+from lutumpy.hooks import BaseToolCall
 from lutumpy.loops import LoopEvent, RoundExecuted, RoundPlanned, run_tools
 
 STUCK = calls(look("cat", "c1"), call("wait_for_ever", "c2"), look("dog", "c3"), call("nope", "c4"))
@@ -75,14 +76,21 @@ class Async:
         return replace(result, content=f"[seen] {result.content}")
 
 
-def test_a_cancelled_execution_commits_what_had_finished_and_interrupts_the_rest_E4(backend: str) -> None:
+def test_a_cancelled_execution_commits_what_had_finished_and_interrupts_the_rest_E4(
+    backend: str,
+) -> None:
     session, journal = asked(), Journal()
 
     async def main() -> None:
         reached = anyio.Event()
         journal.during["wait_for_ever"] = reached.set
         body = partial(
-            run_tools, session, script(STUCK), tools=Desk, dispatch=dispatcher(journal), executor=one_at_a_time()
+            run_tools,
+            session,
+            script(STUCK),
+            tools=Desk,
+            dispatch=dispatcher(journal),
+            executor=one_at_a_time(),
         )
         await cancelled_when(reached, body)
 
@@ -104,7 +112,9 @@ def test_a_task_of_asyncio_can_be_cancelled_and_says_so() -> None:
     async def main() -> None:
         reached = asyncio.Event()
         journal.during["wait_for_ever"] = reached.set
-        task = asyncio.create_task(run_tools(session, script(STUCK), tools=Desk, dispatch=dispatcher(journal)))
+        task = asyncio.create_task(
+            run_tools(session, script(STUCK), tools=Desk, dispatch=dispatcher(journal))
+        )
         await reached.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -124,7 +134,12 @@ def test_hooks_that_wait_can_be_cancelled(where: str, committed: int, backend: s
         reached = anyio.Event()
         hooks = Desk.hooks().with_hooks(Async(where, reached))
         body = partial(
-            run_tools, session, script(calls(look("cat"))), tools=Desk, dispatch=dispatcher(journal), hooks=hooks
+            run_tools,
+            session,
+            script(calls(look("cat"))),
+            tools=Desk,
+            dispatch=dispatcher(journal),
+            hooks=hooks,
         )
         await cancelled_when(reached, body)
 
@@ -145,7 +160,9 @@ def test_results_are_not_shown_unreviewed_after_a_cancellation(backend: str) -> 
     for hooks, shown in ((Async(), ("error", WITHHELD)), (Plain(), ("ok", "[seen] cat means tac"))):
         session, journal = asked(), Journal()
 
-        async def main(session: Session = session, journal: Journal = journal, hooks: Any = hooks) -> None:
+        async def main(
+            session: Session = session, journal: Journal = journal, hooks: Any = hooks
+        ) -> None:
             reached = anyio.Event()
             journal.during["wait_for_ever"] = reached.set
             registry = Desk.hooks().with_hooks(hooks)
@@ -171,7 +188,9 @@ def test_a_callback_that_waits_can_be_cancelled(kind: Any, backend: str) -> None
                 await anyio.sleep_forever()
 
         llm = script(calls(look("cat")))
-        body = partial(run_tools, session, llm, tools=Desk, dispatch=dispatcher(journal), on_progress=tell)
+        body = partial(
+            run_tools, session, llm, tools=Desk, dispatch=dispatcher(journal), on_progress=tell
+        )
         await cancelled_when(reached, body)
 
     anyio.run(main, backend=backend)
@@ -181,15 +200,22 @@ def test_a_callback_that_waits_can_be_cancelled(kind: Any, backend: str) -> None
 
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("hooked", [False, True])
-def test_cancelling_at_any_moment_leaves_a_session_that_goes_on(hooked: bool, streamed: bool, backend: str) -> None:
+def test_cancelling_at_any_moment_leaves_a_session_that_goes_on(
+    hooked: bool, streamed: bool, backend: str
+) -> None:
     """The loop is cancelled after 0, 1, 2, ... turns of the event loop, until it is done before."""
     moment, done = 0, False
     while not done:
         session, journal = asked(), Journal()
-        llm = script(calls(look("cat"), call("write", text="x"), call("nope")), calls(look("dog")), ANSWER)
+        llm = script(
+            calls(look("cat"), call("write", text="x"), call("nope")), calls(look("dog")), ANSWER
+        )
 
         async def main(
-            session: Session = session, journal: Journal = journal, llm: Any = llm, after: int = moment
+            session: Session = session,
+            journal: Journal = journal,
+            llm: Any = llm,
+            after: int = moment,
         ) -> bool:
             ended: list[str] = []
 
@@ -218,7 +244,9 @@ def test_cancelling_at_any_moment_leaves_a_session_that_goes_on(hooked: bool, st
         done = not cancelled
         check_valid(session)
         # A tool that was begun has its result in the session.
-        assert len(journal.ran) <= len([status for status, _ in results(session) if status != "rejected"])
+        assert len(journal.ran) <= len(
+            [status for status, _ in results(session) if status != "rejected"]
+        )
         if cancelled:
             if not llm.remaining:
                 session.push_user("Thanks.")
@@ -248,7 +276,12 @@ def test_a_loop_whose_coroutine_is_closed_leaves_no_round_open(kind: Any, commit
         return Complete("from the cache")
 
     running = run_tools(
-        session, script(calls(look("cat"))), tools=Desk, dispatch=dispatcher(), hooks=cached, on_progress=tell
+        session,
+        script(calls(look("cat"))),
+        tools=Desk,
+        dispatch=dispatcher(),
+        hooks=cached,
+        on_progress=tell,
     )
     running.send(None)
     running.close()
@@ -278,7 +311,9 @@ def test_an_interrupt_while_tools_run_cancels_them_and_keeps_what_had_finished()
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
-def test_what_a_tool_raises_to_end_the_program_passes(error: type[BaseException], run: Runner) -> None:
+def test_what_a_tool_raises_to_end_the_program_passes(
+    error: type[BaseException], run: Runner
+) -> None:
     session, journal = asked(), Journal()
 
     def leave() -> None:
@@ -286,7 +321,12 @@ def test_what_a_tool_raises_to_end_the_program_passes(error: type[BaseException]
 
     journal.during["count"] = leave
     with pytest.raises(error):
-        run(session, script(calls(look("cat"), call("count", text="x"))), journal, executor=one_at_a_time())
+        run(
+            session,
+            script(calls(look("cat"), call("count", text="x"))),
+            journal,
+            executor=one_at_a_time(),
+        )
     assert [status for status, _ in results(session)] == ["ok", "error"]
     check_valid(session)
 
@@ -299,7 +339,9 @@ def test_a_run_that_could_not_even_be_waited_for_has_a_result_for_each_call() ->
     from lutumpy.loops.loop import _outcomes
 
     session = asked()
-    outcome: Any = session.text_turn(script(calls(look("cat"), look("dog"))), tools=Desk).collect_sync()
+    outcome: Any = session.text_turn(
+        script(calls(look("cat"), look("dog"))), tools=Desk
+    ).collect_sync()
     first, second = outcome.round.calls
     report, done = ExecutionReport(), CallReport(first)
     done.result = not_started(first)

@@ -18,7 +18,6 @@ from profiles import examples
 
 from lutumpy import (
     AdapterError,
-    BaseToolCall,
     Complete,
     HookError,
     Reject,
@@ -26,11 +25,12 @@ from lutumpy import (
     StaleRoundError,
     ToolDecision,
     ToolResult,
-    ToolResults,
     hook_impl,
 )
 from lutumpy.execution import ToolExecutor
+from lutumpy.hooks import BaseToolCall
 from lutumpy.loops import LoopResult
+from lutumpy.models import ToolResults
 from lutumpy.testing import Call, Failure, Reply
 
 
@@ -58,10 +58,17 @@ class Plan:
 words = st.sampled_from(["cat", "dog", "unknown", "broken"])
 made = st.one_of(
     st.builds(lambda word: Call("look_up", {"word": word}), words),
-    st.builds(lambda text: Call("count", {"text": text}), st.sampled_from(["", "four", 3, None, "\ud800"])),
+    st.builds(
+        lambda text: Call("count", {"text": text}), st.sampled_from(["", "four", 3, None, "\ud800"])
+    ),
     st.builds(lambda text: Call("write", {"text": text}), words),
     st.sampled_from(
-        [Call("look_up", '{"word": "c'), Call("nope"), Call("hidden"), Call("look_up", {"word": "cat"}, id="same")]
+        [
+            Call("look_up", '{"word": "c'),
+            Call("nope"),
+            Call("hidden"),
+            Call("look_up", {"word": "cat"}, id="same"),
+        ]
     ),
 )
 replies = st.one_of(
@@ -83,7 +90,10 @@ replies = st.one_of(
     ),
 )
 troubles = st.dictionaries(
-    st.tuples(st.sampled_from(["request", "decide", "review", "tool", "progress", "event"]), st.integers(0, 12)),
+    st.tuples(
+        st.sampled_from(["request", "decide", "review", "tool", "progress", "event"]),
+        st.integers(0, 12),
+    ),
     st.sampled_from(["error", "harder", "interrupt", "push", "complete", "reject"]),
     max_size=3,
 )
@@ -101,7 +111,9 @@ plans = st.builds(
             "max_rounds": st.integers(1, 3),
             "max_repeats": st.integers(1, 3),
             "token_budget": st.integers(1, 100),
-            "executor": st.builds(ToolExecutor, max_concurrency=st.integers(1, 3), deduplicate=st.booleans()),
+            "executor": st.builds(
+                ToolExecutor, max_concurrency=st.integers(1, 3), deduplicate=st.booleans()
+            ),
         },
     ),
 )
@@ -129,7 +141,11 @@ def test_any_loop_leaves_a_session_that_goes_on(plan: Plan) -> None:
 
     def answer(reply: Any) -> Callable[[Any, Any], Any]:
         def said(api: Any, body: Any) -> Any:
-            if plan.troubles.get(("request", counts.get("request", -1) + 1)) in ("push", "interrupt", "harder"):
+            if plan.troubles.get(("request", counts.get("request", -1) + 1)) in (
+                "push",
+                "interrupt",
+                "harder",
+            ):
                 occasion("request")
             return reply
 
@@ -162,7 +178,9 @@ def test_any_loop_leaves_a_session_that_goes_on(plan: Plan) -> None:
         "on_event": (lambda event: occasion("event") and None) if plan.streamed else None,
     }
     done: LoopResult | None = None
-    with contextlib.suppress(AdapterError, HookError, StaleRoundError, Trouble, Harder, KeyboardInterrupt):
+    with contextlib.suppress(
+        AdapterError, HookError, StaleRoundError, Trouble, Harder, KeyboardInterrupt
+    ):
         done = Runner(plan.form)(session, llm, journal, **options)
     check_valid(session)
     said = [r for item in session.transcript if isinstance(item, ToolResults) for r in item.results]
@@ -172,10 +190,14 @@ def test_any_loop_leaves_a_session_that_goes_on(plan: Plan) -> None:
         own = [r.text for r in said if r.status == "ok" and r.text != "7"]
         assert [text for text in own if not text.startswith("[seen] ")] == []
     if done is not None:
-        assert done.rounds == len([item for item in session.transcript if isinstance(item, ToolResults)])
+        assert done.rounds == len(
+            [item for item in session.transcript if isinstance(item, ToolResults)]
+        )
 
     if done is None or done.stopped_by in ("answer", "refusal", "length", "paused", "unknown"):
         session.push_user("Go on.")
-    again = Runner(plan.form)(session, script(Reply(calls=[Call("look_up", {"word": "cow"})]), ANSWER, api=plan.api))
+    again = Runner(plan.form)(
+        session, script(Reply(calls=[Call("look_up", {"word": "cow"})]), ANSWER, api=plan.api)
+    )
     assert (again.stopped_by, again.rounds) == ("answer", 1)
     check_valid(session)

@@ -27,7 +27,6 @@ from loop_toolkit import (
 )
 
 from lutumpy import (
-    BaseToolCall,
     Complete,
     Completed,
     Reject,
@@ -43,6 +42,7 @@ from lutumpy import (
     tool_fn,
 )
 from lutumpy.execution import Dispatcher, ExecutionResult, IdempotencyKey, ToolExecutor
+from lutumpy.hooks import BaseToolCall
 from lutumpy.loops import (
     LoopEvent,
     LoopStopped,
@@ -75,7 +75,9 @@ def test_every_request_has_the_same_tools_and_options(run: Runner) -> None:
     )  # fmt: skip
     first, second = llm.requests
     assert tools_of(first) == {"count": "Count.", "hidden": "Is not offered by default."}
-    assert {k: v for k, v in first.items() if k != "messages"} == {k: v for k, v in second.items() if k != "messages"}
+    assert {k: v for k, v in first.items() if k != "messages"} == {
+        k: v for k, v in second.items() if k != "messages"
+    }
     assert (first["temperature"], first["max_completion_tokens"], first["seed"]) == (0.5, 99, 7)
     assert first["parallel_tool_calls"] is False
 
@@ -130,7 +132,10 @@ def test_edits_of_hooks_are_what_runs(run: Runner) -> None:
 def test_a_round_that_hooks_decide_as_a_whole_runs_nothing(run: Runner) -> None:
     session, journal = asked(), Journal()
     done = run(
-        session, script(calls(look("a"), call("count", text="x")), ANSWER), journal, hooks=lambda call: Reject("no")
+        session,
+        script(calls(look("a"), call("count", text="x")), ANSWER),
+        journal,
+        hooks=lambda call: Reject("no"),
     )
     assert (done.rounds, journal.ran) == (1, [])
     assert results(session) == [("rejected", "Tool call rejected: no")] * 2
@@ -178,7 +183,11 @@ def test_what_a_tool_raises_is_not_shown_to_the_model(run: Runner) -> None:
 def test_progress_tells_every_step_in_order(run: Runner) -> None:
     told: list[LoopEvent] = []
     llm = script(
-        Reply(text="Hm.", calls=[look("cat", "c1"), call("count", "c2", text="x"), call("nope", "c3")], usage=(20, 5)),
+        Reply(
+            text="Hm.",
+            calls=[look("cat", "c1"), call("count", "c2", text="x"), call("nope", "c3")],
+            usage=(20, 5),
+        ),
         ANSWER,
     )
 
@@ -193,10 +202,17 @@ def test_progress_tells_every_step_in_order(run: Runner) -> None:
     assert [event.usage.total_tokens for event in told] == [0, 25, 25, 25, 25, 25, 40]
     _, decoded, planned, executed, _, _, stopped = told
     assert isinstance(decoded, RoundDecoded)
-    assert ([c.metadata.id for c in decoded.calls], [i.metadata.id for i in decoded.issues]) == (["c1", "c2"], ["c3"])
+    assert ([c.metadata.id for c in decoded.calls], [i.metadata.id for i in decoded.issues]) == (
+        ["c1", "c2"],
+        ["c3"],
+    )
     assert decoded.text == "Hm."
     assert isinstance(planned, RoundPlanned)
-    assert ([c.metadata.id for c in planned.pending], len(planned.handled), planned.rejected) == (["c1"], 1, ())
+    assert ([c.metadata.id for c in planned.pending], len(planned.handled), planned.rejected) == (
+        ["c1"],
+        1,
+        (),
+    )
     assert isinstance(executed, RoundExecuted)
     (result,) = executed.results
     assert isinstance(result, ExecutionResult)
@@ -207,7 +223,12 @@ def test_progress_tells_every_step_in_order(run: Runner) -> None:
 
 def test_results_are_told_as_they_are_committed(run: Runner) -> None:
     told: list[Any] = []
-    run(asked(), script(calls(look("cat")), ANSWER), hooks=Desk.hooks().with_hooks(Reviewer()), on_progress=told.append)
+    run(
+        asked(),
+        script(calls(look("cat")), ANSWER),
+        hooks=Desk.hooks().with_hooks(Reviewer()),
+        on_progress=told.append,
+    )
     (executed,) = [event for event in told if isinstance(event, RoundExecuted)]
     assert executed.results[0].content == "[seen] cat means tac"
     assert executed.results[0].outcome == "ok"
@@ -226,7 +247,9 @@ def test_callbacks_may_wait(backend: str) -> None:
     assert told.count("Completed") == 2
 
 
-def test_events_come_from_streamed_turns_that_end_in_the_same_outcome_S1(run: Runner, api: str) -> None:
+def test_events_come_from_streamed_turns_that_end_in_the_same_outcome_S1(
+    run: Runner, api: str
+) -> None:
     seen: list[Any] = []
     streamed, whole = asked(), asked()
     replies = (Reply(text="Let me see.", calls=[look("cat"), call("nope")]), ANSWER)
@@ -236,16 +259,23 @@ def test_events_come_from_streamed_turns_that_end_in_the_same_outcome_S1(run: Ru
     run(whole, script(*replies, api=api))
     assert streamed.turns()[-1] == whole.turns()[-1]
     assert results(streamed) == results(whole)
-    assert "".join([event.text for event in seen if isinstance(event, TextDelta)]) == "Let me see." + ANSWER.text
+    assert (
+        "".join([event.text for event in seen if isinstance(event, TextDelta)])
+        == "Let me see." + ANSWER.text
+    )
     assert len([event for event in seen if isinstance(event, ToolCallReady)]) == 1
     assert len([event for event in seen if isinstance(event, Completed)]) == 2
     check_valid(streamed)
 
 
-def test_a_lone_surrogate_in_streamed_arguments_is_an_issue_and_no_error_C2(run: Runner, api: str) -> None:
+def test_a_lone_surrogate_in_streamed_arguments_is_an_issue_and_no_error_C2(
+    run: Runner, api: str
+) -> None:
     session = asked()
     llm = script(
-        calls(call("count", text="\ud800"), call("count", text="\ud800", more=1), look("cat")), ANSWER, api=api
+        calls(call("count", text="\ud800"), call("count", text="\ud800", more=1), look("cat")),
+        ANSWER,
+        api=api,
     )
     assert run(session, llm, on_event=lambda event: None).stopped_by == "answer"
     assert results(session)[-1] == ("ok", "cat means tac")
@@ -276,7 +306,12 @@ def test_tools_see_the_context_variables_of_the_caller(run: Runner) -> None:
 
     token = WHO.set("the caller")
     try:
-        run(asked(), script(calls(call("there"), call("here")), ANSWER), tools=Both, dispatch=Dispatcher(Both))
+        run(
+            asked(),
+            script(calls(call("there"), call("here")), ANSWER),
+            tools=Both,
+            dispatch=Dispatcher(Both),
+        )
     finally:
         WHO.reset(token)
     assert seen == ["the caller", "the caller"]
@@ -310,7 +345,12 @@ def test_the_sync_form_keeps_one_event_loop_for_all_rounds_and_leaves_none() -> 
         member = tool(put)
 
     before = threading.active_count()
-    done = Runner("sync")(asked(), script(*[calls(call("put"))] * 3, ANSWER), tools=Queues, dispatch=Dispatcher(Queues))
+    done = Runner("sync")(
+        asked(),
+        script(*[calls(call("put"))] * 3, ANSWER),
+        tools=Queues,
+        dispatch=Dispatcher(Queues),
+    )
     assert (done.rounds, done.stopped_by) == (3, "answer")
     assert loops[0] is loops[1] is loops[3]
     assert (loops[2], loops[4]) == (1, 2), "a task of the first round went on in the later ones"
@@ -326,7 +366,9 @@ def test_an_answer_without_tools_needs_no_event_loop(monkeypatch: pytest.MonkeyP
     assert Runner("sync")(asked(), script(ANSWER)).stopped_by == "answer"
 
 
-def test_loops_of_several_conversations_may_share_executor_dispatcher_and_hooks(backend: str) -> None:
+def test_loops_of_several_conversations_may_share_executor_dispatcher_and_hooks(
+    backend: str,
+) -> None:
     from functools import partial
 
     from lutumpy.loops import run_tools
@@ -339,7 +381,15 @@ def test_loops_of_several_conversations_may_share_executor_dispatcher_and_hooks(
             for k, session in enumerate(sessions):
                 llm = script(calls(look(f"w{k}")), calls(call("count", text="x" * k)), ANSWER)
                 group.start_soon(
-                    partial(run_tools, session, llm, tools=Desk, dispatch=dispatch, hooks=hooks, executor=executor)
+                    partial(
+                        run_tools,
+                        session,
+                        llm,
+                        tools=Desk,
+                        dispatch=dispatch,
+                        hooks=hooks,
+                        executor=executor,
+                    )
                 )
 
     anyio.run(main, backend=backend)

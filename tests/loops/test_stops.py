@@ -5,7 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from loop_toolkit import ANSWER, Journal, Runner, asked, call, calls, check_valid, look, results, script
+from loop_toolkit import (
+    ANSWER,
+    Journal,
+    Runner,
+    asked,
+    call,
+    calls,
+    check_valid,
+    look,
+    results,
+    script,
+)
 
 from lutumpy import AdapterError, Reject, RunNormally, Usage
 from lutumpy.execution import ToolExecutor
@@ -41,7 +52,11 @@ def test_the_usage_is_that_of_this_loop_alone(run: Runner) -> None:
 
 def test_issues_alone_are_a_round_and_are_answered(run: Runner, api: str) -> None:
     session = asked()
-    llm = script(calls(Call("look_upp", {"word": "cat"}), call("count", text=["no", "text"])), ANSWER, api=api)
+    llm = script(
+        calls(Call("look_upp", {"word": "cat"}), call("count", text=["no", "text"])),
+        ANSWER,
+        api=api,
+    )
     done = run(session, llm)
     assert (done.rounds, done.stopped_by) == (1, "answer")
     (unknown, text), (invalid, _) = results(session)
@@ -72,7 +87,11 @@ def test_the_finish_reason_of_an_answer_says_why_it_stopped(
 
 def test_an_unknown_finish_reason_is_an_answer(run: Runner) -> None:
     message = {"role": "assistant", "content": "Yes."}
-    body = {"id": "x", "model": "m", "choices": [{"index": 0, "finish_reason": "bored", "message": message}]}
+    body = {
+        "id": "x",
+        "model": "m",
+        "choices": [{"index": 0, "finish_reason": "bored", "message": message}],
+    }
     done = run(asked(), script(body))
     assert (done.stopped_by, done.text) == ("answer", "Yes.")
     assert done.result is not None
@@ -95,7 +114,11 @@ def test_an_unknown_end_is_an_answer_only_with_a_text_that_is_whole(
     run: Runner, content: str | None, reason: str | None, stopped_by: str
 ) -> None:
     message = {"role": "assistant", "content": content}
-    body = {"id": "x", "model": "m", "choices": [{"index": 0, "finish_reason": reason, "message": message}]}
+    body = {
+        "id": "x",
+        "model": "m",
+        "choices": [{"index": 0, "finish_reason": reason, "message": message}],
+    }
     done = run(asked(), script(body))
     assert done.stopped_by == stopped_by
     assert done.result is not None
@@ -105,7 +128,13 @@ def test_an_unknown_end_is_an_answer_only_with_a_text_that_is_whole(
 def test_a_compaction_pauses_the_loop_and_another_one_goes_on_with_it_C10(run: Runner) -> None:
     session = asked()
     compaction = {"type": "compaction", "content": "A question about a word."}
-    pause = {"id": "msg_1", "model": "m", "role": "assistant", "content": [compaction], "stop_reason": "compaction"}
+    pause = {
+        "id": "msg_1",
+        "model": "m",
+        "role": "assistant",
+        "content": [compaction],
+        "stop_reason": "compaction",
+    }
     llm = script(pause, calls(look("cat")), ANSWER, api="anthropic_messages")
     paused = run(session, llm)
     assert (paused.stopped_by, paused.rounds, paused.text) == ("paused", 0, "")
@@ -116,7 +145,14 @@ def test_a_compaction_pauses_the_loop_and_another_one_goes_on_with_it_C10(run: R
 
 def test_a_background_reply_ends_the_loop_with_an_error_and_nothing_is_written(run: Runner) -> None:
     session = asked()
-    queued = {"id": "resp_9", "model": "m", "status": "queued", "background": True, "output": [], "usage": None}
+    queued = {
+        "id": "resp_9",
+        "model": "m",
+        "status": "queued",
+        "background": True,
+        "output": [],
+        "usage": None,
+    }
     with pytest.raises(AdapterError, match="resp_9 is queued"):
         run(session, script(queued, api="openai_responses"))
     assert session.turns() == []
@@ -127,7 +163,12 @@ def test_the_budget_includes_what_failed_and_abandoned_requests_cost_U1(run: Run
     """A hook, a tool or a callback may make requests of its own on the same session."""
     session, journal = asked(), Journal()
     start = {"input_tokens": 500, "output_tokens": 1}
-    events = [{"type": "message_start", "message": {"id": "msg_1", "model": "m", "content": [], "usage": start}}]
+    events = [
+        {
+            "type": "message_start",
+            "message": {"id": "msg_1", "model": "m", "content": [], "usage": start},
+        }
+    ]
     dying = ScriptedModel([[*events, Failure(500, "gone")]], api="anthropic_messages")
 
     def summarize(event: Any) -> None:
@@ -156,14 +197,23 @@ def test_an_event_callback_that_raises_leaves_the_stream_and_it_is_counted_U1(ru
         raise RuntimeError("enough")
 
     with pytest.raises(RuntimeError, match="enough"):
-        run(session, script(Reply(text="Hello there", usage=(20, 9)), api="anthropic_messages"), on_event=stop)
+        run(
+            session,
+            script(Reply(text="Hello there", usage=(20, 9)), api="anthropic_messages"),
+            on_event=stop,
+        )
     assert session.usage.input_tokens == 20
     assert len(session.unsettled) == 1
 
 
 def test_a_paused_turn_stops_the_loop_and_another_one_goes_on_with_it_C10(run: Runner) -> None:
     session = asked()
-    llm = script(Reply(text="Searching.", finish="paused"), calls(look("cat")), ANSWER, api="anthropic_messages")
+    llm = script(
+        Reply(text="Searching.", finish="paused"),
+        calls(look("cat")),
+        ANSWER,
+        api="anthropic_messages",
+    )
     paused = run(session, llm)
     assert (paused.stopped_by, paused.rounds, paused.text) == ("paused", 0, "Searching.")
     done = run(session, llm)
@@ -173,7 +223,13 @@ def test_a_paused_turn_stops_the_loop_and_another_one_goes_on_with_it_C10(run: R
 
 def test_the_round_limit_stops_after_so_many_committed_rounds(run: Runner, api: str) -> None:
     session = asked()
-    llm = script(calls(look("a"), text="one"), calls(look("b"), text="two"), calls(look("c")), ANSWER, api=api)
+    llm = script(
+        calls(look("a"), text="one"),
+        calls(look("b"), text="two"),
+        calls(look("c")),
+        ANSWER,
+        api=api,
+    )
     done = run(session, llm, max_rounds=2)
     assert (done.rounds, done.stopped_by, done.text, done.result) == (2, "round_limit", "two", None)
     assert len(llm.requests) == 2
@@ -210,14 +266,21 @@ def test_an_answer_above_the_budget_is_an_answer(run: Runner) -> None:
 @pytest.mark.parametrize(
     ("spellings", "why"),
     [
-        (['{"word": "unknown"}', '{ "word" :"unknown" }', '{"word":"\\u0075nknown"}'], "the tool fails"),
+        (
+            ['{"word": "unknown"}', '{ "word" :"unknown" }', '{"word":"\\u0075nknown"}'],
+            "the tool fails",
+        ),
         (['{"word": 1}', '{"word": 1.0}', '{"word":1}'], "the arguments are invalid"),
         (['{"word', '{"word', '{"word'], "the arguments are broken"),
     ],
 )
-def test_the_same_failing_call_three_times_stops_the_loop(spellings: list[str], why: str, run: Runner) -> None:
+def test_the_same_failing_call_three_times_stops_the_loop(
+    spellings: list[str], why: str, run: Runner
+) -> None:
     session = asked()
-    llm = script(*[calls(Call("look_up", text), text=f"try {k}") for k, text in enumerate(spellings)], ANSWER)
+    llm = script(
+        *[calls(Call("look_up", text), text=f"try {k}") for k, text in enumerate(spellings)], ANSWER
+    )
     done = run(session, llm)
     assert (done.rounds, done.stopped_by, done.text) == (3, "repeat", "try 2"), why
     assert len(results(session)) == 3, "it stops after the commit"
@@ -292,7 +355,9 @@ def test_a_result_is_a_value(run: Runner) -> None:
 
 def test_a_call_that_was_cut_is_answered_and_the_loop_goes_on_C7(run: Runner, api: str) -> None:
     session = asked()
-    llm = script(Reply(calls=[look("cat"), Call("look_up", '{"wo')], finish="length"), ANSWER, api=api)
+    llm = script(
+        Reply(calls=[look("cat"), Call("look_up", '{"wo')], finish="length"), ANSWER, api=api
+    )
     done = run(session, llm, hooks=lambda call: RunNormally(call.input))
     assert (done.rounds, done.stopped_by) == (1, "answer")
     assert [status for status, _ in results(session)] == ["ok", "rejected"]

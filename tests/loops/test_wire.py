@@ -17,7 +17,13 @@ from lutumpy.loops import LoopResult, run_tools, run_tools_sync
 from lutumpy.testing import Failure, Reply, serve
 
 SCRIPT = [
-    calls(look("cat"), call("count", text=1), call("count", text="four"), call("nope"), reasoning="Four will do."),
+    calls(
+        look("cat"),
+        call("count", text=1),
+        call("count", text="four"),
+        call("nope"),
+        reasoning="Four will do.",
+    ),
     calls(look("unknown"), call("write", text="done"), text="Nearly."),
     Reply(text="Here you are.", usage=(30, 3)),
 ]
@@ -30,11 +36,20 @@ def options(api: str, url: str) -> dict[str, Any]:
 
 def check(done: LoopResult, session: Any) -> None:
     assert (done.text, done.rounds, done.stopped_by) == ("Here you are.", 2, "answer")
-    assert [status for status, _ in results(session)] == ["ok", "rejected", "ok", "rejected", "error", "ok"]
+    assert [status for status, _ in results(session)] == [
+        "ok",
+        "rejected",
+        "ok",
+        "rejected",
+        "error",
+        "ok",
+    ]
 
 
 # Streams of the SDKs leave async generators of their own unfinished, which trio warns of.
-@pytest.mark.parametrize(("backend", "streamed"), [("asyncio", False), ("asyncio", True), ("trio", False)])
+@pytest.mark.parametrize(
+    ("backend", "streamed"), [("asyncio", False), ("asyncio", True), ("trio", False)]
+)
 def test_the_async_loop_through_the_sdk(api: str, streamed: bool, backend: str) -> None:
     session, seen = asked(), []
     made: Any = AsyncAnthropic if api == "anthropic_messages" else AsyncOpenAI

@@ -97,13 +97,26 @@ def check_safe(html: str) -> Page:
     assert page.tags.count("script") == page.tags.count("style") == 1
     for tag, name, value in page.attributes:
         assert not name.startswith("on"), name
-        assert name not in {"style", "srcdoc", "action", "formaction", "srcset", "target", "ping"}, name
+        assert name not in {
+            "style",
+            "srcdoc",
+            "action",
+            "formaction",
+            "srcset",
+            "target",
+            "ping",
+        }, name
         if name == "href":
             assert value.startswith("#") or (tag == "link" and value == "data:,"), value
         if name == "src":
             assert tag == "img"
             assert value.startswith(
-                ("data:image/png;base64,", "data:image/jpeg;", "data:image/gif;", "data:image/webp;")
+                (
+                    "data:image/png;base64,",
+                    "data:image/jpeg;",
+                    "data:image/gif;",
+                    "data:image/webp;",
+                )
             )
     ids = [value for _, name, value in page.attributes if name == "id"]
     assert len(ids) == len(set(ids)), "an id is there twice"
@@ -146,14 +159,26 @@ def chat() -> list[dict[str, Any]]:
             "tool_calls": [
                 call("c1", "weather", '{"city":"Oslo","days":[1,2,3]}'),
                 call("c2", "weather", '{"city":"Bergen","unit":"F"}'),
-                call("c3", "trains", json.dumps({"from": "Zürich", "to": "Oslo", "stops": list(range(400))})),
+                call(
+                    "c3",
+                    "trains",
+                    json.dumps({"from": "Zürich", "to": "Oslo", "stops": list(range(400))}),
+                ),
                 call("c4", "delete_file", '{"path":"../old.md"}'),
             ],
         },
-        {"role": "tool", "tool_call_id": "c1", "content": '{"temperature":-4.50,"wind":{"speed":12}}'},
+        {
+            "role": "tool",
+            "tool_call_id": "c1",
+            "content": '{"temperature":-4.50,"wind":{"speed":12}}',
+        },
         {"role": "tool", "tool_call_id": "c2", "content": '{"temperature":4}'},
         {"role": "tool", "tool_call_id": "c3", "content": "Three changes. " * 150},
-        {"role": "tool", "tool_call_id": "c4", "content": "Tool call rejected: outside the project"},
+        {
+            "role": "tool",
+            "tool_call_id": "c4",
+            "content": "Tool call rejected: outside the project",
+        },
         {"role": "assistant", "content": "Snow in Oslo, rain in Bergen."},
     ]
 
@@ -165,9 +190,16 @@ def broken() -> list[Any]:
     return [
         {
             "role": "user",
-            "content": [{"type": "text", "text": "What is this?"}, {"type": "image_url", "image_url": uri}],
+            "content": [
+                {"type": "text", "text": "What is this?"},
+                {"type": "image_url", "image_url": uri},
+            ],
         },
-        {"role": "assistant", "content": None, "tool_calls": [call("c1", "look", '{"at": [0'), call("c2", "look", "")]},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [call("c1", "look", '{"at": [0'), call("c2", "look", "")],
+        },
         {"role": "user", "content": "Hello?\u202egnp.exe <script>alert(1)</script>\x00"},
         {"role": "tool", "tool_call_id": "c1", "content": "too small"},
         {"role": "tool", "tool_call_id": "c9", "content": "who asked?"},

@@ -20,13 +20,18 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from profiles import examples
 
-from lutumpy.core.check import check_messages
-from lutumpy.core.rules import Problem
+from lutumpy.doctor.check import check_messages
 from lutumpy.page import render
+from lutumpy.rules import Problem
 
 NEEDED = os.environ.get("LUTUMPY_NEED_BROWSER") == "1"
 CHROMIUM = next(
-    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+    (
+        path
+        for name in ("chromium", "chromium-browser", "google-chrome")
+        if (path := shutil.which(name))
+    ),
+    None,
 )
 
 try:
@@ -68,7 +73,9 @@ class Watched:
         """Nothing ran that shouldn't, the policy had nothing to stop, and nothing was fetched."""
         assert self.console == []
         assert [url for url in self.requests if not url.startswith("data:")] == []
-        assert await self.page.evaluate("[window.executed, window.violations, window.pwned ?? 0]") == [[], [], 0]
+        assert await self.page.evaluate(
+            "[window.executed, window.violations, window.pwned ?? 0]"
+        ) == [[], [], 0]
 
 
 @asynccontextmanager
@@ -80,13 +87,18 @@ async def opened(folder: Path, html: str, **context: Any) -> AsyncIterator[Watch
         try:
             page = await (await browser.new_context(**context)).new_page()
             watched = Watched(page)
-            page.on("console", lambda message: watched.console.append(f"{message.type}: {message.text}"))
+            page.on(
+                "console", lambda message: watched.console.append(f"{message.type}: {message.text}")
+            )
             page.on("pageerror", lambda error: watched.console.append(f"error: {error}"))
             page.on("dialog", lambda dialog: watched.console.append(f"dialog: {dialog.message}"))
             await page.add_init_script(WATCH)
             await page.goto(file.as_uri())
             page.on("request", lambda request: watched.requests.append(request.url))
-            page.on("requestfailed", lambda r: watched.stopped.append(r.url) if r.failure == "csp" else None)
+            page.on(
+                "requestfailed",
+                lambda r: watched.stopped.append(r.url) if r.failure == "csp" else None,
+            )
             await page.reload()
             # The page itself is the one request.
             assert watched.requests.pop(0) == file.as_uri()
@@ -105,30 +117,65 @@ class Edit:
 
 @pytest.fixture
 def good_page(chat: list[Any], decisions: list[Any]) -> str:
-    tools = [{"type": "function", "function": {"name": "weather", "description": "The weather.", "parameters": {}}}]
+    tools = [
+        {
+            "type": "function",
+            "function": {"name": "weather", "description": "The weather.", "parameters": {}},
+        }
+    ]
     usage = [
-        {"prompt_tokens": 900, "completion_tokens": 90, "completion_tokens_details": {"reasoning_tokens": 30}},
-        {"prompt_tokens": 1_900, "completion_tokens": 40, "prompt_tokens_details": {"cached_tokens": 800}},
+        {
+            "prompt_tokens": 900,
+            "completion_tokens": 90,
+            "completion_tokens_details": {"reasoning_tokens": 30},
+        },
+        {
+            "prompt_tokens": 1_900,
+            "completion_tokens": 40,
+            "prompt_tokens_details": {"cached_tokens": 800},
+        },
     ]
     return render(
-        chat, api="openai_chat", decisions=decisions, tools=tools, usage=usage, problems=[], title="A trip to Oslo"
+        chat,
+        api="openai_chat",
+        decisions=decisions,
+        tools=tools,
+        usage=usage,
+        problems=[],
+        title="A trip to Oslo",
     )
 
 
 @pytest.fixture
 def broken_page(broken: list[Any]) -> str:
     problems = check_messages("openai_chat", broken)
-    problems += [Problem("odd", "messages[0]", "Works, badly.", "discouraged"), Problem("odd", "model", "?", "some")]
+    problems += [
+        Problem("odd", "messages[0]", "Works, badly.", "discouraged"),
+        Problem("odd", "model", "?", "some"),
+    ]
     patch = [
         {"op": "test", "path": "/4/tool_call_id", "value": "c9"},
         {"op": "replace", "path": "/4/tool_call_id", "value": "c1"},
     ]
-    issue = {"call_id": "c1", "tool": "look", "decision": "issue", "reason": "malformed_arguments", "detail": "cut"}
+    issue = {
+        "call_id": "c1",
+        "tool": "look",
+        "decision": "issue",
+        "reason": "malformed_arguments",
+        "detail": "cut",
+    }
     repairs = [
         Edit("Renamed.", "messages[4]", patch),
         Edit("Dropped.", "messages[5]", [{"op": "remove", "path": "/5"}]),
     ]
-    return render(broken, api="openai_chat", problems=problems, repairs=repairs, decisions=[issue], title="Broken")
+    return render(
+        broken,
+        api="openai_chat",
+        problems=problems,
+        repairs=repairs,
+        decisions=[issue],
+        title="Broken",
+    )
 
 
 # --- safety --------------------------------------------------------------------------------------------------------
@@ -184,7 +231,13 @@ def hostile_page(texts: list[str]) -> str:
         ]
         messages += [
             {"role": text, "content": text, text: text},
-            {"role": "assistant", "content": text, "reasoning": text, "refusal": text, "tool_calls": calls},
+            {
+                "role": "assistant",
+                "content": text,
+                "reasoning": text,
+                "refusal": text,
+                "tool_calls": calls,
+            },
             {"role": "tool", "tool_call_id": text, "content": text},
             {"role": "tool", "tool_call_id": f"{text}2", "content": arguments},
             {
@@ -192,14 +245,21 @@ def hostile_page(texts: list[str]) -> str:
                 "content": [
                     {"type": "image_url", "image_url": {"url": text}},
                     {"type": "image_url", "image_url": {"url": "data:image/png;base64," + text}},
-                    {"type": "image", "source": {"type": "base64", "media_type": text, "data": text}},
+                    {
+                        "type": "image",
+                        "source": {"type": "base64", "media_type": text, "data": text},
+                    },
                     {"type": "file", "file": {"filename": text}},
                     {"type": text, "text": text},
                 ],
             },
         ]
-        decisions.append({"call_id": text, "tool": text, "decision": "edited", "input": {text: text}, "by": text})
-        decisions.append({"call_id": f"{text}2", "tool": text, "decision": text, "reason": text, "source": text})
+        decisions.append(
+            {"call_id": text, "tool": text, "decision": "edited", "input": {text: text}, "by": text}
+        )
+        decisions.append(
+            {"call_id": f"{text}2", "tool": text, "decision": text, "reason": text, "source": text}
+        )
         problems.append(Problem(text, at, text, "refused", 500, text, text, text, (text,), (text,)))
         repairs.append(Edit(text, at, [{"op": text, "path": text, "value": text}]))
     tools = [{"name": text, "description": text, "input_schema": {text: text}} for text in texts]
@@ -223,8 +283,12 @@ async def provoke(watched: Watched) -> None:
     await page.mouse.move(300, 300)
     for _ in range(30):
         await page.keyboard.press("Tab")
-    await page.evaluate("for (const a of [...document.querySelectorAll('a')].slice(0, 200)) a.click()")
-    await page.evaluate("dispatchEvent(new Event('beforeprint')); dispatchEvent(new Event('afterprint'))")
+    await page.evaluate(
+        "for (const a of [...document.querySelectorAll('a')].slice(0, 200)) a.click()"
+    )
+    await page.evaluate(
+        "dispatchEvent(new Event('beforeprint')); dispatchEvent(new Event('afterprint'))"
+    )
     await asyncio.sleep(0)
     await watched.check_quiet()
 
@@ -235,7 +299,11 @@ async def test_nothing_that_a_transcript_holds_is_run_or_fetched(tmp_path: Path)
         text = await watched.page.evaluate("document.body.textContent")
         assert "<script>window.pwned=1</script>" in text
         mixed = random.Random(6)
-        pieces = [piece for attack in ATTACKS for piece in (attack, attack[: len(attack) // 2], attack[::-1])]
+        pieces = [
+            piece
+            for attack in ATTACKS
+            for piece in (attack, attack[: len(attack) // 2], attack[::-1])
+        ]
     texts = ["".join(mixed.choices(pieces, k=3)) for _ in range(40)]
     async with opened(tmp_path, hostile_page(texts)) as watched:
         await provoke(watched)
@@ -244,9 +312,15 @@ async def test_nothing_that_a_transcript_holds_is_run_or_fetched(tmp_path: Path)
 # Without shrinking: each example starts a browser.
 @settings(max_examples=examples(5), phases=[Phase.generate])
 @given(
-    st.lists(st.lists(st.sampled_from(ATTACKS) | st.text(max_size=20), max_size=4).map("".join), min_size=3, max_size=8)
+    st.lists(
+        st.lists(st.sampled_from(ATTACKS) | st.text(max_size=20), max_size=4).map("".join),
+        min_size=3,
+        max_size=8,
+    )
 )
-def test_no_made_up_text_is_run_or_fetched(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
+def test_no_made_up_text_is_run_or_fetched(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[str]
+) -> None:
     async def run() -> None:
         async with opened(tmp_path_factory.mktemp("page"), hostile_page(texts)) as watched:
             await provoke(watched)
@@ -254,7 +328,9 @@ def test_no_made_up_text_is_run_or_fetched(tmp_path_factory: pytest.TempPathFact
     asyncio.run(run())
 
 
-async def test_the_policy_stops_what_escaping_would_have_let_through(tmp_path: Path, good_page: str) -> None:
+async def test_the_policy_stops_what_escaping_would_have_let_through(
+    tmp_path: Path, good_page: str
+) -> None:
     """The second wall: markup put into a page by force neither runs nor loads."""
     forced = (
         "<script>window.pwned=1</script><img src=x onerror=window.pwned=1><img src='https://attacker.invalid/x.png'>"
@@ -268,12 +344,23 @@ async def test_the_policy_stops_what_escaping_would_have_let_through(tmp_path: P
         assert await page.evaluate("window.pwned ?? 0") == 0
         # The browser tells of the requests that it stopped before they left.
         assert sorted(watched.requests) == sorted(watched.stopped)
-        assert await page.evaluate("getComputedStyle(document.getElementById('styled')).color") != "rgb(255, 0, 0)"
+        assert (
+            await page.evaluate("getComputedStyle(document.getElementById('styled')).color")
+            != "rgb(255, 0, 0)"
+        )
         violated = set(await page.evaluate("window.violations"))
-        assert {"script-src-elem", "script-src-attr", "img-src", "style-src-elem", "style-src-attr"} <= violated
+        assert {
+            "script-src-elem",
+            "script-src-attr",
+            "img-src",
+            "style-src-elem",
+            "style-src-attr",
+        } <= violated
 
 
-async def test_good_and_broken_conversations_make_no_noise(tmp_path: Path, good_page: str, broken_page: str) -> None:
+async def test_good_and_broken_conversations_make_no_noise(
+    tmp_path: Path, good_page: str, broken_page: str
+) -> None:
     for html in (good_page, broken_page):
         async with opened(tmp_path, html) as watched:
             await provoke(watched)
@@ -284,7 +371,9 @@ async def test_good_and_broken_conversations_make_no_noise(tmp_path: Path, good_
 FOCUSED = "document.activeElement.closest('[id]')?.id ?? ''"
 
 
-async def test_tab_reaches_every_fold_link_and_control_and_shows_where_it_is(tmp_path: Path, broken_page: str) -> None:
+async def test_tab_reaches_every_fold_link_and_control_and_shows_where_it_is(
+    tmp_path: Path, broken_page: str
+) -> None:
     async with opened(tmp_path, broken_page) as watched:
         page = watched.page
         wanted = await page.evaluate(
@@ -326,26 +415,42 @@ async def test_the_skip_link_leads_to_the_conversation(tmp_path: Path, good_page
     async with opened(tmp_path, good_page) as watched:
         page = watched.page
         await page.keyboard.press("Tab")
-        assert await page.evaluate("document.activeElement.textContent") == "Skip to the conversation"
+        assert (
+            await page.evaluate("document.activeElement.textContent") == "Skip to the conversation"
+        )
         assert await page.evaluate("document.activeElement.getBoundingClientRect().top >= 0")
         await page.keyboard.press("Enter")
         assert await page.evaluate(FOCUSED) == "conversation"
 
 
-async def test_j_and_k_walk_the_steps_and_stay_in_the_conversation(tmp_path: Path, good_page: str) -> None:
+async def test_j_and_k_walk_the_steps_and_stay_in_the_conversation(
+    tmp_path: Path, good_page: str
+) -> None:
     async with opened(tmp_path, good_page, reduced_motion="reduce") as watched:
         page = watched.page
         seen = []
         for key in "jjjjjjkkk":
             await page.keyboard.press(key)
             seen.append(await page.evaluate(FOCUSED))
-        assert seen == ["step-1", "step-2", "step-3", "step-4", "step-4", "step-4", "step-3", "step-2", "step-1"]
+        assert seen == [
+            "step-1",
+            "step-2",
+            "step-3",
+            "step-4",
+            "step-4",
+            "step-4",
+            "step-3",
+            "step-2",
+            "step-1",
+        ]
         assert await page.evaluate("scrollY") > 0
         await page.locator("#next-step").press("Enter")
         assert (await page.evaluate(FOCUSED)).startswith("step-")
 
 
-async def test_n_walks_the_problems_and_their_links_lead_there_and_back(tmp_path: Path, broken_page: str) -> None:
+async def test_n_walks_the_problems_and_their_links_lead_there_and_back(
+    tmp_path: Path, broken_page: str
+) -> None:
     async with opened(tmp_path, broken_page) as watched:
         page = watched.page
         count = await page.locator(".note.problem").count()
@@ -411,7 +516,9 @@ async def test_the_page_follows_the_system_into_the_dark(tmp_path: Path, good_pa
     grounds = []
     for scheme in ("light", "dark"):
         async with opened(tmp_path, good_page, color_scheme=scheme) as watched:
-            grounds.append(await watched.page.evaluate("getComputedStyle(document.body).backgroundColor"))
+            grounds.append(
+                await watched.page.evaluate("getComputedStyle(document.body).backgroundColor")
+            )
     assert grounds[0] != grounds[1]
 
 
@@ -495,25 +602,36 @@ async def test_contrast_is_at_least_that_of_wcag_aa(
 ) -> None:
     for html in (good_page, broken_page):
         async with opened(tmp_path, html, color_scheme=scheme) as watched:
-            await watched.page.evaluate("for (const d of document.querySelectorAll('details')) d.open = true")
+            await watched.page.evaluate(
+                "for (const d of document.querySelectorAll('details')) d.open = true"
+            )
             found = await watched.page.evaluate(CONTRAST)
             assert len(found) > 100
-            assert sorted({(round(value, 2), what) for value, least, what in found if value < least}) == []
+            assert (
+                sorted({(round(value, 2), what) for value, least, what in found if value < least})
+                == []
+            )
 
 
 LONG_WORDS = "x" * 3_000 + "/" + "\u202e" * 300
 
 
 @pytest.mark.parametrize("width", [320, 390, 820])
-async def test_no_width_needs_scrolling_sideways(tmp_path: Path, good_page: str, broken_page: str, width: int) -> None:
+async def test_no_width_needs_scrolling_sideways(
+    tmp_path: Path, good_page: str, broken_page: str, width: int
+) -> None:
     for html in (good_page, broken_page, hostile_page([LONG_WORDS])):
         async with opened(tmp_path, html, viewport={"width": width, "height": 800}) as watched:
-            await watched.page.evaluate("for (const d of document.querySelectorAll('details')) d.open = true")
+            await watched.page.evaluate(
+                "for (const d of document.querySelectorAll('details')) d.open = true"
+            )
             needed = await watched.page.evaluate("document.documentElement.scrollWidth")
             assert needed <= width
 
 
-async def test_parallel_calls_stand_side_by_side_where_there_is_room(tmp_path: Path, good_page: str) -> None:
+async def test_parallel_calls_stand_side_by_side_where_there_is_room(
+    tmp_path: Path, good_page: str
+) -> None:
     lefts = "new Set([...document.querySelectorAll('.call')].map((e) => e.getBoundingClientRect().left)).size"
     async with opened(tmp_path, good_page, viewport={"width": 1280, "height": 800}) as watched:
         assert await watched.page.evaluate(lefts) == 2
@@ -529,14 +647,21 @@ async def test_nothing_moves_for_those_who_want_stillness(tmp_path: Path, good_p
         assert await watched.page.evaluate(moving) == 0
 
 
-async def test_print_shows_the_folded_and_leaves_the_controls_out(tmp_path: Path, good_page: str) -> None:
-    async with opened(tmp_path, good_page, color_scheme="dark", java_script_enabled=False) as watched:
+async def test_print_shows_the_folded_and_leaves_the_controls_out(
+    tmp_path: Path, good_page: str
+) -> None:
+    async with opened(
+        tmp_path, good_page, color_scheme="dark", java_script_enabled=False
+    ) as watched:
         page = watched.page
         folded = page.locator("details.fold:not([open]) > pre").first
         assert not await folded.is_visible()
         await page.emulate_media(media="print")
         assert await folded.is_visible()
-        assert await page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        assert (
+            await page.evaluate("getComputedStyle(document.body).backgroundColor")
+            == "rgb(255, 255, 255)"
+        )
 
 
 # --- structure -----------------------------------------------------------------------------------------------------
@@ -577,17 +702,25 @@ AUDIT = """() => {
 }"""
 
 
-async def test_headings_names_and_roles_are_in_order(tmp_path: Path, good_page: str, broken_page: str) -> None:
+async def test_headings_names_and_roles_are_in_order(
+    tmp_path: Path, good_page: str, broken_page: str
+) -> None:
     for html in (good_page, broken_page, hostile_page(ATTACKS), render([], api="openai_chat")):
         async with opened(tmp_path, html) as watched:
             assert await watched.page.evaluate(AUDIT) == []
 
 
-async def test_the_browser_gives_assistive_technology_a_name_for_everything(tmp_path: Path, good_page: str) -> None:
+async def test_the_browser_gives_assistive_technology_a_name_for_everything(
+    tmp_path: Path, good_page: str
+) -> None:
     async with opened(tmp_path, good_page) as watched:
         devtools = await watched.page.context.new_cdp_session(watched.page)
         nodes = (await devtools.send("Accessibility.getFullAXTree"))["nodes"]
-        named = [(n["role"]["value"], n.get("name", {}).get("value", "")) for n in nodes if not n["ignored"]]
+        named = [
+            (n["role"]["value"], n.get("name", {}).get("value", ""))
+            for n in nodes
+            if not n["ignored"]
+        ]
         interactive = {
             "button",
             "link",
@@ -605,15 +738,23 @@ async def test_the_browser_gives_assistive_technology_a_name_for_everything(tmp_
         assert sum(role == "DisclosureTriangle" for role, _ in named) >= 8
 
 
-async def test_a_long_conversation_stays_usable(tmp_path: Path, chat_call: Callable[..., Any]) -> None:
+async def test_a_long_conversation_stays_usable(
+    tmp_path: Path, chat_call: Callable[..., Any]
+) -> None:
     messages: list[Any] = []
     for k in range(3_000):
-        messages.append({"role": "assistant", "tool_calls": [chat_call(f"c{k}", "weather", f'{{"n": {k}}}')]})
+        messages.append(
+            {"role": "assistant", "tool_calls": [chat_call(f"c{k}", "weather", f'{{"n": {k}}}')]}
+        )
         messages.append({"role": "tool", "tool_call_id": f"c{k}", "content": f"result {k}"})
     html = render(
-        messages, api="openai_chat", usage=[{"input_tokens": k + 1, "output_tokens": 1} for k in range(3_000)]
+        messages,
+        api="openai_chat",
+        usage=[{"input_tokens": k + 1, "output_tokens": 1} for k in range(3_000)],
     )
-    async with opened(tmp_path, html, viewport={"width": 1280, "height": 800}, reduced_motion="reduce") as watched:
+    async with opened(
+        tmp_path, html, viewport={"width": 1280, "height": 800}, reduced_motion="reduce"
+    ) as watched:
         page = watched.page
         # What is far away is not laid out: its text has no boxes.
         assert await page.evaluate(

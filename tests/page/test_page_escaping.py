@@ -20,11 +20,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from profiles import examples
 
-from lutumpy.core.check import check_messages
-from lutumpy.core.rules import Problem
+from lutumpy.doctor.check import check_messages
 from lutumpy.page import render, write
 from lutumpy.page.readers import APIS, Api
 from lutumpy.page.text import shown
+from lutumpy.rules import Problem
 
 TESTS = Path(__file__).parent.parent
 FIXTURES = [*sorted((TESTS / "fixtures").glob("*.jsonl"))]
@@ -56,7 +56,9 @@ WORDS = (
 ).split()
 NEARLY = st.recursive(
     st.none() | st.booleans() | st.integers() | HOSTILE | st.sampled_from(WORDS),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=6),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=6)
+    ),
     max_leaves=25,
 )
 CHECKED = settings(max_examples=examples(60))
@@ -69,15 +71,35 @@ def visible(text: str) -> str:
 
 @CHECKED
 @given(HOSTILE)
-def test_no_text_anywhere_becomes_markup_and_all_of_it_is_shown(safe: Callable[[str], Any], text: str) -> None:
+def test_no_text_anywhere_becomes_markup_and_all_of_it_is_shown(
+    safe: Callable[[str], Any], text: str
+) -> None:
     call = {"id": text, "type": "function", "function": {"name": text, "arguments": text}}
     messages = [
         {"role": text, "content": text},
-        {"role": "assistant", "content": text, "reasoning_content": text, "refusal": text, "tool_calls": [call]},
+        {
+            "role": "assistant",
+            "content": text,
+            "reasoning_content": text,
+            "refusal": text,
+            "tool_calls": [call],
+        },
         {"role": "tool", "tool_call_id": text, "content": text},
-        {"role": "user", "content": [{"type": text}, {"type": "image_url", "image_url": {"url": text}}], text: text},
-        {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64," + text}}]},
-        {"role": "user", "content": [{"type": "file", "file": {"filename": text, "file_id": text}}]},
+        {
+            "role": "user",
+            "content": [{"type": text}, {"type": "image_url", "image_url": {"url": text}}],
+            text: text,
+        },
+        {
+            "role": "user",
+            "content": [
+                {"type": "image_url", "image_url": {"url": "data:image/png;base64," + text}}
+            ],
+        },
+        {
+            "role": "user",
+            "content": [{"type": "file", "file": {"filename": text, "file_id": text}}],
+        },
     ]
     decision = {
         "call_id": text,
@@ -112,15 +134,23 @@ def test_no_text_anywhere_becomes_markup_and_all_of_it_is_shown(safe: Callable[[
 
 
 @CHECKED
-@given(st.sampled_from([*APIS]), st.lists(NEARLY, max_size=5) | JSON.filter(lambda v: isinstance(v, list)), JSON)
-def test_any_json_is_a_page(safe: Callable[[str], Any], api: Api, messages: list[Any], system: Any) -> None:
+@given(
+    st.sampled_from([*APIS]),
+    st.lists(NEARLY, max_size=5) | JSON.filter(lambda v: isinstance(v, list)),
+    JSON,
+)
+def test_any_json_is_a_page(
+    safe: Callable[[str], Any], api: Api, messages: list[Any], system: Any
+) -> None:
     problems = check_messages(api, messages)
     html = render(messages, api=api, system=system, problems=problems, tools=messages)
     safe(html)
     assert render(messages, api=api, system=system, problems=problems, tools=messages) == html
 
 
-@pytest.mark.parametrize("file", FIXTURES, ids=[f"{file.parent.parent.name}-{file.stem}" for file in FIXTURES])
+@pytest.mark.parametrize(
+    "file", FIXTURES, ids=[f"{file.parent.parent.name}-{file.stem}" for file in FIXTURES]
+)
 def test_every_recorded_conversation_is_a_page(file: Path, safe: Callable[[str], Any]) -> None:
     """The recorded requests, refused and odd ones included, with the answers' usage and what the check says of them."""
     for number, line in enumerate(file.read_text().splitlines()):
@@ -134,10 +164,20 @@ def test_every_recorded_conversation_is_a_page(file: Path, safe: Callable[[str],
         system = request.get("system", request.get("instructions"))
         answer = entry.get("response")
         usage = [answer.get("usage")] if isinstance(answer, dict) else []
-        tools = request.get("tools") if isinstance(request.get("tools"), list) else entry.get("functions", [])
+        tools = (
+            request.get("tools")
+            if isinstance(request.get("tools"), list)
+            else entry.get("functions", [])
+        )
         problems = check_messages(api, messages if isinstance(messages, list) else [])
         html = render(
-            messages, api=api, system=system, tools=tools, usage=usage, problems=problems, title=entry.get("id", "x")
+            messages,
+            api=api,
+            system=system,
+            tools=tools,
+            usage=usage,
+            problems=problems,
+            title=entry.get("id", "x"),
         )
         if number % 7 == 0:
             safe(html)
@@ -152,7 +192,9 @@ def test_the_page_permits_its_own_script_and_style_and_nothing_else(chat: list[A
     def digest(tag: str) -> str:
         inner = re.search(f"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
         assert inner is not None
-        return "'sha256-" + base64.b64encode(hashlib.sha256(inner[1].encode()).digest()).decode() + "'"
+        return (
+            "'sha256-" + base64.b64encode(hashlib.sha256(inner[1].encode()).digest()).decode() + "'"
+        )
 
     assert rules == {
         "default-src": ["'none'"],
@@ -167,7 +209,9 @@ def test_the_page_permits_its_own_script_and_style_and_nothing_else(chat: list[A
     assert text.index("<meta charset") < text.index("Content-Security-Policy")
 
 
-def test_the_same_conversation_gives_the_same_bytes_in_every_process(tmp_path: Path, chat: list[Any]) -> None:
+def test_the_same_conversation_gives_the_same_bytes_in_every_process(
+    tmp_path: Path, chat: list[Any]
+) -> None:
     (tmp_path / "chat.json").write_text(json.dumps(chat))
     program = (
         "import json, sys; from lutumpy.page import write\n"
@@ -175,8 +219,16 @@ def test_the_same_conversation_gives_the_same_bytes_in_every_process(tmp_path: P
     )
     pages = []
     for seed in ("1", "2"):
-        arguments = [sys.executable, "-c", program, str(tmp_path / "chat.json"), str(tmp_path / "out.html")]
-        subprocess.run(arguments, check=True, env={**os.environ, "PYTHONHASHSEED": seed}, cwd=TESTS.parent)
+        arguments = [
+            sys.executable,
+            "-c",
+            program,
+            str(tmp_path / "chat.json"),
+            str(tmp_path / "out.html"),
+        ]
+        subprocess.run(
+            arguments, check=True, env={**os.environ, "PYTHONHASHSEED": seed}, cwd=TESTS.parent
+        )
         pages.append((tmp_path / "out.html").read_bytes())
     assert pages[0] == pages[1]
 
@@ -195,7 +247,10 @@ def rounds(count: int) -> list[Any]:
         function = {"name": "weather", "arguments": f'{{"city": "Oslo", "n": {k:06}}}'}
         messages += [
             {"role": "user", "content": f"Question {k:06}"},
-            {"role": "assistant", "tool_calls": [{"id": f"c{k:06}", "type": "function", "function": function}]},
+            {
+                "role": "assistant",
+                "tool_calls": [{"id": f"c{k:06}", "type": "function", "function": function}],
+            },
             {"role": "tool", "tool_call_id": f"c{k:06}", "content": f'{{"t": {k:06}}}'},
         ]
     return messages

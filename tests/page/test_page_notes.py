@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from lutumpy import NeedsTools, Reject, RunNormally, Toolset, Transcript, tool, tool_fn
 from lutumpy.adapters.openai import OpenAIChat
-from lutumpy.core.check import check_messages
-from lutumpy.core.json_patch import apply_operations
-from lutumpy.core.repairs import propose_repairs
-from lutumpy.core.rules import Problem
+from lutumpy.doctor import propose_repairs
+from lutumpy.doctor.check import check_messages
+from lutumpy.doctor.json_patch import apply_operations
 from lutumpy.page import render
 from lutumpy.page.positions import Origins, of_pointer
 from lutumpy.page.readers import APIS, Api
+from lutumpy.rules import Problem
 
 
 @dataclass(frozen=True)
@@ -59,15 +59,26 @@ def test_a_problem_stands_where_its_position_leads(
         assert f"#{anchor}" in links
 
 
-def test_a_problem_of_an_item_that_holds_a_call_stands_at_the_call(safe: Callable[[str], Any]) -> None:
+def test_a_problem_of_an_item_that_holds_a_call_stands_at_the_call(
+    safe: Callable[[str], Any],
+) -> None:
     items = [{"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"}] * 2
-    page = safe(render(items, api="openai_responses", problems=[Problem("r", "input[1].call_id", "Twice.", "refused")]))
+    page = safe(
+        render(
+            items,
+            api="openai_responses",
+            problems=[Problem("r", "input[1].call_id", "Twice.", "refused")],
+        )
+    )
     assert "Twice." in page.of("at-1")
 
 
 def test_a_problem_of_anthropic_stands_at_the_block(safe: Callable[[str], Any]) -> None:
     messages = [
-        {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}]},
+        {
+            "role": "assistant",
+            "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}],
+        },
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": ""}]},
     ]
     problems = [
@@ -82,24 +93,42 @@ def test_a_problem_of_anthropic_stands_at_the_block(safe: Callable[[str], Any]) 
     assert "Whole." in page.of("step-1")
 
 
-def test_a_problem_without_a_position_stands_at_its_call(chat: list[Any], safe: Callable[[str], Any]) -> None:
-    page = safe(render(chat, api="openai_chat", problems=[Problem("r", "", "No result.", "refused", call_ids=("c2",))]))
+def test_a_problem_without_a_position_stands_at_its_call(
+    chat: list[Any], safe: Callable[[str], Any]
+) -> None:
+    page = safe(
+        render(
+            chat,
+            api="openai_chat",
+            problems=[Problem("r", "", "No result.", "refused", call_ids=("c2",))],
+        )
+    )
     assert "No result." in page.of("at-2-tool_calls-1")
 
 
 def test_a_problem_at_the_system_text_stands_there(safe: Callable[[str], Any]) -> None:
     problem = Problem("r", "system.0.text", "Empty.", "refused")
-    page = safe(render([], api="anthropic_messages", system=[{"type": "text", "text": "x"}], problems=[problem]))
+    page = safe(
+        render(
+            [], api="anthropic_messages", system=[{"type": "text", "text": "x"}], problems=[problem]
+        )
+    )
     assert "Empty." in page.of("step-1")
 
 
-def test_nothing_is_said_of_problems_where_nothing_was_checked(chat: list[Any], safe: Callable[[str], Any]) -> None:
+def test_nothing_is_said_of_problems_where_nothing_was_checked(
+    chat: list[Any], safe: Callable[[str], Any]
+) -> None:
     assert "Problems" not in safe(render(chat, api="openai_chat")).text
     assert "No problem was found." in safe(render(chat, api="openai_chat", problems=[])).text
 
 
-def test_every_problem_and_repair_is_listed_however_many(chat: list[Any], safe: Callable[[str], Any]) -> None:
-    problems = [Problem("r", f"messages[{k % 8}]", f"Problem number {k}.", "some") for k in range(60)]
+def test_every_problem_and_repair_is_listed_however_many(
+    chat: list[Any], safe: Callable[[str], Any]
+) -> None:
+    problems = [
+        Problem("r", f"messages[{k % 8}]", f"Problem number {k}.", "some") for k in range(60)
+    ]
     repairs = [Edit(f"Repair number {k}.", f"messages[{k % 8}]") for k in range(60)]
     page = safe(render(chat, api="openai_chat", problems=problems, repairs=repairs))
     for k in range(60):
@@ -107,13 +136,21 @@ def test_every_problem_and_repair_is_listed_however_many(chat: list[Any], safe: 
         assert f"Repair number {k}." in page.of(f"repair-{k + 1}")
 
 
-def test_a_repair_shows_what_it_takes_away_and_what_it_puts_there(chat: list[Any], safe: Callable[[str], Any]) -> None:
+def test_a_repair_shows_what_it_takes_away_and_what_it_puts_there(
+    chat: list[Any], safe: Callable[[str], Any]
+) -> None:
     patch = [
         {"op": "test", "path": "/2/tool_calls/1/id", "value": "c2"},
         {"op": "replace", "path": "/2/tool_calls/1/id", "value": "c2-new"},
     ]
-    moved = [{"op": "test", "path": "/2/tool_calls/0/id", "value": "c1"}, {"op": "move", "from": "/6", "path": "/3"}]
-    repairs = [Edit("Renamed.", "messages[2].tool_calls[1].id", patch), Edit("Moved.", "messages[2]", moved)]
+    moved = [
+        {"op": "test", "path": "/2/tool_calls/0/id", "value": "c1"},
+        {"op": "move", "from": "/6", "path": "/3"},
+    ]
+    repairs = [
+        Edit("Renamed.", "messages[2].tool_calls[1].id", patch),
+        Edit("Moved.", "messages[2]", moved),
+    ]
     page = safe(render(chat, api="openai_chat", repairs=repairs))
     words = page.of("at-2-tool_calls-1").split()
     told = words[words.index("replace") :]
@@ -124,12 +161,22 @@ def test_a_repair_shows_what_it_takes_away_and_what_it_puts_there(chat: list[Any
     assert words[words.index("move") :][:4] == ["move", "/6", "to", "/3"]
 
 
-def test_a_repair_of_what_cannot_be_shown_has_its_edit_in_the_list(chat: list[Any], safe: Callable[[str], Any]) -> None:
-    page = safe(render(chat, api="openai_chat", repairs=[Edit("Odd.", "tools[0]", [{"op": "remove", "path": "/x"}])]))
+def test_a_repair_of_what_cannot_be_shown_has_its_edit_in_the_list(
+    chat: list[Any], safe: Callable[[str], Any]
+) -> None:
+    page = safe(
+        render(
+            chat,
+            api="openai_chat",
+            repairs=[Edit("Odd.", "tools[0]", [{"op": "remove", "path": "/x"}])],
+        )
+    )
     assert "/x" in page.of("repair-1")
 
 
-def test_repairs_stand_at_the_messages_as_they_are_before_all_of_them(safe: Callable[[str], Any]) -> None:
+def test_repairs_stand_at_the_messages_as_they_are_before_all_of_them(
+    safe: Callable[[str], Any],
+) -> None:
     messages = [{"role": "user", "content": f"Message {k}"} for k in range(5)]
     repairs = [
         Edit("First.", "messages[0]", [{"op": "remove", "path": "/0"}]),
@@ -142,8 +189,13 @@ def test_repairs_stand_at_the_messages_as_they_are_before_all_of_them(safe: Call
     assert "Third." in page.of("step-5")
 
 
-def test_a_repair_that_names_one_call_of_a_message_stands_there(chat: list[Any], safe: Callable[[str], Any]) -> None:
-    one, two = Edit("One.", "messages[2]", call_ids=("c3",)), Edit("Two.", "messages[2]", call_ids=("c1", "c2"))
+def test_a_repair_that_names_one_call_of_a_message_stands_there(
+    chat: list[Any], safe: Callable[[str], Any]
+) -> None:
+    one, two = (
+        Edit("One.", "messages[2]", call_ids=("c3",)),
+        Edit("Two.", "messages[2]", call_ids=("c1", "c2")),
+    )
     page = safe(render(chat, api="openai_chat", repairs=[one, two]))
     assert "One." in page.of("at-2-tool_calls-2")
     assert "Two." in page.of("step-3")
@@ -158,7 +210,11 @@ def test_proposed_repairs_of_a_real_check_stand_with_the_problems_they_mend(
     broken: dict[str, list[Any]] = {
         "openai_chat": [
             {"role": "user", "content": "Hello"},
-            {"role": "assistant", "content": None, "tool_calls": [chat_call("c1", "weather", "{}")]},
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [chat_call("c1", "weather", "{}")],
+            },
             {"role": "user", "content": "Well?"},
             {"role": "tool", "tool_call_id": "c9", "content": "who asked?"},
         ],
@@ -170,10 +226,16 @@ def test_proposed_repairs_of_a_real_check_stand_with_the_problems_they_mend(
         ],
         "anthropic_messages": [
             {"role": "user", "content": "Hello"},
-            {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": "weather", "input": {}}]},
+            {
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": "c1", "name": "weather", "input": {}}],
+            },
             {"role": "user", "content": "Well?"},
             {"role": "assistant", "content": "Hm."},
-            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c9", "content": "who asked?"}]},
+            {
+                "role": "user",
+                "content": [{"type": "tool_result", "tool_use_id": "c9", "content": "who asked?"}],
+            },
         ],
     }
     messages = broken[api]
@@ -183,7 +245,9 @@ def test_proposed_repairs_of_a_real_check_stand_with_the_problems_they_mend(
     for repair in [repair for repair in repairs if repair.kind in ("close_call", "drop_result")]:
         (call_id,) = repair.call_ids
         places = [
-            anchor for anchor, pieces in page.texts.items() if anchor.startswith("at-") and call_id in "".join(pieces)
+            anchor
+            for anchor, pieces in page.texts.items()
+            if anchor.startswith("at-") and call_id in "".join(pieces)
         ]
         assert any(repair.reason in page.of(anchor) for anchor in places), (repair.kind, places)
     assert page.text.count("Proposed repair") >= len(repairs)
@@ -240,7 +304,9 @@ def test_origins_follow_every_edit_as_it_is_applied(patch: list[dict[str, Any]])
         for number, part in enumerate(message["content"]):
             found = origins.steps([str(index), "content", str(number), "text"])
             expected = part.split(".") if part != "new" else [str(message["is"])]
-            assert found == ([expected[0], "content", expected[1], "text"] if part != "new" else expected)
+            assert found == (
+                [expected[0], "content", expected[1], "text"] if part != "new" else expected
+            )
 
 
 @pytest.mark.parametrize(
@@ -324,7 +390,11 @@ def test_a_round_that_hooks_have_decided_is_shown_before_its_commit(
         chat_call("c2", "delete_file", '{"path": "b"}'),
         chat_call("c3", "delete_fiel", '{"path": "b"}'),
     ]
-    reply = {"choices": [{"message": {"role": "assistant", "tool_calls": calls}, "finish_reason": "tool_calls"}]}
+    reply = {
+        "choices": [
+            {"message": {"role": "assistant", "tool_calls": calls}, "finish_reason": "tool_calls"}
+        ]
+    }
     outcome = Files.offer().read(OpenAIChat.response(reply), transcript)
     assert isinstance(outcome, NeedsTools)
 
@@ -354,9 +424,17 @@ def test_decisions_of_an_open_round_make_a_step_of_their_own(
 
 
 def test_what_could_not_be_run_says_why(broken: list[Any], safe: Callable[[str], Any]) -> None:
-    issue = {"call_id": "c1", "tool": "look", "decision": "issue", "reason": "malformed_arguments", "detail": "cut"}
+    issue = {
+        "call_id": "c1",
+        "tool": "look",
+        "decision": "issue",
+        "reason": "malformed_arguments",
+        "detail": "cut",
+    }
     page = safe(render(broken, api="openai_chat", decisions=[issue]))
-    assert "Could not be run malformed_arguments: cut" in " ".join(page.of("at-1-tool_calls-0").split())
+    assert "Could not be run malformed_arguments: cut" in " ".join(
+        page.of("at-1-tool_calls-0").split()
+    )
 
 
 def test_a_decision_of_another_kind_of_object_is_an_error(chat: list[Any]) -> None:

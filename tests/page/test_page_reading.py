@@ -60,18 +60,41 @@ def test_responses_items_of_one_answer_are_one_step() -> None:
             "summary": [{"type": "summary_text", "text": "Two."}],
             "encrypted_content": "x",
         },
-        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Looking."}]},
+        {
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": "Looking."}],
+        },
         {"type": "function_call", "call_id": "a", "name": "weather", "arguments": "{}"},
-        {"type": "function_call", "call_id": "b", "name": "time", "namespace": "clock", "arguments": "{}"},
+        {
+            "type": "function_call",
+            "call_id": "b",
+            "name": "time",
+            "namespace": "clock",
+            "arguments": "{}",
+        },
         {"type": "web_search_call", "id": "ws", "status": "completed"},
         {"type": "function_call_output", "call_id": "b", "output": "noon"},
-        {"type": "function_call_output", "call_id": "a", "output": [{"type": "input_text", "text": "snow"}]},
+        {
+            "type": "function_call_output",
+            "call_id": "a",
+            "output": [{"type": "input_text", "text": "snow"}],
+        },
         {"type": "function_call", "call_id": "c", "name": "weather", "arguments": "{}"},
     ]
     timeline = read("openai_responses", items, "Be brief.")
     calls = [("weather", ["input[7]"]), ("clock.time", ["input[6]"])]
-    assert outline(timeline) == ["system", "user", ("assistant", calls, []), ("assistant", [("weather", [])], [])]
-    assert [piece.label for piece in timeline.steps[2].pieces] == ["Reasoning, encrypted", "", "web_search_call"]
+    assert outline(timeline) == [
+        "system",
+        "user",
+        ("assistant", calls, []),
+        ("assistant", [("weather", [])], []),
+    ]
+    assert [piece.label for piece in timeline.steps[2].pieces] == [
+        "Reasoning, encrypted",
+        "",
+        "web_search_call",
+    ]
 
 
 def test_anthropic_results_leave_the_message_and_its_text_stays() -> None:
@@ -116,7 +139,9 @@ def test_a_result_that_stands_wrong_says_so_and_so_does_its_call(broken: list[An
     assert (unknown.astray, unknown.call) == (UNKNOWN, None)
 
 
-def test_a_second_result_and_one_without_an_id_are_shown_by_themselves(chat_call: Callable[..., Any]) -> None:
+def test_a_second_result_and_one_without_an_id_are_shown_by_themselves(
+    chat_call: Callable[..., Any],
+) -> None:
     messages = [
         {"role": "assistant", "tool_calls": [chat_call("a", "f", "{}")]},
         {"role": "tool", "tool_call_id": "a", "content": "1"},
@@ -148,11 +173,14 @@ def test_nothing_of_a_message_is_hidden(broken: list[Any], safe: Callable[[str],
     assert page.text.count("word ") >= 2_000
 
 
-def test_images_of_known_kinds_are_shown_and_nothing_is_loaded(pixel: bytes, safe: Callable[[str], Any]) -> None:
+def test_images_of_known_kinds_are_shown_and_nothing_is_loaded(
+    pixel: bytes, safe: Callable[[str], Any]
+) -> None:
     good = "data:image/png;base64," + base64.b64encode(pixel).decode()
     bad = [
         "data:image/svg+xml;base64," + base64.b64encode(b"<svg onload=alert(1)>").decode(),
-        "data:image/png;base64," + base64.b64encode(b"<script>alert(1)</script> and more of it").decode(),
+        "data:image/png;base64,"
+        + base64.b64encode(b"<script>alert(1)</script> and more of it").decode(),
         good + '"onerror="alert(1)',
         good + "\u202e",
         "data:text/html;base64,AAAA",
@@ -161,20 +189,33 @@ def test_images_of_known_kinds_are_shown_and_nothing_is_loaded(pixel: bytes, saf
         "data:,x",
     ]
     parts = [{"type": "image_url", "image_url": {"url": url}} for url in [good, *bad]]
-    parts.append({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA"}})
-    parts.append({"type": "image", "source": {"type": "url", "url": "https://example.com/other.png"}})
+    parts.append(
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA"}}
+    )
+    parts.append(
+        {"type": "image", "source": {"type": "url", "url": "https://example.com/other.png"}}
+    )
     page = safe(render([{"role": "user", "content": parts}], api="openai_chat"))
-    assert [value for tag, name, value in page.attributes if (tag, name) == ("img", "src")] == [good]
+    assert [value for tag, name, value in page.attributes if (tag, name) == ("img", "src")] == [
+        good
+    ]
     assert "https://example.com/tracker.png (not loaded)" in page.text
     assert "https://example.com/other.png (not loaded)" in page.text
 
 
 def test_files_and_documents_are_named() -> None:
     parts = [
-        {"type": "file", "file": {"filename": "plan.pdf", "file_data": "data:application/pdf;base64,AAAA"}},
+        {
+            "type": "file",
+            "file": {"filename": "plan.pdf", "file_data": "data:application/pdf;base64,AAAA"},
+        },
         {"type": "input_file", "file_url": "https://example.com/a.pdf"},
         {"type": "input_audio", "input_audio": {"format": "wav", "data": "AAAA"}},
-        {"type": "document", "title": "Notes", "source": {"type": "text", "media_type": "text/plain", "data": "Hello"}},
+        {
+            "type": "document",
+            "title": "Notes",
+            "source": {"type": "text", "media_type": "text/plain", "data": "Hello"},
+        },
     ]
     (step,) = read("openai_chat", [{"role": "user", "content": parts}]).steps
     labels = [piece.label for piece in step.pieces]
@@ -193,7 +234,9 @@ def test_objects_of_an_sdk_are_read_like_their_json() -> None:
         {
             "role": "assistant",
             "content": None,
-            "tool_calls": [{"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
+            "tool_calls": [
+                {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+            ],
         }
     )
     assert outline(read("openai_chat", [message])) == [("assistant", [("f", [])], [])]
@@ -257,15 +300,27 @@ def test_a_transcript_shows_reasoning_refusals_attachments_and_what_is_no_longer
 ) -> None:
     transcript = Transcript()
     transcript.push_user(
-        ["See", ImagePart(url="https://example.com/a.png"), FilePart(b"x", "application/pdf", filename="p.pdf")]
+        [
+            "See",
+            ImagePart(url="https://example.com/a.png"),
+            FilePart(b"x", "application/pdf", filename="p.pdf"),
+        ]
     )
     blocks = (ReasoningBlock("Hm.", signed=True), RefusalBlock("I won't."))
-    transcript.append_turn(AssistantTurn("openai_chat", blocks, b"{}", finish_reason="refusal", reasoning_dropped=True))
+    transcript.append_turn(
+        AssistantTurn("openai_chat", blocks, b"{}", finish_reason="refusal", reasoning_dropped=True)
+    )
     transcript.append_turn(AssistantTurn("openai_chat", (), b""))
     page = safe(render(transcript))
     assert "Image at https://example.com/a.png (not loaded)" in page.of("step-1")
     assert "File: p.pdf, application/pdf, 1 bytes" in page.of("step-1")
-    for words in ("Reasoning, signed", "Hm.", "I won't.", "finish: refusal", "reasoning no longer sent"):
+    for words in (
+        "Reasoning, signed",
+        "Hm.",
+        "I won't.",
+        "finish: refusal",
+        "reasoning no longer sent",
+    ):
         assert words in page.of("step-2")
     assert "no content, not sent" in page.of("step-3")
 
@@ -292,7 +347,9 @@ def session_with_a_round(pixel: bytes) -> Session:
             "usage": {"input_tokens": 100, "cache_read_input_tokens": 900, "output_tokens": 50},
         }
     )
-    results = ToolResults((ResultBlock("a", "look", "a pixel"), ResultBlock("b", "guess", "no idea", "error")))
+    results = ToolResults(
+        (ResultBlock("a", "look", "a pixel"), ResultBlock("b", "guess", "no idea", "error"))
+    )
     session.transcript.append_turn(turn, results)
     session.push_ephemeral_user("A hint.")
     return session
@@ -314,19 +371,36 @@ def test_a_session_is_shown_with_its_results_their_status_and_its_tokens(
     assert render(session) == render(session.transcript)
 
 
-def test_an_answer_that_is_not_in_the_transcript_is_shown_at_the_end(safe: Callable[[str], Any]) -> None:
+def test_an_answer_that_is_not_in_the_transcript_is_shown_at_the_end(
+    safe: Callable[[str], Any],
+) -> None:
     turn: AssistantTurn = OpenAIChat.response(
-        {"choices": [{"message": {"role": "assistant", "content": "Not yet."}, "finish_reason": "length"}]}
+        {
+            "choices": [
+                {"message": {"role": "assistant", "content": "Not yet."}, "finish_reason": "length"}
+            ]
+        }
     )
     page = safe(render(Transcript(), answer=turn))
     assert "Not yet." in page.of("step-1")
     assert "finish: length" in page.of("step-1")
 
 
-def test_usage_is_given_to_the_answers_in_order(chat: list[Any], safe: Callable[[str], Any]) -> None:
+def test_usage_is_given_to_the_answers_in_order(
+    chat: list[Any], safe: Callable[[str], Any]
+) -> None:
     usage = [
-        {"prompt_tokens": 100, "completion_tokens": 20, "prompt_tokens_details": {"cached_tokens": 60}},
-        {"input_tokens": 10, "cache_read_input_tokens": 70, "cache_creation_input_tokens": 5, "output_tokens": 3},
+        {
+            "prompt_tokens": 100,
+            "completion_tokens": 20,
+            "prompt_tokens_details": {"cached_tokens": 60},
+        },
+        {
+            "input_tokens": 10,
+            "cache_read_input_tokens": 70,
+            "cache_creation_input_tokens": 5,
+            "output_tokens": 3,
+        },
     ]
     html = render(chat, api="openai_chat", usage=usage)
     cells = re.findall(r"<td>([\d,]+)</td>", html)
@@ -337,9 +411,14 @@ def test_usage_is_given_to_the_answers_in_order(chat: list[Any], safe: Callable[
 
 def test_a_long_conversation_has_at_most_120_bars_in_a_chart(safe: Callable[[str], Any]) -> None:
     messages = [{"role": "assistant", "content": "x"}] * 1_000
-    page = safe(render(messages, api="openai_chat", usage=[{"input_tokens": k} for k in range(1, 1_001)]))
+    page = safe(
+        render(messages, api="openai_chat", usage=[{"input_tokens": k} for k in range(1, 1_001)])
+    )
     assert page.tags.count("rect") <= 240
-    assert "1,000 turns, 500,500 input tokens, from 1 to 1,000 a turn. Each bar is the mean of 9 turns." in page.text
+    assert (
+        "1,000 turns, 500,500 input tokens, from 1 to 1,000 a turn. Each bar is the mean of 9 turns."
+        in page.text
+    )
 
 
 @pytest.mark.parametrize(

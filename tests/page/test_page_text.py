@@ -14,7 +14,11 @@ from lutumpy.page.text import data_value, plain, prose, shown, text_value
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(), inner, max_size=5),
     max_leaves=20,
 )
@@ -87,7 +91,9 @@ def test_set_out_json_keeps_repeated_keys_and_the_spelling_of_numbers() -> None:
 
 
 def test_set_out_json_has_a_line_for_each_field_of_what_is_long() -> None:
-    view = text_value(json.dumps({"name": "x" * 40, "other": "y" * 40, "empty": {}, "short": [1, 2, 3]}))
+    view = text_value(
+        json.dumps({"name": "x" * 40, "other": "y" * 40, "empty": {}, "short": [1, 2, 3]})
+    )
     assert read(view.body).split("\n") == [
         "{",
         f'  "name": "{"x" * 40}",',
@@ -104,7 +110,9 @@ def test_escaped_letters_are_readable_and_the_raw_text_has_the_escapes() -> None
     assert view.raw == '{"city": "Z\\u00fcrich"}'
 
 
-@pytest.mark.parametrize("text", ['{"city": "Os', "{'a': 1}", "[" * 5_000, "1" * 5_000 + "x", '{"a": NaNa}'])
+@pytest.mark.parametrize(
+    "text", ['{"city": "Os', "{'a': 1}", "[" * 5_000, "1" * 5_000 + "x", '{"a": NaNa}']
+)
 def test_arguments_that_are_no_json_are_shown_as_they_came_with_a_remark(text: str) -> None:
     view = text_value(text, json_expected=True)
     assert view.kind == "text"

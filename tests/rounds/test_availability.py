@@ -54,8 +54,14 @@ def test_equal_ones_are_one_and_others_differ(makers: list[Any]) -> None:
 
 def test_each_reads_as_it_is_made() -> None:
     assert repr(ToolAvailability.default()) == "ToolAvailability.default()"
-    assert repr(ToolAvailability.default_plus(Tools.a)) == f"ToolAvailability.default_plus({Tools.a!r})"
+    assert (
+        repr(ToolAvailability.default_plus(Tools.a))
+        == f"ToolAvailability.default_plus({Tools.a!r})"
+    )
     assert repr(ToolAvailability.all()) == "ToolAvailability.all()"
-    assert repr(ToolAvailability.only(Tools.a, Tools.b)) == f"ToolAvailability.only({Tools.a!r}, {Tools.b!r})"
+    assert (
+        repr(ToolAvailability.only(Tools.a, Tools.b))
+        == f"ToolAvailability.only({Tools.a!r}, {Tools.b!r})"
+    )
     assert repr(ToolRequirement.optional()) == "ToolRequirement.optional()"
     assert repr(ToolRequirement.specific(Tools.a)) == f"ToolRequirement.specific({Tools.a!r})"

@@ -27,13 +27,13 @@ from lutumpy import (
     ToolRound,
     ToolRoundArityError,
     Toolset,
-    check_messages,
     tool,
     tool_input,
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.core.items import ToolResults
+from lutumpy.doctor import check_messages
 from lutumpy.testing import Call, Reply
 from lutumpy.testing.script import render
 
@@ -68,7 +68,12 @@ class Tools(Toolset):
 def start(*calls: Call) -> tuple[Session, ToolRound[Any]]:
     session = Session()
     session.push_user("go")
-    reply = render(Reply(calls=calls or (Call("a", id="c1"), Call("b", id="c2"))), "openai_chat", number=1, model="m")
+    reply = render(
+        Reply(calls=calls or (Call("a", id="c1"), Call("b", id="c2"))),
+        "openai_chat",
+        number=1,
+        model="m",
+    )
     outcome = Tools.offer().read(OpenAIChat.response(reply), session)
     assert isinstance(outcome, NeedsTools)
     return session, outcome.round
@@ -92,7 +97,9 @@ def test_results_are_written_in_call_order_K2() -> None:
 
 
 def test_all_problems_together_in_call_order_and_nothing_changes_K3() -> None:
-    session, round = start(Call("a", {"x": 1}, id="c1"), Call("b", id="c2"), Call("a", id="c3"), Call("a", id="c4"))
+    session, round = start(
+        Call("a", {"x": 1}, id="c1"), Call("b", id="c2"), Call("a", id="c3"), Call("a", id="c4")
+    )
     before = list(session.transcript)
     results = [
         ToolResult(ToolMetadata("zz", "a", "{}"), "x"),
@@ -112,7 +119,9 @@ def test_all_problems_together_in_call_order_and_nothing_changes_K3() -> None:
         "call 'c1' of 'a' has a result for other arguments",
         "call 'c2' of 'b' has no result",
     ]
-    assert caught.value.problems[3].message.startswith("call 'c3' of 'a' has a result that doesn't fit: ")
+    assert caught.value.problems[3].message.startswith(
+        "call 'c3' of 'a' has a result that doesn't fit: "
+    )
     assert [p.message for p in caught.value.problems[4:]] == [
         "call 'c4' of 'a' has 2 results",
         "result for 'zz' (a): 'zz' is no call of this round",
@@ -154,13 +163,19 @@ def test_complete_never_raises_K3(output: Any) -> None:
 def test_outputs_as_the_model_reads_them_K7() -> None:
     session, round = start(Call("b", id="c1"), Call("b", id="c2"), Call("nothing", id="c3"))
     one, two, three = round.calls
-    round.commit(session, [one.complete("as it is"), two.complete({"a": [1, None]}), three.complete(None)])
+    round.commit(
+        session, [one.complete("as it is"), two.complete({"a": [1, None]}), three.complete(None)]
+    )
     assert [t for _, t, _ in written(session)] == ["as it is", '{"a":[1,null]}', "null"]
 
 
 def test_failures_and_rejections_are_never_empty_K6() -> None:
     session, round = start(
-        Call("a", id="c1"), Call("a", id="c2"), Call("a", id="c3"), Call("a", id="c4"), Call("a", id="c5")
+        Call("a", id="c1"),
+        Call("a", id="c2"),
+        Call("a", id="c3"),
+        Call("a", id="c4"),
+        Call("a", id="c5"),
     )
     a, b, c, d, e = round.calls
     round.commit(session, [
@@ -173,7 +188,13 @@ def test_failures_and_rejections_are_never_empty_K6() -> None:
     assert texts[2].startswith("Tool call rejected: ")
     assert texts[2] != "Tool call rejected: "
     assert texts[3] == "Tool call rejected: why"
-    assert [s for _, _, s in written(session)] == ["error", "error", "rejected", "rejected", "error"]
+    assert [s for _, _, s in written(session)] == [
+        "error",
+        "error",
+        "rejected",
+        "rejected",
+        "error",
+    ]
     results = [
         b
         for b in AnthropicMessages.request(session.transcript)["messages"][-1]["content"]
@@ -185,8 +206,13 @@ def test_failures_and_rejections_are_never_empty_K6() -> None:
 def test_handled_and_rejected_are_taken_as_they_are_K1() -> None:
     session, round = start()
     a, b = round.calls
-    round.commit(session, [a.handled(Report(text="cached")), RejectedToolCall(b.metadata, b, "no", "policy")])
-    assert written(session) == [("c1", '{"text":"cached"}', "ok"), ("c2", "Tool call rejected: no", "rejected")]
+    round.commit(
+        session, [a.handled(Report(text="cached")), RejectedToolCall(b.metadata, b, "no", "policy")]
+    )
+    assert written(session) == [
+        ("c1", '{"text":"cached"}', "ok"),
+        ("c2", "Tool call rejected: no", "rejected"),
+    ]
     session, round = start(Call("a", id="c1"))
     with pytest.raises(CommitError) as caught:
         round.commit(session, [HandledTool(round.calls[0].metadata, round.calls[0].input, "wrong")])
@@ -208,18 +234,27 @@ def test_an_explicit_result_takes_the_place_of_an_issues_answer_K1() -> None:
 
 
 def test_only_a_call_that_failed_counts_as_a_failure_of_its_arguments_C3() -> None:
-    session, round = start(Call("a", {"x": 1}, id="c1"), Call("a", {"x": 2}, id="c2"), Call("b", id="c3"))
+    session, round = start(
+        Call("a", {"x": 1}, id="c1"), Call("a", {"x": 2}, id="c2"), Call("b", id="c3")
+    )
     one, two, three = round.calls
     round.commit(session, [one.complete(Report(text="x")), two.fail("no"), three.reject("no")])
-    counted = [session.transcript.failures(call.metadata.name, call.metadata.arguments) for call in round.calls]
+    counted = [
+        session.transcript.failures(call.metadata.name, call.metadata.arguments)
+        for call in round.calls
+    ]
     assert counted == [0, 1, 1]
 
 
 def test_arity() -> None:
     _, round = start()
-    with pytest.raises(ToolRoundArityError, match=r"^expected exactly one call, the round has 2 \(a, b\)"):
+    with pytest.raises(
+        ToolRoundArityError, match=r"^expected exactly one call, the round has 2 \(a, b\)"
+    ):
         round.expect_one()
-    with pytest.raises(ToolRoundArityError, match=r"^expected at most one call, the round has 2 \(a, b\)"):
+    with pytest.raises(
+        ToolRoundArityError, match=r"^expected at most one call, the round has 2 \(a, b\)"
+    ):
         round.expect_at_most_one()
     round.discard()
     _, one = start(Call("a", id="c1"))
@@ -246,7 +281,9 @@ def test_a_result_for_what_can_not_be_run_is_told_K3() -> None:
     session, round = start(Call("a", id="c1"), Call("nope", id="c2"))
     issue = round.issues[0]
     with pytest.raises(CommitError) as caught:
-        round.commit(session, [round.calls[0].fail("x"), HandledTool(issue.metadata, None, "made up")])
+        round.commit(
+            session, [round.calls[0].fail("x"), HandledTool(issue.metadata, None, "made up")]
+        )
     (problem,) = caught.value.problems
     assert (problem.call_id, problem.tool) == ("c2", "nope")
     round.discard()
@@ -280,7 +317,9 @@ def test_staleness_and_rebase_K4() -> None:
     unused.discard()
     loaded = Session.load(before.dump())
     _, late = start(Call("a", id="c9"))
-    late.commit(loaded, [late.calls[0].fail("x")], rebase=True)  # an equal prefix, though another object
+    late.commit(
+        loaded, [late.calls[0].fail("x")], rebase=True
+    )  # an equal prefix, though another object
     assert len(loaded.transcript) == 3
 
 
@@ -319,7 +358,9 @@ def test_advice_about_a_stale_target_works_there_K4() -> None:
     results = [round.calls[0].complete(Report(text="x"))]
     other = Session()
     other.push_user("something else")
-    with pytest.raises(StaleRoundError, match=r"another transcript.*commit it into its own, or discard it") as caught:
+    with pytest.raises(
+        StaleRoundError, match=r"another transcript.*commit it into its own, or discard it"
+    ) as caught:
         round.commit(other, results)
     assert "rebase" not in str(caught.value)
     twin = session.fork()
@@ -342,7 +383,12 @@ def test_a_rebased_turn_leaves_out_reasoning_that_no_longer_verifies_K4() -> Non
     def thinking() -> tuple[Session, ToolRound[Any]]:
         session = Session()
         session.push_user("go")
-        reply = render(Reply(reasoning="hm", calls=[Call("a", id="c1")]), "anthropic_messages", number=1, model="m")
+        reply = render(
+            Reply(reasoning="hm", calls=[Call("a", id="c1")]),
+            "anthropic_messages",
+            number=1,
+            model="m",
+        )
         outcome = Tools.offer().read(AnthropicMessages.response(reply), session)
         assert isinstance(outcome, NeedsTools)
         return session, outcome.round
@@ -353,7 +399,9 @@ def test_a_rebased_turn_leaves_out_reasoning_that_no_longer_verifies_K4() -> Non
     assert "thinking" not in str(AnthropicMessages.request(session.transcript))
     session, round = thinking()
     target = session.fork()
-    round.commit(target, [round.calls[0].fail("x")], rebase=True)  # nothing came in between: it still verifies
+    round.commit(
+        target, [round.calls[0].fail("x")], rebase=True
+    )  # nothing came in between: it still verifies
     assert "thinking" in str(AnthropicMessages.request(target.transcript))
 
 
@@ -366,11 +414,19 @@ def test_content_parts_go_where_the_wire_takes_them_K7() -> None:
     one, two = round.calls
     round.commit(session, [one.complete([TextPart("look"), PNG]), two.complete(PDF)])
     messages = AnthropicMessages.request(session.transcript)["messages"][-1]["content"]
-    assert [[p["type"] for p in b["content"]] for b in messages] == [["text", "image"], ["document"]]
-    outputs = [
-        i for i in OpenAIResponses.request(session.transcript)["input"] if i.get("type") == "function_call_output"
+    assert [[p["type"] for p in b["content"]] for b in messages] == [
+        ["text", "image"],
+        ["document"],
     ]
-    assert [[p["type"] for p in o["output"]] for o in outputs] == [["input_text", "input_image"], ["input_file"]]
+    outputs = [
+        i
+        for i in OpenAIResponses.request(session.transcript)["input"]
+        if i.get("type") == "function_call_output"
+    ]
+    assert [[p["type"] for p in o["output"]] for o in outputs] == [
+        ["input_text", "input_image"],
+        ["input_file"],
+    ]
     chat = OpenAIChat.request(session.transcript)["messages"]
     assert [m["role"] for m in chat] == ["user", "assistant", "tool", "tool", "user"]
     assert "look" in str(chat[2]["content"])
@@ -382,10 +438,14 @@ def test_parts_of_a_failure_are_text_where_the_flag_wants_text_K6() -> None:
     round.commit(session, [ToolResult(round.calls[0].metadata, (TextPart("broken"), PNG), "error")])
     (block,) = AnthropicMessages.request(session.transcript)["messages"][-1]["content"]
     assert block["is_error"] is True
-    assert "image" not in str([p.get("type") for p in block["content"]] if isinstance(block["content"], list) else "")
+    assert "image" not in str(
+        [p.get("type") for p in block["content"]] if isinstance(block["content"], list) else ""
+    )
 
 
-def test_a_round_that_could_not_be_made_is_not_reported_as_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_round_that_could_not_be_made_is_not_reported_as_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     seen: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", seen.append)
     with pytest.raises(AttributeError):
@@ -412,7 +472,8 @@ def test_one_result_in_place_of_a_list_is_told_and_the_round_stays_open() -> Non
     session, round = start(Call("a", id="c1"))
     one: Any = round.calls[0].fail("no")
     with pytest.raises(
-        TypeError, match="commit takes a list of results, not ToolResult; nothing was written, the round is still open"
+        TypeError,
+        match="commit takes a list of results, not ToolResult; nothing was written, the round is still open",
     ):
         round.commit(session, one)
     round.commit(session, [one])

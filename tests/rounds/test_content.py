@@ -48,7 +48,9 @@ class Tools(Toolset):
 
 
 def chat_reply(*calls: tuple[str, str, str]) -> dict[str, Any]:
-    entries = [{"id": i, "type": "function", "function": {"name": n, "arguments": a}} for i, n, a in calls]
+    entries = [
+        {"id": i, "type": "function", "function": {"name": n, "arguments": a}} for i, n, a in calls
+    ]
     message = {"role": "assistant", "content": None, "tool_calls": entries}
     return {"choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}]}
 
@@ -97,14 +99,20 @@ NO_CONTENT = [
 ]
 
 
-@pytest.mark.parametrize("content", NO_CONTENT, ids=lambda content: repr(content).partition(" object at ")[0])
+@pytest.mark.parametrize(
+    "content", NO_CONTENT, ids=lambda content: repr(content).partition(" object at ")[0]
+)
 @pytest.mark.parametrize("status", ["ok", "error", "rejected"])
-def test_k3b_content_that_is_no_text_and_no_known_part_is_wrong_output(content: Any, status: Any) -> None:
+def test_k3b_content_that_is_no_text_and_no_known_part_is_wrong_output(
+    content: Any, status: Any
+) -> None:
     session, round = opened()
     before = session.dump()
     with pytest.raises(CommitError) as refused:
         round.commit(session, [ToolResult(round.calls[0].metadata, content, status)])
-    assert [(p.kind, p.call_id, p.tool) for p in refused.value.problems] == [("wrong_output", "c1", "look")]
+    assert [(p.kind, p.call_id, p.tool) for p in refused.value.problems] == [
+        ("wrong_output", "c1", "look")
+    ]
     assert "'c1' of 'look'" in str(refused.value)
     assert session.dump() == before
     round.commit(session, [round.calls[0].complete("seen")])
@@ -112,7 +120,9 @@ def test_k3b_content_that_is_no_text_and_no_known_part_is_wrong_output(content: 
         assert "seen" in str(adapter.request(session.transcript))
 
 
-@pytest.mark.parametrize("content", ["", "text", "[1]", (), (TextPart("a"), IMAGE), [TextPart("a")]], ids=repr)
+@pytest.mark.parametrize(
+    "content", ["", "text", "[1]", (), (TextPart("a"), IMAGE), [TextPart("a")]], ids=repr
+)
 def test_k3b_text_and_parts_are_committed_and_sent_to_every_api(content: Any) -> None:
     session, round = opened()
     round.commit(session, [ToolResult(round.calls[0].metadata, content)])
@@ -144,7 +154,11 @@ def test_k3b_a_handled_result_with_a_spoilt_part_is_wrong_output() -> None:
     session, round = opened(("c1", "draw", "{}"))
     call = round.calls[0]
     spoilt: Any = ImagePart("iVBOR", "image/png")  # type: ignore[arg-type]
-    for given in (call.complete(spoilt), call.handled(spoilt), HandledTool(call.metadata, call.input, spoilt)):
+    for given in (
+        call.complete(spoilt),
+        call.handled(spoilt),
+        HandledTool(call.metadata, call.input, spoilt),
+    ):
         with pytest.raises(CommitError, match="data, which is bytes") as refused:
             round.commit(session, [given])
         assert [p.kind for p in refused.value.problems] == ["wrong_output"]
@@ -172,7 +186,9 @@ def test_k3b_a_reason_that_is_no_text_is_wrong_output(reason: Any) -> None:
     round.discard()
 
 
-@pytest.mark.parametrize("content", [b"x", ({"type": "text"},), (ImagePart("iVBOR", "image/png"),)], ids=repr)  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    "content", [b"x", ({"type": "text"},), (ImagePart("iVBOR", "image/png"),)], ids=repr
+)  # type: ignore[arg-type]
 def test_k3b_a_review_hook_gives_text_or_parts_too(content: Any) -> None:
     session, round = opened()
 
@@ -197,7 +213,9 @@ def test_k3b_issues_answered_by_the_user_are_checked_as_calls_are() -> None:
     round.commit(session, [])
 
 
-@pytest.mark.parametrize("wrong", [c[0] for c in NO_CONTENT if isinstance(c, tuple) and not isinstance(c[0], str)])
+@pytest.mark.parametrize(
+    "wrong", [c[0] for c in NO_CONTENT if isinstance(c, tuple) and not isinstance(c[0], str)]
+)
 def test_k3b_a_message_takes_no_part_that_cant_be_sent(wrong: Any) -> None:
     session = Session()
     if isinstance(wrong, TextPart) and isinstance(wrong.text, str):

@@ -115,7 +115,11 @@ def test_choice_and_parallel_A2(api: str) -> None:
     specific = request(api, Tools.offer(require=ToolRequirement.specific(Tools.a), parallel=False))
     single = request(api, Tools.offer(parallel=False))
     if api == "anthropic_messages":
-        assert specific["tool_choice"] == {"type": "tool", "name": "a", "disable_parallel_tool_use": True}
+        assert specific["tool_choice"] == {
+            "type": "tool",
+            "name": "a",
+            "disable_parallel_tool_use": True,
+        }
         assert single["tool_choice"] == {"type": "auto", "disable_parallel_tool_use": True}
     else:
         assert specific["parallel_tool_calls"] is False
@@ -135,11 +139,18 @@ def test_descriptions_A3(api: str) -> None:
 selectors = st.lists(st.sampled_from(Tools.selectors()), max_size=6)
 
 
-@given(only=selectors, texts=st.dictionaries(st.sampled_from(Tools.selectors()), st.text(max_size=5), max_size=3))
-def test_equal_offers_give_equal_bytes_A4(only: list[Selector[Any]], texts: dict[Selector[Any], str]) -> None:
+@given(
+    only=selectors,
+    texts=st.dictionaries(st.sampled_from(Tools.selectors()), st.text(max_size=5), max_size=3),
+)
+def test_equal_offers_give_equal_bytes_A4(
+    only: list[Selector[Any]], texts: dict[Selector[Any], str]
+) -> None:
     for api in APIS:
         first, second = (
-            json.dumps(request(api, Tools.offer(available=ToolAvailability.only(*only), describe=texts)))
+            json.dumps(
+                request(api, Tools.offer(available=ToolAvailability.only(*only), describe=texts))
+            )
             for _ in range(2)
         )
         assert first == second
@@ -155,7 +166,10 @@ def test_the_providers_own_tools_stand_beside_the_offered_ones(api: str) -> None
 
 
 def test_strict_is_always_said_on_responses_C9() -> None:
-    assert [t["strict"] for t in request("openai_responses", Tools.offer())["tools"]] == [False, False]
+    assert [t["strict"] for t in request("openai_responses", Tools.offer())["tools"]] == [
+        False,
+        False,
+    ]
     strict = request("openai_responses", Tools.offer(), strict=True)["tools"][0]
     assert strict["strict"] is True
     assert strict["parameters"]["required"] == ["text"]
@@ -191,7 +205,9 @@ def test_a_model_that_takes_no_forced_choice_is_known_C9() -> None:
         with pytest.raises(InvalidToolConstraints, match=model):
             request("anthropic_messages", offer, model=model)
         assert "model" not in request("anthropic_messages", Tools.offer(), model=model)
-    assert request("anthropic_messages", offer, model="claude-sonnet-4-5")["tool_choice"] == {"type": "any"}
+    assert request("anthropic_messages", offer, model="claude-sonnet-4-5")["tool_choice"] == {
+        "type": "any"
+    }
     with pytest.raises(InvalidToolConstraints, match="thinking"):
         request("anthropic_messages", offer, thinking={"type": "enabled", "budget_tokens": 1024})
 

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from lutumpy import Finished, RoundClosedError, Session, StaleRoundError, ToolInput, Toolset, tool, tool_input
+from lutumpy import (
+    Finished,
+    RoundClosedError,
+    Session,
+    StaleRoundError,
+    ToolInput,
+    Toolset,
+    tool,
+    tool_input,
+)
 from lutumpy.testing import Reply, ScriptedModel
 
 
@@ -25,7 +34,9 @@ def asked() -> Session:
 
 def staged(session: Session) -> Finished:
     reply = Reply(text="done", reasoning="hm", model="m-1")
-    outcome = session.text_turn(ScriptedModel([reply], api="anthropic_messages"), tools=Tools).collect_staged_sync()
+    outcome = session.text_turn(
+        ScriptedModel([reply], api="anthropic_messages"), tools=Tools
+    ).collect_staged_sync()
     assert isinstance(outcome, Finished)
     return outcome
 
@@ -33,7 +44,11 @@ def staged(session: Session) -> Finished:
 def test_a_result_shows_what_the_answer_says() -> None:
     result = staged(asked()).result
     assert (result.text, result.reasoning, result.refusal) == ("done", "hm", None)
-    assert (result.finish_reason, result.provider_finish_reason, result.model) == ("stop", "end_turn", "m-1")
+    assert (result.finish_reason, result.provider_finish_reason, result.model) == (
+        "stop",
+        "end_turn",
+        "m-1",
+    )
     assert (result.value, result.value_error) == (None, None)
     assert result.usage == result.turn.usage
     assert result.request_id == result.turn.request_id

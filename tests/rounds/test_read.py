@@ -76,12 +76,16 @@ class Tools(Toolset):
     inner = nested(Inner, off=True)
 
 
-def read(api: str, *calls: Call, offer: Any = None, session: Session | None = None, **reply: Any) -> ToolRound[Any]:
+def read(
+    api: str, *calls: Call, offer: Any = None, session: Session | None = None, **reply: Any
+) -> ToolRound[Any]:
     session = session or Session()
     if not len(session.transcript):
         session.push_user("go")
     number = len(session.turns()) + 1
-    turn = ADAPTERS[api].response(render(Reply(calls=calls, **reply), api, number=number, model="m"))  # type: ignore[arg-type]
+    turn = ADAPTERS[api].response(
+        render(Reply(calls=calls, **reply), api, number=number, model="m")
+    )  # type: ignore[arg-type]
     outcome = (offer or Tools.offer()).read(turn, session)
     assert isinstance(outcome, NeedsTools)
     return outcome.round
@@ -108,7 +112,12 @@ def test_the_reasons_of_nested_tools_C2(api: str) -> None:
     off = read(api, Call("lookup", {"key": 1}))
     assert [i.reason for i in off.issues] == ["not_available"]  # before its arguments are looked at
     off.discard()
-    on = read(api, Call("lookup", {"key": {}}), Call("lookup"), offer=Tools.offer(available=ToolAvailability.all()))
+    on = read(
+        api,
+        Call("lookup", {"key": {}}),
+        Call("lookup"),
+        offer=Tools.offer(available=ToolAvailability.all()),
+    )
     assert [i.reason for i in on.issues] == ["invalid_arguments"]
     assert on.calls[0].selector == Tools.inner.lookup
     on.discard()
@@ -124,7 +133,11 @@ def test_an_unknown_tool_is_told_the_nearest_offered_names_C2(api: str) -> None:
 
 def many(count: int) -> Any:
     tools = {
-        f"t{n:02}": tool(tool_input(name=f"t{n:02}", output=str)(type(f"T{n}", (BaseModel,), {"__doc__": "A tool."})))
+        f"t{n:02}": tool(
+            tool_input(name=f"t{n:02}", output=str)(
+                type(f"T{n}", (BaseModel,), {"__doc__": "A tool."})
+            )
+        )
         for n in range(count)
     }
     return type("Many", (Toolset,), tools)
@@ -138,8 +151,13 @@ def detail_of(call: Call, toolset: Any, **offer: Any) -> str:
 
 
 def test_what_can_be_called_instead_is_listed_C2() -> None:
-    assert detail_of(Call("nope"), many(2)) == "There is no tool named 'nope'. Available tools: t00, t01."
-    assert detail_of(Call("t1"), many(2)).startswith("There is no tool named 't1'. Did you mean t01? Available")
+    assert (
+        detail_of(Call("nope"), many(2))
+        == "There is no tool named 'nope'. Available tools: t00, t01."
+    )
+    assert detail_of(Call("t1"), many(2)).startswith(
+        "There is no tool named 't1'. Did you mean t01? Available"
+    )
     listed = [detail_of(Call("nope"), many(count)) for count in (20, 30, 60)]
     shown = [text.partition("tools: ")[2].removesuffix(".").partition(" and ") for text in listed]
     for (names, _, more), count in zip(shown, (20, 30, 60), strict=True):
@@ -153,7 +171,12 @@ def test_what_can_be_called_instead_is_listed_C2() -> None:
 
 
 def test_a_call_of_another_kind_is_told_that_it_can_not_be_run_C8() -> None:
-    answer = render(Reply(calls=[Call("weather", {"city": "Oslo"}, id="c1")]), "openai_chat", number=1, model="m")
+    answer = render(
+        Reply(calls=[Call("weather", {"city": "Oslo"}, id="c1")]),
+        "openai_chat",
+        number=1,
+        model="m",
+    )
     custom = {"id": "c2", "type": "custom", "custom": {"name": "weather", "input": "Oslo"}}
     answer["choices"][0]["message"]["tool_calls"].append(custom)
     session = Session()
@@ -162,16 +185,25 @@ def test_a_call_of_another_kind_is_told_that_it_can_not_be_run_C8() -> None:
     assert isinstance(outcome, NeedsTools)
     (issue,) = outcome.round.issues
     assert (issue.metadata.id, issue.reason) == ("c2", "unknown_tool")
-    assert issue.detail == "Calls of the kind 'custom' can't be run here. Available tools: weather, picky."
+    assert (
+        issue.detail
+        == "Calls of the kind 'custom' can't be run here. Available tools: weather, picky."
+    )
     outcome.round.discard()
 
 
-@pytest.mark.parametrize(("incomplete", "unreadable"), [(False, "malformed_arguments"), (True, "truncated")])
+@pytest.mark.parametrize(
+    ("incomplete", "unreadable"), [(False, "malformed_arguments"), (True, "truncated")]
+)
 def test_a_call_that_could_not_be_read_is_told_why_C2(incomplete: bool, unreadable: str) -> None:
     def block(call_id: str, name: str, problem: str | None) -> CallBlock:
         return CallBlock(call_id, name, "{}", incomplete=incomplete, position=0, problem=problem)
 
-    calls = (block("c1", "weather", "Two at once."), block("c2", "nope", "Two at once."), block("c3", "", "No name."))
+    calls = (
+        block("c1", "weather", "Two at once."),
+        block("c2", "nope", "Two at once."),
+        block("c3", "", "No name."),
+    )
     outcome = Tools.offer().read(
         AssistantTurn("openai_chat", (), b"{}", calls=(*calls, block("c4", "", None))), Session()
     )
@@ -184,14 +216,18 @@ def test_a_call_that_could_not_be_read_is_told_why_C2(incomplete: bool, unreadab
 
 def test_a_long_name_is_shown_by_its_beginning_C2() -> None:
     assert detail_of(Call("n" * 100), many(1)).startswith(f"There is no tool named {'n' * 100!r}.")
-    assert detail_of(Call("n" * 101), many(1)).startswith(f"There is no tool named {'n' * 100 + '…'!r}.")
+    assert detail_of(Call("n" * 101), many(1)).startswith(
+        f"There is no tool named {'n' * 100 + '…'!r}."
+    )
 
 
 def test_a_cut_call_is_told_what_to_do_C2a() -> None:
     reply = Reply(calls=[Call("weather", '{"city": "Os')], finish="length")
     session = Session()
     session.push_user("go")
-    outcome = Tools.offer().read(OpenAIChat.response(render(reply, "openai_chat", number=1, model="m")), session)
+    outcome = Tools.offer().read(
+        OpenAIChat.response(render(reply, "openai_chat", number=1, model="m")), session
+    )
     assert isinstance(outcome, NeedsTools)
     assert outcome.round.issues[0].detail == (
         "The arguments of weather were cut off before they were complete, so it was not run. "
@@ -203,7 +239,12 @@ def test_a_cut_call_is_told_what_to_do_C2a() -> None:
 @text_apis
 @pytest.mark.parametrize(
     ("arguments", "reason"),
-    [('{"city": "Os', "truncated"), ("", "truncated"), (" ", "truncated"), ('{"city": 1}', "invalid_arguments")],
+    [
+        ('{"city": "Os', "truncated"),
+        ("", "truncated"),
+        (" ", "truncated"),
+        ('{"city": 1}', "invalid_arguments"),
+    ],
 )
 def test_the_last_call_of_a_cut_answer_C2a(api: str, arguments: str, reason: str) -> None:
     round = read(api, Call("weather", '{"city": "Os'), Call("weather", arguments), finish="length")
@@ -215,7 +256,12 @@ def test_the_last_call_of_a_cut_answer_C2a(api: str, arguments: str, reason: str
 
 
 def test_a_cut_object_may_look_whole_C2a() -> None:
-    round = read("anthropic_messages", Call("weather", {"city": "A"}), Call("weather", {"city": "B"}), finish="length")
+    round = read(
+        "anthropic_messages",
+        Call("weather", {"city": "A"}),
+        Call("weather", {"city": "B"}),
+        finish="length",
+    )
     assert [c.input.city for c in round.calls] == ["A"]
     assert [i.reason for i in round.issues] == ["truncated"]
     round.discard()
@@ -266,7 +312,9 @@ def test_repeats_of_the_same_failing_call_are_counted_C3(api: str) -> None:
 @text_apis
 @pytest.mark.parametrize("arguments", ["", " \n", "null", "{}"])
 def test_nothing_as_arguments_is_an_empty_object_C4(api: str, arguments: str) -> None:
-    round = read(api, Call("lookup", arguments), offer=Tools.offer(available=ToolAvailability.all()))
+    round = read(
+        api, Call("lookup", arguments), offer=Tools.offer(available=ToolAvailability.all())
+    )
     assert round.calls[0].input == Lookup()
     round.discard()
 
@@ -295,7 +343,9 @@ def test_ids_are_made_unique_within_the_answer_and_the_transcript_C6(api: str) -
     session = Session()
     seen: list[str] = []
     for _ in range(2):
-        round = read(api, *[Call("weather", {"city": "x"}, id=i) for i in ("a", "a", "")], session=session)
+        round = read(
+            api, *[Call("weather", {"city": "x"}, id=i) for i in ("a", "a", "")], session=session
+        )
         ids = [c.metadata.id for c in round.calls]
         assert len({*ids, *seen}) == 3 + len(seen)
         assert all(i.isalnum() and len(i) <= 40 for i in ids)
@@ -332,7 +382,9 @@ def test_calls_count_whatever_the_finish_reason_says_C7(api: str) -> None:
 def test_a_cut_text_is_kept_C7(api: str) -> None:
     transcript = Transcript()
     transcript.push_user("go")
-    turn = ADAPTERS[api].response(render(Reply(text="Once", finish="length"), api, number=1, model="m"))  # type: ignore[arg-type]
+    turn = ADAPTERS[api].response(
+        render(Reply(text="Once", finish="length"), api, number=1, model="m")
+    )  # type: ignore[arg-type]
     outcome = Tools.offer().read(turn, transcript)
     assert isinstance(outcome, Finished)
     assert outcome.result.text == "Once"
@@ -343,7 +395,14 @@ def test_a_cut_text_is_kept_C7(api: str) -> None:
 def test_a_paused_turn_is_finished_and_goes_on_C10() -> None:
     session = Session()
     session.push_user("go")
-    content = [{"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "q"}}]
+    content = [
+        {
+            "type": "server_tool_use",
+            "id": "srvtoolu_1",
+            "name": "web_search",
+            "input": {"query": "q"},
+        }
+    ]
     paused = {
         "id": "m1",
         "type": "message",

@@ -14,8 +14,18 @@ import pytest
 from counting import profiled
 
 import lutumpy
-from lutumpy import NeedsTools, RunNormally, Session, ToolDecision, ToolHooks, ToolMetadata, Toolset, tool, tool_fn
+from lutumpy import (
+    NeedsTools,
+    RunNormally,
+    Session,
+    ToolDecision,
+    ToolMetadata,
+    Toolset,
+    tool,
+    tool_fn,
+)
 from lutumpy.core.items import Api
+from lutumpy.hooks import ToolHooks
 from lutumpy.testing import Call, Reply, ScriptedModel
 
 PACKAGE = os.path.dirname(lutumpy.__file__)
@@ -45,8 +55,13 @@ def hooks() -> ToolHooks[Tools]:
 
 
 def model(api: Api, rounds: int, width: int) -> ScriptedModel:
-    calls = [[Call("lookup", {"key": f"k{r}-{c}"}, id=f"call_{r}_{c}") for c in range(width)] for r in range(rounds)]
-    return ScriptedModel([*[Reply(calls=c) for c in calls], Reply("done")], api=api, check=False, keep=1)
+    calls = [
+        [Call("lookup", {"key": f"k{r}-{c}"}, id=f"call_{r}_{c}") for c in range(width)]
+        for r in range(rounds)
+    ]
+    return ScriptedModel(
+        [*[Reply(calls=c) for c in calls], Reply("done")], api=api, check=False, keep=1
+    )
 
 
 def entered(run: Callable[[], object]) -> Counter[str]:
@@ -56,30 +71,42 @@ def entered(run: Callable[[], object]) -> Counter[str]:
     def profile(frame: FrameType, event: str, arg: object) -> None:
         code = frame.f_code
         ours = code.co_filename.startswith(PACKAGE) and not code.co_filename.startswith(DOUBLE)
-        if event == "call" and (ours or code.co_filename == "<string>"):  # what dataclasses write has no file
+        if event == "call" and (
+            ours or code.co_filename == "<string>"
+        ):  # what dataclasses write has no file
             found[f"{os.path.basename(code.co_filename)}:{code.co_name}"] += 1
 
     profiled(run, profile)
     return found
 
 
-async def play(session: Session, llm: ScriptedModel, registry: ToolHooks[Tools] | None, rounds: int) -> None:
+async def play(
+    session: Session, llm: ScriptedModel, registry: ToolHooks[Tools] | None, rounds: int
+) -> None:
     """So many rounds of a conversation that goes on."""
     for _ in range(rounds):
         match await session.text_turn(llm, tools=Tools).collect():
             case NeedsTools(round=found):
                 if registry is None:
-                    found.commit(session, [call.complete(await call.call()) for call in found.calls])
+                    found.commit(
+                        session, [call.complete(await call.call()) for call in found.calls]
+                    )
                 else:
                     plan = await found.apply_hooks(registry)
-                    plan.commit(session, [call.complete(await call.call()) for call in plan.pending])
+                    plan.commit(
+                        session, [call.complete(await call.call()) for call in plan.pending]
+                    )
             case _:
                 raise AssertionError("the script has calls for each of these rounds")
 
 
 def cost(api: Api, width: int, *, after: int, rounds: int = 10, hooked: bool = True) -> float:
     """Functions entered for one round, in a conversation that has `after` rounds behind it."""
-    llm, session, registry = model(api, after + rounds, width), Session(), hooks() if hooked else None
+    llm, session, registry = (
+        model(api, after + rounds, width),
+        Session(),
+        hooks() if hooked else None,
+    )
     session.push_user("go")
 
     async def main() -> Counter[str]:
@@ -120,7 +147,9 @@ def test_a_hook_that_lets_the_call_pass_adds_a_fixed_small_number_of_functions(a
         [cost(api, width, after=2, hooked=False) for width in (1, 9)],
     )
     assert hooked[0] - bare[0] <= 17
-    assert ((hooked[1] - bare[1]) - (hooked[0] - bare[0])) / 8 <= 2  # the decision made, and the look at it
+    assert (
+        (hooked[1] - bare[1]) - (hooked[0] - bare[0])
+    ) / 8 <= 2  # the decision made, and the look at it
 
 
 def by_parameters() -> ToolHooks[Tools]:
@@ -134,7 +163,9 @@ def by_parameters() -> ToolHooks[Tools]:
 
 
 @every_api
-def test_a_hook_by_parameters_costs_one_look_at_the_values_more(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hook_by_parameters_costs_one_look_at_the_values_more(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """How to bind the parameters was worked out when the hook was registered."""
     old = cost(api, 9, after=2)
     monkeypatch.setitem(globals(), "hooks", by_parameters)

@@ -52,12 +52,16 @@ def run(name: str, *arguments: str) -> Any:
 
 def accepted(server: WireServer) -> list[dict[str, Any]]:
     """The bodies of the requests, none of which had a problem."""
-    assert [(request.status, request.problems) for request in server.requests] == [(200, ())] * len(server.requests)
+    assert [(request.status, request.problems) for request in server.requests] == [(200, ())] * len(
+        server.requests
+    )
     return [request.body for request in server.requests]
 
 
 @pytest.mark.parametrize("modes", [(), ("stream",)])
-def test_the_anthropic_runner_sends_results_alone_and_the_server_holds_the_prefix(modes: tuple[str, ...]) -> None:
+def test_the_anthropic_runner_sends_results_alone_and_the_server_holds_the_prefix(
+    modes: tuple[str, ...],
+) -> None:
     with serve(SCRIPT) as server:
         turns = run("anthropic_runner", server.anthropic_base_url, *modes)
         bodies = accepted(server)
@@ -66,7 +70,11 @@ def test_the_anthropic_runner_sends_results_alone_and_the_server_holds_the_prefi
     assert [body["thread"]["type"] for body in bodies] == ["create", "continue", "continue"]
     sent = [[block["content"] for block in body["messages"][0]["content"]] for body in bodies[1:]]
     assert sent == [["rain in Oslo", "rain in Rom"], ["rain in Bern"]]
-    assert [("tools" in body, "system" in body) for body in bodies] == [(True, True), (False, False), (False, False)]
+    assert [("tools" in body, "system" in body) for body in bodies] == [
+        (True, True),
+        (False, False),
+        (False, False),
+    ]
 
 
 @pytest.mark.parametrize("modes", [("compact",), ("compact", "stream")])
@@ -87,5 +95,7 @@ def test_run_tools_of_openai_is_taken(modes: tuple[str, ...]) -> None:
     with serve(SCRIPT) as server:
         assert run("openai_runner", server.openai_base_url, *modes) == "It rains."
         bodies = accepted(server)
-    results = [message["content"] for message in bodies[-1]["messages"] if message["role"] == "tool"]
+    results = [
+        message["content"] for message in bodies[-1]["messages"] if message["role"] == "tool"
+    ]
     assert results == ["rain in Oslo", "rain in Rom", "rain in Bern"]

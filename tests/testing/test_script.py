@@ -17,7 +17,11 @@ from lutumpy.testing import Call, Failure, Reply, ScriptedModel, render, render_
 from lutumpy.testing.script import Api
 
 APIS: tuple[Api, ...] = ("openai_chat", "openai_responses", "anthropic_messages")
-REPLY = Reply("I look it up.", calls=[Call("weather", {"city": "Oslo"}), Call("clock")], reasoning="Two tools will do.")
+REPLY = Reply(
+    "I look it up.",
+    calls=[Call("weather", {"city": "Oslo"}), Call("clock")],
+    reasoning="Two tools will do.",
+)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +38,11 @@ REPLY = Reply("I look it up.", calls=[Call("weather", {"city": "Oslo"}), Call("c
 def test_each_finish_has_its_word_in_each_api(finish: str, expected: tuple[str, str, str]) -> None:
     reply = Reply("x", finish=finish)
     said = [render(reply, api, number=1, model="m") for api in APIS]
-    assert (said[0]["choices"][0]["finish_reason"], said[1]["status"], said[2]["stop_reason"]) == expected
+    assert (
+        said[0]["choices"][0]["finish_reason"],
+        said[1]["status"],
+        said[2]["stop_reason"],
+    ) == expected
 
 
 @pytest.mark.parametrize("finish", [None, "length", "content_filter", "paused", "refusal"])
@@ -62,7 +70,10 @@ def test_a_cut_off_call_is_marked_as_the_api_marks_it() -> None:
     reply = Reply(calls=[Call("f", '{"x":48151')], finish="length")
     chat, responses, messages = (render(reply, api, number=1, model="m") for api in APIS)
     assert chat["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"] == '{"x":48151'
-    assert (responses["output"][0]["status"], responses["output"][0]["arguments"]) == ("incomplete", '{"x":48151')
+    assert (responses["output"][0]["status"], responses["output"][0]["arguments"]) == (
+        "incomplete",
+        '{"x":48151',
+    )
     assert messages["content"][0]["input"] == {}
     broken = render(Reply(calls=[Call("f", "oops")]), "anthropic_messages", number=1, model="m")
     assert broken["content"][0]["input"] == {"INVALID_JSON": "oops"}
@@ -70,7 +81,9 @@ def test_a_cut_off_call_is_marked_as_the_api_marks_it() -> None:
 
 def test_a_call_without_arguments_is_no_text_in_an_anthropic_stream() -> None:
     events = render_stream(Reply(calls=[Call("f")]), "anthropic_messages", number=1, model="m")
-    assert [e["delta"]["partial_json"] for e in events if e["type"] == "content_block_delta"] == [""]
+    assert [e["delta"]["partial_json"] for e in events if e["type"] == "content_block_delta"] == [
+        ""
+    ]
 
 
 def test_rendering_is_deterministic_and_ids_differ_by_number() -> None:
@@ -93,13 +106,19 @@ def test_a_reply_knows_only_our_words_for_its_end() -> None:
         Reply(finish="end_turn")
 
 
-@pytest.mark.parametrize("calls", [Call("clock"), "clock", ["clock"], [Call("clock"), {"name": "clock"}]])
+@pytest.mark.parametrize(
+    "calls", [Call("clock"), "clock", ["clock"], [Call("clock"), {"name": "clock"}]]
+)
 def test_a_reply_takes_a_list_of_calls_and_says_so(calls: Any) -> None:
-    with pytest.raises(TypeError, match=r"calls= takes a list of Call\(name, arguments\), not .*clock"):
+    with pytest.raises(
+        TypeError, match=r"calls= takes a list of Call\(name, arguments\), not .*clock"
+    ):
         Reply(calls=calls)
 
 
-@pytest.mark.parametrize("script", [REPLY, Failure(500, "Oops."), "Hello.", b"Hello.", {"choices": []}, print])
+@pytest.mark.parametrize(
+    "script", [REPLY, Failure(500, "Oops."), "Hello.", b"Hello.", {"choices": []}, print]
+)
 @pytest.mark.parametrize("play", [ScriptedModel, serve])
 def test_a_script_is_a_list_and_one_answer_is_none(play: Any, script: Any) -> None:
     with pytest.raises(TypeError, match="a script is a list of answers"):

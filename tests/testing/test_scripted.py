@@ -15,10 +15,10 @@ from lutumpy import (
     Session,
     Toolset,
     TranscriptError,
-    TurnOptions,
     tool,
     tool_input,
 )
+from lutumpy.models import TurnOptions
 from lutumpy.testing import Call, Failure, Reply, ScriptedModel
 
 APIS = ["openai_chat", "openai_responses", "anthropic_messages"]
@@ -43,7 +43,9 @@ def asked() -> Session:
 
 @pytest.mark.parametrize("api", APIS)
 async def test_a_whole_loop_without_a_provider(api: Any) -> None:
-    llm = ScriptedModel([Reply(calls=[Call("weather", {"city": "Oslo"})]), Reply(text="It rains.")], api=api)
+    llm = ScriptedModel(
+        [Reply(calls=[Call("weather", {"city": "Oslo"})]), Reply(text="It rains.")], api=api
+    )
     session = asked()
     outcome = await session.text_turn(llm, tools=Tools).collect()
     assert isinstance(outcome, NeedsTools)
@@ -62,17 +64,26 @@ async def test_a_whole_loop_without_a_provider(api: Any) -> None:
 
 @pytest.mark.parametrize("api", APIS)
 def test_it_answers_sync_turns_too(api: Any) -> None:
-    assert asked().text_turn(ScriptedModel([Reply(text="Hi.")], api=api)).collect_sync().text == "Hi."
+    assert (
+        asked().text_turn(ScriptedModel([Reply(text="Hi.")], api=api)).collect_sync().text == "Hi."
+    )
 
 
 @pytest.mark.parametrize("api", APIS)
 async def test_a_scripted_failure_is_the_error_that_the_wire_gives(api: Any) -> None:
-    llm = ScriptedModel([Failure(429, "Slow down.", headers={"Retry-After": "3"}), Reply(text="Now.")], api=api)
+    llm = ScriptedModel(
+        [Failure(429, "Slow down.", headers={"Retry-After": "3"}), Reply(text="Now.")], api=api
+    )
     session = asked()
     with pytest.raises(AdapterError, match=r"HTTP 429: Slow down\.") as caught:
         await session.text_turn(llm).collect()
     error = caught.value
-    assert (error.provider, error.status, error.retryable, error.retry_after) == (api, 429, True, 3.0)
+    assert (error.provider, error.status, error.retryable, error.retry_after) == (
+        api,
+        429,
+        True,
+        3.0,
+    )
     assert error.__cause__ is not None
     assert len(session.transcript) == 1
     assert (await session.text_turn(llm).collect()).text == "Now."
@@ -92,7 +103,11 @@ async def test_a_request_that_the_api_refuses_is_refused(api: Any) -> None:
 @pytest.mark.parametrize("api", APIS)
 async def test_options_and_extra_parameters_reach_the_request(api: Any) -> None:
     llm = ScriptedModel([Reply(text="Hi.")], api=api)
-    await asked().text_turn(llm, temperature=0.5, max_output_tokens=77, extra={"metadata": {}}).collect()
+    await (
+        asked()
+        .text_turn(llm, temperature=0.5, max_output_tokens=77, extra={"metadata": {}})
+        .collect()
+    )
     (body,) = llm.requests
     assert body["temperature"] == 0.5
     assert body["metadata"] == {}
@@ -111,12 +126,18 @@ async def test_an_entry_may_be_a_function_of_the_request() -> None:
     def answer(api: str, body: Mapping[str, Any]) -> Reply:
         return Reply(text=f"{api}: {body['messages'][-1]['content']}")
 
-    assert (await asked().text_turn(ScriptedModel([answer])).collect()).text.startswith("openai_chat: How is")
+    assert (await asked().text_turn(ScriptedModel([answer])).collect()).text.startswith(
+        "openai_chat: How is"
+    )
 
 
 async def test_an_entry_may_be_the_api_s_own_json() -> None:
-    native = {"choices": [{"message": {"role": "assistant", "content": "raw"}, "finish_reason": "stop"}]}
-    llm = ScriptedModel([native, b'{"choices": [{"message": {"role": "assistant", "content": "bytes"}}]}'])
+    native = {
+        "choices": [{"message": {"role": "assistant", "content": "raw"}, "finish_reason": "stop"}]
+    }
+    llm = ScriptedModel(
+        [native, b'{"choices": [{"message": {"role": "assistant", "content": "bytes"}}]}']
+    )
     assert (await asked().text_turn(llm).collect()).text == "raw"
     assert (await asked().text_turn(llm).collect()).text == "bytes"
 
@@ -142,7 +163,9 @@ async def test_without_the_check_a_refused_request_is_answered_and_the_last_ones
     session = asked()
     for colour, said in ((1, "one"), (2, "2"), (3, "three")):
         session.push_user("Again.")
-        assert (await session.text_turn(llm, extra={"stream_colour": colour}).collect()).text == said
+        assert (
+            await session.text_turn(llm, extra={"stream_colour": colour}).collect()
+        ).text == said
     assert llm.requested == 3
     assert [body["stream_colour"] for body in llm.requests] == [2, 3]
     assert llm.requests[-1]["messages"][-1] == {"role": "user", "content": "Again."}
@@ -155,7 +178,9 @@ def test_an_answer_has_the_shape_that_its_request_asks_for() -> None:
 
     compaction = events("anthropic_messages", compaction={"type": "summarize"})
     assert compaction[1]["content_block"]["type"] == "compaction"
-    assert {choice["index"] for event in events("openai_chat", n=2) for choice in event["choices"]} == {0, 1}
+    assert {
+        choice["index"] for event in events("openai_chat", n=2) for choice in event["choices"]
+    } == {0, 1}
     llm = ScriptedModel([Reply("One."), Reply("Two.")])
     outcome = asked().text_turn(llm, extra={"n": 2}).collect_sync()
     assert outcome.text == "One."

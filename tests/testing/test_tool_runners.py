@@ -18,12 +18,18 @@ Json = Any
 CLAUDE = "claude-sonnet-5-5"
 ASK: Json = {"role": "user", "content": "Weather?"}
 SCRIPT = [
-    Reply("I look.", calls=[Call("weather", {"city": "Oslo"}), Call("weather", {"city": "Rom"})], reasoning="Two."),
+    Reply(
+        "I look.",
+        calls=[Call("weather", {"city": "Oslo"}), Call("weather", {"city": "Rom"})],
+        reasoning="Two.",
+    ),
     Reply(calls=[Call("weather", {"city": "Bern"})]),
     Reply("It rains."),
 ]
 THREADS = "thread" in inspect.signature(anthropic.resources.beta.Messages.create).parameters
-needs_threads = pytest.mark.skipif(not THREADS, reason="the installed anthropic SDK knows no threads")
+needs_threads = pytest.mark.skipif(
+    not THREADS, reason="the installed anthropic SDK knows no threads"
+)
 
 
 def weather(city: str) -> str:
@@ -48,17 +54,26 @@ def params(**more: Any) -> Json:
 
 
 def results(body: Json) -> list[str]:
-    return [block["content"] for block in body["messages"][-1]["content"] if block["type"] == "tool_result"]
+    return [
+        block["content"]
+        for block in body["messages"][-1]["content"]
+        if block["type"] == "tool_result"
+    ]
 
 
 def accepted(server: WireServer) -> list[Json]:
     """The bodies of the requests, none of which had a problem."""
-    assert [(request.status, request.problems) for request in server.requests] == [(200, ())] * len(server.requests)
+    assert [(request.status, request.problems) for request in server.requests] == [(200, ())] * len(
+        server.requests
+    )
     return [request.body for request in server.requests]
 
 
 def assert_the_prefix_is_held(bodies: list[Json]) -> None:
-    assert [results(body) for body in bodies[1:]] == [["rain in Oslo", "rain in Rom"], ["rain in Bern"]]
+    assert [results(body) for body in bodies[1:]] == [
+        ["rain in Oslo", "rain in Rom"],
+        ["rain in Bern"],
+    ]
     if not THREADS:
         return
     assert [body["thread"]["type"] for body in bodies] == ["create", "continue", "continue"]
@@ -67,10 +82,14 @@ def assert_the_prefix_is_held(bodies: list[Json]) -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_the_anthropic_runner_sends_results_alone_and_the_server_holds_the_prefix(stream: bool) -> None:
+def test_the_anthropic_runner_sends_results_alone_and_the_server_holds_the_prefix(
+    stream: bool,
+) -> None:
     tool = anthropic.beta_tool(weather)
     with serve(SCRIPT) as server, claude(server) as client:
-        runner = client.beta.messages.tool_runner(**params(tools=[tool], system="Be brief."), stream=stream)
+        runner = client.beta.messages.tool_runner(
+            **params(tools=[tool], system="Be brief."), stream=stream
+        )
         messages = [each.get_final_message() if stream else each for each in runner]
         bodies = accepted(server)
     assert messages[-1].content[0].text == "It rains."
@@ -100,7 +119,9 @@ def test_the_async_anthropic_runner_does_the_same(stream: bool) -> None:
 def test_a_runner_that_compacts_goes_on_from_the_summary(stream: bool) -> None:
     script = [SCRIPT[1], Reply("A summary."), SCRIPT[1], Reply("It rains.")]
     with serve(script) as server, claude(server) as client:
-        runner = client.beta.messages.tool_runner(**params(tools=[anthropic.beta_tool(weather)]), stream=stream)
+        runner = client.beta.messages.tool_runner(
+            **params(tools=[anthropic.beta_tool(weather)]), stream=stream
+        )
         said = []
         for each in runner:
             message = each.get_final_message() if stream else each
@@ -122,7 +143,10 @@ def test_a_runner_that_compacts_goes_on_from_the_summary(stream: bool) -> None:
 
 @needs_threads
 def test_a_paused_turn_of_a_runner_goes_on_without_a_message() -> None:
-    with serve([Reply("Well", finish="paused"), Reply("It rains.")]) as server, claude(server) as client:
+    with (
+        serve([Reply("Well", finish="paused"), Reply("It rains.")]) as server,
+        claude(server) as client,
+    ):
         runner = client.beta.messages.tool_runner(**params(tools=[anthropic.beta_tool(weather)]))
         assert runner.until_done().content[0].text == "It rains."
         assert [body["messages"] for body in accepted(server)] == [[ASK], []]
@@ -134,7 +158,10 @@ def test_tools_that_a_runner_adds_later_come_in_the_conversation() -> None:
         """What time it is."""
         return "noon"
 
-    with serve([SCRIPT[1], Reply(calls=[Call("clock")]), Reply("Noon.")]) as server, claude(server) as client:
+    with (
+        serve([SCRIPT[1], Reply(calls=[Call("clock")]), Reply("Noon.")]) as server,
+        claude(server) as client,
+    ):
         runner = client.beta.messages.tool_runner(**params(tools=[anthropic.beta_tool(weather)]))
         messages = []
         for message in runner:
@@ -154,7 +181,9 @@ def test_a_thread_that_the_server_lost_is_replayed_by_the_sdk() -> None:
         thread.send(ASK)
         first = server.requests[0].body
         held = {"type": "continue", "previous_message_id": "msg_010000000000000000000001"}
-        client.beta.messages.create(**params(thread=held))  # continued elsewhere, so the thread is no more free
+        client.beta.messages.create(
+            **params(thread=held)
+        )  # continued elsewhere, so the thread is no more free
         assert thread.send(ASK).content[0].text == "Three."
         assert [request.status for request in server.requests] == [200, 200, 400, 200]
         assert server.requests[-1].body["thread"] == {"type": "create"}
@@ -180,11 +209,18 @@ def create(client: Any, **more: Any) -> Any:
 
 USE = Reply(calls=[Call("weather", {}, id="toolu_1")])
 TOOL: Json = {"name": "weather", "input_schema": {"type": "object"}}
-RESULT: Json = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "rain"}]}
+RESULT: Json = {
+    "role": "user",
+    "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "rain"}],
+}
 
 
 def code(error: Any) -> Any:
-    return (error.status_code, error.body["error"]["type"], error.body["error"]["details"]["error_code"])
+    return (
+        error.status_code,
+        error.body["error"]["type"],
+        error.body["error"]["details"]["error_code"],
+    )
 
 
 def test_an_answer_is_continued_once() -> None:
@@ -201,13 +237,18 @@ def test_a_thread_that_nobody_created_is_not_found() -> None:
     with serve([Reply("a")]) as server, claude(server) as client:
         alone = create(client)
         for previous in ("msg_none", alone.id):
-            with pytest.raises(anthropic.NotFoundError, match="No usable Thread state was found") as caught:
+            with pytest.raises(
+                anthropic.NotFoundError, match="No usable Thread state was found"
+            ) as caught:
                 create(client, thread=keep(previous))
             assert code(caught.value) == (404, "not_found_error", "thread_not_found")
 
 
 def test_a_failed_request_leaves_its_thread_to_be_continued() -> None:
-    with serve([Reply("a"), Failure(529, "Overloaded."), Reply("b")]) as server, claude(server) as client:
+    with (
+        serve([Reply("a"), Failure(529, "Overloaded."), Reply("b")]) as server,
+        claude(server) as client,
+    ):
         first = create(client, thread=CREATE)
         with pytest.raises(anthropic.APIStatusError, match="Overloaded"):
             create(client, thread=keep(first.id))
@@ -237,7 +278,10 @@ def test_two_requests_at_once_do_not_continue_one_answer() -> None:
 def test_the_held_conversation_counts_where_results_are_checked() -> None:
     with serve([USE, Reply("b")]) as server, claude(server) as client:
         first = create(client, thread=CREATE, tools=[TOOL])
-        with pytest.raises(anthropic.BadRequestError, match="`tool_use` ids were found without `tool_result` blocks"):
+        with pytest.raises(
+            anthropic.BadRequestError,
+            match="`tool_use` ids were found without `tool_result` blocks",
+        ):
             create(client, thread=keep(first.id))
         stray = {**RESULT, "content": [{**RESULT["content"][0], "tool_use_id": "toolu_2"}]}
         with pytest.raises(anthropic.BadRequestError, match="toolu_1"):
@@ -275,7 +319,9 @@ def test_cache_markers_of_earlier_requests_are_not_counted() -> None:
 def test_a_summary_is_an_answer_that_a_thread_goes_on_from() -> None:
     with serve([USE, Reply("Rain so far."), Reply("b")]) as server, claude(server) as client:
         use = create(client, thread=CREATE, tools=[TOOL])
-        said = create(client, thread=keep(use.id), messages=[RESULT], compaction={"type": "summarize"})
+        said = create(
+            client, thread=keep(use.id), messages=[RESULT], compaction={"type": "summarize"}
+        )
         assert (said.stop_reason, said.content[0].type, said.content[0].content) == (
             "compaction",
             "compaction",
@@ -292,37 +338,58 @@ def test_a_summary_is_an_answer_that_a_thread_goes_on_from() -> None:
         ({"thread": {"type": "fork"}}, "thread.type: Input should be 'create' or 'continue'"),
         ({"thread": {"type": "create", "x": 1}}, "thread.create.x: Extra inputs are not permitted"),
         ({"thread": {"type": "continue"}}, "thread.continue.previous_message_id: Field required"),
-        ({"thread": keep(7)}, "thread.continue.previous_message_id: Input should be a valid string"),  # type: ignore[arg-type]
+        (
+            {"thread": keep(7)},
+            "thread.continue.previous_message_id: Input should be a valid string",
+        ),  # type: ignore[arg-type]
         ({"compaction": {"type": "all"}}, "compaction.type: Input should be 'summarize'"),
-        ({"compaction": {"type": "summarize", "x": 1}}, "compaction.x: Extra inputs are not permitted"),
+        (
+            {"compaction": {"type": "summarize", "x": 1}},
+            "compaction.x: Extra inputs are not permitted",
+        ),
         (
             {"compaction": {"type": "summarize", "instructions": 7}},
             "compaction.instructions: Input should be a valid string",
         ),
-        ({"compaction": {"type": "summarize"}, "stop_sequences": ["x"]}, "stop_sequences: cannot be combined"),
+        (
+            {"compaction": {"type": "summarize"}, "stop_sequences": ["x"]},
+            "stop_sequences: cannot be combined",
+        ),
         (
             {"compaction": {"type": "summarize"}, "tools": [TOOL], "tool_choice": {"type": "any"}},
             "tool_choice: cannot be combined",
         ),
         (
-            {"compaction": {"type": "summarize"}, "output_config": {"format": {"type": "json_schema"}}},
+            {
+                "compaction": {"type": "summarize"},
+                "output_config": {"format": {"type": "json_schema"}},
+            },
             "output_config.format: cannot be combined",
         ),
-        ({"billing_policy": {"type": "mine"}}, "billing_policy.type: Input should be 'billing_policy'"),
+        (
+            {"billing_policy": {"type": "mine"}},
+            "billing_policy.type: Input should be 'billing_policy'",
+        ),
         (
             {"billing_policy": {"type": "billing_policy", "bill_to": "you"}},
             "billing_policy.bill_to: Input should be 'self' or 'user_profile'",
         ),
     ],
 )
-def test_a_thread_compaction_or_policy_of_a_wrong_shape_is_refused(more: Json, message: str) -> None:
+def test_a_thread_compaction_or_policy_of_a_wrong_shape_is_refused(
+    more: Json, message: str
+) -> None:
     body = {"model": "claude-haiku-4-5", "max_tokens": 9, "messages": [ASK], **more}
     with serve(None) as server, claude(server) as client:
         with pytest.raises(anthropic.BadRequestError) as caught:
             client.post("/v1/messages", body=body, cast_to=object)
         assert caught.value.body["error"]["message"].startswith(message)
         policy = {"type": "billing_policy", "bill_to": "self"}
-        client.post("/v1/messages", body={**body, **dict.fromkeys(more), "billing_policy": policy}, cast_to=object)
+        client.post(
+            "/v1/messages",
+            body={**body, **dict.fromkeys(more), "billing_policy": policy},
+            cast_to=object,
+        )
 
 
 # ------------------------------------------------------------------ OpenAI
@@ -331,7 +398,9 @@ def test_a_thread_compaction_or_policy_of_a_wrong_shape_is_refused(more: Json, m
 @pytest.mark.parametrize("stream", [False, True])
 def test_the_runner_of_responses_is_taken(stream: bool) -> None:
     module = pytest.importorskip("openai.lib.responses_tool_runner")
-    function = module.RegisteredFunction(RESPONSES_TOOL, lambda arguments: weather(arguments["city"]))
+    function = module.RegisteredFunction(
+        RESPONSES_TOOL, lambda arguments: weather(arguments["city"])
+    )
     with serve(SCRIPT) as server:
         with openai.OpenAI(api_key="k", base_url=server.openai_base_url, max_retries=0) as client:
             runner = module.ResponsesToolRunner(functions=[function])
@@ -348,9 +417,15 @@ def test_the_async_runner_of_responses_is_taken(stream: bool) -> None:
         return weather(arguments["city"])
 
     async def run(server: WireServer) -> Any:
-        async with openai.AsyncOpenAI(api_key="k", base_url=server.openai_base_url, max_retries=0) as client:
-            runner = module.AsyncResponsesToolRunner(functions=[module.AsyncRegisteredFunction(RESPONSES_TOOL, look)])
-            return await runner.run(client, {"model": "gpt-5-mini", "input": "Weather?"}, stream=stream)
+        async with openai.AsyncOpenAI(
+            api_key="k", base_url=server.openai_base_url, max_retries=0
+        ) as client:
+            runner = module.AsyncResponsesToolRunner(
+                functions=[module.AsyncRegisteredFunction(RESPONSES_TOOL, look)]
+            )
+            return await runner.run(
+                client, {"model": "gpt-5-mini", "input": "Weather?"}, stream=stream
+            )
 
     with serve(SCRIPT) as server:
         assert asyncio.run(run(server)).output_text == "It rains."
@@ -368,7 +443,9 @@ RESPONSES_TOOL: Json = {
 
 
 def assert_outputs_were_sent(bodies: list[Json]) -> None:
-    outputs = [item["output"] for item in bodies[-1]["input"] if item.get("type") == "function_call_output"]
+    outputs = [
+        item["output"] for item in bodies[-1]["input"] if item.get("type") == "function_call_output"
+    ]
     assert [json.loads(each) if each.startswith('"') else each for each in outputs] == [
         "rain in Oslo",
         "rain in Rom",

@@ -56,7 +56,16 @@ def plain(value: Any) -> Any:
 def without_numbers(value: Any) -> Any:
     """JSON with ids and times left out: two answers to two requests differ in these alone."""
     if isinstance(value, dict):
-        skip = ("id", "call_id", "item_id", "created", "created_at", "completed_at", "signature", "encrypted_content")
+        skip = (
+            "id",
+            "call_id",
+            "item_id",
+            "created",
+            "created_at",
+            "completed_at",
+            "signature",
+            "encrypted_content",
+        )
         return {key: without_numbers(item) for key, item in value.items() if key not in skip}
     return [without_numbers(item) for item in value] if isinstance(value, list) else value
 
@@ -79,7 +88,9 @@ def test_chat_answers_and_streams_the_same(server: WireServer) -> None:
         bare = list(client.chat.completions.create(model=MODEL, messages=[USER], stream=True))
     message = answer.choices[0].message
     assert (message.content, answer.choices[0].finish_reason) == ("I look it up.", "tool_calls")
-    assert [call.function.arguments for call in message.tool_calls or () if call.type == "function"] == [
+    assert [
+        call.function.arguments for call in message.tool_calls or () if call.type == "function"
+    ] == [
         '{"city":"Oslo","days":[1,2]}',
         "{}",
     ]
@@ -102,11 +113,22 @@ def test_responses_answers_and_streams_the_same(server: WireServer) -> None:
     server.play(REPLY, REPLY)
     with openai_client(server) as client:
         answer = client.responses.create(model=MODEL, input="Weather?", instructions="Be brief.")
-        with client.responses.stream(model=MODEL, input="Weather?", instructions="Be brief.") as stream:
+        with client.responses.stream(
+            model=MODEL, input="Weather?", instructions="Be brief."
+        ) as stream:
             kinds = [event.type for event in stream]
             final = stream.get_final_response()
-    assert [item.type for item in answer.output] == ["reasoning", "message", "function_call", "function_call"]
-    assert (answer.status, answer.output_text, answer.instructions) == ("completed", "I look it up.", "Be brief.")
+    assert [item.type for item in answer.output] == [
+        "reasoning",
+        "message",
+        "function_call",
+        "function_call",
+    ]
+    assert (answer.status, answer.output_text, answer.instructions) == (
+        "completed",
+        "I look it up.",
+        "Be brief.",
+    )
     assert kinds[:2] == ["response.created", "response.in_progress"]
     assert kinds[-1] == "response.completed"
     parsed = {"parsed", "parsed_arguments"}
@@ -125,7 +147,11 @@ def test_messages_answers_and_streams_the_same(server: WireServer) -> None:
         with client.messages.stream(model=CLAUDE, max_tokens=99, messages=[USER]) as stream:
             final = stream.get_final_message()
     assert [block.type for block in answer.content] == ["thinking", "text", "tool_use", "tool_use"]
-    assert (answer.stop_reason, answer.usage.input_tokens, answer.usage.output_tokens) == ("tool_use", 11, 7)
+    assert (answer.stop_reason, answer.usage.input_tokens, answer.usage.output_tokens) == (
+        "tool_use",
+        11,
+        7,
+    )
     assert answer.content[2].input == {"city": "Oslo", "days": [1, 2]}
     assert answer.content[3].input == {}
     assert without_numbers(plain(final)["content"]) == without_numbers(plain(answer)["content"])
@@ -136,7 +162,9 @@ def test_async_clients_talk_to_a_server_entered_with_async_with() -> None:
     async def run() -> list[str | None]:
         async with serve(None) as server:
             said: list[str | None] = []
-            async with openai.AsyncOpenAI(api_key="k", base_url=server.openai_base_url, max_retries=0) as client:
+            async with openai.AsyncOpenAI(
+                api_key="k", base_url=server.openai_base_url, max_retries=0
+            ) as client:
                 chat: Any = await client.chat.completions.create(model=MODEL, messages=[USER])
                 said.append(chat.choices[0].message.content)
                 said.append((await client.responses.create(model=MODEL, input="hi")).output_text)
@@ -147,13 +175,19 @@ def test_async_clients_talk_to_a_server_entered_with_async_with() -> None:
                     messages=[USER],
                     stream=True,
                 )
-                said.append("".join([chunk.choices[0].delta.content or "" async for chunk in chunks]))
+                said.append(
+                    "".join([chunk.choices[0].delta.content or "" async for chunk in chunks])
+                )
             async with anthropic.AsyncAnthropic(
                 api_key="k", base_url=server.anthropic_base_url, max_retries=0
             ) as claude:
-                message: Any = await claude.messages.create(model=CLAUDE, max_tokens=9, messages=[USER])
+                message: Any = await claude.messages.create(
+                    model=CLAUDE, max_tokens=9, messages=[USER]
+                )
                 said.append(message.content[0].text)
-                async with claude.messages.stream(model=CLAUDE, max_tokens=9, messages=[USER]) as events:
+                async with claude.messages.stream(
+                    model=CLAUDE, max_tokens=9, messages=[USER]
+                ) as events:
                     said.append(await events.get_final_text())
             return said
 
@@ -176,7 +210,11 @@ def test_a_broken_transcript_is_a_bad_request_with_the_providers_words(server: W
         "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. "
         "The following tool_call_ids did not have response messages: call_1"
     )
-    assert (error.param, error.type, error.code) == ("messages.[2].role", "invalid_request_error", None)
+    assert (error.param, error.type, error.code) == (
+        "messages.[2].role",
+        "invalid_request_error",
+        None,
+    )
     assert error.request_id == "req_000000000000000000000001"
 
 
@@ -207,7 +245,10 @@ def test_responses_and_messages_refuse_too(server: WireServer) -> None:
 
 def test_scripted_failures_come_with_status_kind_and_headers(server: WireServer) -> None:
     server.play(Failure(429, "slow down", headers={"retry-after": "7"}), Failure(529, "busy"))
-    with openai_client(server) as client, pytest.raises(openai.RateLimitError, match="slow down") as limited:
+    with (
+        openai_client(server) as client,
+        pytest.raises(openai.RateLimitError, match="slow down") as limited,
+    ):
         client.responses.create(model=MODEL, input="hi")
     assert limited.value.response.headers["retry-after"] == "7"
     with anthropic_client(server) as claude, pytest.raises(anthropic.APIStatusError) as busy:
@@ -261,7 +302,11 @@ def test_what_is_no_json_is_refused_as_such(server: WireServer, body: bytes) -> 
     assert status == 400
     assert error["error"]["message"].startswith("We could not parse the JSON body of your request.")
     status, error = post(server, "/v1/messages", body, **CLAUDE_HEADERS)
-    assert (status, error["type"], error["error"]["type"]) == (400, "error", "invalid_request_error")
+    assert (status, error["type"], error["error"]["type"]) == (
+        400,
+        "error",
+        "invalid_request_error",
+    )
 
 
 @pytest.mark.parametrize("body", [[], 7, None, "x"])
@@ -274,10 +319,18 @@ def test_json_that_is_no_object_is_refused(server: WireServer, body: Any) -> Non
 def test_every_base_url_in_use_leads_to_its_api(server: WireServer) -> None:
     body = {"messages": [USER]}
     server.play(*["raw"] * 3)
-    assert post(server, "/openai/deployments/gpt-4o/chat/completions", body, **{"api-key": "k"}) == (200, b"raw")
+    assert post(
+        server, "/openai/deployments/gpt-4o/chat/completions", body, **{"api-key": "k"}
+    ) == (200, b"raw")
     assert post(server, "/chat/completions", {**body, "model": "m"}, **BEARER) == (200, b"raw")
-    assert post(server, "/openai/v1/responses", {"model": "m", "input": "x"}, **BEARER) == (200, b"raw")
-    assert post(server, "/v1/nothing", body, **BEARER)[1]["error"]["message"] == "Invalid URL (POST /v1/nothing)"
+    assert post(server, "/openai/v1/responses", {"model": "m", "input": "x"}, **BEARER) == (
+        200,
+        b"raw",
+    )
+    assert (
+        post(server, "/v1/nothing", body, **BEARER)[1]["error"]["message"]
+        == "Invalid URL (POST /v1/nothing)"
+    )
 
 
 def test_dicts_bytes_and_functions_are_played_as_they_are(server: WireServer) -> None:
@@ -329,7 +382,11 @@ def test_every_violation_is_refused_over_http_in_the_providers_words(server: Wir
             continue
         body = {**valid[row["api"]], **row.get("with", {}), row["path"]: row["value"]}
         status, error = post(server, paths[row["api"]], body, **BEARER, **CLAUDE_HEADERS)
-        said = [problem.message for problem in server.requests[-1].problems if problem.certainty == "refused"]
+        said = [
+            problem.message
+            for problem in server.requests[-1].problems
+            if problem.certainty == "refused"
+        ]
         assert (status, error["error"]["message"]) == (400, said[0])
         assert row["message"] in said
     for api in APIS:
@@ -343,7 +400,12 @@ def test_requests_are_recorded_with_what_became_of_them(server: WireServer) -> N
     post(server, "/v1/chat/completions", body, **BEARER, **{"X-Mine": "1"})
     post(server, "/v1/chat/completions", {**body, "zzz": 1}, **BEARER)
     first, second = server.requests
-    assert (first.api, first.path, first.body, first.status) == ("openai_chat", "/v1/chat/completions", body, 200)
+    assert (first.api, first.path, first.body, first.status) == (
+        "openai_chat",
+        "/v1/chat/completions",
+        body,
+        200,
+    )
     assert (first.headers["x-mine"], first.problems) == ("1", ())
     assert (second.status, second.problems[0].rule) == (400, "chat.unknown_parameter")
     assert server.remaining == 0
@@ -382,9 +444,13 @@ def test_a_stored_response_is_continued_by_its_id(server: WireServer) -> None:
     with openai_client(server) as client:
         first = client.responses.create(model=MODEL, input="x")
         call_id = plain(first.output[0])["call_id"]
-        with pytest.raises(openai.BadRequestError, match=f"No tool output found for function call {call_id}"):
+        with pytest.raises(
+            openai.BadRequestError, match=f"No tool output found for function call {call_id}"
+        ):
             client.responses.create(model=MODEL, input="go on", previous_response_id=first.id)
-        with pytest.raises(openai.BadRequestError, match="Previous response with id 'resp_x' not found"):
+        with pytest.raises(
+            openai.BadRequestError, match="Previous response with id 'resp_x' not found"
+        ):
             client.responses.create(model=MODEL, input="go on", previous_response_id="resp_x")
         output = {"type": "function_call_output", "call_id": call_id, "output": "1"}
         second = client.responses.create(model=MODEL, input=[output], previous_response_id=first.id)

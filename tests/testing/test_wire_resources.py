@@ -38,32 +38,49 @@ def client(server: WireServer) -> Iterator[Any]:
 
 @pytest.fixture
 def claude(server: WireServer) -> Iterator[Any]:
-    with anthropic.Anthropic(api_key="k", base_url=server.anthropic_base_url, max_retries=0) as made:
+    with anthropic.Anthropic(
+        api_key="k", base_url=server.anthropic_base_url, max_retries=0
+    ) as made:
         yield made
 
 
 def error(caught: Any) -> tuple[int, str]:
     """Status and words of an error of either SDK."""
     body = caught.value.body
-    return caught.value.status_code, body["error"]["message"] if "error" in body else body["message"]
+    return caught.value.status_code, body["error"]["message"] if "error" in body else body[
+        "message"
+    ]
 
 
 # ------------------------------------------------------------------ models
 
 
-def test_each_vendor_has_its_models_at_the_same_path(server: WireServer, client: Any, claude: Any) -> None:
+def test_each_vendor_has_its_models_at_the_same_path(
+    server: WireServer, client: Any, claude: Any
+) -> None:
     server.play(Reply("hi"), Reply("hi"))
     client.responses.create(model="my-model", input="x")
     claude.messages.create(model="claude-opus-5", max_tokens=9, messages=[USER])
     assert [model.id for model in client.models.list()] == ["gpt-5-mini", "my-model"]
     assert [model.id for model in claude.models.list()] == ["claude-sonnet-5", "claude-opus-5"]
     any_model = client.models.retrieve("org/any-model")
-    assert (any_model.id, any_model.object, any_model.owned_by) == ("org/any-model", "model", "openai")
+    assert (any_model.id, any_model.object, any_model.owned_by) == (
+        "org/any-model",
+        "model",
+        "openai",
+    )
     other = claude.models.retrieve("claude-x")
     assert (other.id, other.type, other.display_name) == ("claude-x", "model", "Claude X")
-    assert [model.id for model in claude.beta.models.list(limit=1)] == ["claude-sonnet-5", "claude-opus-5"]
-    assert [model.id for model in claude.models.list(after_id="claude-sonnet-5")] == ["claude-opus-5"]
-    assert [model.id for model in claude.models.list(before_id="claude-opus-5", limit=9).data] == ["claude-sonnet-5"]
+    assert [model.id for model in claude.beta.models.list(limit=1)] == [
+        "claude-sonnet-5",
+        "claude-opus-5",
+    ]
+    assert [model.id for model in claude.models.list(after_id="claude-sonnet-5")] == [
+        "claude-opus-5"
+    ]
+    assert [model.id for model in claude.models.list(before_id="claude-opus-5", limit=9).data] == [
+        "claude-sonnet-5"
+    ]
     with pytest.raises(anthropic.NotFoundError):
         claude.models.list(after_id="nobody")
     asked = [(request.api, request.method, request.status) for request in server.requests[2:]]
@@ -73,9 +90,13 @@ def test_each_vendor_has_its_models_at_the_same_path(server: WireServer, client:
 
 def test_the_async_clients_read_the_lists(server: WireServer) -> None:
     async def run() -> tuple[list[str], list[str]]:
-        async with openai.AsyncOpenAI(api_key="k", base_url=server.openai_base_url, max_retries=0) as client:
+        async with openai.AsyncOpenAI(
+            api_key="k", base_url=server.openai_base_url, max_retries=0
+        ) as client:
             ours = [model.id async for model in client.models.list()]
-        async with anthropic.AsyncAnthropic(api_key="k", base_url=server.anthropic_base_url, max_retries=0) as claude:
+        async with anthropic.AsyncAnthropic(
+            api_key="k", base_url=server.anthropic_base_url, max_retries=0
+        ) as claude:
             return ours, [model.id async for model in claude.models.list()]
 
     assert asyncio.run(run()) == (["gpt-5-mini"], ["claude-sonnet-5"])
@@ -84,10 +105,14 @@ def test_the_async_clients_read_the_lists(server: WireServer) -> None:
 # ------------------------------------------------------------------ counts
 
 
-def test_tokens_of_messages_are_counted_without_an_answer_of_the_script(server: WireServer, claude: Any) -> None:
+def test_tokens_of_messages_are_counted_without_an_answer_of_the_script(
+    server: WireServer, claude: Any
+) -> None:
     tool: Json = {"name": "f", "input_schema": {"type": "object"}}
     short = claude.messages.count_tokens(model=CLAUDE, messages=[USER]).input_tokens
-    long = claude.messages.count_tokens(model=CLAUDE, messages=[USER] * 3, tools=[tool], system="x").input_tokens
+    long = claude.messages.count_tokens(
+        model=CLAUDE, messages=[USER] * 3, tools=[tool], system="x"
+    ).input_tokens
     again = claude.messages.count_tokens(model=CLAUDE, messages=[USER]).input_tokens
     assert 0 < short == again < long
     edit = {"edits": [{"type": "clear_tool_uses_20250919"}]}
@@ -102,15 +127,21 @@ def test_tokens_of_messages_are_counted_without_an_answer_of_the_script(server: 
     assert server.requests[-1].problems[0].rule == "anthropic.messages"
 
 
-def test_tokens_of_a_response_are_counted_with_what_the_server_holds(server: WireServer, client: Any) -> None:
+def test_tokens_of_a_response_are_counted_with_what_the_server_holds(
+    server: WireServer, client: Any
+) -> None:
     server.play(Reply("A long answer, which counts when it is continued."))
     first = client.responses.create(model=MODEL, input="x")
     alone = client.responses.input_tokens.count(model=MODEL, input="and now?")
-    held = client.responses.input_tokens.count(model=MODEL, input="and now?", previous_response_id=first.id)
+    held = client.responses.input_tokens.count(
+        model=MODEL, input="and now?", previous_response_id=first.id
+    )
     assert alone.object == "response.input_tokens"
     assert 0 < alone.input_tokens < held.input_tokens
     assert client.responses.input_tokens.count(model=MODEL).input_tokens > 0
-    with pytest.raises(openai.BadRequestError, match="Previous response with id 'resp_x' not found"):
+    with pytest.raises(
+        openai.BadRequestError, match="Previous response with id 'resp_x' not found"
+    ):
         client.responses.input_tokens.count(model=MODEL, input="x", previous_response_id="resp_x")
     with pytest.raises(openai.BadRequestError, match="Unknown parameter: 'temperature'"):
         client.responses.input_tokens.count(model=MODEL, input="x", extra_body={"temperature": 1})
@@ -119,7 +150,9 @@ def test_tokens_of_a_response_are_counted_with_what_the_server_holds(server: Wir
 def test_a_count_doubts_what_a_request_would_have_doubted(server: WireServer, client: Any) -> None:
     tool = {"type": "function", "name": "f", "parameters": {"type": "object", "properties": {}}}
     with pytest.raises(openai.BadRequestError):
-        client.responses.input_tokens.count(model=MODEL, input="x", tools=[tool], extra_body={"zzz": 1})
+        client.responses.input_tokens.count(
+            model=MODEL, input="x", tools=[tool], extra_body={"zzz": 1}
+        )
     certainties = [problem.certainty for problem in server.requests[-1].problems]
     assert (certainties[0], "discouraged" in certainties) == ("refused", True)
 
@@ -127,7 +160,9 @@ def test_a_count_doubts_what_a_request_would_have_doubted(server: WireServer, cl
 # --------------------------------------------------------------- responses
 
 
-def test_a_stored_response_is_retrieved_until_it_is_deleted(server: WireServer, client: Any) -> None:
+def test_a_stored_response_is_retrieved_until_it_is_deleted(
+    server: WireServer, client: Any
+) -> None:
     server.play(Reply("hi", usage=(3, 2)))
     made = client.responses.create(model=MODEL, input="x")
     assert client.responses.retrieve(made.id) == made
@@ -153,23 +188,40 @@ def test_what_is_not_stored_is_not_found(server: WireServer, client: Any) -> Non
         client.responses.retrieve(made.id)
 
 
-def test_the_input_of_a_response_is_listed_with_what_came_before(server: WireServer, client: Any) -> None:
+def test_the_input_of_a_response_is_listed_with_what_came_before(
+    server: WireServer, client: Any
+) -> None:
     server.play(Reply(calls=[Call("f", id="call_1")]), Reply("done"))
     first = client.responses.create(model=MODEL, input="go")
     output = {"type": "function_call_output", "call_id": "call_1", "output": "1"}
     second = client.responses.create(model=MODEL, input=[output], previous_response_id=first.id)
     items = list(client.responses.input_items.list(second.id, order="asc"))
     assert [item.type for item in items] == ["message", "function_call", "function_call_output"]
-    assert (items[0].role, items[0].content[0].type, items[0].content[0].text) == ("user", "input_text", "go")
+    assert (items[0].role, items[0].content[0].type, items[0].content[0].text) == (
+        "user",
+        "input_text",
+        "go",
+    )
     assert len({item.id for item in items}) == 3
     latest_first = client.responses.input_items.list(second.id, limit=2)
     assert [item.id for item in latest_first.data] == [items[2].id, items[1].id]
     assert latest_first.has_more
-    assert [item.id for item in latest_first] == [item.id for item in items[::-1]]  # the SDK turns the pages
+    assert [item.id for item in latest_first] == [
+        item.id for item in items[::-1]
+    ]  # the SDK turns the pages
     for wrong, message in (
-        ({"limit": 0}, "Invalid 'limit': integer below minimum value. Expected a value >= 1, but got 0 instead."),
-        ({"limit": 101}, "Invalid 'limit': integer above maximum value. Expected a value <= 100, but got 101 instead."),
-        ({"limit": "many"}, "Invalid type for 'limit': expected an integer, but got a string instead."),
+        (
+            {"limit": 0},
+            "Invalid 'limit': integer below minimum value. Expected a value >= 1, but got 0 instead.",
+        ),
+        (
+            {"limit": 101},
+            "Invalid 'limit': integer above maximum value. Expected a value <= 100, but got 101 instead.",
+        ),
+        (
+            {"limit": "many"},
+            "Invalid type for 'limit': expected an integer, but got a string instead.",
+        ),
         ({"order": "up"}, "Invalid value: 'up'. Supported values are: 'asc' and 'desc'."),
         ({"after": "msg_x"}, "Item with id 'msg_x' not found."),
     ):
@@ -181,10 +233,17 @@ def test_the_input_of_a_response_is_listed_with_what_came_before(server: WireSer
 # -------------------------------------------------------------- background
 
 
-def test_a_response_in_the_background_is_queued_and_completed_when_retrieved(server: WireServer, client: Any) -> None:
+def test_a_response_in_the_background_is_queued_and_completed_when_retrieved(
+    server: WireServer, client: Any
+) -> None:
     server.play(Reply("Here it is."), Reply("And more."))
     queued = client.responses.create(model=MODEL, input="x", background=True)
-    assert (queued.status, queued.output, queued.usage, queued.background) == ("queued", [], None, True)
+    assert (queued.status, queued.output, queued.usage, queued.background) == (
+        "queued",
+        [],
+        None,
+        True,
+    )
     done = client.responses.retrieve(queued.id)
     assert (done.id, done.status, done.output_text) == (queued.id, "completed", "Here it is.")
     assert client.responses.cancel(queued.id).status == "completed"  # too late
@@ -209,7 +268,11 @@ def test_a_response_in_the_background_can_be_cancelled(server: WireServer, clien
 def test_a_stream_in_the_background_can_be_taken_up_again(server: WireServer, client: Any) -> None:
     server.play(Reply("Here it is."), Reply("hi"))
     events = list(client.responses.create(model=MODEL, input="x", background=True, stream=True))
-    assert [event.type for event in events[:3]] == ["response.created", "response.queued", "response.in_progress"]
+    assert [event.type for event in events[:3]] == [
+        "response.created",
+        "response.queued",
+        "response.in_progress",
+    ]
     assert [event.response.status for event in events[:3]] == ["queued", "queued", "in_progress"]
     made = events[0].response.id
     assert list(client.responses.retrieve(made, stream=True)) == events
@@ -222,7 +285,9 @@ def test_a_stream_in_the_background_can_be_taken_up_again(server: WireServer, cl
 
 def test_the_async_client_polls_a_response_in_the_background(server: WireServer) -> None:
     async def run() -> list[str]:
-        async with openai.AsyncOpenAI(api_key="k", base_url=server.openai_base_url, max_retries=0) as client:
+        async with openai.AsyncOpenAI(
+            api_key="k", base_url=server.openai_base_url, max_retries=0
+        ) as client:
             made = await client.responses.create(model=MODEL, input="x", background=True)
             statuses = [made.status]
             while made.status in ("queued", "in_progress"):
@@ -234,8 +299,13 @@ def test_the_async_client_polls_a_response_in_the_background(server: WireServer)
     assert asyncio.run(run()) == ["queued", "completed", "Here it is."]
 
 
-def test_a_failure_and_recorded_json_are_answers_in_the_background_too(server: WireServer, client: Any) -> None:
-    recorded = {**render(Reply("hi"), "openai_responses", number=7, model=MODEL), "background": True}
+def test_a_failure_and_recorded_json_are_answers_in_the_background_too(
+    server: WireServer, client: Any
+) -> None:
+    recorded = {
+        **render(Reply("hi"), "openai_responses", number=7, model=MODEL),
+        "background": True,
+    }
     server.play(Failure(503, "later"), {**recorded, "status": "queued", "output": []})
     with pytest.raises(openai.InternalServerError, match="later"):
         client.responses.create(model=MODEL, input="x", background=True)
@@ -249,7 +319,9 @@ def test_background_is_refused_where_nobody_could_fetch_it(client: Any) -> None:
         client.responses.create(model=MODEL, input="x", background=True, store=False)
     for more in ({}, {"background": True, "stream": True}):
         options = {"background_options": {"completion_window": "8h"}, **more}
-        with pytest.raises(openai.BadRequestError, match="The completion window '8h' requires 'background'"):
+        with pytest.raises(
+            openai.BadRequestError, match="The completion window '8h' requires 'background'"
+        ):
             client.responses.create(model=MODEL, input="x", extra_body=options)
 
 
@@ -265,7 +337,10 @@ def test_what_the_newest_sdk_can_send_is_taken(server: WireServer, client: Any) 
     made = client.responses.create(model=MODEL, input=[USER, update], extra_body=more)
     assert server.requests[-1].problems == ()
     assert made.to_dict()["image"] == {"context_compression": "auto"}
-    assert [item.type for item in client.responses.input_items.list(made.id)] == ["configuration_update", "message"]
+    assert [item.type for item in client.responses.input_items.list(made.id)] == [
+        "configuration_update",
+        "message",
+    ]
 
 
 # ----------------------------------------------------------- conversations
@@ -296,7 +371,9 @@ def test_a_conversation_is_made_changed_and_deleted(server: WireServer, client: 
 
 def test_the_items_of_a_conversation_are_added_listed_and_deleted(client: Any) -> None:
     made = client.conversations.create(items=[USER])
-    added = client.conversations.items.create(made.id, items=[{"role": "assistant", "content": "Rain."}])
+    added = client.conversations.items.create(
+        made.id, items=[{"role": "assistant", "content": "Rain."}]
+    )
     assert [(item.type, item.role, item.content[0].type) for item in added.data] == [
         ("message", "assistant", "output_text")
     ]
@@ -322,7 +399,10 @@ def test_the_items_of_a_conversation_are_added_listed_and_deleted(client: Any) -
 )
 def test_items_of_a_wrong_shape_are_refused(client: Any, items: Any, message: str) -> None:
     made = client.conversations.create()
-    for ask in (client.conversations.create, lambda items: client.conversations.items.create(made.id, items=items)):
+    for ask in (
+        client.conversations.create,
+        lambda items: client.conversations.items.create(made.id, items=items),
+    ):
         with pytest.raises(openai.BadRequestError) as caught:
             ask(items=items)
         assert error(caught)[1].startswith(message)
@@ -343,15 +423,23 @@ def test_a_call_may_be_added_to_a_conversation_before_its_output(client: Any) ->
 def test_fields_that_conversations_lack_are_refused(server: WireServer, client: Any) -> None:
     for ask, message in (
         (lambda: client.conversations.create(extra_body={"zzz": 1}), "Unknown parameter: 'zzz'."),
-        (lambda: client.conversations.create(metadata="x"), "Invalid type for 'metadata': expected an object"),
-        (lambda: client.post("/conversations", body=[1], cast_to=object), "Invalid type for 'body'"),
+        (
+            lambda: client.conversations.create(metadata="x"),
+            "Invalid type for 'metadata': expected an object",
+        ),
+        (
+            lambda: client.post("/conversations", body=[1], cast_to=object),
+            "Invalid type for 'body'",
+        ),
     ):
         with pytest.raises(openai.BadRequestError) as caught:
             ask()
         assert error(caught)[1].startswith(message)
     made = client.conversations.create()
     for path, missing in (("items", "items"), ("", "metadata")):
-        with pytest.raises(openai.BadRequestError, match=f"Missing required parameter: '{missing}'."):
+        with pytest.raises(
+            openai.BadRequestError, match=f"Missing required parameter: '{missing}'."
+        ):
             client.post(f"/conversations/{made.id}/{path}".rstrip("/"), body={}, cast_to=object)
 
 
@@ -360,7 +448,9 @@ def test_responses_of_a_conversation_go_on_from_each_other(server: WireServer, c
     made = client.conversations.create(items=[{"role": "developer", "content": "Be brief."}])
     first = client.responses.create(model=MODEL, input="go", conversation=made.id)
     assert first.conversation.id == made.id
-    with pytest.raises(openai.BadRequestError, match="No tool output found for function call call_1"):
+    with pytest.raises(
+        openai.BadRequestError, match="No tool output found for function call call_1"
+    ):
         client.responses.create(model=MODEL, input="go on", conversation={"id": made.id})
     output = {"type": "function_call_output", "call_id": "call_1", "output": "1"}
     second = client.responses.create(model=MODEL, input=[output], conversation={"id": made.id})
@@ -379,18 +469,27 @@ def test_responses_of_a_conversation_go_on_from_each_other(server: WireServer, c
 
 def test_the_async_client_holds_a_conversation(server: WireServer) -> None:
     async def run() -> list[str]:
-        async with openai.AsyncOpenAI(api_key="k", base_url=server.openai_base_url, max_retries=0) as client:
+        async with openai.AsyncOpenAI(
+            api_key="k", base_url=server.openai_base_url, max_retries=0
+        ) as client:
             made = await client.conversations.create()
             for _ in range(2):
-                async with client.responses.stream(model=MODEL, input="x", conversation=made.id) as stream:
+                async with client.responses.stream(
+                    model=MODEL, input="x", conversation=made.id
+                ) as stream:
                     await stream.get_final_response()
-            return [item.role async for item in client.conversations.items.list(made.id, order="asc", limit=1)]
+            return [
+                item.role
+                async for item in client.conversations.items.list(made.id, order="asc", limit=1)
+            ]
 
     server.play(Reply("a"), Reply("b"))
     assert asyncio.run(run()) == ["user", "assistant"] * 2
 
 
-@pytest.mark.parametrize("held", [{"conversation": "nothing"}, {"conversation": {}}, {"conversation": 7}])
+@pytest.mark.parametrize(
+    "held", [{"conversation": "nothing"}, {"conversation": {}}, {"conversation": 7}]
+)
 def test_an_unknown_conversation_is_refused(server: WireServer, client: Any, held: Json) -> None:
     with pytest.raises(openai.NotFoundError, match=r"Conversation with id '.*' not found\."):
         client.responses.create(model=MODEL, input="x", extra_body=held)
@@ -418,7 +517,10 @@ def test_as_many_choices_are_streamed(server: WireServer, client: Any) -> None:
     whole = client.chat.completions.create(model=MODEL, messages=[USER], n=2)
     assert [choice.index for choice in streamed.choices] == [0, 1]
     for one, other in zip(streamed.choices, whole.choices, strict=True):
-        assert (one.message.content, one.finish_reason) == (other.message.content, other.finish_reason)
+        assert (one.message.content, one.finish_reason) == (
+            other.message.content,
+            other.finish_reason,
+        )
         arguments = [call.function.arguments for call in one.message.tool_calls]
         assert arguments == [call.function.arguments for call in other.message.tool_calls]
 
@@ -427,7 +529,10 @@ def test_as_many_choices_are_streamed(server: WireServer, client: Any) -> None:
     ("n", "message"),
     [
         (0, "Invalid 'n': integer below minimum value. Expected a value >= 1, but got 0 instead."),
-        (129, "Invalid 'n': integer above maximum value. Expected a value <= 128, but got 129 instead."),
+        (
+            129,
+            "Invalid 'n': integer above maximum value. Expected a value <= 128, but got 129 instead.",
+        ),
         ("two", "Invalid type for 'n': expected an integer, but got a string instead."),
         (True, "Invalid type for 'n': expected an integer, but got a boolean instead."),
     ],
@@ -449,7 +554,9 @@ def test_a_rendering_of_several_choices_has_the_shape_that_the_sdk_declares() ->
 # ------------------------------------------------------ paths and methods
 
 
-def ask(server: WireServer, method: str, path: str, data: bytes | None = None, **headers: str) -> tuple[int, Json]:
+def ask(
+    server: WireServer, method: str, path: str, data: bytes | None = None, **headers: str
+) -> tuple[int, Json]:
     request = urllib.request.Request(server.url + path, data, headers, method=method)
     try:
         with urllib.request.urlopen(request, timeout=10) as response:
@@ -486,13 +593,26 @@ def test_an_unknown_path_is_answered_by_its_api_and_recorded(
         status, body = ask(server, method, path, data, **headers)
         assert status == 404
         if api == "anthropic_messages":
-            assert (body["type"], body["error"]) == ("error", {"type": "not_found_error", "message": "Not Found"})
+            assert (body["type"], body["error"]) == (
+                "error",
+                {"type": "not_found_error", "message": "Not Found"},
+            )
             assert body["request_id"].startswith("req_")
         else:
             message = f"Invalid URL ({method} {path})"
-            assert body["error"] == {"message": message, "type": "invalid_request_error", "param": None, "code": None}
+            assert body["error"] == {
+                "message": message,
+                "type": "invalid_request_error",
+                "param": None,
+                "code": None,
+            }
         request = server.requests[-1]
-        assert (request.api, request.method, request.path, request.status) == (api, method, path, 404)
+        assert (request.api, request.method, request.path, request.status) == (
+            api,
+            method,
+            path,
+            404,
+        )
         assert request.body == ({"a": 1} if data else None)
     assert len(server.requests) == 3
 
@@ -517,7 +637,9 @@ def test_a_wrong_method_is_answered_by_its_api_and_recorded(
         assert (body["type"], message) == ("error", "Method Not Allowed")
     else:
         assert message.startswith(f"Not allowed to {method} on {path}.")
-    assert server.requests[-1].api == ("anthropic_messages" if path == "/v1/messages" else server.requests[-1].api)
+    assert server.requests[-1].api == (
+        "anthropic_messages" if path == "/v1/messages" else server.requests[-1].api
+    )
 
 
 def test_the_sdks_read_both_errors(client: Any, claude: Any) -> None:

@@ -73,7 +73,11 @@ def test_what_is_kept_equals_what_is_made_anew(steps: list[str], system_first: b
             session.push_ephemeral_system("Hurry.")
         elif step == "text call":
             session.push_user("Go.")
-            turn(session, Reply(text=call("weather", {"city": "Oslo"}) + call("weather", "oops")), text=True)
+            turn(
+                session,
+                Reply(text=call("weather", {"city": "Oslo"}) + call("weather", "oops")),
+                text=True,
+            )
         elif step == "native call":
             session.push_user("Go.")
             turn(session, Reply(text="So.", calls=[Call("weather", {"city": "Rome"})]), text=False)
@@ -100,8 +104,14 @@ def test_a_tail_for_one_request_leaves_the_transcript_as_it_was_and_its_encoding
     other = Transcript()
     other.push_user("Now")
     longer = transcript.with_tail([*other])  # type: ignore[list-item]  # a message
-    assert [message["content"] for message in OpenAIChat.request(longer)["messages"]] == ["Hi", "Now"]
+    assert [message["content"] for message in OpenAIChat.request(longer)["messages"]] == [
+        "Hi",
+        "Now",
+    ]
     assert [message["content"] for message in OpenAIChat.request(transcript)["messages"]] == ["Hi"]
     assert (len(transcript), len(longer)) == (1, 2)
     transcript.push_user("Then")
-    assert [message["content"] for message in OpenAIChat.request(transcript)["messages"]] == ["Hi", "Then"]
+    assert [message["content"] for message in OpenAIChat.request(transcript)["messages"]] == [
+        "Hi",
+        "Then",
+    ]

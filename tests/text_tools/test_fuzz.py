@@ -32,7 +32,11 @@ FRAGMENTS = [
 ]  # fmt: skip
 
 woven = st.lists(st.sampled_from(FRAGMENTS), max_size=14).map("".join)
-texts = st.one_of(st.text(max_size=60), woven, st.lists(st.one_of(st.text(max_size=5), woven), max_size=5).map("".join))
+texts = st.one_of(
+    st.text(max_size=60),
+    woven,
+    st.lists(st.one_of(st.text(max_size=5), woven), max_size=5).map("".join),
+)
 
 
 def pieces_of(text: str, sizes: list[int]) -> list[str]:
@@ -105,22 +109,39 @@ def is_json_but_for_characters(text: str) -> bool:
 
 
 values: Any = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 arguments = st.dictionaries(st.text(max_size=6), values, max_size=3)
-calls = st.lists(st.tuples(st.from_regex(r"[a-zA-Z0-9_-]{1,12}", fullmatch=True), arguments), min_size=1, max_size=4)
-plain = st.text(alphabet=st.characters(exclude_characters="[<`~]>", exclude_categories=["Cs"]), max_size=20)
+calls = st.lists(
+    st.tuples(st.from_regex(r"[a-zA-Z0-9_-]{1,12}", fullmatch=True), arguments),
+    min_size=1,
+    max_size=4,
+)
+plain = st.text(
+    alphabet=st.characters(exclude_characters="[<`~]>", exclude_categories=["Cs"]), max_size=20
+)
 
 
 @pytest.mark.parametrize("name", ["default", "hermes", "mistral", "llama", "own"])
-@given(calls=calls, between=st.lists(plain, min_size=5, max_size=5), indent=st.sampled_from([None, 2]))
+@given(
+    calls=calls, between=st.lists(plain, min_size=5, max_size=5), indent=st.sampled_from([None, 2])
+)
 def test_t1_every_call_that_was_written_is_read(
     name: str, calls: list[tuple[str, dict[str, Any]]], between: list[str], indent: int | None
 ) -> None:
     parser = PARSERS[name]
-    written = [parser.format_call(tool, json.dumps(given, indent=indent, ensure_ascii=False)) for tool, given in calls]
+    written = [
+        parser.format_call(tool, json.dumps(given, indent=indent, ensure_ascii=False))
+        for tool, given in calls
+    ]
     separator = "" if name != "mistral" else "."
     text = "".join([between[k] + separator + call + separator for k, call in enumerate(written)])
     parsed = parser.parse(text)

@@ -27,8 +27,8 @@ from lutumpy import (
     tool_input,
 )
 from lutumpy.core.model import OutputSpec
-from lutumpy.core.strict import OPENAI_STRICT, strict_schema
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
+from lutumpy.rules.strict import OPENAI_STRICT, strict_schema
 from lutumpy.testing import Reply, ScriptedModel
 from lutumpy.testing.script import Api
 from lutumpy.text_tools import ParsedText, TextTools
@@ -72,9 +72,17 @@ WRITE = {"name": "write", "args": {"text": "x"}}
 @pytest.mark.parametrize(
     ("options", "taken", "refused"),
     [
-        ({}, [[WEATHER], [WEATHER, WRITE], "text"], [[], [{"name": "nope", "args": {}}], 1, {"x": 1}]),
+        (
+            {},
+            [[WEATHER], [WEATHER, WRITE], "text"],
+            [[], [{"name": "nope", "args": {}}], 1, {"x": 1}],
+        ),
         ({"require": ToolRequirement.at_least_one()}, [[WRITE], [WEATHER, WRITE]], ["text", []]),
-        ({"require": ToolRequirement.specific(Tools.weather)}, [[WEATHER], [WEATHER, WEATHER]], ["text", [WRITE], []]),
+        (
+            {"require": ToolRequirement.specific(Tools.weather)},
+            [[WEATHER], [WEATHER, WEATHER]],
+            ["text", [WRITE], []],
+        ),
         ({"parallel": False}, [[WEATHER], "text"], [[WEATHER, WRITE]]),
         (
             {},
@@ -101,15 +109,28 @@ def test_the_schema_holds_definitions_once_and_under_plain_names() -> None:
     assert "5000" not in schema
     tree = {"leaf": {"size": 1}, "branches": [{"leaf": {"size": 2}, "branches": []}]}
     assert accepts(output, {"answer": [{"name": "plant", "args": {"tree": tree, "label": "a"}}]})
-    assert not accepts(output, {"answer": [{"name": "plant", "args": {"tree": {"leaf": {"size": -1}}, "label": "a"}}]})
+    assert not accepts(
+        output,
+        {"answer": [{"name": "plant", "args": {"tree": {"leaf": {"size": -1}}, "label": "a"}}]},
+    )
 
 
 def test_schemas_that_refer_to_themselves_and_names_that_collide() -> None:
-    itself = {"type": "object", "properties": {"next": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}}, "required": []}
+    itself = {
+        "type": "object",
+        "properties": {"next": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}},
+        "required": [],
+    }
     specs = [
         ToolSpec("a_b", "", {**itself, "$defs": {"c": {"type": "string"}}}),
         ToolSpec(
-            "a-b", "", {"type": "object", "properties": {"x": {"$ref": "#/$defs/c"}}, "$defs": {"c": {"type": "null"}}}
+            "a-b",
+            "",
+            {
+                "type": "object",
+                "properties": {"x": {"$ref": "#/$defs/c"}},
+                "$defs": {"c": {"type": "null"}},
+            },
         ),
     ]
     output = guided_output(ToolOffering(tuple(specs)))
@@ -136,19 +157,27 @@ def test_the_schema_has_a_strict_form_where_the_tools_have_one() -> None:
 @every_api
 async def test_a_guided_round_on_every_api(api: Api) -> None:
     inner = ScriptedModel(
-        [Reply(text=f'{{"answer": [{OSLO}, {ROME}]}}'), Reply(text='{"answer": "Sunny in both."}')], api=api
+        [Reply(text=f'{{"answer": [{OSLO}, {ROME}]}}'), Reply(text='{"answer": "Sunny in both."}')],
+        api=api,
     )
     llm = TextTools(inner, guided=True)
     session = asked()
     outcome = await session.text_turn(llm, tools=Tools).collect()
     assert isinstance(outcome, NeedsTools)
-    assert [c.metadata.arguments for c in outcome.round.calls] == ['{"city": "Oslo"}', '{"city": "Rome"}']
+    assert [c.metadata.arguments for c in outcome.round.calls] == [
+        '{"city": "Oslo"}',
+        '{"city": "Rome"}',
+    ]
     assert outcome.round.text == ""
     outcome.round.commit(session, answers(outcome.round))
     finished = await session.text_turn(llm, tools=Tools).collect()
     assert isinstance(finished, Finished)
     assert finished.result.text == "Sunny in both."
-    field = {"openai_chat": "response_format", "openai_responses": "text", "anthropic_messages": "output_config"}[api]
+    field = {
+        "openai_chat": "response_format",
+        "openai_responses": "text",
+        "anthropic_messages": "output_config",
+    }[api]
     sent = json.dumps(inner.requests[0][field])
     assert '"weather"' in sent
     assert contents(inner.requests[1])[2] == ("assistant", f'{{"answer": [{OSLO}, {ROME}]}}')
@@ -173,7 +202,11 @@ async def test_an_offer_without_a_strict_form_is_sent_as_it_is_or_refused_before
 
 async def test_without_tools_there_is_no_schema_and_a_habit_is_still_read() -> None:
     inner = ScriptedModel(
-        [Reply(text='{"answer": "a"}'), Reply(text=f'{{"answer": [{OSLO}]}}'), Reply(text='{"answer": "b"}')]
+        [
+            Reply(text='{"answer": "a"}'),
+            Reply(text=f'{{"answer": [{OSLO}]}}'),
+            Reply(text='{"answer": "b"}'),
+        ]
     )
     llm = TextTools(inner, guided=True)
     session = asked()
@@ -192,7 +225,9 @@ async def test_a_typed_answer_takes_the_place_of_the_text() -> None:
     class Report(BaseModel):
         text: str
 
-    inner = ScriptedModel([Reply(text=f'{{"answer": [{OSLO}]}}'), Reply(text='{"answer": {"text": "sunny"}}')])
+    inner = ScriptedModel(
+        [Reply(text=f'{{"answer": [{OSLO}]}}'), Reply(text='{"answer": {"text": "sunny"}}')]
+    )
     llm = TextTools(inner, guided=True)
     session = asked()
     outcome = await session.structured_turn(llm, Report, tools=Tools).collect()
@@ -217,7 +252,10 @@ async def test_a_call_of_another_adapter_is_told_as_a_guided_answer() -> None:
     outcome.round.commit(session, answers(outcome.round))
     inner = ScriptedModel([Reply(text='{"answer": "ok"}')])
     await session.text_turn(TextTools(inner, guided=True), tools=Tools).collect()
-    assert contents(inner.requests[0])[2] == ("assistant", '{"answer": [{"name": "weather", "args": {"city":"Rome"}}]}')
+    assert contents(inner.requests[0])[2] == (
+        "assistant",
+        '{"answer": [{"name": "weather", "args": {"city":"Rome"}}]}',
+    )
 
 
 def test_the_text_is_shown_as_it_arrives_decoded() -> None:
@@ -257,7 +295,9 @@ def test_what_is_no_guided_answer_is_text(text: str) -> None:
         ('{"ans', "", []),
     ],
 )
-def test_t2_guided_answers_and_cut_ones(text: str, shown: str, found: list[tuple[str, str | None]]) -> None:
+def test_t2_guided_answers_and_cut_ones(
+    text: str, shown: str, found: list[tuple[str, str | None]]
+) -> None:
     parsed = GuidedAnswers().parse(text)
     assert (parsed.text, [(c.name, c.problem) for c in parsed.calls]) == (shown, found)
 
@@ -266,7 +306,9 @@ FRAGMENTS = [
     '{"answer": ', '{"calls":', '{"text": "', '"', "[", "]", "{", "}", ",", ":", OSLO, '{"name": "a"}', "\\u00e9", "\\ud83d", "\\ude00",
     "\\", "\\n", "\\q", "text", " ", "\n", "```json\n", "```", "`", "null", "12", '"answer": ', "\ud83d", "é",
 ]  # fmt: skip
-texts = st.one_of(st.text(max_size=40), st.lists(st.sampled_from(FRAGMENTS), max_size=12).map("".join))
+texts = st.one_of(
+    st.text(max_size=40), st.lists(st.sampled_from(FRAGMENTS), max_size=12).map("".join)
+)
 
 
 @given(text=texts, sizes=st.lists(st.integers(0, 5), max_size=40))
@@ -298,7 +340,10 @@ def test_every_text_of_a_guided_answer_arrives(text: str) -> None:
 
 def test_a_guided_stream_shows_no_json_and_tells_calls() -> None:
     inner = ScriptedModel(
-        [Reply(text=f'{{"answer": [{OSLO}, {ROME}]}}'), Reply(text='{"answer": "All is well today."}')]
+        [
+            Reply(text=f'{{"answer": [{OSLO}, {ROME}]}}'),
+            Reply(text='{"answer": "All is well today."}'),
+        ]
     )
     llm = TextTools(inner, guided=True)
     session = asked()

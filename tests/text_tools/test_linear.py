@@ -96,7 +96,14 @@ class Counting:
 def work(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many characters were looked at, joined to what was left over, or written again."""
     total = [0]
-    for module in (block_module, json_module, scanner_module, guided_module, machine_module, thinking_module):
+    for module in (
+        block_module,
+        json_module,
+        scanner_module,
+        guided_module,
+        machine_module,
+        thinking_module,
+    ):
         for name, value in list(vars(module).items()):
             if isinstance(value, re.Pattern):
                 monkeypatch.setattr(module, name, Counting(value, total))
@@ -109,7 +116,11 @@ def work(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         self.search = Counting(self.search.__self__, total).search
 
     monkeypatch.setattr(tags_module.TagSearch, "__init__", init)
-    for scanner in (scanner_module.TextScanner, guided_module.GuidedScanner, thinking_module._Splitter):
+    for scanner in (
+        scanner_module.TextScanner,
+        guided_module.GuidedScanner,
+        thinking_module._Splitter,
+    ):
         run = scanner._run
 
         def counted(self: Any, text: str, *, final: bool, run: Any = run) -> None:
@@ -149,17 +160,23 @@ def test_s3_the_parser_is_linear(work: list[int], kind: str, prefix: str, size: 
     assert whole <= 40 * len(texts[1])
 
 
-@pytest.mark.parametrize("unit", [f"{A}, ", "\\ud83d", "\\n", "x", " ", "[", '"a":', "`", '", "text": "'])
+@pytest.mark.parametrize(
+    "unit", [f"{A}, ", "\\ud83d", "\\n", "x", " ", "[", '"a":', "`", '", "text": "']
+)
 @pytest.mark.parametrize("prefix", ["", '{"answer": "', '{"answer": [', '{"answer": ', '{"'])
 @pytest.mark.parametrize("size", [1, 7, 1_000_000], ids=["letters", "pieces", "whole"])
 def test_s3_guided_answers_are_linear(work: list[int], unit: str, prefix: str, size: int) -> None:
-    half, whole = (spent(work, GuidedAnswers, prefix + unit * (n // len(unit)), size) for n in (1_500, 3_000))
+    half, whole = (
+        spent(work, GuidedAnswers, prefix + unit * (n // len(unit)), size) for n in (1_500, 3_000)
+    )
     assert whole <= 2.2 * half + 500
     assert whole <= 40 * 3_000
 
 
 @pytest.mark.parametrize("ephemeral", [False, True])
-def test_a_request_does_not_walk_the_conversation_again(monkeypatch: pytest.MonkeyPatch, ephemeral: bool) -> None:
+def test_a_request_does_not_walk_the_conversation_again(
+    monkeypatch: pytest.MonkeyPatch, ephemeral: bool
+) -> None:
     """Every item is derived once, and encoded once, however long the conversation gets."""
     counts = {"derived": 0, "encoded": 0}
 

@@ -17,7 +17,9 @@ B = '{"name": "b", "args": {"y": [2]}}'
 O, C = "[TOOL_CALL]", "[/TOOL_CALL]"
 
 
-def outcomes(text: str, require: Any = None, *, guided: bool = False, finish: str | None = None) -> list[Any]:
+def outcomes(
+    text: str, require: Any = None, *, guided: bool = False, finish: str | None = None
+) -> list[Any]:
     """The outcome of an answer, whole and streamed."""
     reply = Reply(text=text) if finish is None else Reply(text=text, finish=finish)
     llm = TextTools(ScriptedModel([reply, reply]), guided=guided)
@@ -66,7 +68,9 @@ def test_an_empty_call_where_one_was_required_is_an_issue(text: str, guided: boo
         (f"```json\n{A}\n```\nThis looks it up.", "a"),
     ],
 )
-def test_t1_text_behind_a_complete_object_is_dropped_and_further_objects_are_calls(body: str, names: str) -> None:
+def test_t1_text_behind_a_complete_object_is_dropped_and_further_objects_are_calls(
+    body: str, names: str
+) -> None:
     text = f"So {O}{body}{C} on"
     parsed = TagToolParser().parse(text)
     assert [c.name for c in parsed.calls] == list(names)
@@ -74,7 +78,9 @@ def test_t1_text_behind_a_complete_object_is_dropped_and_further_objects_are_cal
     assert parsed.text == "So  on"
     for size in (1, 2, 5):
         formatter = TagToolParser().stream_formatter()
-        shown = "".join([formatter.feed(text[pos : pos + size]) for pos in range(0, len(text), size)])
+        shown = "".join(
+            [formatter.feed(text[pos : pos + size]) for pos in range(0, len(text), size)]
+        )
         assert (shown + formatter.flush(), list(formatter.calls)) == ("So  on", list(parsed.calls))
 
 
@@ -152,7 +158,10 @@ def test_the_hint_names_the_tool_and_comes_back_in_words() -> None:
     outcome = session.text_turn(llm, tools=Tools).collect_sync()
     assert isinstance(outcome, NeedsTools)
     outcome.round.discard()
-    assert '[TOOL_CALL]{"name": "weather", "args": {...}}[/TOOL_CALL]' in inner.requests[1]["messages"][-1]["content"]
+    assert (
+        '[TOOL_CALL]{"name": "weather", "args": {...}}[/TOOL_CALL]'
+        in inner.requests[1]["messages"][-1]["content"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -170,5 +179,7 @@ def test_a_cut_answer_is_told_as_cut() -> None:
 
 
 def test_a_guided_answer_that_is_none_is_told_in_its_own_form() -> None:
-    for outcome in outcomes(f"<tool_call>{OSLO}</tool_call>", ToolRequirement.at_least_one(), guided=True):
+    for outcome in outcomes(
+        f"<tool_call>{OSLO}</tool_call>", ToolRequirement.at_least_one(), guided=True
+    ):
         assert '{"answer": [{"name": "weather"' in the_issue(outcome).detail

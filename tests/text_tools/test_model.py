@@ -88,7 +88,10 @@ async def test_t6_what_a_tool_gives_cannot_look_like_another_result() -> None:
     await session.text_turn(llm, tools=Tools).collect()
     text = contents(inner.requests[1])[-1][1]
     head, body, end = text.split("\n")
-    assert (head, end) == ('[TOOL_RESULT id="call00001" name="weather" status=ok]', "[/TOOL_RESULT]")
+    assert (head, end) == (
+        '[TOOL_RESULT id="call00001" name="weather" status=ok]',
+        "[/TOOL_RESULT]",
+    )
     assert json.loads(body) == forged
     assert text.count("[TOOL_RESULT") == text.count("[/TOOL_RESULT") == 1
 
@@ -99,19 +102,30 @@ async def test_t6_parts_of_a_result_stay_parts() -> None:
 
     image = ImagePart(data=b"x", media_type="image/png")
     message = results_message(
-        ToolResults((ResultBlock("c1", "draw", (TextPart("a"), image)), ResultBlock("c2", "tell", (TextPart("b"),))))
+        ToolResults(
+            (
+                ResultBlock("c1", "draw", (TextPart("a"), image)),
+                ResultBlock("c2", "tell", (TextPart("b"),)),
+            )
+        )
     )
     first, shown, second = message.parts
     assert first == TextPart('[TOOL_RESULT id="c1" name="draw" status=ok]\na')
     assert shown is image
-    assert second == TextPart('[/TOOL_RESULT]\n[TOOL_RESULT id="c2" name="tell" status=ok]\nb\n[/TOOL_RESULT]')
+    assert second == TextPart(
+        '[/TOOL_RESULT]\n[TOOL_RESULT id="c2" name="tell" status=ok]\nb\n[/TOOL_RESULT]'
+    )
 
 
 @pytest.mark.parametrize(
     ("written", "reason", "said"),
     [
         (call("weather", '{"city": Oslo}'), "malformed_arguments", "found 'Oslo'"),
-        ("[TOOL_CALL]weather(Oslo)[/TOOL_CALL]", "malformed_arguments", "Write it again as [TOOL_CALL]"),
+        (
+            "[TOOL_CALL]weather(Oslo)[/TOOL_CALL]",
+            "malformed_arguments",
+            "Write it again as [TOOL_CALL]",
+        ),
         ("[TOOL_CALL]{}[/TOOL_CALL]", "malformed_arguments", 'has no "name"'),
         (call("weather", '"Oslo"'), "malformed_arguments", "one JSON object"),
         (call("weather", '{"city": "a\nb"}'), "malformed_arguments", "control character"),
@@ -128,7 +142,11 @@ async def test_t6_parts_of_a_result_stay_parts() -> None:
 async def test_t2_what_cannot_be_run_is_an_issue_with_its_reason(
     written: str, reason: str, said: str, finish: str
 ) -> None:
-    if finish == "length" and (reason, said) != ("malformed_arguments", "one JSON object") and "\n" not in written:
+    if (
+        finish == "length"
+        and (reason, said) != ("malformed_arguments", "one JSON object")
+        and "\n" not in written
+    ):
         # Rule C2a: the last call of an answer that was cut, unless it was read as one.
         reason = reason.replace("malformed_arguments", "truncated")
     _, llm = model(Reply(text=written, finish=finish))
@@ -144,7 +162,11 @@ async def test_t2_what_cannot_be_run_is_an_issue_with_its_reason(
 
 
 async def test_t2_whole_calls_of_an_answer_that_was_cut_can_be_run() -> None:
-    for text in (f"{OSLO} and th", f"{OSLO}[TOOL_CALL]", f'[TOOL_CALL][{OSLO[11:-12]}, {{"name": "wea'):
+    for text in (
+        f"{OSLO} and th",
+        f"{OSLO}[TOOL_CALL]",
+        f'[TOOL_CALL][{OSLO[11:-12]}, {{"name": "wea',
+    ):
         _, llm = model(Reply(text=text, finish="length"))
         round = await needs_tools(asked(), llm)
         assert [c.metadata.name for c in round.calls] == ["weather"]
@@ -162,17 +184,28 @@ async def test_c6_ids_are_counted_over_the_conversation() -> None:
 
 
 async def test_hooks_decide_as_with_any_model() -> None:
-    _, llm = model(Reply(text=OSLO + call("weather", {"city": "Rome"}) + call("weather", {"city": "Bonn"})))
+    _, llm = model(
+        Reply(text=OSLO + call("weather", {"city": "Rome"}) + call("weather", {"city": "Bonn"}))
+    )
     session = asked()
     round = await needs_tools(session, llm)
 
     def policy(one: Any) -> Any:
         city = one.input.city
-        return Complete("fog") if city == "Rome" else Reject("closed") if city == "Bonn" else RunNormally(one.input)
+        return (
+            Complete("fog")
+            if city == "Rome"
+            else Reject("closed")
+            if city == "Bonn"
+            else RunNormally(one.input)
+        )
 
     plan = await round.apply_hooks(policy)
     plan.commit(
-        session, answers(plan.pending) if not isinstance(plan.pending, tuple) else [plan.pending[0].complete("ok")]
+        session,
+        answers(plan.pending)
+        if not isinstance(plan.pending, tuple)
+        else [plan.pending[0].complete("ok")],
     )
     assert [r.status for r in session.transcript[-1].results] == ["ok", "ok", "rejected"]  # type: ignore[union-attr]
 
@@ -252,7 +285,9 @@ async def test_what_the_turn_requires_stands_in_the_instruction() -> None:
     assert nothing == "Be brief."
 
 
-async def test_without_tools_earlier_calls_still_stand_and_new_ones_are_told_that_there_are_none() -> None:
+async def test_without_tools_earlier_calls_still_stand_and_new_ones_are_told_that_there_are_none() -> (
+    None
+):
     inner, llm = model(Reply(text=OSLO), Reply(text=f"So.{OSLO}"), Reply(text="Sunny."))
     session = asked()
     round = await needs_tools(session, llm)
@@ -267,7 +302,9 @@ async def test_without_tools_earlier_calls_still_stand_and_new_ones_are_told_tha
 
 @every_api
 async def test_a_dump_replays_the_same_requests(api: Api) -> None:
-    inner, llm = model(Reply(text=f"{OSLO}{call('weather', 'oops')}"), Reply(text="ok"), Reply(text="ok"), api=api)
+    inner, llm = model(
+        Reply(text=f"{OSLO}{call('weather', 'oops')}"), Reply(text="ok"), Reply(text="ok"), api=api
+    )
     session = asked()
     round = await needs_tools(session, llm)
     round.commit(session, answers(round))
@@ -332,13 +369,18 @@ async def test_an_ephemeral_system_message_before_everything_goes_into_the_first
 
 @pytest.mark.parametrize("first", APIS)
 @pytest.mark.parametrize("second", APIS)
-async def test_a_conversation_goes_on_with_a_model_that_calls_natively_and_comes_back(first: Api, second: Api) -> None:
+async def test_a_conversation_goes_on_with_a_model_that_calls_natively_and_comes_back(
+    first: Api, second: Api
+) -> None:
     """Rule R2, both ways; the scripted models check every request by the rules of their API."""
     inner, llm = model(
-        Reply(text=f"See.{OSLO}{call('weather', 'oops')}[TOOL_CALL]?[/TOOL_CALL]"), Reply(text="Done."), api=first
+        Reply(text=f"See.{OSLO}{call('weather', 'oops')}[TOOL_CALL]?[/TOOL_CALL]"),
+        Reply(text="Done."),
+        api=first,
     )
     native = ScriptedModel(
-        [Reply(text="More.", calls=[Call("weather", {"city": "Rome"}), Call("write", "oops")])], api=second
+        [Reply(text="More.", calls=[Call("weather", {"city": "Rome"}), Call("write", "oops")])],
+        api=second,
     )
     session = asked()
     round = await needs_tools(session, llm)
@@ -348,18 +390,23 @@ async def test_a_conversation_goes_on_with_a_model_that_calls_natively_and_comes
     round.commit(session, answers(round))
     body = json.dumps(native.requests[0])
     assert "call00001" in body
-    assert "[TOOL_CALL]" not in "".join([text for role, text in contents(native.requests[0]) if role == "assistant"])
+    assert "[TOOL_CALL]" not in "".join(
+        [text for role, text in contents(native.requests[0]) if role == "assistant"]
+    )
     outcome = await session.text_turn(llm, tools=Tools).collect()
     assert isinstance(outcome, Finished)
     told = contents(inner.requests[1])
     assert told[2] == ("assistant", f"See.{OSLO}{call('weather', 'oops')}[TOOL_CALL]?[/TOOL_CALL]")
     assert told[4][0] == "assistant"
-    assert told[4][1].startswith('More.\n[TOOL_CALL]{"name": "weather", "args": {"city":"Rome"}}[/TOOL_CALL]\n')
+    assert told[4][1].startswith(
+        'More.\n[TOOL_CALL]{"name": "weather", "args": {"city":"Rome"}}[/TOOL_CALL]\n'
+    )
     assert told[5][1].startswith("[TOOL_RESULT")
 
 
 @pytest.mark.parametrize(
-    ("first", "second"), [("openai_chat", "anthropic_messages"), ("anthropic_messages", "openai_responses")]
+    ("first", "second"),
+    [("openai_chat", "anthropic_messages"), ("anthropic_messages", "openai_responses")],
 )
 async def test_another_text_model_takes_over(first: Api, second: Api) -> None:
     _, llm = model(Reply(text=OSLO, reasoning="Hm."), api=first)
@@ -372,7 +419,9 @@ async def test_another_text_model_takes_over(first: Api, second: Api) -> None:
 
 
 async def test_r1_reasoning_goes_back_to_the_model_that_wrote_it() -> None:
-    inner, llm = model(Reply(text=OSLO, reasoning="Thinking."), Reply(text="ok"), api="anthropic_messages")
+    inner, llm = model(
+        Reply(text=OSLO, reasoning="Thinking."), Reply(text="ok"), api="anthropic_messages"
+    )
     session = asked()
     round = await needs_tools(session, llm)
     assert session.turns() == []
@@ -388,7 +437,10 @@ async def test_r1_reasoning_goes_back_to_the_model_that_wrote_it() -> None:
 
 async def test_s4_reasoning_signed_over_an_ephemeral_leaves_with_it() -> None:
     inner, llm = model(
-        Reply(text=OSLO, reasoning="Thinking."), Reply(text="ok"), Reply(text="ok"), api="anthropic_messages"
+        Reply(text=OSLO, reasoning="Thinking."),
+        Reply(text="ok"),
+        Reply(text="ok"),
+        api="anthropic_messages",
     )
     session = asked()
     session.push_ephemeral_user("It is noon.")
@@ -397,17 +449,26 @@ async def test_s4_reasoning_signed_over_an_ephemeral_leaves_with_it() -> None:
     await session.text_turn(llm, tools=Tools).collect()
     session.push_user("And?")
     await session.text_turn(llm, tools=Tools).collect()
-    kinds = [[part["type"] for part in m["content"]] for m in inner.requests[1]["messages"] if m["role"] == "assistant"]
+    kinds = [
+        [part["type"] for part in m["content"]]
+        for m in inner.requests[1]["messages"]
+        if m["role"] == "assistant"
+    ]
     assert kinds == [["thinking", "text"]]
     later = [m["content"] for m in inner.requests[2]["messages"] if m["role"] == "assistant"]
     assert [[part["type"] for part in content] for content in later] == [["text"], ["text"]]
 
 
 async def test_c1_native_calls_that_nobody_offered_are_answered_too() -> None:
-    inner, llm = model(Reply(text=f"x{OSLO}", calls=[Call("weather", {"city": "Rome"}, id="n1")]), Reply(text="ok"))
+    inner, llm = model(
+        Reply(text=f"x{OSLO}", calls=[Call("weather", {"city": "Rome"}, id="n1")]), Reply(text="ok")
+    )
     session = asked()
     round = await needs_tools(session, llm)
-    assert [(c.metadata.id, c.input.city) for c in round.calls] == [("call00001", "Oslo"), ("call00002", "Rome")]
+    assert [(c.metadata.id, c.input.city) for c in round.calls] == [
+        ("call00001", "Oslo"),
+        ("call00002", "Rome"),
+    ]
     round.commit(session, answers(round))
     await session.text_turn(llm, tools=Tools).collect()
     told = contents(inner.requests[1])
@@ -474,9 +535,13 @@ async def test_a_parser_of_ones_own_needs_the_four_members_only() -> None:
 
         def parse(self, text: str) -> ParsedText:
             lines = text.splitlines()
-            calls = [ParsedCall(line[1:], "{}") for line in lines if line.startswith("!") and line != "!"]
+            calls = [
+                ParsedCall(line[1:], "{}") for line in lines if line.startswith("!") and line != "!"
+            ]
             errors = ["A call needs a name."] if "!" in lines else []
-            return ParsedText("\n".join([line for line in lines if not line.startswith("!")]), calls, errors)
+            return ParsedText(
+                "\n".join([line for line in lines if not line.startswith("!")]), calls, errors
+            )
 
         def stream_formatter(self) -> Formatter:
             return Formatter()
@@ -489,7 +554,9 @@ async def test_a_parser_of_ones_own_needs_the_four_members_only() -> None:
     outcome = await turn.collect()
     assert isinstance(outcome, NeedsTools)
     assert [c.metadata.name for c in outcome.round.calls] == ["now"]
-    assert [(i.reason, i.detail) for i in outcome.round.issues] == [("malformed_arguments", "A call needs a name.")]
+    assert [(i.reason, i.detail) for i in outcome.round.issues] == [
+        ("malformed_arguments", "A call needs a name.")
+    ]
     outcome.round.discard()
     async with turn.stream() as stream:
         events = [type(event).__name__ async for event in stream]
@@ -510,7 +577,9 @@ async def test_a_typed_answer_is_asked_for_in_the_instruction_where_tools_stand_
     class Report(BaseModel):
         text: str
 
-    inner, llm = model(Reply(text=OSLO), Reply(text='{"text": "sunny"}'), Reply(text='{"text": "[TOOL_CALL]"}'))
+    inner, llm = model(
+        Reply(text=OSLO), Reply(text='{"text": "sunny"}'), Reply(text='{"text": "[TOOL_CALL]"}')
+    )
     session = asked()
     outcome = await session.structured_turn(llm, Report, tools=Tools).collect()
     assert isinstance(outcome, NeedsTools)

@@ -39,7 +39,9 @@ def test_t1_an_empty_array_is_no_call() -> None:
     assert parsed(f"none {O}[]{C}") == ("none ", [])
 
 
-@pytest.mark.parametrize("text", [C, f"{C} {O}{A}", '\\"' + C + '\\"', f"{O}{A}{C}".replace('"', '\\"')])
+@pytest.mark.parametrize(
+    "text", [C, f"{C} {O}{A}", '\\"' + C + '\\"', f"{O}{A}{C}".replace('"', '\\"')]
+)
 def test_t1_an_end_tag_inside_of_a_string_does_not_count(text: str) -> None:
     if "\\" not in text:
         text = text.replace('"', '\\"')
@@ -58,7 +60,8 @@ def test_t1_a_start_tag_behind_a_whole_call_begins_the_next_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "fence", ["```json\n{}\n```", "```\n{}```", "~~~ json \n{}\n~~~\n", "\n```{}\n```", "````\n{}\n````"]
+    "fence",
+    ["```json\n{}\n```", "```\n{}```", "~~~ json \n{}\n~~~\n", "\n```{}\n```", "````\n{}\n````"],
 )
 def test_t1_a_fence_may_stand_between_the_tags(fence: str) -> None:
     assert parsed(f"{O}{fence.replace('{}', A)}{C}!") == ("!", [CALL_A])
@@ -119,7 +122,9 @@ def test_t3_behind_thinking_and_code_calls_count_again() -> None:
     assert parsed(f"<think>{O}{A}{C}</think>{code}{O}{A}{C}") == (code, [CALL_A])
 
 
-@pytest.mark.parametrize("text", [f"Write `{O}{A}{C}` to call.", f"So: ``{O}{A}{C}``", f"a `b` and `{O}{A}{C}`"])
+@pytest.mark.parametrize(
+    "text", [f"Write `{O}{A}{C}` to call.", f"So: ``{O}{A}{C}``", f"a `b` and `{O}{A}{C}`"]
+)
 def test_t3_a_call_in_a_code_span_is_quoted(text: str) -> None:
     assert TagToolParser().parse(text) == ParsedText(text)
 
@@ -130,7 +135,10 @@ def test_t3_behind_a_code_span_calls_count(before: str) -> None:
 
 
 def test_t3_marks_in_a_sentence_open_no_code_block() -> None:
-    assert parsed(f"Use ``` for code, ~~~ too.\nNow {O}{A}{C} so") == ("Use ``` for code, ~~~ too.\nNow  so", [CALL_A])
+    assert parsed(f"Use ``` for code, ~~~ too.\nNow {O}{A}{C} so") == (
+        "Use ``` for code, ~~~ too.\nNow  so",
+        [CALL_A],
+    )
 
 
 def test_t3_a_code_block_that_begins_behind_text_ends_with_the_same_marks_anywhere() -> None:
@@ -162,13 +170,18 @@ def test_t2_a_call_that_the_text_ends_in_is_truncated(text: str, name: str, argu
 
 
 @pytest.mark.parametrize(
-    ("rest", "more"), [("", []), (",", [("", "", "truncated")]), (', {"name": "b"', [("b", "", "truncated")])]
+    ("rest", "more"),
+    [("", []), (",", [("", "", "truncated")]), (', {"name": "b"', [("b", "", "truncated")])],
 )
-def test_t2_whole_calls_before_the_cut_are_kept(rest: str, more: list[tuple[str, str, str]]) -> None:
+def test_t2_whole_calls_before_the_cut_are_kept(
+    rest: str, more: list[tuple[str, str, str]]
+) -> None:
     assert parsed(f"{O}[{A}, {A}{rest}") == ("", [CALL_A, CALL_A, *more])
 
 
-def test_t2_an_end_tag_in_the_string_that_the_text_ends_in_says_that_the_string_was_not_closed() -> None:
+def test_t2_an_end_tag_in_the_string_that_the_text_ends_in_says_that_the_string_was_not_closed() -> (
+    None
+):
     (call,) = TagToolParser().parse(f'{O}{{"name": "w", "args": {{"t": "ab}}}}{C}').calls
     assert (call.name, call.problem) == ("w", "malformed")
     assert "not closed before [/TOOL_CALL]" in str(call.detail)
@@ -192,7 +205,9 @@ def test_t2_an_end_tag_in_the_string_that_the_text_ends_in_says_that_the_string_
         ("get_weather(Oslo)", "", "is no JSON"),
     ],
 )
-def test_t2_what_is_no_call_as_it_stands_says_what_to_correct(body: str, name: str, said: str) -> None:
+def test_t2_what_is_no_call_as_it_stands_says_what_to_correct(
+    body: str, name: str, said: str
+) -> None:
     found = TagToolParser().parse(f"so {O}{body}{C} on")
     (call,) = found.calls
     assert (found.text, call.name, call.problem) == ("so  on", name, "malformed")
@@ -223,11 +238,15 @@ def test_t2_after_broken_json_nothing_that_looks_like_another_call_is_run() -> N
 def test_characters_that_json_has_no_place_for_are_left_to_the_decoder() -> None:
     """The string ends where it ends, so the next call isn't harmed; the tool's decoder refuses it and says where."""
     arguments = '{"t": "two\nlines \\_ [/TOOL_CALL]"}'
-    assert parsed(f'{O}{{"name": "w", "args": {arguments}}}{C}{O}{A}{C}') == ("", [("w", arguments, None), CALL_A])
+    assert parsed(f'{O}{{"name": "w", "args": {arguments}}}{C}{O}{A}{C}') == (
+        "",
+        [("w", arguments, None), CALL_A],
+    )
 
 
 @pytest.mark.parametrize(
-    "text", ["[TOOL_CALL", f"The tag {O} begins a call.", C, f"{O}say no more", "[TOOL_CALLS]", "<thin"]
+    "text",
+    ["[TOOL_CALL", f"The tag {O} begins a call.", C, f"{O}say no more", "[TOOL_CALLS]", "<thin"],
 )
 def test_t4_what_turns_out_not_to_be_a_call_is_shown(text: str) -> None:
     assert parsed(text) == (text, [])
@@ -259,7 +278,10 @@ def test_mistral(text: str) -> None:
 def test_mistral_text_behind_the_json_is_text() -> None:
     parser = TagToolParser.mistral()
     assert parsed('[TOOL_CALLS]a[ARGS]{"x": 1} now <s', parser) == (" now <s", [CALL_A])
-    assert parsed("Write [TOOL_CALLS] and a name.", parser) == ("Write [TOOL_CALLS] and a name.", [])
+    assert parsed("Write [TOOL_CALLS] and a name.", parser) == (
+        "Write [TOOL_CALLS] and a name.",
+        [],
+    )
     assert parsed("[THINK][TOOL_CALLS]a[ARGS]{}[/THINK]", parser)[1] == []
     assert parsed('[TOOL_CALLS]a[ARGS]{"x', parser) == ("", [("a", '{"x', "truncated")])
     assert parsed("[TOOL_CALLS]a[ARGS]", parser) == ("", [("a", "", "truncated")])
@@ -276,7 +298,9 @@ def test_llama() -> None:
         [CALL_A, ("b", "{}", None)],
     )
     assert parsed(f"{python_tag}; done", parser) == ("; done", [CALL_A])
-    shown, [(_, written, problem)] = parsed('<|python_tag|>search.call(query="x")<|eom_id|>', parser)
+    shown, [(_, written, problem)] = parsed(
+        '<|python_tag|>search.call(query="x")<|eom_id|>', parser
+    )
     assert (shown, written, problem) == ("", 'search.call(query="x")', "malformed")
     assert parsed("<function=a>oops</function>.", parser) == (".", [("a", "a>oops", "malformed")])
 
@@ -344,7 +368,10 @@ def test_the_instruction_holds_the_form_and_every_tool() -> None:
     from text_toolkit import Tools
 
     said = TagToolParser.hermes().format_instruction(Tools.definitions())
-    assert '<tool_call>\n{"name": "tool_name", "arguments": {"parameter": "value"}}\n</tool_call>' in said
+    assert (
+        '<tool_call>\n{"name": "tool_name", "arguments": {"parameter": "value"}}\n</tool_call>'
+        in said
+    )
     for definition in Tools.definitions():
         assert f"- {definition.name}: " in said
         assert json.dumps(definition.input_schema, separators=(",", ":")) in said

@@ -64,8 +64,18 @@ def chunks(text: str, sizes: Sequence[int], finish: str | None) -> list[Any]:
         pos += size
     pieces.append(text[pos:])
     head = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
-    events = [{**head, "choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": None}]}]
-    events += [{**head, "choices": [{"index": 0, "delta": {"content": p}, "finish_reason": None}]} for p in pieces]
+    events = [
+        {
+            **head,
+            "choices": [
+                {"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": None}
+            ],
+        }
+    ]
+    events += [
+        {**head, "choices": [{"index": 0, "delta": {"content": p}, "finish_reason": None}]}
+        for p in pieces
+    ]
     if finish is not None:
         events.append({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
     return events
@@ -77,7 +87,10 @@ def shape(session: Session, outcome: Any) -> Any:
         turn = outcome.result.turn
         return "finished", turn.text, turn.finish_reason, turn.cut, turn.blocks, turn.native
     round = outcome.round
-    found = [(c.metadata, c.input) for c in round.calls], [(i.metadata, i.reason, i.detail) for i in round.issues]
+    found = (
+        [(c.metadata, c.input) for c in round.calls],
+        [(i.metadata, i.reason, i.detail) for i in round.issues],
+    )
     round.commit(session, answers(round))
     turn = session.turns()[-1]
     return found, turn.text, turn.finish_reason, turn.cut, turn.blocks
@@ -101,7 +114,9 @@ def check(text: str, sizes: Sequence[int], finish: str, *, guided: bool) -> None
     found = [event.issue for event in events if isinstance(event, ToolCallIssueFound)]
     deltas = [event for event in events if not isinstance(event, (Started, Completed))]
     if isinstance(outcome, NeedsTools):
-        assert [one for one in outcome.round.calls if not any(one is other for other in ready)] == []
+        assert [
+            one for one in outcome.round.calls if not any(one is other for other in ready)
+        ] == []
         assert [one for one in found if one not in outcome.round.issues] == []
         ids = [c.metadata.id for c in (*outcome.round.calls, *outcome.round.issues)]
         assert {e.id for e in deltas if isinstance(e, ToolCallDelta)} <= set(ids)
@@ -109,10 +124,16 @@ def check(text: str, sizes: Sequence[int], finish: str, *, guided: bool) -> None
     assert result == whole
     assert "".join([event.text for event in events if isinstance(event, TextDelta)]) == whole[1]
     thought = "".join([event.text for event in events if isinstance(event, ReasoningDelta)])
-    assert (thought or None) == (twin.turns()[-1] if isinstance(outcome, NeedsTools) else outcome.result.turn).reasoning
+    assert (thought or None) == (
+        twin.turns()[-1] if isinstance(outcome, NeedsTools) else outcome.result.turn
+    ).reasoning
 
 
-@given(text=texts, sizes=st.lists(st.integers(0, 9), max_size=40), finish=st.sampled_from(["stop", "length"]))
+@given(
+    text=texts,
+    sizes=st.lists(st.integers(0, 9), max_size=40),
+    finish=st.sampled_from(["stop", "length"]),
+)
 @settings(max_examples=examples(120))
 @example(text="[TOOL_CALL]", sizes=[], finish="stop")
 @example(text=call("weather", '"x"'), sizes=[], finish="length")
@@ -120,9 +141,15 @@ def test_s1_a_stream_ends_in_what_collect_gives(text: str, sizes: list[int], fin
     check(text, sizes, finish, guided=False)
 
 
-@given(text=guided_texts, sizes=st.lists(st.integers(0, 9), max_size=40), finish=st.sampled_from(["stop", "length"]))
+@given(
+    text=guided_texts,
+    sizes=st.lists(st.integers(0, 9), max_size=40),
+    finish=st.sampled_from(["stop", "length"]),
+)
 @settings(max_examples=examples(80))
-def test_s1_a_guided_stream_ends_in_what_collect_gives(text: str, sizes: list[int], finish: str) -> None:
+def test_s1_a_guided_stream_ends_in_what_collect_gives(
+    text: str, sizes: list[int], finish: str
+) -> None:
     check(text, sizes, finish, guided=True)
 
 
@@ -177,7 +204,10 @@ def test_t4_a_call_is_told_when_its_block_is_complete_and_not_before() -> None:
 
 def test_t4_what_was_held_back_is_told_at_the_end() -> None:
     _, events, _ = streamed(TextTools(ScriptedModel([chunks("I mean [TOOL_CALL", [9], "stop")])))
-    assert [event.text for event in events if isinstance(event, TextDelta)] == ["I mean ", "[TOOL_CALL"]
+    assert [event.text for event in events if isinstance(event, TextDelta)] == [
+        "I mean ",
+        "[TOOL_CALL",
+    ]
     assert isinstance(events[-1], Completed)
 
 
@@ -216,7 +246,9 @@ def test_half_a_character_at_the_end_is_shown() -> None:
 
 @pytest.mark.parametrize("breaks", ["early", "failure", "error"])
 @pytest.mark.parametrize("way", ["async", "sync"])
-async def test_s3_a_stream_that_breaks_off_commits_nothing_and_gives_what_had_arrived(breaks: str, way: str) -> None:
+async def test_s3_a_stream_that_breaks_off_commits_nothing_and_gives_what_had_arrived(
+    breaks: str, way: str
+) -> None:
     events = chunks(f"See.{OSLO}[TOOL_CALL]" + '{"name": "wea', [7] * 30, None)
     if breaks == "failure":
         events.append(Failure(500, "gone"))
@@ -240,7 +272,9 @@ async def test_s3_a_stream_that_breaks_off_commits_nothing_and_gives_what_had_ar
     with pytest.raises(AdapterError) as raised:
         await read()
     assert {**session.dump(), "unsettled": []} == before
-    assert [(request.api, request.response_id) for request in session.unsettled] == [("openai_chat", "c1")]
+    assert [(request.api, request.response_id) for request in session.unsettled] == [
+        ("openai_chat", "c1")
+    ]
     assert [partial.cut for partial in partials] == [True]
     arrived = raised.value.partial
     assert arrived is not None

@@ -60,8 +60,12 @@ def deltas(events: list[Any]) -> tuple[str, str]:
         '<think></think><think>One, I guess.</think>```json\n{"a": 1}\n```',
     ],
 )
-@pytest.mark.parametrize("parser", [None, TagToolParser.hermes(), Custom()], ids=["default", "hermes", "custom"])
-async def test_a_structured_turn_reads_the_value_behind_thinking(api: Api, text: str, parser: Any) -> None:
+@pytest.mark.parametrize(
+    "parser", [None, TagToolParser.hermes(), Custom()], ids=["default", "hermes", "custom"]
+)
+async def test_a_structured_turn_reads_the_value_behind_thinking(
+    api: Api, text: str, parser: Any
+) -> None:
     llm = TextTools(ScriptedModel([Reply(text=text)] * 4, api=api), parser)
     result = await asked().structured_turn(llm, Value).collect()
     assert (result.value, result.reasoning) == (Value(a=1), "One, I guess.")
@@ -112,17 +116,25 @@ def test_a_guided_answer_may_begin_with_thinking() -> None:
 
 
 def test_the_calls_of_a_tool_turn_stand_beside_its_reasoning_and_go_on_to_other_models() -> None:
-    inner = ScriptedModel([Reply(text=f"<think>I need {OSLO}.</think>Let me look. {OSLO}"), Reply(text="Sunny.")])
+    inner = ScriptedModel(
+        [Reply(text=f"<think>I need {OSLO}.</think>Let me look. {OSLO}"), Reply(text="Sunny.")]
+    )
     llm, session = TextTools(inner), asked()
     outcome = session.text_turn(llm, tools=Tools).collect_sync()
     assert isinstance(outcome, NeedsTools)
     round = outcome.round
-    assert (round.text, round.turn.reasoning, len(round.calls)) == ("Let me look. ", f"I need {OSLO}.", 1)
+    assert (round.text, round.turn.reasoning, len(round.calls)) == (
+        "Let me look. ",
+        f"I need {OSLO}.",
+        1,
+    )
     round.commit(session, answers(round))
     again = Session.load(session.dump())
     assert [turn.blocks for turn in again.turns()] == [turn.blocks for turn in session.turns()]
     session.text_turn(llm, tools=Tools).collect_sync()
-    assert "<think>" in inner.requests[1]["messages"][2]["content"]  # the model's own words, as it wrote them (R1)
+    assert (
+        "<think>" in inner.requests[1]["messages"][2]["content"]
+    )  # the model's own words, as it wrote them (R1)
     for api in ("openai_chat", "openai_responses", "anthropic_messages"):
         other = ScriptedModel([Reply(text="Ok.")], api=api)
         again.fork().text_turn(other, tools=Tools).collect_sync()
@@ -145,7 +157,9 @@ THINKING: list[tuple[str, str, str]] = [
 
 
 @pytest.mark.parametrize(("text", "shown", "reasoning"), THINKING)
-def test_thinking_is_split_off_however_the_text_is_cut(text: str, shown: str, reasoning: str) -> None:  # T3 T4
+def test_thinking_is_split_off_however_the_text_is_cut(
+    text: str, shown: str, reasoning: str
+) -> None:  # T3 T4
     parser = TagToolParser()
     parsed = parser.parse(text)
     assert (parsed.text, parsed.reasoning) == (shown, reasoning)
@@ -172,11 +186,19 @@ STARTED: list[tuple[str, str, str]] = [
 
 @pytest.mark.parametrize("size", [1, 3, 100])
 @pytest.mark.parametrize(("text", "shown", "reasoning"), STARTED)
-def test_thinking_that_the_prompt_has_opened(text: str, shown: str, reasoning: str, size: int) -> None:
+def test_thinking_that_the_prompt_has_opened(
+    text: str, shown: str, reasoning: str, size: int
+) -> None:
     parser = TagToolParser.hermes(starts_thinking=True)
-    for make in (parser.stream_formatter, LeadingThinking(starts_thinking=True).formatter(parser.stream_formatter)):
+    for make in (
+        parser.stream_formatter,
+        LeadingThinking(starts_thinking=True).formatter(parser.stream_formatter),
+    ):
         formatter: Any = make()
-        got = "".join([formatter.feed(text[pos : pos + size]) for pos in range(0, len(text), size)]) + formatter.flush()
+        got = (
+            "".join([formatter.feed(text[pos : pos + size]) for pos in range(0, len(text), size)])
+            + formatter.flush()
+        )
         if make == parser.stream_formatter:
             assert (got, formatter.take_reasoning()) == (shown, reasoning)
 
@@ -194,10 +216,16 @@ def test_a_value_of_a_model_whose_thinking_is_opened_by_the_prompt() -> None:
         assert (result.value, result.reasoning) == (Value(a=1), reasoning)
     llm = TextTools(ScriptedModel([Reply(text="Hm, and no end")]), parser)
     result = asked().structured_turn(llm, Value).collect_sync()
-    assert (result.value, result.reasoning, result.value_error) == (None, "Hm, and no end", "the answer is empty")
+    assert (result.value, result.reasoning, result.value_error) == (
+        None,
+        "Hm, and no end",
+        "the answer is empty",
+    )
 
 
-pieces = st.lists(st.sampled_from(["<think>", "</think>", "<", "think>", " ", "\n", "a", "{", '"']), max_size=14)
+pieces = st.lists(
+    st.sampled_from(["<think>", "</think>", "<", "think>", " ", "\n", "a", "{", '"']), max_size=14
+)
 
 
 @given(pieces=pieces, starts=st.booleans(), sizes=st.lists(st.integers(1, 5), max_size=30))
@@ -224,11 +252,17 @@ def test_presets_take_thinking_and_further_ways_to_write_calls() -> None:
     for preset in (TagToolParser.hermes, TagToolParser.mistral, TagToolParser.llama):
         parser = preset(also=also, thinking=thinking)
         parsed = parser.parse(text)
-        assert ([c.name for c in parsed.calls], parsed.reasoning, parsed.text) == (["a"], "hm", "<think>x</think>")
+        assert ([c.name for c in parsed.calls], parsed.reasoning, parsed.text) == (
+            ["a"],
+            "hm",
+            "<think>x</think>",
+        )
         assert parser.thinking == thinking
         opened = preset(also=also, thinking=thinking, starts_thinking=True).parse("hm</reflect>x")
         assert (opened.text, opened.reasoning) == ("x", "hm")
-    assert [c.name for c in TagToolParser.llama(also=also).parse('<|python_tag|>{"name": "b"}').calls] == ["b"]
+    assert [
+        c.name for c in TagToolParser.llama(also=also).parse('<|python_tag|>{"name": "b"}').calls
+    ] == ["b"]
     assert TagToolParser.mistral().parse("[THINK]hm[/THINK]x").reasoning == "hm"
 
 

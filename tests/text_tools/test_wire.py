@@ -31,7 +31,9 @@ def client(server: WireServer, api: Api, *, sync: bool) -> Any:
 
 
 @asynccontextmanager
-async def text_model(script: list[Any], api: Api, **options: Any) -> AsyncIterator[tuple[WireServer, TextTools]]:
+async def text_model(
+    script: list[Any], api: Api, **options: Any
+) -> AsyncIterator[tuple[WireServer, TextTools]]:
     adapter: Any = {
         "openai_chat": OpenAIChat,
         "openai_responses": OpenAIResponses,
@@ -61,8 +63,13 @@ async def test_a_streamed_conversation_over_http(api: Api) -> None:
         session = asked()
         async with session.text_turn(llm, tools=Tools).stream() as stream:
             events = [event async for event in stream]
-        assert "".join([event.text for event in events if isinstance(event, TextDelta)]) == "Let me see."
-        assert [event.call.input.city for event in events if isinstance(event, ToolCallReady)] == ["Oslo"]
+        assert (
+            "".join([event.text for event in events if isinstance(event, TextDelta)])
+            == "Let me see."
+        )
+        assert [event.call.input.city for event in events if isinstance(event, ToolCallReady)] == [
+            "Oslo"
+        ]
         assert isinstance(stream.outcome, NeedsTools)
         assert stream.outcome.round.request_id is not None
         stream.outcome.round.commit(session, answers(stream.outcome.round))

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from lutumpy import BaseToolCall, Session, ToolInput, ToolResult, ToolRound, Toolset, tool, tool_fn, tool_input
+from lutumpy import Session, ToolInput, ToolResult, ToolRound, Toolset, tool, tool_fn, tool_input
+from lutumpy.hooks import BaseToolCall
 from lutumpy.testing.script import Api
 from lutumpy.text_tools import ParsedCall, TagToolParser
 
@@ -71,7 +72,9 @@ def _answer(one: BaseToolCall) -> ToolResult:
     return one.complete(None if one.metadata.name == "write" else f"{one.metadata.name} done")
 
 
-def parsed(text: str, parser: TagToolParser | None = None) -> tuple[str, list[tuple[str, str, str | None]]]:
+def parsed(
+    text: str, parser: TagToolParser | None = None
+) -> tuple[str, list[tuple[str, str, str | None]]]:
     """What a text shows, and its calls."""
     found = (parser or TagToolParser()).parse(text)
     return found.text, [brief(one) for one in found.calls]
@@ -90,6 +93,10 @@ def contents(body: Mapping[str, Any]) -> list[tuple[str, str]]:
         found.append(("system", "".join([part["text"] for part in body["system"]])))
     for message in body.get("messages", body.get("input", ())):
         content = message.get("content")
-        text = content if isinstance(content, str) else "".join([part.get("text", "") for part in content or ()])
+        text = (
+            content
+            if isinstance(content, str)
+            else "".join([part.get("text", "") for part in content or ()])
+        )
         found.append((message.get("role", message.get("type")), text))
     return found

@@ -26,9 +26,15 @@ from lutumpy import (
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.core import json_values
-from lutumpy.core.rules.schema_walk import walk
-from lutumpy.core.strict import ANTHROPIC_STRICT, OPENAI_STRICT, Dialect, strict_changes, strict_schema
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
+from lutumpy.rules.schema_walk import walk
+from lutumpy.rules.strict import (
+    ANTHROPIC_STRICT,
+    OPENAI_STRICT,
+    Dialect,
+    strict_changes,
+    strict_schema,
+)
 from lutumpy.tool_doctor import APIS, Finding, ToolReport, check_tools
 
 OPENAI = ("openai_chat", "openai_responses")
@@ -39,7 +45,9 @@ ADAPTERS: dict[str, Any] = {
 }
 
 
-def definition(name: str = "t", schema: dict[str, Any] | None = None, strict: bool | None = None) -> ToolDef:
+def definition(
+    name: str = "t", schema: dict[str, Any] | None = None, strict: bool | None = None
+) -> ToolDef:
     whole = {"type": "object", "properties": {}, **(schema or {})}
     return ToolDef(name, "A tool.", whole, None, ToolOptions(strict=strict))
 
@@ -60,7 +68,9 @@ class Point(BaseModel):
 
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # a tool without description, a docstring that documents what isn't there
+    warnings.simplefilter(
+        "ignore"
+    )  # a tool without description, a docstring that documents what isn't there
 
     @tool_input(name="go")
     class Go(ToolInput[None]):
@@ -143,17 +153,27 @@ def test_the_docstring_of_an_input_class_is_looked_at_too() -> None:
 
 
 def test_a_property_named_properties_is_a_parameter_like_any_other() -> None:
-    schema = {"properties": {"properties": parameter({"type": "object", "properties": {"a": {"type": "string"}}})}}
+    schema = {
+        "properties": {
+            "properties": parameter({"type": "object", "properties": {"a": {"type": "string"}}})
+        }
+    }
     report = check_tools([definition("t", {**schema, "additionalProperties": False})])
-    assert [f.path for f in found(report, "tool.parameter_description")] == ["/properties/properties/properties/a"]
+    assert [f.path for f in found(report, "tool.parameter_description")] == [
+        "/properties/properties/properties/a"
+    ]
 
 
 @pytest.mark.parametrize(("strict", "severity"), [(None, "warning"), (True, "error")])
-def test_open_dictionaries_have_no_strict_form_and_every_one_is_named(strict: bool | None, severity: str) -> None:
+def test_open_dictionaries_have_no_strict_form_and_every_one_is_named(
+    strict: bool | None, severity: str
+) -> None:
     """D5: refused when strict was asked for, sent without it when it was left open."""
     properties = {
         "a": parameter({"type": "object", "additionalProperties": {"type": "string"}}),
-        "b": parameter({"type": "array", "items": {"type": "object", "additionalProperties": True}}),
+        "b": parameter(
+            {"type": "array", "items": {"type": "object", "additionalProperties": True}}
+        ),
         "c": parameter("string"),
     }
     report = check_tools([definition("t", {"properties": properties}, strict)])
@@ -174,8 +194,13 @@ def test_what_else_has_no_strict_form_is_said_with_its_path() -> None:
 
 
 @pytest.mark.parametrize(("strict", "severity"), [(None, "info"), (True, "warning")])
-def test_a_keyword_that_strict_moves_into_the_description_is_not_enforced(strict: bool | None, severity: str) -> None:
-    properties = {"a": parameter({"type": "string", "minLength": 2}), "b": parameter({"type": "integer", "minimum": 1})}
+def test_a_keyword_that_strict_moves_into_the_description_is_not_enforced(
+    strict: bool | None, severity: str
+) -> None:
+    properties = {
+        "a": parameter({"type": "string", "minLength": 2}),
+        "b": parameter({"type": "integer", "minimum": 1}),
+    }
     schema = {"properties": properties, "required": ["a", "b"], "additionalProperties": False}
     moved = found(check_tools([definition("t", schema, strict)]), "strict.keyword")
     assert {(f.path, f.message.split()[0], f.apis) for f in moved} == {
@@ -193,8 +218,15 @@ def test_an_optional_parameter_becomes_required_for_openai_only() -> None:
 
 
 def test_a_recursive_schema_has_a_strict_form_for_openai_only() -> None:
-    node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/N"}}, "additionalProperties": False}
-    schema = {"properties": {"first": {"$ref": "#/$defs/N"}}, "$defs": {"N": {**node, "description": "One."}}}
+    node = {
+        "type": "object",
+        "properties": {"next": {"$ref": "#/$defs/N"}},
+        "additionalProperties": False,
+    }
+    schema = {
+        "properties": {"first": {"$ref": "#/$defs/N"}},
+        "$defs": {"N": {**node, "description": "One."}},
+    }
     report = check_tools([definition("t", schema, True)])
     assert {f.apis for f in report.errors} == {("anthropic_messages",)}
 
@@ -230,7 +262,9 @@ def test_a_default_that_is_no_json_is_not_told() -> None:
 
 
 @pytest.mark.parametrize(("length", "apis"), [(64, ()), (65, OPENAI), (128, OPENAI), (129, APIS)])
-def test_names_that_are_too_long_are_refused_by_each_api_at_its_own_length(length: int, apis: tuple[str, ...]) -> None:
+def test_names_that_are_too_long_are_refused_by_each_api_at_its_own_length(
+    length: int, apis: tuple[str, ...]
+) -> None:
     report = check_tools([definition("n" * length)])
     assert {api for f in report.errors for api in f.apis} == set(apis)
 
@@ -346,13 +380,17 @@ schemas = st.recursive(
     lambda inner: st.one_of(
         st.builds(lambda a, b: {"anyOf": [a, b]}, inner, inner),
         st.builds(lambda a: {"type": "array", "items": a}, inner),
-        st.builds(lambda p: {"type": "object", "properties": p}, st.dictionaries(names, inner, max_size=3)),
+        st.builds(
+            lambda p: {"type": "object", "properties": p}, st.dictionaries(names, inner, max_size=3)
+        ),
     ),
     max_leaves=6,
 )
 
 
-@given(st.dictionaries(names, schemas, max_size=3), st.sampled_from([None, True, False]), st.booleans())
+@given(
+    st.dictionaries(names, schemas, max_size=3), st.sampled_from([None, True, False]), st.booleans()
+)
 def test_a_tool_without_an_error_is_offered_without_an_error(
     properties: dict[str, Any], asks: bool | None, adapter: bool
 ) -> None:
@@ -371,12 +409,19 @@ def test_a_tool_without_an_error_is_offered_without_an_error(
             assert not found(report, "tool.refused")
 
 
-@given(st.dictionaries(names, schemas, max_size=3), st.sampled_from([OPENAI_STRICT, ANTHROPIC_STRICT]))
+@given(
+    st.dictionaries(names, schemas, max_size=3), st.sampled_from([OPENAI_STRICT, ANTHROPIC_STRICT])
+)
 def test_the_changes_of_a_strict_form_are_told_beside_the_very_same_form(
     properties: dict[str, Any], dialect: Dialect
 ) -> None:
     """D5: nothing goes into a description, and nothing becomes required, that isn't told."""
-    schema = {"type": "object", "properties": properties, "required": ["a"], "additionalProperties": False}
+    schema = {
+        "type": "object",
+        "properties": properties,
+        "required": ["a"],
+        "additionalProperties": False,
+    }
     try:
         form = strict_schema(schema, dialect)
     except DeclarationError:
@@ -386,5 +431,7 @@ def test_the_changes_of_a_strict_form_are_told_beside_the_very_same_form(
     again, changes = strict_changes(schema, dialect)
     assert again == form
     described = {change.path for change in changes if change.kind == "described"}
-    assert len(described) == sum("description" in node for _, _, node in walk(form) if isinstance(node, dict))
+    assert len(described) == sum(
+        "description" in node for _, _, node in walk(form) if isinstance(node, dict)
+    )
     assert len(set(changes)) == len(changes)

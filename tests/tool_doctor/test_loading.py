@@ -50,8 +50,12 @@ def folder(tmp_path: Path) -> Iterator[Path]:
         del sys.modules[name]
 
 
-@pytest.mark.parametrize("name", ["some_tools:Tools", "some_package.tools:Tools", "some_tools:Outer.Inner"])
-def test_it_is_found_in_the_directory_and_its_warnings_are_left_to_the_report(folder: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["some_tools:Tools", "some_package.tools:Tools", "some_tools:Outer.Inner"]
+)
+def test_it_is_found_in_the_directory_and_its_warnings_are_left_to_the_report(
+    folder: Path, name: str
+) -> None:
     with warnings.catch_warnings(record=True) as shown:
         warnings.simplefilter("always")
         toolset = load_toolset(name, directory=folder)

@@ -18,7 +18,9 @@ from lutumpy.tool_doctor.differences import canonical
 NAME = "pkg.module:Tools"
 
 
-def toolset(*, description: str = "Look.", most: int = 5, extra: bool = False, strict: bool | None = None) -> Any:
+def toolset(
+    *, description: str = "Look.", most: int = 5, extra: bool = False, strict: bool | None = None
+) -> Any:
     @tool_input(name="look", description=description, strict=strict)
     class Look(ToolInput[str]):
         where: Annotated[str, Field(description="Where.", max_length=most)]
@@ -71,7 +73,9 @@ def test_equal_tools_do_not_drift() -> None:
         ({"strict": True}, "/strict", "changed"),
     ],
 )
-def test_every_change_that_is_sent_is_drift_and_named(change: dict[str, Any], path: str, kind: str) -> None:
+def test_every_change_that_is_sent_is_drift_and_named(
+    change: dict[str, Any], path: str, kind: str
+) -> None:
     found = drift(locked(toolset()), toolset(**change))
     assert found
     assert [(d.path, d.kind) for d in found.changed["look"]] == [(path, kind)]
@@ -92,12 +96,17 @@ def test_new_and_missing_tools_are_drift() -> None:
         ('{"format": "lutumpy.lock", "version": true}', "version True"),
         ('{"format": "lutumpy.lock", "version": 1}', "toolsets is no object"),
         ('{"format": "lutumpy.lock", "version": 1, "toolsets": {"a": []}}', "a is no object"),
-        ('{"format": "lutumpy.lock", "version": 1, "toolsets": {"a": {"t": 1}}}', "a, t is no object"),
+        (
+            '{"format": "lutumpy.lock", "version": 1, "toolsets": {"a": {"t": 1}}}',
+            "a, t is no object",
+        ),
         ("[" * 100_000, "is no JSON"),
         ("\xff", "is no JSON"),
     ],
 )
-def test_a_file_that_is_no_lock_is_an_error_that_names_it(tmp_path: Path, content: str, reason: str) -> None:
+def test_a_file_that_is_no_lock_is_an_error_that_names_it(
+    tmp_path: Path, content: str, reason: str
+) -> None:
     file = tmp_path / "l.json"
     file.write_bytes(content.encode("latin-1"))
     with pytest.raises(LockError, match=reason) as caught:
@@ -107,7 +116,9 @@ def test_a_file_that_is_no_lock_is_an_error_that_names_it(tmp_path: Path, conten
 
 def test_a_lock_edited_by_hand_is_not_believed(tmp_path: Path) -> None:
     file = tmp_path / "l.json"
-    file.write_text(Lock({}).with_toolset(NAME, toolset()).text().replace('"maxLength": 5', '"maxLength": 50'))
+    file.write_text(
+        Lock({}).with_toolset(NAME, toolset()).text().replace('"maxLength": 5', '"maxLength": 50')
+    )
     with pytest.raises(LockError, match=r"edited by hand.*'look'"):
         Lock.read(file)
 
@@ -132,7 +143,9 @@ def _turned(value: Any, names: bool = False) -> Any:
         for key in reversed(list(value)):
             inner = _turned(value[key], not names and key == "properties")
             strings = isinstance(inner, list) and all(isinstance(entry, str) for entry in inner)
-            turned[key] = inner[::-1] if not names and key in ("required", "type") and strings else inner
+            turned[key] = (
+                inner[::-1] if not names and key in ("required", "type") and strings else inner
+            )
         return turned
     return [_turned(entry) for entry in value] if isinstance(value, list) else value
 
@@ -152,9 +165,9 @@ def test_values_have_differences_exactly_when_they_are_not_equal(before: Any, af
 
 def test_the_order_of_an_enum_is_part_of_what_the_model_reads() -> None:
     assert canonical({"enum": ["b", "a"]}) != canonical({"enum": ["a", "b"]})
-    assert canonical({"properties": {"required": {"enum": ["b"]}, "type": {"required": ["b", "a"]}}}) == {
-        "properties": {"required": {"enum": ["b"]}, "type": {"required": ["a", "b"]}}
-    }
+    assert canonical(
+        {"properties": {"required": {"enum": ["b"]}, "type": {"required": ["b", "a"]}}}
+    ) == {"properties": {"required": {"enum": ["b"]}, "type": {"required": ["a", "b"]}}}
 
 
 def test_tools_that_are_off_are_locked_as_well() -> None:

@@ -41,7 +41,12 @@ async def test_a_default_in_the_annotation_is_the_default_D4() -> None:
     assert call.arguments == {"seconds": 5.0, "tags": ["all"], "own": 2, "place": "here"}
     assert await call.call() == "5.0 ['all'] 2 here"
     # However a tool was offered, `null` for what isn't nullable means its default (rule D5).
-    assert Waiting.parse(ToolMetadata("c2", "wait", '{"seconds": null, "place": "x"}')).arguments["seconds"] == 5.0
+    assert (
+        Waiting.parse(ToolMetadata("c2", "wait", '{"seconds": null, "place": "x"}')).arguments[
+            "seconds"
+        ]
+        == 5.0
+    )
 
 
 def test_a_renamed_parameter_keeps_the_default_of_its_annotation_D4() -> None:
@@ -126,7 +131,9 @@ def test_a_text_that_the_model_is_not_told_is_warned_of_D3() -> None:
 
             x: Annotated[int, "kilograms"] = Field(description="How heavy.")
 
-    said = [str(warning.message).partition(" None` ")[2] or str(warning.message) for warning in caught]
+    said = [
+        str(warning.message).partition(" None` ")[2] or str(warning.message) for warning in caught
+    ]
     assert said == [
         "describes 'a' as 'kilograms', but the model is told 'How heavy.'",
         "describes 'b' as 'two', but the model is told 'Second.'",
@@ -158,7 +165,9 @@ def test_fields_whose_annotations_can_not_be_resolved_again_have_no_text_D3() ->
 def test_a_docstring_that_begins_with_a_section_is_read_D3() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.filterwarnings("ignore", message=".*no description")  # of the tool, which isn't meant here
+        warnings.filterwarnings(
+            "ignore", message=".*no description"
+        )  # of the tool, which isn't meant here
 
         @tool_fn
         def f(x: int, y: int = 1) -> None:

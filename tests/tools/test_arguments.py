@@ -135,7 +135,9 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"), MALFORMED.items(), ids=[text[:20].encode("ascii", "replace").decode() for text in MALFORMED]
+    ("text", "reason"),
+    MALFORMED.items(),
+    ids=[text[:20].encode("ascii", "replace").decode() for text in MALFORMED],
 )
 def test_what_is_no_json_object_is_malformed_and_says_where_C2(text: str, reason: str) -> None:
     outcome = refused(ORDER, text)
@@ -160,7 +162,12 @@ def test_a_validator_that_takes_anything_gets_objects_only_C2() -> None:
 
 
 def test_null_means_the_default_D5() -> None:
-    arguments: dict[str, Any] = {"city": "a", "count": None, "items": [{"tags": [], "count": None}], "maybe": None}
+    arguments: dict[str, Any] = {
+        "city": "a",
+        "count": None,
+        "items": [{"tags": [], "count": None}],
+        "maybe": None,
+    }
     outcome = decoded(ORDER, arguments)
     assert outcome.input == Order(city="a", items=[Item(tags=[])], maybe=None)
     assert outcome.repairs == ()
@@ -185,8 +192,12 @@ REPAIRED = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "path", "value"), REPAIRED, ids=[path for _, path, _ in REPAIRED])
-def test_json_in_a_string_is_decoded_once_and_said_C5(arguments: dict[str, Any], path: str, value: Any) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "path", "value"), REPAIRED, ids=[path for _, path, _ in REPAIRED]
+)
+def test_json_in_a_string_is_decoded_once_and_said_C5(
+    arguments: dict[str, Any], path: str, value: Any
+) -> None:
     outcome = decoded(ORDER, {"city": "a", **arguments})
     assert outcome.repairs == (Repair(path, "json_string"),)
     assert getattr(outcome.input, path.partition("[")[0]) == value
@@ -238,7 +249,9 @@ def test_a_union_takes_the_wrapped_form_first_D6() -> None:
     move: dict[str, Any] = {"action": "move", "to": "x", "speed": None}
     for moving in ({"input": move}, move):
         assert decoded(ROBOT, moving).input == Robot(Move(action="move", to="x"))
-    assert decoded(ROBOT, {"input": '{"action": "stop"}'}).repairs == (Repair("input", "json_string"),)
+    assert decoded(ROBOT, {"input": '{"action": "stop"}'}).repairs == (
+        Repair("input", "json_string"),
+    )
     assert refused(ROBOT, {"input": {"action": "move"}}).detail == "input.to: Field required"
     assert refused(ROBOT, {"action": "move"}).detail == "to: Field required"
 
@@ -256,7 +269,9 @@ def test_a_union_takes_the_wrapped_form_first_D6() -> None:
     tool = compiled_tool(Odd)
     assert decoded(tool, {"input": {"input": "x"}}).input == Odd(Holder(input="x"))
     assert decoded(tool, {"input": "x"}).input == Odd(Holder(input="x"))
-    assert decoded(tool, {"input": {"action": "stop"}, "a": 1}).input == Odd(Pair(a=1, input=Stop(action="stop")))
+    assert decoded(tool, {"input": {"action": "stop"}, "a": 1}).input == Odd(
+        Pair(a=1, input=Stop(action="stop"))
+    )
 
 
 def test_nothing_is_no_union_C4() -> None:
@@ -279,7 +294,9 @@ def test_each_failing_field_has_a_line_C3() -> None:
 
 
 def test_at_most_ten_fields_are_told_C3() -> None:
-    lines = refused(ORDER, {"city": "a", "items": [{"tags": number} for number in range(25)]}).detail.splitlines()
+    lines = refused(
+        ORDER, {"city": "a", "items": [{"tags": number} for number in range(25)]}
+    ).detail.splitlines()
     assert len(lines) == 11
     assert lines[-1] == "… and 15 more"
 
@@ -292,7 +309,10 @@ def test_values_and_names_are_cut_C3() -> None:
 
 
 def test_branches_of_a_union_do_not_show_C3() -> None:
-    assert refused(ORDER, {"city": "a", "step": {"action": "move"}}).detail == "step.to: Field required"
+    assert (
+        refused(ORDER, {"city": "a", "step": {"action": "move"}}).detail
+        == "step.to: Field required"
+    )
     assert refused(ORDER, {"city": "a", "either": "x"}).detail == (
         "either: Input should be a valid integer, unable to parse string as an integer or: "
         'Input should be a valid array (got "x")'
@@ -305,7 +325,9 @@ def test_branches_of_a_union_do_not_show_C3() -> None:
         step: Annotated[Move | Stop, Field(discriminator="action")]
 
     tool = compiled_tool(Tagged)
-    assert refused(tool, {"step": {"action": "move", "move": 1}}).detail == "step.to: Field required"
+    assert (
+        refused(tool, {"step": {"action": "move", "move": 1}}).detail == "step.to: Field required"
+    )
     assert refused(tool, {"step": {"action": "fly"}}).detail.startswith("step: Input tag 'fly'")
 
 
@@ -315,7 +337,10 @@ def test_unknown_names_are_refused_where_the_model_says_so_C3() -> None:
         """F."""
         return ""
 
-    assert refused(compiled_tool(f), {"a": 1, "b c\n": "x"}).detail == r'["b c\n"]: Extra inputs are not permitted'
+    assert (
+        refused(compiled_tool(f), {"a": 1, "b c\n": "x"}).detail
+        == r'["b c\n"]: Extra inputs are not permitted'
+    )
 
 
 @pytest.mark.parametrize(
@@ -332,7 +357,9 @@ def test_only_messages_meant_for_the_model_are_shown_C3(kind: str, detail: str) 
 
 
 @pytest.mark.parametrize("kind", ["key", "recursion"])
-def test_a_validator_that_breaks_is_logged_and_not_quoted_C3(kind: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_validator_that_breaks_is_logged_and_not_quoted_C3(
+    kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
     with caplog.at_level(logging.WARNING, "lutumpy.decode"):
         outcome = refused(CHECKED, {"kind": kind})
     assert outcome.reason == "invalid_arguments"
@@ -340,7 +367,9 @@ def test_a_validator_that_breaks_is_logged_and_not_quoted_C3(kind: str, caplog: 
     assert [record.exc_info is not None for record in caplog.records] == [True]
 
 
-@pytest.mark.parametrize(("kind", "error"), [("cancelled", asyncio.CancelledError), ("exit", SystemExit)])
+@pytest.mark.parametrize(
+    ("kind", "error"), [("cancelled", asyncio.CancelledError), ("exit", SystemExit)]
+)
 def test_leaving_is_not_held_up(kind: str, error: type[BaseException]) -> None:
     with pytest.raises(error):
         decode_arguments(CHECKED, json.dumps({"kind": kind}))
@@ -388,7 +417,9 @@ JSON = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from([*Order.model_fields, "tags", "action", "to", "input"]) | st.text(), inner, max_size=4
+            st.sampled_from([*Order.model_fields, "tags", "action", "to", "input"]) | st.text(),
+            inner,
+            max_size=4,
         )
     ),
     max_leaves=12,
@@ -422,7 +453,9 @@ def test_no_json_raises_C2(tool: Any, value: Any) -> None:
 
 
 @given(
-    st.fixed_dictionaries({"city": JSON}, optional={name: JSON for name in Order.model_fields if name != "city"}),
+    st.fixed_dictionaries(
+        {"city": JSON}, optional={name: JSON for name in Order.model_fields if name != "city"}
+    ),
     st.data(),
 )
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])

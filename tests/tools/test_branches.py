@@ -11,7 +11,17 @@ import pytest
 from pydantic import BaseModel, RootModel
 from typing_extensions import Never, TypeAliasType, TypeVar
 
-from lutumpy import BaseToolCall, DeclarationError, ToolCall, ToolInput, Toolset, nested, tool, tool_fn, tool_input
+from lutumpy import (
+    DeclarationError,
+    ToolCall,
+    ToolInput,
+    Toolset,
+    nested,
+    tool,
+    tool_fn,
+    tool_input,
+)
+from lutumpy.hooks import BaseToolCall
 
 T = TypeVar("T")
 C = TypeVar("C", bound=BaseToolCall, default=BaseToolCall)
@@ -163,7 +173,9 @@ SAME: list[tuple[Any, Any]] = [
 
 
 @pytest.mark.parametrize(("one", "other"), SAME, ids=repr)
-def test_outputs_that_a_checker_takes_for_one_are_one_branch_however_they_are_spelled_D9(one: Any, other: Any) -> None:
+def test_outputs_that_a_checker_takes_for_one_are_one_branch_however_they_are_spelled_D9(
+    one: Any, other: Any
+) -> None:
     with pytest.raises(DeclarationError, match=r"Made\.first and Made\.second are both"):
         build(
             Union[ToolCall[BaseModel, one], ToolCall[BaseModel, other]],
@@ -207,7 +219,9 @@ def test_outputs_that_a_checker_tells_apart_are_two_branches_D9(one: Any, other:
     ],
     ids=repr,
 )
-def test_any_in_a_branch_is_refused_since_it_takes_the_calls_of_others_D9(branch: Any, what: str) -> None:
+def test_any_in_a_branch_is_refused_since_it_takes_the_calls_of_others_D9(
+    branch: Any, what: str
+) -> None:
     with pytest.raises(DeclarationError, match=what) as caught:
         build(branch, read=Read)
     assert "class Made(Toolset)" in str(caught.value)
@@ -218,7 +232,10 @@ def test_any_in_a_branch_is_refused_for_functions_too_D9() -> None:
         build(ToolCall[Any, str], upper=upper)
     with pytest.raises(DeclarationError, match=r"`object` if that may be anything"):
         build(ToolCall[BaseModel, Any], anything=returning("anything", Any))
-    with pytest.raises(DeclarationError, match=r"no ToolCall for Made.anything, which is ToolCall\[BaseModel, .*Any\]"):
+    with pytest.raises(
+        DeclarationError,
+        match=r"no ToolCall for Made.anything, which is ToolCall\[BaseModel, .*Any\]",
+    ):
         build(ToolCall[BaseModel, str], anything=returning("anything", Any))
 
 
@@ -298,15 +315,23 @@ def test_a_union_behind_a_type_statement_is_checked_too_D9() -> None:
 
 
 def test_the_union_that_does_not_match_names_the_branch_of_each_member() -> None:
-    with pytest.raises(DeclarationError, match=r"no ToolCall for Made\.upper, which is ToolCall\[BaseModel, str\]"):
+    with pytest.raises(
+        DeclarationError, match=r"no ToolCall for Made\.upper, which is ToolCall\[BaseModel, str\]"
+    ):
         build(ToolCall[Read, Page], read=Read, upper=upper)
     with pytest.raises(DeclarationError, match=r"no member for ToolCall\[Read, Page\]"):
         build(ToolCall[Read, Page])
-    with pytest.raises(DeclarationError, match=r"no member for ToolCall\[BaseModel, .*Callable\[\[int\], str\]\]"):
-        build(Union[ToolCall[BaseModel, str], ToolCall[BaseModel, Callable[[int], str]]], upper=upper)
+    with pytest.raises(
+        DeclarationError, match=r"no member for ToolCall\[BaseModel, .*Callable\[\[int\], str\]\]"
+    ):
+        build(
+            Union[ToolCall[BaseModel, str], ToolCall[BaseModel, Callable[[int], str]]], upper=upper
+        )
     with pytest.raises(DeclarationError, match="no ToolCall for"):
         build(Never, read=Read)
-    with pytest.raises(DeclarationError, match=r"no ToolCall for Made\.turn, which is ToolCall\[Turn, None\]"):
+    with pytest.raises(
+        DeclarationError, match=r"no ToolCall for Made\.turn, which is ToolCall\[Turn, None\]"
+    ):
         build(ToolCall[BaseModel, None], turn=Turn)
     with pytest.raises(DeclarationError, match=r"takes ToolCall\[Input, Output\], not .*ToolCall"):
         build(ToolCall, read=Read)

@@ -21,7 +21,15 @@ from pydantic import (
 from pydantic_core import core_schema
 from typing_extensions import TypedDict
 
-from lutumpy import InvalidArgumentsError, ToolInput, ToolMetadata, Toolset, tool, tool_fn, tool_input
+from lutumpy import (
+    InvalidArgumentsError,
+    ToolInput,
+    ToolMetadata,
+    Toolset,
+    tool,
+    tool_fn,
+    tool_input,
+)
 
 
 def toolset_of(declared: Any) -> type[Toolset]:
@@ -64,10 +72,16 @@ TYPO = {"title": "Dune", "copie": 5}
 
 
 @pytest.mark.parametrize("cls", [Order, OrderInput])
-def test_an_unknown_argument_is_an_issue_for_classes_as_for_functions_D10(cls: type[BaseModel]) -> None:
-    tools = declare(type(cls.__name__, (cls,), {"__module__": __name__, "__doc__": "Order a book."}))
+def test_an_unknown_argument_is_an_issue_for_classes_as_for_functions_D10(
+    cls: type[BaseModel],
+) -> None:
+    tools = declare(
+        type(cls.__name__, (cls,), {"__module__": __name__, "__doc__": "Order a book."})
+    )
     function = toolset_of(tool_fn(order, name="one", description="Order a book."))
-    assert refusal(tools, TYPO) == refusal(function, TYPO) == "copie: Extra inputs are not permitted"
+    assert (
+        refusal(tools, TYPO) == refusal(function, TYPO) == "copie: Extra inputs are not permitted"
+    )
     assert schema(tools) == schema(function)
     assert schema(tools)["additionalProperties"] is False
     assert parse(tools, {"title": "Dune", "copies": 2}).copies == 2
@@ -77,7 +91,12 @@ def test_the_users_class_stays_as_it_is_D10() -> None:
     class Mine(Order):
         """Order a book."""
 
-    before = (Mine.model_json_schema(), Mine.__pydantic_validator__, Mine.__pydantic_core_schema__, Mine.model_config)
+    before = (
+        Mine.model_json_schema(),
+        Mine.__pydantic_validator__,
+        Mine.__pydantic_core_schema__,
+        Mine.model_config,
+    )
     tools = declare(Mine)
     refusal(tools, TYPO)
     assert (
@@ -100,7 +119,10 @@ def test_the_classes_own_config_wins_D10(extra: Any) -> None:
         title: str
 
     tools = declare(Mine)
-    assert schema(tools).get("additionalProperties") == {"ignore": None, "allow": True, "forbid": False}[extra]
+    assert (
+        schema(tools).get("additionalProperties")
+        == {"ignore": None, "allow": True, "forbid": False}[extra]
+    )
     if extra == "forbid":
         assert refusal(tools, TYPO) == "copie: Extra inputs are not permitted"
     else:
@@ -123,7 +145,9 @@ class Basket(BaseModel):
 def test_nested_models_follow_their_own_config_D10() -> None:
     tools = declare(Basket)
     assert parse(tools, {"lines": [{"isbn": "1", "shop": "a"}]}) == Basket(lines=[Line(isbn="1")])
-    assert refusal(tools, {"lines": [], "frozen": {"isbn": "1", "shop": "a"}}).startswith("frozen.shop: Extra inputs")
+    assert refusal(tools, {"lines": [], "frozen": {"isbn": "1", "shop": "a"}}).startswith(
+        "frozen.shop: Extra inputs"
+    )
     assert refusal(tools, {"lines": [], "shop": "a"}) == "shop: Extra inputs are not permitted"
     definitions = schema(tools)["$defs"]
     assert "additionalProperties" not in definitions["Line"]
@@ -137,7 +161,9 @@ class Tree(BaseModel):
 
 def test_an_input_class_that_holds_itself_is_closed_at_the_root_D10() -> None:
     tools = declare(Tree)
-    assert parse(tools, {"name": "a", "children": [{"name": "b", "size": 1}]}).children == [Tree(name="b")]
+    assert parse(tools, {"name": "a", "children": [{"name": "b", "size": 1}]}).children == [
+        Tree(name="b")
+    ]
     assert refusal(tools, {"name": "a", "size": 1}) == "size: Extra inputs are not permitted"
     assert schema(tools)["additionalProperties"] is False
     assert list(schema(tools)["$defs"]) == ["Tree"]
@@ -179,9 +205,13 @@ def test_the_branches_of_a_root_union_are_closed_each_by_its_own_config_D10(cls:
         )
     assert refusal(tools, {"input": good, "also": 1})
     shown = json.dumps(schema(tools))
-    assert shown.count('"additionalProperties": false') == 3  # the wrapper and two branches; not the nested ByTitle
+    assert (
+        shown.count('"additionalProperties": false') == 3
+    )  # the wrapper and two branches; not the nested ByTitle
     branches = schema(tools)["properties"]["input"]
-    refs = [entry["$ref"] for entry in branches.get("oneOf") or branches["anyOf"] if "$ref" in entry]
+    refs = [
+        entry["$ref"] for entry in branches.get("oneOf") or branches["anyOf"] if "$ref" in entry
+    ]
     assert len(set(refs)) == 3
     assert all(ref.removeprefix("#/$defs/") in schema(tools)["$defs"] for ref in refs)
 
@@ -302,7 +332,10 @@ def test_what_has_no_fields_of_pydantic_is_left_alone_D10() -> None:
 
 
 def test_the_classes_validator_is_used_where_nothing_is_to_be_closed_D10() -> None:
-    from lutumpy.tools.closed import closed_schema, closed_validator  # which of two equal validators runs can't be seen
+    from lutumpy.tools.closed import (  # which of two equal validators runs can't be seen
+        closed_schema,
+        closed_validator,
+    )
 
     assert closed_validator(Frozen) is Frozen.__pydantic_validator__
     assert closed_schema(Frozen.__pydantic_core_schema__) is Frozen.__pydantic_core_schema__
@@ -333,5 +366,7 @@ def test_a_value_of_a_structured_turn_follows_its_own_config_D10() -> None:
 
     session = Session()
     session.push_user("Order Dune.")
-    result = session.structured_turn(ScriptedModel([Reply(text=json.dumps(TYPO))]), Order).collect_sync()
+    result = session.structured_turn(
+        ScriptedModel([Reply(text=json.dumps(TYPO))]), Order
+    ).collect_sync()
     assert result.value == Order(title="Dune")

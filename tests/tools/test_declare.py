@@ -121,7 +121,9 @@ def test_bad_names_are_refused_D1(name: Any) -> None:
     ],
 )
 def test_the_default_name_is_the_class_name_in_snake_case(class_name: str, name: str) -> None:
-    cls: type[BaseModel] = tool_input(output=None)(type(class_name, (BaseModel,), {"__doc__": "A tool."}))
+    cls: type[BaseModel] = tool_input(output=None)(
+        type(class_name, (BaseModel,), {"__doc__": "A tool."})
+    )
     assert compiled_tool(cls).definition.name == name
 
 

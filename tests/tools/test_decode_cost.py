@@ -9,7 +9,15 @@ import pytest
 from counting import profiled
 from pydantic import BaseModel, RootModel, model_validator
 
-from lutumpy import MalformedArgumentsError, ToolCall, ToolMetadata, Toolset, tool, tool_fn, tool_input
+from lutumpy import (
+    MalformedArgumentsError,
+    ToolCall,
+    ToolMetadata,
+    Toolset,
+    tool,
+    tool_fn,
+    tool_input,
+)
 
 
 class Place(BaseModel):
@@ -140,7 +148,9 @@ def test_what_is_no_object_reaches_no_validator_C2(model: type[BaseModel], text:
 
 @pytest.mark.parametrize("text", ["", " \n", "null", " null\t", "{}", " \n{ } ", "\u00a0{}\u00a0"])
 @pytest.mark.parametrize("model", MODELS)
-def test_nothing_is_an_empty_object_for_every_kind_of_model_C4(model: type[BaseModel], text: str) -> None:
+def test_nothing_is_an_empty_object_for_every_kind_of_model_C4(
+    model: type[BaseModel], text: str
+) -> None:
     tools = toolset_of(model)
     expected = model.model_validate({})
     RUN.clear()

@@ -108,7 +108,9 @@ def test_less_common_sections_are_read_D3(text: str) -> None:
 
 
 def test_stars_do_not_belong_to_the_name_D3() -> None:
-    assert read_docstring("S.\n\nArgs:\n    *query: What.\n", ["query"]).params == {"query": "What."}
+    assert read_docstring("S.\n\nArgs:\n    *query: What.\n", ["query"]).params == {
+        "query": "What."
+    }
 
 
 UNREAD = {
@@ -169,14 +171,18 @@ def test_a_tool_without_any_description_is_said_aloud_D3(text: str) -> None:
         declared = tool_fn(search)
     assert declared.definition.description == ""
     assert [warning.filename for warning in caught] == [__file__]  # the line of the declaration
-    with pytest.warns(UserWarning, match="`class Undescribed`: the tool 'undescribed' has no description"):
+    with pytest.warns(
+        UserWarning, match="`class Undescribed`: the tool 'undescribed' has no description"
+    ):
 
         @tool_input(output=None)
         class Undescribed(BaseModel):
             words: str
 
     with pytest.warns(UserWarning, match="has no description"):
-        tool_fn(search, name="find", description="")  # said so, and still nothing for a model to go by
+        tool_fn(
+            search, name="find", description=""
+        )  # said so, and still nothing for a model to go by
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         tool_fn(search, description="Search.")

@@ -9,7 +9,16 @@ from decimal import Decimal
 from typing import Annotated, Any
 
 import pytest
-from pydantic import Base64Bytes, BaseModel, ConfigDict, Field, Json, RootModel, ValidationError, model_validator
+from pydantic import (
+    Base64Bytes,
+    BaseModel,
+    ConfigDict,
+    Field,
+    Json,
+    RootModel,
+    ValidationError,
+    model_validator,
+)
 
 from lutumpy import (
     FunctionSelector,
@@ -30,7 +39,9 @@ from lutumpy import (
 
 
 @tool_fn
-async def pay(amount: Annotated[Decimal, Field(gt=0)], to: str = "Ann", *, ledger: Skip[list[str]]) -> str:
+async def pay(
+    amount: Annotated[Decimal, Field(gt=0)], to: str = "Ann", *, ledger: Skip[list[str]]
+) -> str:
     """Pay."""
     ledger.append(f"{amount} to {to}")
     return ledger[-1]
@@ -125,7 +136,11 @@ def test_a_functions_selector_is_a_selector_that_knows_it() -> None:
     assert isinstance(Outer.tools.pay, FunctionSelector)
     assert Tools.selector("pay") is Tools.pay
     assert pickle.loads(pickle.dumps(Tools.pay)) is Tools.pay is copy.deepcopy(Tools.pay)
-    assert (str(Tools.pay), repr(Tools.pay), {Tools.pay: 1}[Tools.pay]) == ("pay", "<Selector Tools:pay>", 1)
+    assert (str(Tools.pay), repr(Tools.pay), {Tools.pay: 1}[Tools.pay]) == (
+        "pay",
+        "<Selector Tools:pay>",
+        1,
+    )
 
 
 async def test_apply_runs_any_function_of_the_same_parameters() -> None:
@@ -135,8 +150,15 @@ async def test_apply_runs_any_function_of_the_same_parameters() -> None:
     assert ledger == ["5 to Bob"]
     assert Tools.pay.apply(asked, lambda amount, to, **_: (amount, to)) == (Decimal(5), "Bob")
     assert Tools.place.apply(call("place", '{"x": 1, "z": 3}'), place) == "1 0 3"
-    assert Tools.place.apply(call("place", '{"x": 1}'), lambda a, b, /, *, z: (a, b, z)) == (1, 0, 0)
-    assert Tools.pay.apply(asked, dict) == {"amount": Decimal(5), "to": "Bob"}  # C code that doesn't say what it takes
+    assert Tools.place.apply(call("place", '{"x": 1}'), lambda a, b, /, *, z: (a, b, z)) == (
+        1,
+        0,
+        0,
+    )
+    assert Tools.pay.apply(asked, dict) == {
+        "amount": Decimal(5),
+        "to": "Bob",
+    }  # C code that doesn't say what it takes
 
 
 def test_apply_refuses_a_function_that_does_not_take_the_arguments_and_does_not_run_it() -> None:
@@ -149,7 +171,8 @@ def test_apply_refuses_a_function_that_does_not_take_the_arguments_and_does_not_
     ]
     for function, message in wrong:
         with pytest.raises(
-            TypeError, match=rf"the arguments of tool 'pay' \(amount, to\): {message}; it was not called"
+            TypeError,
+            match=rf"the arguments of tool 'pay' \(amount, to\): {message}; it was not called",
         ):
             Tools.pay.apply(asked, function)
     with pytest.raises(TypeError, match="no Skip parameter index"):
@@ -162,16 +185,25 @@ def test_replace_is_the_call_with_other_arguments_validated() -> None:
     new = Tools.pay.replace(asked, Decimal(7), "Eve", ledger=[])
     assert (new.arguments, new.metadata) == ({"amount": Decimal(7), "to": "Eve"}, asked.metadata)
     assert asked.arguments == {"amount": Decimal(5), "to": "Bob"}
-    assert Tools.pay.replace(asked, amount=Decimal(7), ledger=[]).arguments == {"amount": Decimal(7), "to": "Ann"}
+    assert Tools.pay.replace(asked, amount=Decimal(7), ledger=[]).arguments == {
+        "amount": Decimal(7),
+        "to": "Ann",
+    }
     assert Tools.pay.matches(new)
     for args, kwargs, message in [
         ((), {"to": "Eve"}, "amount of tool 'pay' is missing; give all arguments, or use edited"),
         ((1, "Eve", 3), {}, "not the arguments of tool 'pay': too many positional"),
-        ((1,), {"why": 3}, "not the arguments of tool 'pay': got an unexpected keyword argument 'why'"),
+        (
+            (1,),
+            {"why": 3},
+            "not the arguments of tool 'pay': got an unexpected keyword argument 'why'",
+        ),
     ]:
         with pytest.raises(TypeError, match=message):
             Tools.pay.replace(asked, *args, **kwargs)
-    with pytest.raises(InvalidArgumentsError, match=r"'call_1' of tool 'pay': amount: .*greater than 0"):
+    with pytest.raises(
+        InvalidArgumentsError, match=r"'call_1' of tool 'pay': amount: .*greater than 0"
+    ):
         Tools.pay.replace(asked, Decimal(0), ledger=[])
     renamed = Tools.send.replace(call("send", SEND), b"aGk=", "[2]", copy=3)  # type: ignore[arg-type]
     assert renamed.arguments == {"data": b"hi", "more": [2], "copy": 3}
@@ -179,8 +211,13 @@ def test_replace_is_the_call_with_other_arguments_validated() -> None:
 
 def test_a_call_of_another_tool_is_refused_where_a_checker_cannot_see_it() -> None:
     other = call("book", '{"first": 1, "last": 2}')
-    for act in (lambda: Tools.pay.apply(other, pay), lambda: Tools.pay.replace(other, Decimal(1), ledger=[])):
-        with pytest.raises(TypeError, match=r"'call_1' is a call of 'book', not of 'pay'; ask Tools\.pay\.matches"):
+    for act in (
+        lambda: Tools.pay.apply(other, pay),
+        lambda: Tools.pay.replace(other, Decimal(1), ledger=[]),
+    ):
+        with pytest.raises(
+            TypeError, match=r"'call_1' is a call of 'book', not of 'pay'; ask Tools\.pay\.matches"
+        ):
             act()
 
 
@@ -213,7 +250,9 @@ def test_an_input_class_is_validated_whole() -> None:
 
 
 def test_a_union_and_other_roots_are_edited_by_the_names_of_their_arguments() -> None:
-    assert call("turn", '{"input": {"degrees": 3}}').edited(degrees="4").input == Turn(Right(degrees=4))
+    assert call("turn", '{"input": {"degrees": 3}}').edited(degrees="4").input == Turn(
+        Right(degrees=4)
+    )
     assert call("pick", '{"a": 1}').edited(root={"b": "2"}).input == Pick({"b": 2})
     with pytest.raises(TypeError, match="tool 'turn' has no argument steps; it has degrees"):
         call("turn", '{"input": {"degrees": 3}}').edited(steps=1)
@@ -222,11 +261,16 @@ def test_a_union_and_other_roots_are_edited_by_the_names_of_their_arguments() ->
 def test_a_name_that_is_no_argument_is_refused() -> None:
     with pytest.raises(TypeError, match=r"tool 'pay' has no argument amuont; it has amount, to$"):
         call("pay", PAY).edited(amuont=3)
-    with pytest.raises(TypeError, match=r"no argument ledger \(ledger: a Skip parameter is no part of a call\)"):
+    with pytest.raises(
+        TypeError, match=r"no argument ledger \(ledger: a Skip parameter is no part of a call\)"
+    ):
         call("pay", PAY).edited(ledger=[])
     with pytest.raises(TypeError, match="has no argument first_; it has first, last, note"):
         call("book", '{"first": 1, "last": 2}').edited(first_=3)
-    assert call("open", '{"path": "a", "mode": "r"}').edited(mode="w").arguments == {"path": "a", "mode": "w"}
+    assert call("open", '{"path": "a", "mode": "r"}').edited(mode="w").arguments == {
+        "path": "a",
+        "mode": "w",
+    }
 
 
 def test_a_value_that_does_not_fit_is_refused_by_the_names_of_the_function() -> None:

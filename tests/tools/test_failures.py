@@ -98,7 +98,9 @@ SAFE: list[tuple[BaseException, str]] = [
 
 
 @pytest.mark.parametrize(("error", "told"), SAFE, ids=[f"{n}" for n in range(len(SAFE))])
-async def test_fail_and_the_executor_tell_an_exception_by_one_rule_K6(error: BaseException, told: str) -> None:
+async def test_fail_and_the_executor_tell_an_exception_by_one_rule_K6(
+    error: BaseException, told: str
+) -> None:
     by_hand = a_call().fail(error)
     assert (by_hand.content, by_hand.status) == (told, "error")
     issue = ToolCallIssue(ToolMetadata("call_1", "look", "{}"), "invalid_arguments", "detail")
@@ -126,8 +128,12 @@ REVEALED: list[tuple[BaseException, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("error", "told"), REVEALED, ids=[type(error).__name__ for error, _ in REVEALED])
-def test_reveal_shows_class_and_message_and_never_a_traceback_K6(error: BaseException, told: str) -> None:
+@pytest.mark.parametrize(
+    ("error", "told"), REVEALED, ids=[type(error).__name__ for error, _ in REVEALED]
+)
+def test_reveal_shows_class_and_message_and_never_a_traceback_K6(
+    error: BaseException, told: str
+) -> None:
     try:
         raise error
     except BaseException as caught:
@@ -159,7 +165,9 @@ def test_many_exceptions_in_a_group_are_cut_short() -> None:
 
 @pytest.mark.parametrize("api", ["openai_chat", "openai_responses", "anthropic_messages"])
 async def test_a_failure_is_marked_and_never_empty_on_every_wire_K6(api: Any) -> None:
-    llm = ScriptedModel([Reply(calls=[Call("look", {"q": "x"}, id="call_1")]), Reply("done")], api=api)
+    llm = ScriptedModel(
+        [Reply(calls=[Call("look", {"q": "x"}, id="call_1")]), Reply("done")], api=api
+    )
     session = Session()
     session.push_user("go")
     outcome = await session.text_turn(llm, tools=Tools).collect()
@@ -188,7 +196,9 @@ async def test_a_hook_error_names_an_exception_that_cannot_be_shown() -> None:
     def result_policy(metadata: Any, result: Any) -> Any:
         raise Broken
 
-    with pytest.raises(HookError, match=r"policy.*call_1.*<Broken whose __repr__ raised>") as caught:
+    with pytest.raises(
+        HookError, match=r"policy.*call_1.*<Broken whose __repr__ raised>"
+    ) as caught:
         await outcome.round.apply_hooks(policy)
     assert isinstance(caught.value.__cause__, Broken)
 

@@ -9,13 +9,23 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel, ConfigDict, PlainSerializer, field_serializer
 
-from lutumpy import CommitError, MalformedArgumentsError, Session, ToolMetadata, Toolset, tool, tool_fn
+from lutumpy import (
+    CommitError,
+    MalformedArgumentsError,
+    Session,
+    ToolMetadata,
+    Toolset,
+    tool,
+    tool_fn,
+)
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.core import json_values
-from lutumpy.core.rules import anthropic, chat, responses
-from lutumpy.core.rules.problem import is_json, is_json_object
 from lutumpy.rounds.outcome import NeedsTools
+from lutumpy.rules.anthropic import messages as anthropic
+from lutumpy.rules.openai.chat import messages as chat
+from lutumpy.rules.openai.responses import items as responses
+from lutumpy.rules.problem import is_json, is_json_object
 from lutumpy.tools.calls import ToolCall
 from lutumpy.tools.results import ToolResult
 
@@ -33,13 +43,22 @@ class Tools(Toolset):
     measure = tool(measure)
 
 
-NO_JSON = ['{"x": NaN}', '{"x": Infinity}', ' {"x":-Infinity}', '{"xs": [1, {"y": NaN}]}', "NaN", "[Infinity]"]
+NO_JSON = [
+    '{"x": NaN}',
+    '{"x": Infinity}',
+    ' {"x":-Infinity}',
+    '{"xs": [1, {"y": NaN}]}',
+    "NaN",
+    "[Infinity]",
+]
 JSON = ['{"note": "NaN"}', '{"note": "Infinity, -Infinity"}', '{"xs": ["NaN"]}']
 
 
 def chat_reply(text: str) -> Any:
     call = {"id": "c1", "type": "function", "function": {"name": "measure", "arguments": text}}
-    return OpenAIChat.response({"choices": [{"finish_reason": "tool_calls", "message": {"tool_calls": [call]}}]})
+    return OpenAIChat.response(
+        {"choices": [{"finish_reason": "tool_calls", "message": {"tool_calls": [call]}}]}
+    )
 
 
 def responses_reply(text: str) -> Any:
@@ -49,7 +68,9 @@ def responses_reply(text: str) -> Any:
 
 def messages_reply(text: str) -> Any:
     block = {"type": "tool_use", "id": "c1", "name": "measure", "input": json.loads(text)}
-    return AnthropicMessages.response({"role": "assistant", "stop_reason": "tool_use", "content": [block]})
+    return AnthropicMessages.response(
+        {"role": "assistant", "stop_reason": "tool_use", "content": [block]}
+    )
 
 
 REPLIES = {"chat": chat_reply, "responses": responses_reply, "messages": messages_reply}
@@ -65,21 +86,27 @@ def read(turn: Any) -> tuple[Session, Any]:
 
 @pytest.mark.parametrize("text", NO_JSON)
 @pytest.mark.parametrize("api", REPLIES)
-def test_c2b_arguments_that_json_has_no_word_for_are_malformed_and_replayed_to_every_api(api: str, text: str) -> None:
+def test_c2b_arguments_that_json_has_no_word_for_are_malformed_and_replayed_to_every_api(
+    api: str, text: str
+) -> None:
     session, round = read(REPLIES[api](text))
     assert [(i.reason, round.calls) for i in round.issues] == [("malformed_arguments", ())]
     round.commit(session, [])
     for adapter, rules in RULES.items():
         body = adapter.request(session.transcript)
         json.dumps(body, allow_nan=False)
-        assert [p for p in rules.check_request({"model": "m", **body}) if p.certainty == "refused"] == []
+        assert [
+            p for p in rules.check_request({"model": "m", **body}) if p.certainty == "refused"
+        ] == []
 
 
 @pytest.mark.parametrize("text", JSON)
 @pytest.mark.parametrize("api", REPLIES)
 def test_c2b_a_text_that_says_nan_is_a_text(api: str, text: str) -> None:
     session, round = read(REPLIES[api](text))
-    assert [c.arguments for c in round.calls] == [{"x": 0, "xs": None, "note": "", **json.loads(text)}]
+    assert [c.arguments for c in round.calls] == [
+        {"x": 0, "xs": None, "note": "", **json.loads(text)}
+    ]
     round.commit(session, [round.calls[0].complete(1)])
 
 
@@ -122,9 +149,15 @@ def test_c2b_streams_find_the_same() -> None:
 
 
 def test_c2b_arguments_that_arrive_as_an_object_keep_what_stood_there() -> None:
-    call = {"id": "c1", "type": "function", "function": {"name": "measure", "arguments": {"x": NAN}}}
+    call = {
+        "id": "c1",
+        "type": "function",
+        "function": {"name": "measure", "arguments": {"x": NAN}},
+    }
     _, round = read(OpenAIChat.response({"choices": [{"message": {"tool_calls": [call]}}]}))
-    assert [(i.reason, i.metadata.arguments) for i in round.issues] == [("malformed_arguments", '{"x":NaN}')]
+    assert [(i.reason, i.metadata.arguments) for i in round.issues] == [
+        ("malformed_arguments", '{"x":NaN}')
+    ]
     round.discard()
 
 
@@ -217,7 +250,9 @@ def result_of(output_type: Any, output: Any) -> ToolResult:
         (Named, Named("\ud800", NAN), "NaN at x"),
     ],
 )
-def test_c2b_a_number_that_json_lacks_is_a_wrong_output(output_type: Any, output: Any, where: str) -> None:
+def test_c2b_a_number_that_json_lacks_is_a_wrong_output(
+    output_type: Any, output: Any, where: str
+) -> None:
     import re
 
     result = result_of(output_type, output)
@@ -240,7 +275,9 @@ def test_c2b_a_number_that_json_lacks_is_a_wrong_output(output_type: Any, output
         (dict[float, int], {NAN: 1}, '{"nan":1}'),
     ],
 )
-def test_c2b_an_output_type_that_says_how_is_written_so(output_type: Any, output: Any, text: str) -> None:
+def test_c2b_an_output_type_that_says_how_is_written_so(
+    output_type: Any, output: Any, text: str
+) -> None:
     result = result_of(output_type, output)
     assert (result.output_error, result.content) == (None, text)
 

@@ -53,7 +53,9 @@ class Picky(BaseModel):
 
 
 def tool_of(output: Any) -> CompiledTool:
-    return compiled_tool(tool_input(name="t", output=output)(type("Input", (BaseModel,), {"__doc__": "A tool."})))
+    return compiled_tool(
+        tool_input(name="t", output=output)(type("Input", (BaseModel,), {"__doc__": "A tool."}))
+    )
 
 
 FITS = [
@@ -76,7 +78,9 @@ FITS = [
 ]
 
 
-@pytest.mark.parametrize(("output", "value", "text"), FITS, ids=[str(output) for output, _, _ in FITS])
+@pytest.mark.parametrize(
+    ("output", "value", "text"), FITS, ids=[str(output) for output, _, _ in FITS]
+)
 def test_what_fits_is_written_as_compact_json_K7(output: Any, value: Any, text: str) -> None:
     tool = tool_of(output)
     assert tool.check_output(value) is None
@@ -88,7 +92,9 @@ def test_what_fits_is_written_as_compact_json_K7(output: Any, value: Any, text: 
 def test_lone_surrogates_are_no_reason_to_lose_a_result_K7() -> None:
     tool = tool_of(Answer)
     assert tool.check_output(Answer(text="\ud800")) is None
-    assert json.loads(tool.encode_output(Answer(text="\ud800")))["text"] == "\N{REPLACEMENT CHARACTER}"
+    assert (
+        json.loads(tool.encode_output(Answer(text="\ud800")))["text"] == "\N{REPLACEMENT CHARACTER}"
+    )
 
 
 REFUSED = [
@@ -100,14 +106,20 @@ REFUSED = [
     (None, "", "this tool returns nothing, not str"),
     (list[int], [1, "2"], "1: Input should be a valid integer"),
     (list[Answer], [Answer(text="a"), {"text": "b"}], "Answer was expected at 1, not dict"),
-    (dict[str, list[Answer | int]], {"a": [1, {"text": "b"}]}, "Answer was expected at a.1, not dict"),
+    (
+        dict[str, list[Answer | int]],
+        {"a": [1, {"text": "b"}]},
+        "Answer was expected at a.1, not dict",
+    ),
     (Broken, Broken(text="a"), "can't be written as JSON"),
     (Any, object(), "can't be written as JSON"),
     (dict[str, Picky], {"a": {"text": "bad"}}, "a.text: refused by a validator"),
 ]
 
 
-@pytest.mark.parametrize(("output", "value", "reason"), REFUSED, ids=[f"{o}-{type(v).__name__}" for o, v, _ in REFUSED])
+@pytest.mark.parametrize(
+    ("output", "value", "reason"), REFUSED, ids=[f"{o}-{type(v).__name__}" for o, v, _ in REFUSED]
+)
 def test_what_does_not_fit_has_a_reason_K3(output: Any, value: Any, reason: str) -> None:
     found = tool_of(output).check_output(value)
     assert found is not None
@@ -119,7 +131,9 @@ def test_what_does_not_fit_has_a_reason_K3(output: Any, value: Any, reason: str)
 def test_checking_changes_nothing_K3() -> None:
     value = Picky.model_construct(text="bad")
     tool = tool_of(Picky)
-    assert tool.check_output(value) is None  # an instance is taken as it is; its validators don't run again
+    assert (
+        tool.check_output(value) is None
+    )  # an instance is taken as it is; its validators don't run again
     assert value.text == "bad"
     with pytest.raises(TypeError, match="no function"):
         tool.invoke(tool.decode("{}"), {})

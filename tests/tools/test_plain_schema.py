@@ -79,12 +79,30 @@ hints = st.recursive(
     max_leaves=4,
 )
 defaults = st.sampled_from(
-    [..., ..., None, 0, 1.5, True, "text", [], {}, float("inf"), [1], Field(default=3), Place(street="x", zip_code=1)]
+    [
+        ...,
+        ...,
+        None,
+        0,
+        1.5,
+        True,
+        "text",
+        [],
+        {},
+        float("inf"),
+        [1],
+        Field(default=3),
+        Place(street="x", zip_code=1),
+    ]
 )
-names = st.sampled_from(["query", "limit", "schema", "json", "_private", "model_x", "class_", "input"])
+names = st.sampled_from(
+    ["query", "limit", "schema", "json", "_private", "model_x", "class_", "input"]
+)
 
 
-def function(parameters: dict[str, tuple[Any, Any]], documented: dict[str, str]) -> Callable[..., None]:
+def function(
+    parameters: dict[str, tuple[Any, Any]], documented: dict[str, str]
+) -> Callable[..., None]:
     import inspect
 
     def made(**arguments: Any) -> None: ...
@@ -101,7 +119,9 @@ def function(parameters: dict[str, tuple[Any, Any]], documented: dict[str, str])
         ],
         return_annotation=None,
     )
-    lines = "".join(f"    {name}: {text}\n" for name, text in documented.items() if name in parameters)
+    lines = "".join(
+        f"    {name}: {text}\n" for name, text in documented.items() if name in parameters
+    )
     made.__doc__ = f"Do it.\n\nArgs:\n{lines}" if lines else "Do it."
     return made
 
@@ -113,7 +133,10 @@ def settled(schema: Any) -> str:
         if isinstance(value, list):
             return [sort(v) for v in value]
         if isinstance(value, dict):
-            return {k: sorted(map(sort, v), key=json.dumps) if k == "anyOf" else sort(v) for k, v in value.items()}
+            return {
+                k: sorted(map(sort, v), key=json.dumps) if k == "anyOf" else sort(v)
+                for k, v in value.items()
+            }
         return value
 
     return json.dumps(sort(schema))
@@ -193,7 +216,9 @@ def test_a_default_is_written_down_or_left_to_pydantic(default: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "hint", [Any, bytes, Names, tuple[int, str], Annotated[int, Field(ge=1)], print, Literal[1, "a"]], ids=str
+    "hint",
+    [Any, bytes, Names, tuple[int, str], Annotated[int, Field(ge=1)], print, Literal[1, "a"]],
+    ids=str,
 )
 def test_everything_else_is_left_to_pydantic(hint: Any) -> None:
     assert plain_schema({"x": (hint, ...)}, {}) is None
@@ -222,7 +247,12 @@ def test_the_model_is_made_once_by_whoever_comes_first() -> None:
         thread.join()
     assert len(set(found)) == 1
     assert found[0].__name__ == "LookInput"
-    assert found[0].model_validate({"place": {"street": "a", "zip_code": 1}, "tags": []}).place.zip_code == 1  # type: ignore[attr-defined]
+    assert (
+        found[0]
+        .model_validate({"place": {"street": "a", "zip_code": 1}, "tags": []})
+        .place.zip_code
+        == 1
+    )  # type: ignore[attr-defined]
 
 
 def test_a_parameter_that_says_what_its_type_says_is_described_all_the_same() -> None:
@@ -235,4 +265,6 @@ def test_a_parameter_that_says_what_its_type_says_is_described_all_the_same() ->
         """
 
     properties = look.definition.input_schema["properties"]
-    assert properties["place"]["description"] == properties["where"]["description"] == "Where to look."
+    assert (
+        properties["place"]["description"] == properties["where"]["description"] == "Where to look."
+    )

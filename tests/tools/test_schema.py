@@ -70,7 +70,11 @@ def test_a_tool_without_parameters_has_properties_all_the_same_D4() -> None:
         """Now."""
         return ""
 
-    assert now.definition.input_schema == {"type": "object", "properties": {}, "additionalProperties": False}
+    assert now.definition.input_schema == {
+        "type": "object",
+        "properties": {},
+        "additionalProperties": False,
+    }
 
 
 def test_a_union_is_wrapped_D6() -> None:
@@ -82,7 +86,10 @@ def test_a_union_is_wrapped_D6() -> None:
     assert schema["type"] == "object"
     assert schema["required"] == ["input"]
     assert schema["additionalProperties"] is False
-    assert schema["properties"]["input"]["oneOf"] == [{"$ref": "#/$defs/Move"}, {"$ref": "#/$defs/Stop"}]
+    assert schema["properties"]["input"]["oneOf"] == [
+        {"$ref": "#/$defs/Move"},
+        {"$ref": "#/$defs/Stop"},
+    ]
     assert set(schema["$defs"]) == {"Move", "Stop"}
     assert compiled_tool(Robot).wrapped
 
@@ -94,7 +101,10 @@ def test_a_root_model_over_one_object_is_that_object_D6() -> None:
 
     assert not compiled_tool(Only).wrapped
     assert set(input_schema(Only)["properties"]) == {"action", "to"}
-    assert compiled_tool(Only).arguments(Only(Move(action="move", to="x"))) == {"action": "move", "to": "x"}
+    assert compiled_tool(Only).arguments(Only(Move(action="move", to="x"))) == {
+        "action": "move",
+        "to": "x",
+    }
 
 
 def test_a_root_model_over_something_else_is_wrapped_D6() -> None:
@@ -103,7 +113,10 @@ def test_a_root_model_over_something_else_is_wrapped_D6() -> None:
         """Numbers."""
 
     tool = compiled_tool(Numbers)
-    assert tool.definition.input_schema["properties"]["input"] == {"items": {"type": "integer"}, "type": "array"}
+    assert tool.definition.input_schema["properties"]["input"] == {
+        "items": {"type": "integer"},
+        "type": "array",
+    }
     assert tool.arguments(tool.decode('{"input": [1]}')) == {"root": [1]}
 
 

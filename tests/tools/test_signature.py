@@ -72,9 +72,24 @@ def test_every_kind_of_annotation_makes_a_schema_D7() -> None:
         raise NotImplementedError
 
     schema = everything.definition.input_schema
-    assert schema["required"] == ["number", "unit", "mode", "point", "options", "node", "page", "user", "names"]
+    assert schema["required"] == [
+        "number",
+        "unit",
+        "mode",
+        "point",
+        "options",
+        "node",
+        "page",
+        "user",
+        "names",
+    ]
     assert schema["properties"]["number"] == {"minimum": 1, "type": "integer"}
-    assert schema["properties"]["limit"] == {"default": 3, "description": "At most.", "maximum": 9, "type": "integer"}
+    assert schema["properties"]["limit"] == {
+        "default": 3,
+        "description": "At most.",
+        "maximum": 9,
+        "type": "integer",
+    }
     assert schema["properties"]["mode"]["enum"] == ["a", "b"]
     assert schema["properties"]["maybe"]["default"] is None
     decoded = compiled_tool(everything).decode(
@@ -141,7 +156,11 @@ def test_a_caller_s_names_do_not_shadow_D7() -> None:
 def test_skipped_parameters_are_not_shown_D2() -> None:
     @tool_fn
     def search(
-        query: str, index: Skip[Opaque], cache: Skip[Opaque] | None = None, *, other: Skip[OnlyForCheckers]
+        query: str,
+        index: Skip[Opaque],
+        cache: Skip[Opaque] | None = None,
+        *,
+        other: Skip[OnlyForCheckers],
     ) -> str:
         """Search.
 
@@ -176,10 +195,24 @@ def test_names_that_pydantic_takes_for_itself_are_allowed_D2() -> None:
             return f"{copy}{model_config}{schema}{_x}{register}{__}"
 
     tool = compiled_tool(f)
-    assert list(f.definition.input_schema["properties"]) == ["copy", "model_config", "Schema", "_x", "register", "__"]
+    assert list(f.definition.input_schema["properties"]) == [
+        "copy",
+        "model_config",
+        "Schema",
+        "_x",
+        "register",
+        "__",
+    ]
     assert f.definition.input_schema["properties"]["copy"]["description"] == "How many."
     decoded = tool.decode('{"copy": 1, "model_config": "c", "Schema": 2}')
-    assert tool.arguments(decoded) == {"copy": 1, "model_config": "c", "schema": 2, "_x": 1, "register": 2, "__": 3}
+    assert tool.arguments(decoded) == {
+        "copy": 1,
+        "model_config": "c",
+        "schema": 2,
+        "_x": 1,
+        "register": 2,
+        "__": 3,
+    }
     assert tool.invoke(decoded, {}) == "1c2123"
 
 
@@ -292,8 +325,12 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("function", "message"), REFUSED, ids=[function.__name__ for function, _ in REFUSED])
-def test_bad_signatures_are_refused_and_quoted_D2(function: Callable[..., Any], message: str) -> None:
+@pytest.mark.parametrize(
+    ("function", "message"), REFUSED, ids=[function.__name__ for function, _ in REFUSED]
+)
+def test_bad_signatures_are_refused_and_quoted_D2(
+    function: Callable[..., Any], message: str
+) -> None:
     with pytest.raises(DeclarationError, match=message) as refused:
         tool_fn(function)
     assert f"`{function.__name__}(" in str(refused.value)

@@ -10,7 +10,6 @@ import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from lutumpy import (
-    BaseToolCall,
     DeclarationError,
     InvalidArgumentsError,
     InvalidToolConstraints,
@@ -27,6 +26,7 @@ from lutumpy import (
     tool_fn,
     tool_input,
 )
+from lutumpy.hooks import BaseToolCall
 
 
 class Page(BaseModel):
@@ -131,9 +131,10 @@ def test_a_selector_field_is_the_enum_of_names() -> None:
 
     for mode in ("validation", "serialization"):
         schema = Plan.model_json_schema(mode=mode)  # type: ignore[arg-type]
-        assert schema["properties"]["first"] == {"type": "string", "enum": ["echo", "read", "find"]} | (
-            {"title": "First"} if "title" in schema["properties"]["first"] else {}
-        )
+        assert schema["properties"]["first"] == {
+            "type": "string",
+            "enum": ["echo", "read", "find"],
+        } | ({"title": "First"} if "title" in schema["properties"]["first"] else {})
     plan = Plan.model_validate({"first": App.echo, "then": ["find"]})
     assert plan.then == [App.files.deep.find]
     assert plan.model_dump(mode="json") == {"first": "echo", "then": ["find"]}
@@ -175,7 +176,9 @@ def test_both_places_of_a_repeated_name_are_named_D1() -> None:
             again = tool(Find, output=Page)
 
 
-@pytest.mark.parametrize("name", ["selectors", "offer", "parse", "hooks", "register", "on", "apply", "nested"])
+@pytest.mark.parametrize(
+    "name", ["selectors", "offer", "parse", "hooks", "register", "on", "apply", "nested"]
+)
 def test_members_named_like_methods_are_refused_D8(name: str) -> None:
     with pytest.raises(DeclarationError, match=name):
         type("Bad", (Toolset,), {name: tool(echo)})

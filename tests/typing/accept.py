@@ -11,7 +11,6 @@ from typing_extensions import assert_never, assert_type
 
 from lutumpy import (
     AssistantTurn,
-    BaseToolCall,
     CommitError,
     Finished,
     HandledTool,
@@ -43,6 +42,7 @@ from lutumpy import (
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.hooks import BaseToolCall
 from lutumpy.testing import Call, Reply, ScriptedModel
 
 # --- declarations
@@ -263,7 +263,9 @@ async def without_tools(session: Session, llm: Model) -> None:
 
 
 def own_client(client: OpenAI, transcript: Transcript) -> None:
-    offer = ClosedTools.offer(require=ToolRequirement.at_least_one(), available=ToolAvailability.all())
+    offer = ClosedTools.offer(
+        require=ToolRequirement.at_least_one(), available=ToolAvailability.all()
+    )
     assert_type(offer, Offer[ReadNoteCall | FindCall | TurnCall])
     body = OpenAIChat.request(transcript, offer, temperature=0.5)
     assert_type(body, dict[str, Any])

@@ -4,7 +4,17 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-from accept_hooks import AppTools, DataTools, FileText, GetUser, Hits, OtherTools, ReadFile, Search, User
+from accept_hooks import (
+    AppTools,
+    DataTools,
+    FileText,
+    GetUser,
+    Hits,
+    OtherTools,
+    ReadFile,
+    Search,
+    User,
+)
 from pydantic import BaseModel
 from typing_extensions import assert_type
 
@@ -74,7 +84,13 @@ async def one_read() -> None:
     # The function is given back as it was.
     assert_type(await read(ReadFile(path="a")), FileText)
     assert_type(
-        search(Search(query="a"), database=Database(), key=IdempotencyKey("k"), which=ToolMetadata("", "", "")), Hits
+        search(
+            Search(query="a"),
+            database=Database(),
+            key=IdempotencyKey("k"),
+            which=ToolMetadata("", "", ""),
+        ),
+        Hits,
     )
 
 
@@ -85,7 +101,9 @@ async def run(session: Session, round: ToolRound, context: Mapping[str, object])
     )  # fmt: skip
     report = ExecutionReport()
     plan = await round.apply_hooks(AppTools.hooks())
-    results = await executor.run(plan.pending, dispatch, scope="b", resume=executor.report, report=report)
+    results = await executor.run(
+        plan.pending, dispatch, scope="b", resume=executor.report, report=report
+    )
     assert_type(results, list[ExecutionResult])
     assert_type(results[0].outcome, Outcome)
     assert_type(results[0].attempts, int)

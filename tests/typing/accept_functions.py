@@ -7,7 +7,6 @@ from pydantic import BaseModel, Field
 from typing_extensions import assert_never, assert_type
 
 from lutumpy import (
-    BaseToolCall,
     Complete,
     FunctionSelector,
     Model,
@@ -27,6 +26,7 @@ from lutumpy import (
     tool_fn,
     tool_input,
 )
+from lutumpy.hooks import BaseToolCall
 
 
 class Ledger:
@@ -85,7 +85,9 @@ def described(session: Session, llm: Model) -> None:
     texts = {Bank.pay: "Pay."}
     Bank.offer(describe=texts)
     session.text_turn(llm, tools=Bank, describe=texts)
-    session.text_turn(llm, tools=Bank, describe={Bank.pay: "Pay.", Bank.search: "Search.", Bank.close: "Close."})
+    session.text_turn(
+        llm, tools=Bank, describe={Bank.pay: "Pay.", Bank.search: "Search.", Bank.close: "Close."}
+    )
 
 
 async def calls(call: BaseToolCall) -> None:
@@ -97,7 +99,9 @@ async def calls(call: BaseToolCall) -> None:
     assert_type(await App.bank[Bank.pay].apply(call, pay), str)
     assert_type(Bank.pay.replace(call, Decimal(1), to="Bob"), ToolCall[BaseModel, str])
     assert_type(Bank.balance.replace(call), ToolCall[BaseModel, Decimal])
-    Bank.search.replace(call, "x", ledger=Ledger())  # `Skip` parameters are part of `P`, and dropped
+    Bank.search.replace(
+        call, "x", ledger=Ledger()
+    )  # `Skip` parameters are part of `P`, and dropped
 
     # Some of the parameters: checked at run time.
     assert_type(call.edited(amount=1), BaseToolCall)

@@ -7,7 +7,6 @@ from pydantic import BaseModel
 from typing_extensions import assert_type
 
 from lutumpy import (
-    BaseToolCall,
     Complete,
     HandledTool,
     HookSet,
@@ -20,7 +19,6 @@ from lutumpy import (
     ToolCall,
     ToolDecision,
     ToolDef,
-    ToolHooks,
     ToolInput,
     ToolMetadata,
     ToolResult,
@@ -34,6 +32,7 @@ from lutumpy import (
     tool_fn,
     tool_input,
 )
+from lutumpy.hooks import BaseToolCall, ToolHooks
 
 
 class FileText(BaseModel):
@@ -92,7 +91,9 @@ class OneTool(Toolset[ReadFileCall]):
 
 class Policy:
     @hook_impl
-    async def read_file_hook(self, metadata: ToolMetadata, input: ReadFile) -> ToolDecision[ReadFile, FileText]:
+    async def read_file_hook(
+        self, metadata: ToolMetadata, input: ReadFile
+    ) -> ToolDecision[ReadFile, FileText]:
         return RunNormally(ReadFile(path=input.path.strip()))
 
     @hook_impl(tryfirst=True)
@@ -110,7 +111,9 @@ assert_type(hooks.with_hooks(Policy(), Policy()), ToolHooks[AppTools])
 assert_type(hooks.with_extended(AppTools.hooks()), ToolHooks[AppTools])
 assert_type(hooks.nested(DataTools), ToolHooks[DataTools])
 assert_type(
-    Policy().any_tool_hook(ToolMetadata("1", "search", "{}"), AppTools.parse(ToolMetadata("1", "search", "{}"))),
+    Policy().any_tool_hook(
+        ToolMetadata("1", "search", "{}"), AppTools.parse(ToolMetadata("1", "search", "{}"))
+    ),
     ToolDecision,
 )
 
@@ -138,7 +141,9 @@ def loud(metadata: ToolMetadata, input: BaseModel) -> ToolDecision[BaseModel, st
 
 
 @hooks.on(AppTools.data[DataTools.get_user])
-async def nested_through_the_outer_one(metadata: ToolMetadata, input: GetUser) -> ToolDecision[GetUser, User]:
+async def nested_through_the_outer_one(
+    metadata: ToolMetadata, input: GetUser
+) -> ToolDecision[GetUser, User]:
     return Complete(User(name=input.user_id))
 
 
@@ -158,7 +163,11 @@ async def describe_later(definition: ToolDef) -> str:
 
 
 def read_only(call: BaseToolCall) -> ToolDecision:
-    return RunNormally(call.input) if call.selector.definition.options.effect == "read" else Reject("read-only")
+    return (
+        RunNormally(call.input)
+        if call.selector.definition.options.effect == "read"
+        else Reject("read-only")
+    )
 
 
 async def ask(call: BaseToolCall) -> RunNormally[Any] | Reject:

@@ -6,11 +6,9 @@ from pydantic import BaseModel
 from typing_extensions import assert_never, assert_type
 
 from lutumpy import (
-    BaseToolCall,
     Reject,
     RunNormally,
     Session,
-    StreamEvent,
     TextDelta,
     ToolAvailability,
     ToolCall,
@@ -27,6 +25,7 @@ from lutumpy import (
 )
 from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.execution import Dispatcher, ToolExecutor
+from lutumpy.hooks import BaseToolCall
 from lutumpy.loops import (
     LoopEvent,
     LoopResult,
@@ -40,6 +39,7 @@ from lutumpy.loops import (
     run_tools,
     run_tools_sync,
 )
+from lutumpy.streaming import StreamEvent
 
 
 class Text(BaseModel):
@@ -131,7 +131,16 @@ async def loops(session: Session, llm: OpenAIChat) -> None:
     assert_type(done.usage, Usage)
     assert_type(done.result, TurnResult | None)
     match done.stopped_by:
-        case "answer" | "round_limit" | "refusal" | "length" | "repeat" | "budget" | "paused" | "unknown":
+        case (
+            "answer"
+            | "round_limit"
+            | "refusal"
+            | "length"
+            | "repeat"
+            | "budget"
+            | "paused"
+            | "unknown"
+        ):
             pass
         case _:
             assert_never(done.stopped_by)
@@ -155,7 +164,9 @@ async def loops(session: Session, llm: OpenAIChat) -> None:
         on_progress=progress,
         on_event=print,
     )
-    await run_tools(session, llm, tools=Open, dispatch=open_dispatch, hooks=any_policy, on_progress=print)
+    await run_tools(
+        session, llm, tools=Open, dispatch=open_dispatch, hooks=any_policy, on_progress=print
+    )
     await run_tools(session, llm, tools=Closed, dispatch=closed_dispatch, hooks=waiting_policy)
     await run_tools(
         session,
@@ -171,11 +182,23 @@ async def loops(session: Session, llm: OpenAIChat) -> None:
 def loops_sync(session: Session, llm: OpenAIChat) -> None:
     try:
         done = run_tools_sync(
-            session, llm, tools=Closed, dispatch=closed_dispatch, hooks=typed_policy, on_event=typed_events
+            session,
+            llm,
+            tools=Closed,
+            dispatch=closed_dispatch,
+            hooks=typed_policy,
+            on_event=typed_events,
         )
     except UncommittedRoundError as error:
         assert_type(error.results, tuple[ToolResult, ...])
     else:
         assert_type(done, LoopResult)
     seen: list[Any] = []
-    run_tools_sync(session, llm, tools=Open, dispatch=open_dispatch, hooks=Open.hooks(), on_progress=seen.append)
+    run_tools_sync(
+        session,
+        llm,
+        tools=Open,
+        dispatch=open_dispatch,
+        hooks=Open.hooks(),
+        on_progress=seen.append,
+    )

@@ -45,7 +45,9 @@ parsers: list[ToolCallParser] = [
     Own(),
     TagToolParser(),
     TagToolParser(("<a>", "</a>")),
-    TagToolParser(CallSyntax("<a>", ("</a>",)), also=[CallSyntax("<b>", ("</b>",))], starts_thinking=True),
+    TagToolParser(
+        CallSyntax("<a>", ("</a>",)), also=[CallSyntax("<b>", ("</b>",))], starts_thinking=True
+    ),
     TagToolParser.hermes(),
     TagToolParser.mistral(),
     TagToolParser.llama(),

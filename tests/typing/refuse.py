@@ -58,8 +58,12 @@ async def functions() -> None:
 
 
 def offers(session: Session, llm: Model) -> None:
-    session.text_turn(llm, tools=AppTools, available=ToolAvailability.only(ClosedTools.find))  # refused
-    session.text_turn(llm, tools=AppTools, require=ToolRequirement.specific(NoteTools.read_note))  # refused
+    session.text_turn(
+        llm, tools=AppTools, available=ToolAvailability.only(ClosedTools.find)
+    )  # refused
+    session.text_turn(
+        llm, tools=AppTools, require=ToolRequirement.specific(NoteTools.read_note)
+    )  # refused
     session.text_turn(llm, tools=AppTools, describe={ClosedTools.find: "Look."})  # refused
     session.text_turn(llm, tools=AppTools, describe={"find": "Look."})  # refused
     session.text_turn(llm, available=ToolAvailability.only(AppTools.find))  # refused

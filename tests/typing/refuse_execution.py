@@ -1,7 +1,17 @@
 """Each line marked `# refused` is an error for mypy --strict and pyright; nothing else is. Nothing of it is run."""
 
 from accept_execution import dispatch
-from accept_hooks import AppTools, DataTools, FileText, GetUser, Hits, OtherTools, ReadFile, Search, User
+from accept_hooks import (
+    AppTools,
+    DataTools,
+    FileText,
+    GetUser,
+    Hits,
+    OtherTools,
+    ReadFile,
+    Search,
+    User,
+)
 
 from lutumpy import ToolMetadata, ToolRound
 from lutumpy.execution import Dispatcher, ExecutionReport, Outcome, ToolExecutor, preview

@@ -16,7 +16,6 @@ from accept_hooks import (
 )
 
 from lutumpy import (
-    BaseToolCall,
     Complete,
     HandledTool,
     Reject,
@@ -27,6 +26,7 @@ from lutumpy import (
     ToolRound,
     hook_impl,
 )
+from lutumpy.hooks import BaseToolCall
 
 
 @hooks.on(AppTools.read_file)  # refused
@@ -70,7 +70,9 @@ def description_of_a_call(metadata: ToolMetadata, input: ReadFile) -> str:
 
 
 @hook_impl
-def returns_what_it_is_not(metadata: ToolMetadata, input: ReadFile) -> ToolDecision[ReadFile, FileText]:
+def returns_what_it_is_not(
+    metadata: ToolMetadata, input: ReadFile
+) -> ToolDecision[ReadFile, FileText]:
     return RunNormally(Search(query=""))  # refused
 
 

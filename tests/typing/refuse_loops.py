@@ -1,9 +1,18 @@
 """Each line marked `# refused` is an error for mypy --strict and pyright; nothing else is. Nothing of it is run."""
 
-from accept_loops import Closed, Open, Other, any_policy, closed_dispatch, open_dispatch, waiting_policy
+from accept_loops import (
+    Closed,
+    Open,
+    Other,
+    any_policy,
+    closed_dispatch,
+    open_dispatch,
+    waiting_policy,
+)
 
-from lutumpy import BaseToolCall, Session, ToolAvailability, ToolRequirement
+from lutumpy import Session, ToolAvailability, ToolRequirement
 from lutumpy.adapters.openai import OpenAIChat
+from lutumpy.hooks import BaseToolCall
 from lutumpy.loops import LoopEvent, run_tools, run_tools_sync
 
 
@@ -26,15 +35,23 @@ async def wrong(session: Session, llm: OpenAIChat) -> None:
     await run_tools(session, llm, dispatch=open_dispatch)  # refused
     await run_tools(session, llm, tools=Open, dispatch=closed_dispatch)  # refused
     await run_tools(session, llm, tools=Open, dispatch={})  # refused
-    await run_tools(session, llm, tools=Open, dispatch=open_dispatch, hooks=Other.hooks())  # refused
+    await run_tools(
+        session, llm, tools=Open, dispatch=open_dispatch, hooks=Other.hooks()
+    )  # refused
     await run_tools(session, llm, tools=Open, dispatch=open_dispatch, hooks=no_policy)  # refused
     await run_tools(session, llm, tools=Open, dispatch=open_dispatch, available=others)  # refused
     await run_tools(session, llm, tools=Open, dispatch=open_dispatch, require=one)  # refused
-    await run_tools(session, llm, tools=Open, dispatch=open_dispatch, describe={Other.read: ""})  # refused
+    await run_tools(
+        session, llm, tools=Open, dispatch=open_dispatch, describe={Other.read: ""}
+    )  # refused
     await run_tools(session, llm, tools=Open, dispatch=open_dispatch, max_rounds="3")  # refused
     await run_tools(session, llm, tools=Open, dispatch=open_dispatch, max_rounds=None)  # refused
-    await run_tools(session, llm, tools=Open, dispatch=open_dispatch, on_progress=no_progress)  # refused
-    await run_tools(session, llm, tools=Open, dispatch=open_dispatch, on_event=no_progress)  # refused
+    await run_tools(
+        session, llm, tools=Open, dispatch=open_dispatch, on_progress=no_progress
+    )  # refused
+    await run_tools(
+        session, llm, tools=Open, dispatch=open_dispatch, on_event=no_progress
+    )  # refused
     await run_tools(session, "gpt", tools=Open, dispatch=open_dispatch)  # refused
     done = await run_tools(session, llm, tools=Open, dispatch=open_dispatch, hooks=any_policy)
     done.rounds = 3  # refused
@@ -42,6 +59,8 @@ async def wrong(session: Session, llm: OpenAIChat) -> None:
 
 
 def wrong_sync(session: Session, llm: OpenAIChat) -> None:
-    run_tools_sync(session, llm, tools=Open, dispatch=open_dispatch, hooks=waiting_policy)  # refused
+    run_tools_sync(
+        session, llm, tools=Open, dispatch=open_dispatch, hooks=waiting_policy
+    )  # refused
     run_tools_sync(session, llm, tools=Open, dispatch=open_dispatch, on_progress=late)  # refused
     run_tools_sync(session, llm, tools=Open, dispatch=closed_dispatch)  # refused

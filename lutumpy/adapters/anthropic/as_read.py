@@ -37,7 +37,9 @@ def as_blocks(entry: bytes) -> bytes:
     if "content" not in message:
         return entry
     content = message.pop("content")
-    return encode({**message, "content": text_blocks([content]) if isinstance(content, str) else content})
+    return encode(
+        {**message, "content": text_blocks([content]) if isinstance(content, str) else content}
+    )
 
 
 def entries_without_reasoning(entries: Iterable[bytes]) -> list[bytes]:

@@ -33,7 +33,16 @@ _ASSISTANT = b'{"role":"assistant",'
 
 # Blocks that are known to take one; thinking takes none, of unknown kinds nobody knows.
 _MARKABLE = frozenset(
-    {"document", "image", "mcp_tool_use", "search_result", "server_tool_use", "text", "tool_result", "tool_use"}
+    {
+        "document",
+        "image",
+        "mcp_tool_use",
+        "search_result",
+        "server_tool_use",
+        "text",
+        "tool_result",
+        "tool_use",
+    }
 )
 
 # The order in which the provider reads a request.
@@ -44,7 +53,9 @@ def checked_cache(cache: Any) -> Cache | None:
     """The `cache` option, when it is one."""
     if cache is None or cache == "auto":
         return "auto" if cache else None
-    raise ValueError(f"cache takes 'auto' or None, not {cache!r}; breakpoints of your own go into extra")
+    raise ValueError(
+        f"cache takes 'auto' or None, not {cache!r}; breakpoints of your own go into extra"
+    )
 
 
 class FreeBreakpoints:
@@ -69,7 +80,11 @@ class FreeBreakpoints:
         if "cache_control" in extra:
             self._free = 0
         # One of five minutes must not stand before one of an hour.
-        lasting = [index for index, place in enumerate(_ORDER) if any(_lasts(found) for found in own[place])]
+        lasting = [
+            index
+            for index, place in enumerate(_ORDER)
+            if any(_lasts(found) for found in own[place])
+        ]
         self._first = max(lasting, default=0)
 
     def at(self, place: Place) -> bool:
@@ -100,7 +115,10 @@ def mark_last_tool(tools: Any) -> list[Any] | None:
         tool = marked[index]
         # "Tools with defer_loading=true cannot have cache_control set": they aren't part of the prefix.
         if isinstance(tool, Mapping) and not tool.get("defer_loading"):
-            marked[index] = {"cache_control": _BREAKPOINT, **tool}  # where the user set one, or none, that holds
+            marked[index] = {
+                "cache_control": _BREAKPOINT,
+                **tool,
+            }  # where the user set one, or none, that holds
             return marked
     return None
 
@@ -136,7 +154,9 @@ def count_breakpoints(blocks: Any) -> int:
 def _breakpoints(value: Any) -> list[Any]:
     """The breakpoints in tools, system blocks, messages or content blocks."""
     found: list[Any] = []
-    for block in value if isinstance(value, Sequence) and not isinstance(value, (str, bytes)) else ():
+    for block in (
+        value if isinstance(value, Sequence) and not isinstance(value, (str, bytes)) else ()
+    ):
         if isinstance(block, Mapping):
             if block.get("cache_control") is not None:
                 found.append(block["cache_control"])

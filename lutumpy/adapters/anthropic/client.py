@@ -11,17 +11,23 @@ from lutumpy.adapters.anthropic.offer import check_forced, tool_list
 from lutumpy.adapters.anthropic.request import encoder_of, request_fields
 from lutumpy.adapters.anthropic.stream import MessagesStreamDecoder
 from lutumpy.adapters.sdk import error_body, reply_object
-from lutumpy.adapters.sdk_body import Fields, body_dict, checked_offer, checked_transcript, history_list
+from lutumpy.adapters.sdk_body import (
+    Fields,
+    body_dict,
+    checked_offer,
+    checked_transcript,
+    history_list,
+)
 from lutumpy.adapters.sdk_model import SdkModel
 from lutumpy.adapters.sdk_spans import TracedMethod
 from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import OutputSpec, StructuredMode, check_options
 from lutumpy.core.streaming import StreamDecoder
-from lutumpy.core.strict import ANTHROPIC_STRICT, strict_schema
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import AdapterError, DeclarationError, InvalidToolConstraints
+from lutumpy.rules.strict import ANTHROPIC_STRICT, strict_schema
 
 if TYPE_CHECKING:
     from anthropic import Anthropic, AsyncAnthropic
@@ -83,7 +89,9 @@ class AnthropicMessages(SdkModel):
             from anthropic import AsyncAnthropic, DefaultAsyncHttpxClient
 
             # The SDK's own default, but for a finalizer that would close the connections of a dead event loop in another.
-            return AsyncAnthropic(api_key=api_key, base_url=base_url, http_client=DefaultAsyncHttpxClient())
+            return AsyncAnthropic(
+                api_key=api_key, base_url=base_url, http_client=DefaultAsyncHttpxClient()
+            )
 
         def make_sync() -> Anthropic:
             from anthropic import Anthropic
@@ -116,7 +124,11 @@ class AnthropicMessages(SdkModel):
 
     @staticmethod
     def request(
-        transcript: Transcript, offer: ToolOffering | None = None, *, stream: bool = False, **options: Any
+        transcript: Transcript,
+        offer: ToolOffering | None = None,
+        *,
+        stream: bool = False,
+        **options: Any,
     ) -> dict[str, Any]:
         """The body of a request as a new dict of JSON values, without `model`; with `cache="auto"` what `respond` sends.
 
@@ -213,9 +225,14 @@ class AnthropicMessages(SdkModel):
         try:
             schema = strict_schema(output.schema, ANTHROPIC_STRICT)
         except DeclarationError as error:
-            raise InvalidToolConstraints(f"the Messages API can't answer with {output.name}: {error}") from error
+            raise InvalidToolConstraints(
+                f"the Messages API can't answer with {output.name}: {error}"
+            ) from error
         # `output_config` holds more than the format, as `effort`.
-        config = {"format": {"type": "json_schema", "schema": schema}, **(extra.get("output_config") or {})}
+        config = {
+            "format": {"type": "json_schema", "schema": schema},
+            **(extra.get("output_config") or {}),
+        }
         return {**extra, "output_config": config}
 
     @staticmethod
@@ -225,6 +242,8 @@ class AnthropicMessages(SdkModel):
             raise error
         if "content" not in reply:
             raise AdapterError(
-                f"{API}: the answer is no message: it has no content", provider=API, request_id=request_id
+                f"{API}: the answer is no message: it has no content",
+                provider=API,
+                request_id=request_id,
             )
         return decode_message(reply, request_id)

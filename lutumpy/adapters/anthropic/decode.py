@@ -48,7 +48,9 @@ REASONING = frozenset({"thinking", "redacted_thinking"})
 
 # The vendor's own advice for arguments that are no object: the text, wrapped (fine-grained tool streaming).
 INVALID_INPUT = "INVALID_JSON"
-_NO_NUMBER = "The arguments are not valid JSON, which has neither NaN nor Infinity. Send one JSON object."
+_NO_NUMBER = (
+    "The arguments are not valid JSON, which has neither NaN nor Infinity. Send one JSON object."
+)
 
 _FINISH: dict[str, FinishReason] = {
     "end_turn": "stop",
@@ -118,10 +120,16 @@ def usage_of(usage: Any) -> Usage:
     fresh, output = _count(usage.get("input_tokens")), _count(usage.get("output_tokens"))
     details = usage.get("output_tokens_details")
     thinking = _count(details.get("thinking_tokens")) if isinstance(details, dict) else 0
-    counted = Usage(fresh, output, fresh + output + read + written, read, written, thinking, read + written)
+    counted = Usage(
+        fresh, output, fresh + output + read + written, read, written, thinking, read + written
+    )
     iterations = usage.get("iterations")
     if isinstance(iterations, list):
-        compactions = [part for part in iterations if isinstance(part, dict) and part.get("type") == "compaction"]
+        compactions = [
+            part
+            for part in iterations
+            if isinstance(part, dict) and part.get("type") == "compaction"
+        ]
         # Their own iterations, of which there are none, are not looked for.
         counted = sum([usage_of({**part, "iterations": None}) for part in compactions], counted)
     return counted
@@ -189,7 +197,9 @@ class ContentReader:
         called = tuple(self.calls)
         return AssistantTurn(
             API,
-            called if len(self.blocks) == len(called) else tuple(self.blocks),  # one tuple where there are only calls
+            called
+            if len(self.blocks) == len(called)
+            else tuple(self.blocks),  # one tuple where there are only calls
             encode(self.native) if self.native else b"",
             called,
             None,
@@ -225,7 +235,9 @@ class ContentReader:
 
     def _is_running(self, block: dict[str, Any]) -> bool:
         call_id = block.get("id")
-        return block["type"] in SERVER_CALLS and isinstance(call_id, str) and call_id in self.running
+        return (
+            block["type"] in SERVER_CALLS and isinstance(call_id, str) and call_id in self.running
+        )
 
     def _text(self, block: dict[str, Any]) -> None:
         text = block.get("text")
@@ -261,7 +273,16 @@ class ContentReader:
         toolset = sent.get("toolset_name")
         kind = TOOLSET_KIND if isinstance(toolset, str) and toolset else "function"
         position = len(self.native)
-        call = CallBlock(clean_text(call_id), clean_text(name), arguments, kind, True, False, position, problem=problem)
+        call = CallBlock(
+            clean_text(call_id),
+            clean_text(name),
+            arguments,
+            kind,
+            True,
+            False,
+            position,
+            problem=problem,
+        )
         self.blocks.append(call)
         self.native.append(sent)
         self.calls.append(call)
@@ -304,13 +325,18 @@ class ContentReader:
             }
         content = sent.get("content")
         if isinstance(content, dict) and content.get("abort_reason", 0) is None:
-            sent = {**sent, "content": {key: value for key, value in content.items() if key != "abort_reason"}}
+            sent = {
+                **sent,
+                "content": {key: value for key, value in content.items() if key != "abort_reason"},
+            }
         self.native.append(sent)
 
     def _sent_text(self, block: dict[str, Any]) -> dict[str, Any]:
         sent = self._sent(block, own=True)
         citations = sent.get("citations")
-        if isinstance(citations, list) and any(isinstance(c, dict) and "file_id" in c for c in citations):
+        if isinstance(citations, list) and any(
+            isinstance(c, dict) and "file_id" in c for c in citations
+        ):
             # Answers name the file, requests have no such field: "file_id: Extra inputs are not permitted".
             sent = {**sent, "citations": [_without_file(c) for c in citations]}
             if any(isinstance(c, dict) and c.get("file_id") is not None for c in citations):
@@ -329,7 +355,11 @@ class ContentReader:
         if own:
             sent = {key: value for key, value in block.items() if value is not None}
         else:
-            sent = {key: value for key, value in block.items() if value is not None or key not in _ABSENT_AS_NULL}
+            sent = {
+                key: value
+                for key, value in block.items()
+                if value is not None or key not in _ABSENT_AS_NULL
+            }
         if "parsed_output" in sent:
             self.dropped[str(self.position)] = {"parsed_output": sent.pop("parsed_output")}
         return sent
@@ -340,7 +370,11 @@ def _count(value: Any) -> int:
 
 
 def _without_file(citation: Any) -> Any:
-    return {k: v for k, v in citation.items() if k != "file_id"} if isinstance(citation, dict) else citation
+    return (
+        {k: v for k, v in citation.items() if k != "file_id"}
+        if isinstance(citation, dict)
+        else citation
+    )
 
 
 def refusal_text(details: Any) -> str:

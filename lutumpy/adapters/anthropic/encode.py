@@ -19,7 +19,13 @@ from lutumpy.adapters.anthropic.as_read import (
     takes_system_breakpoint,
 )
 from lutumpy.adapters.anthropic.cache import count_breakpoints, mark, takes_breakpoint
-from lutumpy.adapters.anthropic.decode import API, INVALID_INPUT, REASONING, SERVER_CALLS, TOOLSET_KIND
+from lutumpy.adapters.anthropic.decode import (
+    API,
+    INVALID_INPUT,
+    REASONING,
+    SERVER_CALLS,
+    TOOLSET_KIND,
+)
 from lutumpy.adapters.anthropic.parts import part_blocks, text_blocks
 from lutumpy.adapters.json_bytes import encode
 from lutumpy.core import json_values
@@ -140,7 +146,9 @@ class MessagesEncoder:
             return self._system_read
         if at is None and not self._system_read:
             return encode(self._text_content(self._system)) if self._system else b""
-        blocks = [encode(block) for block in system_blocks(self._system_read) + text_blocks(self._system)]
+        blocks = [
+            encode(block) for block in system_blocks(self._system_read) + text_blocks(self._system)
+        ]
         if at is not None:
             blocks[at] = mark(blocks[at], b"}")
         return b"[" + b",".join(blocks) + b"]" if blocks else self._system_read
@@ -216,7 +224,11 @@ class MessagesEncoder:
             self._as_read(verbatim.entries, "user" if message.role == "user" else None)
 
     def _turn_as_read(self, turn: AssistantTurn, verbatim: Verbatim) -> None:
-        entries = entries_without_reasoning(verbatim.entries) if turn.reasoning_dropped else verbatim.entries
+        entries = (
+            entries_without_reasoning(verbatim.entries)
+            if turn.reasoning_dropped
+            else verbatim.entries
+        )
         self._container, self._running = b"", None
         self._as_read(entries, "paused" if turn.finish_reason == "paused" else "turn")
         if turn.results_only and entries:
@@ -253,7 +265,9 @@ class MessagesEncoder:
                 only_text = len(blocks) == 1 and blocks[0]["type"] == "text" and not self._as_blocks
                 self._append("user", _message("user", blocks[0]["text"] if only_text else blocks))
             return
-        texts = [part.text for part in message.parts if isinstance(part, TextPart) and part.text.strip()]
+        texts = [
+            part.text for part in message.parts if isinstance(part, TextPart) and part.text.strip()
+        ]
         if not texts:
             return
         if message.role == "assistant":
@@ -271,7 +285,9 @@ class MessagesEncoder:
         if self._held:
             held, self._held = self._held, []
             self._messages.append(
-                self._marked(held) if last == "user" else _message("system", self._text_content(held))
+                self._marked(held)
+                if last == "user"
+                else _message("system", self._text_content(held))
             )
         self._messages.append(message)
         self._last = last
@@ -281,7 +297,9 @@ class MessagesEncoder:
 
     def _marked(self, texts: list[str]) -> bytes:
         """A system message as a user's, where the API takes none of the system's."""
-        return _message("user", self._text_content([f"<system>\n{text}\n</system>" for text in texts]))
+        return _message(
+            "user", self._text_content([f"<system>\n{text}\n</system>" for text in texts])
+        )
 
     # --- answers ---------------------------------------------------------------------------------------------------
 
@@ -316,7 +334,11 @@ class MessagesEncoder:
         if index is None:
             return
         given = json_values.decode(self._messages[index])["content"]
-        blocks = [b for b in given if kind_of(b) not in SERVER_CALLS or b.get("id") in arrived or _has_result(given, b)]
+        blocks = [
+            b
+            for b in given
+            if kind_of(b) not in SERVER_CALLS or b.get("id") in arrived or _has_result(given, b)
+        ]
         if len(blocks) == len(given):
             return
         while blocks and kind_of(blocks[-1]) in REASONING:
@@ -335,7 +357,11 @@ class MessagesEncoder:
             if not call.answerable:
                 continue
             given = self._ids(call.id)
-            if given == call.id and 0 < len(call.name) <= _HISTORY_NAME_LIMIT and call.kind == "function":
+            if (
+                given == call.id
+                and 0 < len(call.name) <= _HISTORY_NAME_LIMIT
+                and call.kind == "function"
+            ):
                 continue
             changed: dict[str, str] = {}
             if given != call.id:
@@ -393,7 +419,9 @@ class MessagesEncoder:
         content: str | list[dict[str, Any]]
         if result.status != "ok":
             # "all content must be type `text` if `is_error` is true"
-            content = result.text if result.text.strip() else f"{result.name or 'tool'}: {result.status}"
+            content = (
+                result.text if result.text.strip() else f"{result.name or 'tool'}: {result.status}"
+            )
             block["is_error"] = True
         elif isinstance(result.content, str):
             content = result.content if result.content.strip() else ""
@@ -412,7 +440,10 @@ def _late_results(turn: AssistantTurn) -> set[str]:
 
 
 def _has_result(blocks: list[dict[str, Any]], call: dict[str, Any]) -> bool:
-    return any(kind_of(b).endswith("_tool_result") and b.get("tool_use_id") == call.get("id") for b in blocks)
+    return any(
+        kind_of(b).endswith("_tool_result") and b.get("tool_use_id") == call.get("id")
+        for b in blocks
+    )
 
 
 _ASSISTANT = b'{"role":"assistant","content":'
@@ -433,7 +464,9 @@ def _as_prefill(message: bytes) -> list[bytes]:
     if isinstance(content, str):
         kept: Any = content.rstrip()
     else:
-        kept = [b for b in content if kind_of(b) not in REASONING] if isinstance(content, list) else []
+        kept = (
+            [b for b in content if kind_of(b) not in REASONING] if isinstance(content, list) else []
+        )
         while kept and kind_of(kept[-1]) == "text":
             last = kept.pop()
             text = last.get("text")

@@ -8,8 +8,11 @@ from typing import Any
 from lutumpy.adapters.anthropic.decode import API
 from lutumpy.adapters.json_bytes import encode
 from lutumpy.core import json_values
-from lutumpy.core.rules import Problem, anthropic_models
-from lutumpy.core.rules.anthropic_tools import (
+from lutumpy.core.tool_specs import ToolOffering, ToolSpec
+from lutumpy.errors import DeclarationError, InvalidToolConstraints
+from lutumpy.rules import Problem
+from lutumpy.rules.anthropic import models as anthropic_models
+from lutumpy.rules.anthropic.tools import (
     MAX_OPTIONAL,
     MAX_OPTIONAL_IN_ONE,
     MAX_STRICT_TOOLS,
@@ -18,9 +21,7 @@ from lutumpy.core.rules.anthropic_tools import (
     NAME,
     check_tools,
 )
-from lutumpy.core.strict import ANTHROPIC_STRICT, strict_counts, strict_schema
-from lutumpy.core.tool_specs import ToolOffering, ToolSpec
-from lutumpy.errors import DeclarationError, InvalidToolConstraints
+from lutumpy.rules.strict import ANTHROPIC_STRICT, strict_counts, strict_schema
 
 __all__ = ["check_forced", "tool_choice", "tool_list", "tools"]
 
@@ -52,7 +53,11 @@ def tools(offering: ToolOffering, strict: bool) -> bytes:
                 )
         rendered = [_tool(spec, strict) for spec in offering.specs]
         _check_strict_limits(
-            [spec for spec, data in zip(offering.specs, rendered, strict=True) if _is_strict(spec, data)]
+            [
+                spec
+                for spec, data in zip(offering.specs, rendered, strict=True)
+                if _is_strict(spec, data)
+            ]
         )
         tools = b"[" + b",".join(rendered) + b"]"
         _refuse(check_tools(json_values.decode(tools)))
@@ -66,7 +71,9 @@ def tool_list(offering: ToolOffering, strict: bool) -> list[dict[str, Any]]:
     shown: list[dict[str, Any]] = []
     for spec in offering.specs:
         data = _tool(spec, strict)
-        shown.append(json_values.decode(data) if _is_strict(spec, data) else _plain(spec, spec.schema))
+        shown.append(
+            json_values.decode(data) if _is_strict(spec, data) else _plain(spec, spec.schema)
+        )
     return shown
 
 
@@ -82,7 +89,9 @@ def _tool(spec: ToolSpec, strict: bool) -> bytes:
                 data = b""  # no strict form: asked only to have it where possible
             else:
                 optional, unions = strict_counts(schema)
-                if spec.strict is None and (optional >= MAX_OPTIONAL_IN_ONE or unions >= MAX_UNIONS_IN_ONE):
+                if spec.strict is None and (
+                    optional >= MAX_OPTIONAL_IN_ONE or unions >= MAX_UNIONS_IN_ONE
+                ):
                     data = b""  # "Schema is too complex for compilation": alone, whatever the others are
                 else:
                     data = _render(spec, schema, strict=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from lutumpy.core.items import FilePart, ImagePart, Part, TextPart, describe
 from lutumpy.core.parts import sendable
-from lutumpy.core.rules import media
+from lutumpy.rules import media
 
 __all__ = ["part_blocks", "text_blocks"]
 
@@ -23,7 +23,13 @@ def part_blocks(part: Part) -> list[dict[str, Any]]:
     if isinstance(part, TextPart):
         return text_blocks([part.text]) if part.text.strip() else []
     found = sendable(part)
-    block = None if found is None else _image(found) if isinstance(found, ImagePart) else _document(found)
+    block = (
+        None
+        if found is None
+        else _image(found)
+        if isinstance(found, ImagePart)
+        else _document(found)
+    )
     return [block if block is not None else {"type": "text", "text": describe(part)}]
 
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lutumpy.adapters.anthropic.decode import API, ContentReader
-from lutumpy.core.items import AssistantTurn, FilePart, Message, Part, ResultBlock, TextPart, Verbatim
-from lutumpy.core.reading import (
+from lutumpy.adapters.reading import (
     Entry,
     HistoryReading,
     decoded,
@@ -23,9 +22,18 @@ from lutumpy.core.reading import (
     status_of,
     text_only,
 )
-from lutumpy.core.rules import anthropic
+from lutumpy.core.items import (
+    AssistantTurn,
+    FilePart,
+    Message,
+    Part,
+    ResultBlock,
+    TextPart,
+    Verbatim,
+)
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import TranscriptError
+from lutumpy.rules.anthropic import messages as anthropic
 
 __all__ = ["read_messages"]
 
@@ -61,8 +69,12 @@ def _role(entry: Entry) -> str:
 def _system(system: Any) -> Message:
     data, value = decoded(system, "system")
     if not isinstance(value, (str, list)):
-        raise TranscriptError(f"system is {type(value).__name__}, neither text nor blocks; nothing was read")
-    return Message("system", tuple(text_only(_parts(value))), verbatim=Verbatim(API, (data,), system=True))
+        raise TranscriptError(
+            f"system is {type(value).__name__}, neither text nor blocks; nothing was read"
+        )
+    return Message(
+        "system", tuple(text_only(_parts(value))), verbatim=Verbatim(API, (data,), system=True)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +103,13 @@ class _MessagesReading:
             self._answers(run)
         elif role == "system":
             for entry in run:
-                self._history.message("system", text_only(_parts(entry.value.get("content"))), [entry])
+                self._history.message(
+                    "system", text_only(_parts(entry.value.get("content"))), [entry]
+                )
         else:
-            self._history.refuse(run[0].position, f"the role {run[0].value.get('role')!r} is none of this API")
+            self._history.refuse(
+                run[0].position, f"the role {run[0].value.get('role')!r} is none of this API"
+            )
 
     def end(self) -> None:
         """No results follow."""
@@ -102,7 +118,9 @@ class _MessagesReading:
             return
         for call in waiting.turn.calls:
             where = waiting.entries[0].position
-            self._history.refuse(where, f"call {call.id!r} of {call.name!r} has no result in the next message")
+            self._history.refuse(
+                where, f"call {call.id!r} of {call.name!r} has no result in the next message"
+            )
         self._turn(waiting, [], [])
 
     def _answers(self, run: list[Entry]) -> None:
@@ -129,20 +147,29 @@ class _MessagesReading:
                 call_id = block.get("tool_use_id")
                 call = calls.get(call_id) if isinstance(call_id, str) else None
                 if call is None or call.id in found:
-                    what = "is of no call in the message before:" if call is None else "is the second one for"
+                    what = (
+                        "is of no call in the message before:"
+                        if call is None
+                        else "is the second one for"
+                    )
                     self._history.refuse(entry.position, f"the result {what} {call_id!r}")
                     continue
                 if text_before or others:
-                    self._history.refuse(entry.position, f"the result of {call_id!r} stands after other content")
+                    self._history.refuse(
+                        entry.position, f"the result of {call_id!r} stands after other content"
+                    )
                 content, failed = _content(block.get("content")), block.get("is_error") is True
-                found[call.id] = ResultBlock(call.id, call.name, content, status_of(content, failed), call.kind)
+                found[call.id] = ResultBlock(
+                    call.id, call.name, content, status_of(content, failed), call.kind
+                )
             text_before = text_before or bool(others)
             rest.append((entry, others))
         if waiting is not None:
             for call_id in calls.keys() - found.keys():
                 name = calls[call_id].name
                 self._history.refuse(
-                    waiting.entries[0].position, f"call {call_id!r} of {name!r} has no result in the next message"
+                    waiting.entries[0].position,
+                    f"call {call_id!r} of {name!r} has no result in the next message",
                 )
             results = [found[call.id] for call in waiting.turn.calls if call.id in found]
             self._turn(waiting, results, run[:answering])
@@ -152,7 +179,9 @@ class _MessagesReading:
             elif others:
                 self._history.message("user", _parts(others), [])
 
-    def _turn(self, waiting: _Waiting, results: list[ResultBlock], result_entries: list[Entry]) -> None:
+    def _turn(
+        self, waiting: _Waiting, results: list[ResultBlock], result_entries: list[Entry]
+    ) -> None:
         if not self._history.refused:
             self._history.turn(waiting.turn, waiting.entries, results, result_entries)
 
@@ -165,7 +194,9 @@ def _blocks(entry: Entry) -> list[Any]:
 
 
 def _calls(entry: Entry) -> bool:
-    return any(isinstance(block, dict) and block.get("type") == "tool_use" for block in _blocks(entry))
+    return any(
+        isinstance(block, dict) and block.get("type") == "tool_use" for block in _blocks(entry)
+    )
 
 
 def _turn(run: list[Entry]) -> AssistantTurn:
@@ -202,7 +233,9 @@ def _content(content: Any) -> str | tuple[Part, ...]:
 def _parts(content: Any) -> list[Part]:
     if isinstance(content, str):
         return [TextPart(content)] if content else []
-    return [part for block in content for part in _block(block)] if isinstance(content, list) else []
+    return (
+        [part for block in content for part in _block(block)] if isinstance(content, list) else []
+    )
 
 
 def _block(block: Any) -> Iterator[Part]:
@@ -243,7 +276,10 @@ def _document(block: dict[str, Any]) -> Iterator[Part]:
     named = title if isinstance(title, str) and title else None
     kind = given.get("type")
     url = given.get("url")
-    if kind == "base64" and (file := file_part(given.get("data"), given.get("media_type"), named)) is not None:
+    if (
+        kind == "base64"
+        and (file := file_part(given.get("data"), given.get("media_type"), named)) is not None
+    ):
         yield file
     elif kind == "text" and isinstance(text := given.get("data"), str) and text:
         yield FilePart(text.encode(), "text/plain", filename=named)

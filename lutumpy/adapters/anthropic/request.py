@@ -11,9 +11,9 @@ from lutumpy.adapters.anthropic.encode import MessagesEncoder
 from lutumpy.adapters.anthropic.offer import check_forced, tool_choice, tools
 from lutumpy.adapters.json_bytes import encode
 from lutumpy.adapters.sdk_body import Fields, add_extra
-from lutumpy.core.rules import anthropic_models
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
+from lutumpy.rules.anthropic import models as anthropic_models
 
 __all__ = ["DEFAULT_MAX_TOKENS", "encoder_of", "request_fields"]
 
@@ -44,7 +44,9 @@ def request_fields(
         InvalidToolConstraints: the API, or this model, is known to refuse the offer.
         DeclarationError: a tool asks for strict, and its schema has no strict form.
     """
-    fields: Fields = {"max_tokens": encode(DEFAULT_MAX_TOKENS if max_output_tokens is None else max_output_tokens)}
+    fields: Fields = {
+        "max_tokens": encode(DEFAULT_MAX_TOKENS if max_output_tokens is None else max_output_tokens)
+    }
     if temperature is not None:
         fields["temperature"] = encode(temperature)
     if stream:
@@ -60,9 +62,17 @@ def request_fields(
     free = FreeBreakpoints(extra, encoder.breakpoints) if cache is not None else None
     at_message = at_system = None
     # The longest prefix first: it is worth most where the user's own leave room for few.
-    if free is not None and free.at("messages") and (at_message := encoder.end_of_messages()) is not None:
+    if (
+        free is not None
+        and free.at("messages")
+        and (at_message := encoder.end_of_messages()) is not None
+    ):
         free.take()
-    if free is not None and free.at("system") and (at_system := encoder.end_of_system()) is not None:
+    if (
+        free is not None
+        and free.at("system")
+        and (at_system := encoder.end_of_system()) is not None
+    ):
         free.take()
     if free is not None and free.at("tools"):
         if (marked := mark_last_tool(extra.get("tools"))) is not None:
@@ -78,7 +88,9 @@ def request_fields(
     return fields
 
 
-def encoder_of(transcript: Transcript, model: str | None, as_blocks: bool = False) -> MessagesEncoder:
+def encoder_of(
+    transcript: Transcript, model: str | None, as_blocks: bool = False
+) -> MessagesEncoder:
     """The encoded form of a transcript, as a model takes it; see `MessagesEncoder`."""
     system_in_messages = anthropic_models.takes_system_messages(model)
     key = f"{API}{':system' if system_in_messages else ''}{':blocks' if as_blocks else ''}"

@@ -26,7 +26,15 @@ from lutumpy.adapters.sdk import error_body
 from lutumpy.adapters.sdk_stream import event_object
 from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn, TextBlock
-from lutumpy.core.streaming import CallDelta, CallDone, Delta, ReasoningDelta, RefusalDelta, Started, TextDelta
+from lutumpy.core.streaming import (
+    CallDelta,
+    CallDone,
+    Delta,
+    ReasoningDelta,
+    RefusalDelta,
+    Started,
+    TextDelta,
+)
 from lutumpy.errors import AdapterError
 
 __all__ = ["MessagesStreamDecoder"]
@@ -65,7 +73,18 @@ _HIGH_SURROGATES = ("\ud800", "\udbff")
 class MessagesStreamDecoder:
     """A `StreamDecoder` for the event stream of the Messages API."""
 
-    __slots__ = ("_blocks", "_calls", "_done", "_ended", "_message", "_open", "_read", "_reader", "_turn", "_usage")
+    __slots__ = (
+        "_blocks",
+        "_calls",
+        "_done",
+        "_ended",
+        "_message",
+        "_open",
+        "_read",
+        "_reader",
+        "_turn",
+        "_usage",
+    )
 
     def __init__(self) -> None:
         self._message: dict[str, Any] | None = None
@@ -126,7 +145,13 @@ class MessagesStreamDecoder:
             block = self._open[index]
         except (AttributeError, KeyError, TypeError):
             return None
-        if block.call < 0 or block.half or type(index) is not int or type(piece) is not str or not piece.isascii():
+        if (
+            block.call < 0
+            or block.half
+            or type(index) is not int
+            or type(piece) is not str
+            or not piece.isascii()
+        ):
             return None  # beyond ASCII, a piece may end in half a character
         if not piece:
             return None
@@ -152,7 +177,11 @@ class MessagesStreamDecoder:
                             continue
                 elif chunk.type == "content_block_delta" and chunk.index is index:
                     delta = chunk.delta
-                    if delta.type == "input_json_delta" and type(piece := delta.partial_json) is str and piece:
+                    if (
+                        delta.type == "input_json_delta"
+                        and type(piece := delta.partial_json) is str
+                        and piece
+                    ):
                         take(piece)
                         continue
             except (AttributeError, KeyError, TypeError):
@@ -162,7 +191,12 @@ class MessagesStreamDecoder:
             self.feed(chunk)
             index = _NO_INDEX
             block = self._blocks[-1] if self._blocks else None
-            if block is not None and block.call >= 0 and block.index is not None and not block.closed:
+            if (
+                block is not None
+                and block.call >= 0
+                and block.index is not None
+                and not block.closed
+            ):
                 index, take = block.index, block.json.append
 
     def finish(self, request_id: str | None = None) -> AssistantTurn:
@@ -181,7 +215,9 @@ class MessagesStreamDecoder:
                     partial=self.partial(),
                 )
             self._close(self._blocks[self._read :], [])
-            self._turn = self._reader.turn({**(self._message or {}), "usage": self._usage}, request_id)
+            self._turn = self._reader.turn(
+                {**(self._message or {}), "usage": self._usage}, request_id
+            )
         return self._turn
 
     def partial(self) -> AssistantTurn | None:
@@ -407,7 +443,11 @@ class _Block:
         return piece if key == self.kind else ""
 
     def _add_input(self, piece: Any) -> str:
-        if not isinstance(piece, str) or not piece or self.kind in ("text", "thinking", "redacted_thinking"):
+        if (
+            not isinstance(piece, str)
+            or not piece
+            or self.kind in ("text", "thinking", "redacted_thinking")
+        ):
             return ""
         self.json.append(piece)
         return piece if self.call >= 0 else ""
@@ -488,7 +528,11 @@ def _event(chunk: Any) -> Mapping[str, Any]:
     return event_object(chunk) if isinstance(kind, str) and kind in _EVENTS else {}
 
 
-_TEXT_FIELDS = {"input_json_delta": "partial_json", "text_delta": "text", "thinking_delta": "thinking"}
+_TEXT_FIELDS = {
+    "input_json_delta": "partial_json",
+    "text_delta": "text",
+    "thinking_delta": "thinking",
+}
 
 
 if TYPE_CHECKING:

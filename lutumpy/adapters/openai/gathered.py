@@ -69,4 +69,6 @@ class Gathered:
 
     def whole(self) -> dict[str, Any]:
         """The object as one."""
-        return {n: join(self._pieces[n]) if n in self._pieces else v for n, v in self._fields.items()}
+        return {
+            n: join(self._pieces[n]) if n in self._pieces else v for n, v in self._fields.items()
+        }

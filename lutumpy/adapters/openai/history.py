@@ -24,14 +24,22 @@ from lutumpy.core.items import (
     ToolResults,
 )
 from lutumpy.core.parts import cut_arguments, cut_text
-from lutumpy.core.rules.call_ids import CallIdRule
-from lutumpy.core.rules.openai_shapes import MAX_TEXT
 from lutumpy.errors import TranscriptError
+from lutumpy.rules.call_ids import CallIdRule
+from lutumpy.rules.openai.shapes import MAX_TEXT
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["UNNAMED", "HistoryEncoder", "arguments_object", "cut_call", "fits_name", "long_calls", "text_and_calls"]
+__all__ = [
+    "UNNAMED",
+    "HistoryEncoder",
+    "arguments_object",
+    "cut_call",
+    "fits_name",
+    "long_calls",
+    "text_and_calls",
+]
 
 UNNAMED = "unknown_tool"
 """What stands in a history for the name that a call came without: OpenAI refuses an empty one."""
@@ -83,12 +91,18 @@ class HistoryEncoder(ABC):
                 self.instructions = verbatim.entries[0]
             else:
                 self._as_read(verbatim.entries)
-            if len(self.fragments) > before and (self._ends == "turn" or item.role in ("user", "assistant")):
+            if len(self.fragments) > before and (
+                self._ends == "turn" or item.role in ("user", "assistant")
+            ):
                 self._ends = "open"
         elif isinstance(item, AssistantTurn):
             self._own = item.api == self.api
             if verbatim is not None:
-                self._as_read(self._without_reasoning(verbatim.entries) if item.reasoning_dropped else verbatim.entries)
+                self._as_read(
+                    self._without_reasoning(verbatim.entries)
+                    if item.reasoning_dropped
+                    else verbatim.entries
+                )
             elif self._own:
                 if item.native:
                     self._replay(item)
@@ -121,7 +135,9 @@ class HistoryEncoder(ABC):
             )
         if self._ends == "nothing":
             what = "holds instructions only" if self.fragments or self.instructions else "is empty"
-            raise TranscriptError(f"the transcript {what}, so there is nothing to answer; push a user message first")
+            raise TranscriptError(
+                f"the transcript {what}, so there is nothing to answer; push a user message first"
+            )
         return self.fragments.copy()
 
     def history(self) -> bytes:
@@ -166,13 +182,19 @@ class HistoryEncoder(ABC):
 def long_calls(turn: AssistantTurn) -> list[CallBlock]:
     """The calls of a turn of this wire whose arguments are longer than OpenAI takes back."""
     return [
-        c for c in turn.calls if len(c.arguments) > MAX_TEXT and c.position >= 0 and c.kind in ("function", "custom")
+        c
+        for c in turn.calls
+        if len(c.arguments) > MAX_TEXT and c.position >= 0 and c.kind in ("function", "custom")
     ]
 
 
 def cut_call(call: CallBlock) -> str:
     """The arguments of such a call as they can be sent back: their beginning, in an object where they are one."""
-    return cut_text(call.arguments, MAX_TEXT) if call.kind == "custom" else cut_arguments(call.arguments, MAX_TEXT)
+    return (
+        cut_text(call.arguments, MAX_TEXT)
+        if call.kind == "custom"
+        else cut_arguments(call.arguments, MAX_TEXT)
+    )
 
 
 def text_and_calls(turn: AssistantTurn) -> list[str | CallBlock]:

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 from lutumpy.adapters.sdk_model import SdkModel
 from lutumpy.core.model import OutputSpec, StructuredMode, check_options
-from lutumpy.core.strict import OPENAI_STRICT, strict_schema
 from lutumpy.errors import DeclarationError
+from lutumpy.rules.strict import OPENAI_STRICT, strict_schema
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAI
@@ -65,7 +65,9 @@ class OpenAIModel(SdkModel):
             from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
             # The SDK's own default, but for a finalizer that would close the connections of a dead event loop in another.
-            return AsyncOpenAI(api_key=api_key, base_url=base_url, http_client=DefaultAsyncHttpxClient())
+            return AsyncOpenAI(
+                api_key=api_key, base_url=base_url, http_client=DefaultAsyncHttpxClient()
+            )
 
         def make_sync() -> OpenAI:
             from openai import OpenAI
@@ -106,14 +108,22 @@ class OpenAIModel(SdkModel):
 
 
 def passed_options(
-    options: Mapping[str, Any], with_output: Callable[[OutputSpec, Mapping[str, Any]], dict[str, Any]]
+    options: Mapping[str, Any],
+    with_output: Callable[[OutputSpec, Mapping[str, Any]], dict[str, Any]],
 ) -> dict[str, Any]:
     """The keywords of `request` as the encoders take them: what is no option of ours is a provider parameter."""
     check_options(
-        options.get("temperature"), options.get("max_output_tokens"), options.get("extra"), options.get("strict")
+        options.get("temperature"),
+        options.get("max_output_tokens"),
+        options.get("extra"),
+        options.get("strict"),
     )
     known = {name: value for name, value in options.items() if name in _OPTIONS}
-    extra = {name: value for name, value in options.items() if name not in _OPTIONS and name not in ("extra", "output")}
+    extra = {
+        name: value
+        for name, value in options.items()
+        if name not in _OPTIONS and name not in ("extra", "output")
+    }
     extra |= options.get("extra") or {}
     output = options.get("output")
     return {**known, "extra": extra if output is None else with_output(output, extra)}
@@ -122,6 +132,10 @@ def passed_options(
 def output_format(output: OutputSpec) -> dict[str, Any]:
     """Name, schema and `strict` as both wires spell them; strict where the schema has a strict form."""
     try:
-        return {"name": output.name, "schema": strict_schema(output.schema, OPENAI_STRICT), "strict": True}
+        return {
+            "name": output.name,
+            "schema": strict_schema(output.schema, OPENAI_STRICT),
+            "strict": True,
+        }
     except DeclarationError:
         return {"name": output.name, "schema": output.schema, "strict": False}

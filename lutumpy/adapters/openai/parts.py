@@ -7,7 +7,7 @@ from typing import Any
 
 from lutumpy.core.items import FilePart, ImagePart, Part, TextPart, describe
 from lutumpy.core.parts import cut_text, sendable
-from lutumpy.core.rules import media
+from lutumpy.rules import media
 
 __all__ = ["chat_part", "cut_output", "responses_part"]
 
@@ -29,7 +29,10 @@ def chat_part(part: Part) -> dict[str, Any]:
         media_type = media.plain_type(found.media_type)
         if media_type in media.CHAT_FILE_TYPES:
             if (data := _data_url(found, media_type, media.MAX_FILE_DATA)) is not None:
-                return {"type": "file", "file": {"filename": found.filename or "file", "file_data": data}}
+                return {
+                    "type": "file",
+                    "file": {"filename": found.filename or "file", "file_data": data},
+                }
         elif media_type.startswith("text/"):
             return {"type": "text", "text": cut_output(_written_out(found, found.data))}
     return {"type": "text", "text": cut_output(describe(part))}
@@ -56,7 +59,9 @@ def responses_part(part: Part) -> dict[str, Any]:
 def _image_url(part: ImagePart) -> str | None:
     media_type = media.image_type(part.media_type)
     if part.url is not None:
-        fits = (media_type or not media.plain_type(part.media_type)) and len(part.url) <= media.MAX_IMAGE_URL
+        fits = (media_type or not media.plain_type(part.media_type)) and len(
+            part.url
+        ) <= media.MAX_IMAGE_URL
         return part.url if fits else None
     if media_type is None:
         return None

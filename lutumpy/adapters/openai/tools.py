@@ -8,15 +8,25 @@ from typing import Any
 
 from lutumpy.adapters.json_bytes import encode
 from lutumpy.core import json_values
-from lutumpy.core.rules import Problem, openai_schema
-from lutumpy.core.rules.chat_tools import MAX_NAME
-from lutumpy.core.rules.openai_shapes import MAX_TOOLS
-from lutumpy.core.strict import OPENAI_STRICT, strict_schema
-from lutumpy.core.subschemas import with_items
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.errors import DeclarationError, InvalidToolConstraints
+from lutumpy.rules import Problem
+from lutumpy.rules.openai import schema as openai_schema
+from lutumpy.rules.openai.chat.tools import MAX_NAME
+from lutumpy.rules.openai.shapes import MAX_TOOLS
+from lutumpy.rules.strict import OPENAI_STRICT, strict_schema
+from lutumpy.rules.subschemas import with_items
 
-__all__ = ["MAX_NAME", "MAX_TOOLS", "NAME", "ToolCheck", "ToolShape", "offer_fields", "refuse_tools", "tool_list"]
+__all__ = [
+    "MAX_NAME",
+    "MAX_TOOLS",
+    "NAME",
+    "ToolCheck",
+    "ToolShape",
+    "offer_fields",
+    "refuse_tools",
+    "tool_list",
+]
 
 NAME = re.compile(r"[a-zA-Z0-9_-]+")
 """What a tool may be called [OpenAI's API description and error texts]."""
@@ -64,14 +74,18 @@ def offer_fields(
     elif offer.mode == "specific":
         name = offer.forced
         if name is None or all(spec.name != name for spec in offer.specs):
-            raise InvalidToolConstraints(f"the required tool {name!r} is not among the tools offered")
+            raise InvalidToolConstraints(
+                f"the required tool {name!r} is not among the tools offered"
+            )
         fields["tool_choice"] = encode(forced(name))
     if not offer.parallel:
         fields["parallel_tool_calls"] = b"false"
     return fields
 
 
-def _render(offer: ToolOffering, key: str, shape: ToolShape, check: ToolCheck, strict: bool) -> bytes:
+def _render(
+    offer: ToolOffering, key: str, shape: ToolShape, check: ToolCheck, strict: bool
+) -> bytes:
     _check_number(offer)
     rendered: list[bytes] = []
     for spec in offer.specs:
@@ -84,7 +98,9 @@ def _render(offer: ToolOffering, key: str, shape: ToolShape, check: ToolCheck, s
     return tools
 
 
-def tool_list(offer: ToolOffering, shape: ToolShape, check: ToolCheck, strict: bool | None) -> list[dict[str, Any]]:
+def tool_list(
+    offer: ToolOffering, shape: ToolShape, check: ToolCheck, strict: bool | None
+) -> list[dict[str, Any]]:
     """The tools of an offer alone, as JSON values that hold the tools' own schemas. Raises as `offer_fields` does."""
     _check_number(offer)
     tools = [_tool(spec, shape, bool(strict)) for spec in offer.specs]
@@ -104,7 +120,9 @@ def refuse_tools(problems: list[Problem]) -> None:
 
 def _check_number(offer: ToolOffering) -> None:
     if len(offer.specs) > MAX_TOOLS:
-        raise InvalidToolConstraints(f"{len(offer.specs)} tools are offered; OpenAI takes at most {MAX_TOOLS}")
+        raise InvalidToolConstraints(
+            f"{len(offer.specs)} tools are offered; OpenAI takes at most {MAX_TOOLS}"
+        )
 
 
 def _tool(spec: ToolSpec, shape: ToolShape, strict: bool) -> dict[str, Any]:
@@ -124,7 +142,11 @@ def _tool(spec: ToolSpec, shape: ToolShape, strict: bool) -> dict[str, Any]:
 
 def _strict(spec: ToolSpec) -> dict[str, Any]:
     schema = strict_schema(spec.schema, OPENAI_STRICT)
-    for problem in openai_schema.check_parameters("openai", spec.name, schema, "parameters", strict=True):
+    for problem in openai_schema.check_parameters(
+        "openai", spec.name, schema, "parameters", strict=True
+    ):
         if problem.certainty == "refused":
-            raise InvalidToolConstraints(f"OpenAI refuses {spec.name!r} as a strict tool: {problem.message}")
+            raise InvalidToolConstraints(
+                f"OpenAI refuses {spec.name!r} as a strict tool: {problem.message}"
+            )
     return schema

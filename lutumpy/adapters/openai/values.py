@@ -10,7 +10,17 @@ from lutumpy.core import json_values
 from lutumpy.core.items import Usage
 from lutumpy.core.json_values import clean_text
 
-__all__ = ["TokenNames", "count", "filled", "mapping", "model_text", "name_text", "text", "token_names", "token_usage"]
+__all__ = [
+    "TokenNames",
+    "count",
+    "filled",
+    "mapping",
+    "model_text",
+    "name_text",
+    "text",
+    "token_names",
+    "token_usage",
+]
 
 NO_USAGE = Usage()
 
@@ -40,7 +50,9 @@ def model_text(value: Any) -> str:
     if isinstance(value, str):
         return value
     if json_values.holds_non_finite(value):
-        return json_values.as_written(value)  # the model wrote no JSON, and whoever reads it is to see that
+        return json_values.as_written(
+            value
+        )  # the model wrote no JSON, and whoever reads it is to see that
     return "" if value is None else encode_text(value)
 
 
@@ -85,7 +97,10 @@ def token_usage(usage: Any, names: TokenNames) -> Usage:
     cached = written = reasoning = 0
     if details := get(names.given_details):
         details = mapping(details)
-        cached, written = count(details.get("cached_tokens")), count(details.get("cache_write_tokens"))
+        cached, written = (
+            count(details.get("cached_tokens")),
+            count(details.get("cache_write_tokens")),
+        )
     if not cached and (hits := get(names.cache_hits)):
         cached = count(hits)
     if details := get(names.made_details):

@@ -33,5 +33,8 @@ def test_messages_lose_their_thinking_and_those_that_were_nothing_else_are_left_
         {"role": "assistant", "content": "a text"},
         {"role": "assistant", "content": []},
     ]
-    sent = [json.loads(entry) for entry in entries_without_reasoning([json.dumps(m).encode() for m in messages])]
+    sent = [
+        json.loads(entry)
+        for entry in entries_without_reasoning([json.dumps(m).encode() for m in messages])
+    ]
     assert sent == [{"role": "assistant", "content": [text]}, messages[2], messages[3]]

@@ -12,19 +12,23 @@ from hypothesis import strategies as st
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.core.items import AssistantTurn, Message, ResultBlock, TextPart, ToolResults
 from lutumpy.core.model import TurnOptions
-from lutumpy.core.rules.anthropic import check_request
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.core.transcript import Transcript
+from lutumpy.rules.anthropic.messages import check_request
 
 MARK = {"type": "ephemeral"}
 HOUR = {"type": "ephemeral", "ttl": "1h"}
 OLD, NEW = "claude-sonnet-4-5", "claude-opus-4-8"
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"cache_control": {"type": "string"}}}
-OFFER = ToolOffering(tuple([ToolSpec(name, f"Does {name}.", SCHEMA) for name in ("search", "read_file")]))
+OFFER = ToolOffering(
+    tuple([ToolSpec(name, f"Does {name}.", SCHEMA) for name in ("search", "read_file")])
+)
 SEARCH: dict[str, Any] = {"type": "web_search_20250305", "name": "web_search"}
 
 
-def request(transcript: Transcript, offer: ToolOffering | None = OFFER, **options: Any) -> dict[str, Any]:
+def request(
+    transcript: Transcript, offer: ToolOffering | None = OFFER, **options: Any
+) -> dict[str, Any]:
     body = AnthropicMessages.request(transcript, offer, cache="auto", **options)
     assert check_request({"model": NEW, **body}) == []
     return body
@@ -58,9 +62,15 @@ def commit(transcript: Transcript, *content: Any, **fields: Any) -> None:
 
 def marks(body: dict[str, Any]) -> list[str]:
     """Where breakpoints stand: `tools.1`, `system.0`, `messages.2.0`."""
-    found = [f"tools.{i}" for i, tool in enumerate(body.get("tools", ())) if "cache_control" in tool]
+    found = [
+        f"tools.{i}" for i, tool in enumerate(body.get("tools", ())) if "cache_control" in tool
+    ]
     system = body.get("system", ())
-    found += [f"system.{i}" for i, block in enumerate(system) if "cache_control" in block and isinstance(system, list)]
+    found += [
+        f"system.{i}"
+        for i, block in enumerate(system)
+        if "cache_control" in block and isinstance(system, list)
+    ]
     for i, message in enumerate(body["messages"]):
         blocks = message["content"] if isinstance(message["content"], list) else []
         found += [f"messages.{i}.{j}" for j, block in enumerate(blocks) if "cache_control" in block]
@@ -69,7 +79,11 @@ def marks(body: dict[str, Any]) -> list[str]:
 
 def without_marks(value: Any) -> Any:
     if isinstance(value, dict):
-        return {k: without_marks(v) for k, v in value.items() if not (k == "cache_control" and v in (MARK, HOUR))}
+        return {
+            k: without_marks(v)
+            for k, v in value.items()
+            if not (k == "cache_control" and v in (MARK, HOUR))
+        }
     return [without_marks(v) for v in value] if isinstance(value, list) else value
 
 
@@ -113,7 +127,9 @@ def test_the_breakpoint_stands_before_the_first_ephemeral_message() -> None:
     transcript.push_user("Now?")
     body = request(transcript)
     assert marks(body) == ["tools.1", "system.0", "messages.1.0"]
-    assert body["messages"][1]["content"] == [{"type": "text", "text": "Hello.", "cache_control": MARK}]
+    assert body["messages"][1]["content"] == [
+        {"type": "text", "text": "Hello.", "cache_control": MARK}
+    ]
 
 
 def test_an_ephemeral_system_message_at_the_beginning_ends_the_stable_prefix() -> None:
@@ -180,7 +196,11 @@ def test_a_paused_answer_takes_one() -> None:
 def test_the_users_own_tools_stand_last_and_take_it() -> None:
     body = request(started(), extra={"tools": [SEARCH]})
     assert marks(body) == ["tools.2", "system.0", "messages.0.0"]
-    assert marks(request(started(), None, extra={"tools": (SEARCH,)})) == ["tools.0", "system.0", "messages.0.0"]
+    assert marks(request(started(), None, extra={"tools": (SEARCH,)})) == [
+        "tools.0",
+        "system.0",
+        "messages.0.0",
+    ]
     deferred = {"name": "later", "input_schema": {"type": "object"}, "defer_loading": True}
     assert marks(request(started(), extra={"tools": [SEARCH, deferred]}))[:1] == ["tools.2"]
     assert marks(request(started(), extra={"tools": [deferred]}))[:1] == ["tools.1"]
@@ -219,7 +239,9 @@ def own(count: int, mark: dict[str, Any] = MARK) -> list[dict[str, Any]]:
         ({"messages": [{"role": "user", "content": "hi"}]}, ["tools.1", "system.0"]),
     ],
 )
-def test_breakpoints_of_the_users_own_are_counted_and_left_as_they_are(extra: Any, expected: list[str]) -> None:
+def test_breakpoints_of_the_users_own_are_counted_and_left_as_they_are(
+    extra: Any, expected: list[str]
+) -> None:
     body = request(started(), extra=extra)
     assert marks(body) == expected
     for place in ("system", "messages"):
@@ -236,7 +258,11 @@ def test_breakpoints_in_replayed_content_are_counted() -> None:
 
 def test_arguments_and_schemas_named_like_a_breakpoint_are_none() -> None:
     transcript = started()
-    commit(transcript, {**tool_use("a"), "input": {"cache_control": {"type": "x"}}}, stop_reason="tool_use")
+    commit(
+        transcript,
+        {**tool_use("a"), "input": {"cache_control": {"type": "x"}}},
+        stop_reason="tool_use",
+    )
     assert marks(request(transcript)) == ["tools.1", "system.0", "messages.2.0"]
 
 
@@ -259,7 +285,9 @@ def test_the_kept_conversation_is_not_changed(model: str) -> None:
 items = st.lists(
     st.one_of(
         st.builds(
-            lambda role, parts, ephemeral: Message(role, tuple([TextPart(p) for p in parts]), ephemeral),
+            lambda role, parts, ephemeral: Message(
+                role, tuple([TextPart(p) for p in parts]), ephemeral
+            ),
             st.sampled_from(["system", "developer", "user", "assistant"]),
             st.lists(st.sampled_from(["x", "y ", "  z"]), min_size=1, max_size=2),
             st.booleans(),
@@ -290,7 +318,9 @@ extras = st.fixed_dictionaries(
 
 
 @given(items, extras, st.sampled_from([OLD, NEW]))
-def test_every_request_is_one_that_the_api_takes_with_its_breakpoints(given: list[Any], extra: Any, model: str) -> None:
+def test_every_request_is_one_that_the_api_takes_with_its_breakpoints(
+    given: list[Any], extra: Any, model: str
+) -> None:
     transcript = started()
     for item in given:
         if isinstance(item, Message):
@@ -302,7 +332,11 @@ def test_every_request_is_one_that_the_api_takes_with_its_breakpoints(given: lis
     transcript.push_user("Go on.")
     plain = AnthropicMessages.request(transcript, OFFER, model=model, extra=extra)
     body = AnthropicMessages.request(transcript, OFFER, model=model, extra=extra, cache="auto")
-    refused = [problem for problem in check_request({"model": model, **body}) if problem.certainty == "refused"]
+    refused = [
+        problem
+        for problem in check_request({"model": model, **body})
+        if problem.certainty == "refused"
+    ]
     if len(marks(plain)) <= 4:
         assert refused == []
         assert len(marks(body)) >= min(4, len(marks(plain)) + 1) or item_is_unstable(transcript)
@@ -331,7 +365,9 @@ def test_an_adapter_sets_them_unless_it_is_told_not_to() -> None:
 
     with wire.serve([Reply(text="Yes.")] * 2) as server:
         for settings in ({}, {"cache": None}):
-            llm = AnthropicMessages(NEW, base_url=server.anthropic_base_url, api_key="test", **settings)
+            llm = AnthropicMessages(
+                NEW, base_url=server.anthropic_base_url, api_key="test", **settings
+            )
             llm.respond_sync(started(), OFFER, TurnOptions())
         first, second = [request.body for request in server.requests]
     assert marks(first) == ["tools.1", "system.0", "messages.0.0"]

@@ -34,13 +34,17 @@ MESSAGE: dict[str, Any] = {
     "stop_sequence": None,
     "usage": {"input_tokens": 5, "output_tokens": 7},
 }
-OFFER = ToolOffering((ToolSpec("search", "Search.", {"type": "object", "properties": {"q": {"type": "string"}}}),))
+OFFER = ToolOffering(
+    (ToolSpec("search", "Search.", {"type": "object", "properties": {"q": {"type": "string"}}}),)
+)
 
 
 class Wire:
     """Answers every request alike, and keeps what came."""
 
-    def __init__(self, status: int = 200, body: Any = MESSAGE, headers: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, status: int = 200, body: Any = MESSAGE, headers: dict[str, str] | None = None
+    ) -> None:
         self.requests: list[Any] = []
         self._status, self._headers = status, {"request-id": "req_1", **(headers or {})}
         self._content = body if isinstance(body, bytes) else json.dumps(body).encode()
@@ -51,7 +55,9 @@ class Wire:
         return httpx2.Response(self._status, content=self._content, headers=headers)
 
 
-def respond_async(wire: Wire, transcript: Transcript, options: TurnOptions, offer: Any = OFFER, **settings: Any) -> Any:
+def respond_async(
+    wire: Wire, transcript: Transcript, options: TurnOptions, offer: Any = OFFER, **settings: Any
+) -> Any:
     async def run() -> Any:
         from anthropic import AsyncAnthropic
 
@@ -65,12 +71,18 @@ def respond_async(wire: Wire, transcript: Transcript, options: TurnOptions, offe
     return asyncio.run(run())
 
 
-def respond_sync(wire: Wire, transcript: Transcript, options: TurnOptions, offer: Any = OFFER, **settings: Any) -> Any:
+def respond_sync(
+    wire: Wire, transcript: Transcript, options: TurnOptions, offer: Any = OFFER, **settings: Any
+) -> Any:
     from anthropic import Anthropic
 
     transport = httpx2.MockTransport(wire)
-    with Anthropic(api_key="test", max_retries=0, http_client=httpx2.Client(transport=transport)) as client:
-        return AnthropicMessages("claude-opus-4-8", client, **settings).respond_sync(transcript, offer, options)
+    with Anthropic(
+        api_key="test", max_retries=0, http_client=httpx2.Client(transport=transport)
+    ) as client:
+        return AnthropicMessages("claude-opus-4-8", client, **settings).respond_sync(
+            transcript, offer, options
+        )
 
 
 both = pytest.mark.parametrize("respond", [respond_async, respond_sync])
@@ -112,10 +124,25 @@ def test_options_of_the_turn_win_over_those_of_the_model(respond: Respond) -> No
         "timeout": 3.0,
     }
     respond(wire, started(), TurnOptions(), **settings)
-    respond(wire, started(), TurnOptions(temperature=0.2, max_output_tokens=22, extra={"top_k": 2}), **settings)
+    respond(
+        wire,
+        started(),
+        TurnOptions(temperature=0.2, max_output_tokens=22, extra={"top_k": 2}),
+        **settings,
+    )
     first, second = [json.loads(request.content) for request in wire.requests]
-    assert (first["temperature"], first["max_tokens"], first["top_k"], first["service_tier"]) == (0.1, 11, 1, "auto")
-    assert (second["temperature"], second["max_tokens"], second["top_k"], second["service_tier"]) == (
+    assert (first["temperature"], first["max_tokens"], first["top_k"], first["service_tier"]) == (
+        0.1,
+        11,
+        1,
+        "auto",
+    )
+    assert (
+        second["temperature"],
+        second["max_tokens"],
+        second["top_k"],
+        second["service_tier"],
+    ) == (
         0.2,
         22,
         2,
@@ -140,14 +167,22 @@ def test_what_can_not_be_sent_is_refused_before_it_is(respond: Respond) -> None:
 @both
 @pytest.mark.parametrize(
     ("status", "kind", "retryable"),
-    [(400, "invalid_request_error", False), (429, "rate_limit_error", True), (529, "overloaded_error", True)],
+    [
+        (400, "invalid_request_error", False),
+        (429, "rate_limit_error", True),
+        (529, "overloaded_error", True),
+    ],
 )
 def test_errors_of_the_provider(respond: Respond, status: int, kind: str, retryable: bool) -> None:
     body = {"type": "error", "error": {"type": kind, "message": "No."}, "request_id": "req_1"}
     with pytest.raises(AdapterError, match=r"No\.") as caught:
         respond(Wire(status, body, {"retry-after": "7"}), started(), TurnOptions())
     error = caught.value
-    assert (error.provider, error.status, error.retryable) == ("anthropic_messages", status, retryable)
+    assert (error.provider, error.status, error.retryable) == (
+        "anthropic_messages",
+        status,
+        retryable,
+    )
     assert (error.retry_after, error.request_id, error.code) == (7.0, "req_1", kind)
     assert error.__cause__ is not None
     assert type(error.__cause__).__module__.startswith("anthropic")
@@ -197,7 +232,9 @@ def test_rounds_against_the_test_server_with_a_client_and_with_one_made_here() -
         first, second = started(), started()
         asyncio.run(rounds(first, server.anthropic_base_url))
         rounds_sync(second, server.anthropic_base_url)
-        assert [(request.status, request.problems) for request in server.requests] == [(200, ())] * 4
+        assert [(request.status, request.problems) for request in server.requests] == [
+            (200, ())
+        ] * 4
     for transcript in (first, second):
         assert [len(turn.calls) for turn in transcript.turns()] == [2, 0]
         assert transcript.turns()[-1].text == "Done."

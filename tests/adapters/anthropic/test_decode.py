@@ -12,11 +12,21 @@ from hypothesis import strategies as st
 from profiles import examples
 
 from lutumpy.adapters.anthropic import AnthropicMessages
-from lutumpy.core.items import AssistantTurn, CallBlock, OpaqueBlock, ReasoningBlock, RefusalBlock, TextBlock, Usage
+from lutumpy.core.items import (
+    AssistantTurn,
+    CallBlock,
+    OpaqueBlock,
+    ReasoningBlock,
+    RefusalBlock,
+    TextBlock,
+    Usage,
+)
 from lutumpy.errors import AdapterError
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "anthropic_messages.jsonl"
-ROWS: list[dict[str, Any]] = [json.loads(line) for line in FIXTURES.read_text(encoding="utf-8").splitlines()]
+ROWS: list[dict[str, Any]] = [
+    json.loads(line) for line in FIXTURES.read_text(encoding="utf-8").splitlines()
+]
 
 
 def message(*content: Any, **fields: Any) -> dict[str, Any]:
@@ -49,11 +59,15 @@ def native(turn: AssistantTurn) -> Any:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["source"].rsplit("/", 1)[-1])
-def test_a_recorded_answer_gives_exactly_its_calls_and_is_left_as_it_was(row: dict[str, Any]) -> None:
+def test_a_recorded_answer_gives_exactly_its_calls_and_is_left_as_it_was(
+    row: dict[str, Any],
+) -> None:
     reply = row["response"]
     before = json.dumps(reply)
     turn = AnthropicMessages.response(reply)
-    expected = [(b["id"], b["name"], b["input"]) for b in reply["content"] if b["type"] == "tool_use"]
+    expected = [
+        (b["id"], b["name"], b["input"]) for b in reply["content"] if b["type"] == "tool_use"
+    ]
     assert [(c.id, c.name, json.loads(c.arguments)) for c in turn.calls] == expected
     assert turn.text == "".join(b["text"] for b in reply["content"] if b["type"] == "text")
     assert turn.model == reply["model"]
@@ -62,7 +76,9 @@ def test_a_recorded_answer_gives_exactly_its_calls_and_is_left_as_it_was(row: di
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["source"].rsplit("/", 1)[-1])
-def test_a_recorded_answer_is_kept_as_it_came_but_for_nulls_that_requests_refuse(row: dict[str, Any]) -> None:
+def test_a_recorded_answer_is_kept_as_it_came_but_for_nulls_that_requests_refuse(
+    row: dict[str, Any],
+) -> None:
     def without_refused_nulls(block: dict[str, Any]) -> dict[str, Any]:
         content = block.get("content")
         if isinstance(content, dict):
@@ -70,7 +86,9 @@ def test_a_recorded_answer_is_kept_as_it_came_but_for_nulls_that_requests_refuse
         return {**block, "content": content} if "content" in block else block
 
     content = row["response"]["content"]
-    assert native(AnthropicMessages.response(row["response"])) == [without_refused_nulls(block) for block in content]
+    assert native(AnthropicMessages.response(row["response"])) == [
+        without_refused_nulls(block) for block in content
+    ]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["source"].rsplit("/", 1)[-1])
@@ -95,7 +113,9 @@ def test_bytes_text_and_objects_of_the_sdk_give_the_same_turn(row: dict[str, Any
 
 
 def test_text_and_calls() -> None:
-    turn = decode({"type": "text", "text": "Let me see."}, tool_use(input={"q": "ä"}), stop_reason="tool_use")
+    turn = decode(
+        {"type": "text", "text": "Let me see."}, tool_use(input={"q": "ä"}), stop_reason="tool_use"
+    )
     assert turn.api == "anthropic_messages"
     assert turn.blocks == (
         TextBlock("Let me see."),
@@ -127,12 +147,17 @@ def test_an_input_that_is_no_object_is_kept_as_text_and_wrapped_for_replay(
 
 def test_a_call_without_input_id_or_name_is_a_call() -> None:
     turn = decode({"type": "tool_use"}, {"type": "tool_use", "id": 5, "name": [], "input": {}})
-    assert [(c.id, c.name, c.arguments, c.position) for c in turn.calls] == [("", "", "", 0), ("", "", "{}", 1)]
+    assert [(c.id, c.name, c.arguments, c.position) for c in turn.calls] == [
+        ("", "", "", 0),
+        ("", "", "{}", 1),
+    ]
     assert [(b["id"], b["name"], b["input"]) for b in native(turn)] == [("", "", {}), ("", "", {})]
 
 
 def test_ids_are_replaced_in_the_call_and_in_the_native_form_alike() -> None:
-    turn = decode({"type": "text", "text": ""}, {"type": "text", "text": "x"}, tool_use("a"), tool_use("a"))
+    turn = decode(
+        {"type": "text", "text": ""}, {"type": "text", "text": "x"}, tool_use("a"), tool_use("a")
+    )
     again = turn.with_ids({1: "b"})
     assert [c.id for c in again.calls] == ["a", "b"]
     assert [b.get("id") for b in native(again)] == [None, "a", "b"]
@@ -146,7 +171,11 @@ def test_thinking_is_kept_with_its_signature_also_when_empty() -> None:
         {"type": "text", "text": "Done."},
     )
     turn = decode(*content)
-    assert turn.blocks[:3] == (ReasoningBlock("Hm.", True), ReasoningBlock("", True), ReasoningBlock("", True))
+    assert turn.blocks[:3] == (
+        ReasoningBlock("Hm.", True),
+        ReasoningBlock("", True),
+        ReasoningBlock("", True),
+    )
     assert turn.signed
     assert native(turn) == list(content)
 
@@ -165,9 +194,9 @@ def test_thinking_at_the_end_of_an_answer_is_read_but_not_replayed() -> None:
     assert turn.reasoning == "Hm."
     assert turn.empty
     assert json.loads(turn.residue) == {"content": {"cut": [thinking]}}
-    assert native(decode({"type": "text", "text": "x"}, thinking, {"type": "text", "text": ""})) == [
-        {"type": "text", "text": "x"}
-    ]
+    assert native(
+        decode({"type": "text", "text": "x"}, thinking, {"type": "text", "text": ""})
+    ) == [{"type": "text", "text": "x"}]
 
 
 def test_a_call_of_a_client_toolset_is_no_function() -> None:
@@ -179,8 +208,17 @@ def test_a_call_of_a_client_toolset_is_no_function() -> None:
 
 def test_provider_executed_tools_are_no_calls_and_are_replayed() -> None:
     content = (
-        {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}},
-        {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [{"encrypted_content": "e"}]},
+        {
+            "type": "server_tool_use",
+            "id": "srvtoolu_1",
+            "name": "web_search",
+            "input": {"query": "x"},
+        },
+        {
+            "type": "web_search_tool_result",
+            "tool_use_id": "srvtoolu_1",
+            "content": [{"encrypted_content": "e"}],
+        },
         {"type": "brand_new_block", "payload": None},
     )
     turn = decode(*content)
@@ -194,12 +232,19 @@ def test_provider_executed_tools_are_no_calls_and_are_replayed() -> None:
     assert not turn.results_only
 
 
-RUNNING = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}}
+RUNNING = {
+    "type": "server_tool_use",
+    "id": "srvtoolu_1",
+    "name": "web_search",
+    "input": {"query": "x"},
+}
 
 
 def test_a_server_tool_still_running_beside_calls_takes_results_only() -> None:
     assert decode(RUNNING, tool_use(), stop_reason="tool_use").results_only
-    assert decode({**RUNNING, "type": "mcp_tool_use"}, tool_use(), stop_reason="tool_use").results_only
+    assert decode(
+        {**RUNNING, "type": "mcp_tool_use"}, tool_use(), stop_reason="tool_use"
+    ).results_only
 
 
 def test_a_paused_turn_is_paused_and_results_only_while_a_server_tool_runs() -> None:
@@ -217,7 +262,12 @@ def test_a_server_tool_that_was_cut_off_is_not_replayed() -> None:
 
 
 def test_what_stands_in_answers_only_is_kept_aside() -> None:
-    citation = {"type": "char_location", "cited_text": "x", "document_index": 0, "file_id": "file_1"}
+    citation = {
+        "type": "char_location",
+        "cited_text": "x",
+        "document_index": 0,
+        "file_id": "file_1",
+    }
     turn = decode(
         {"type": "text", "text": "a", "citations": None, "parsed_output": {"n": 1}},
         {"type": "text", "text": "b", "citations": [citation]},
@@ -226,7 +276,11 @@ def test_what_stands_in_answers_only_is_kept_aside() -> None:
     )
     assert native(turn) == [
         {"type": "text", "text": "a"},
-        {"type": "text", "text": "b", "citations": [{k: v for k, v in citation.items() if k != "file_id"}]},
+        {
+            "type": "text",
+            "text": "b",
+            "citations": [{k: v for k, v in citation.items() if k != "file_id"}],
+        },
         tool_use(caller_note="kept"),
     ]
     assert json.loads(turn.residue) == {
@@ -249,7 +303,9 @@ def test_a_refusal_is_told_by_its_explanation_where_there_is_no_text() -> None:
     assert turn.finish_reason == "refusal"
     assert turn.cut
     assert turn.native == b""
-    assert decode({"type": "text", "text": "I"}, stop_reason="refusal", stop_details=None).blocks == (TextBlock("I"),)
+    assert decode(
+        {"type": "text", "text": "I"}, stop_reason="refusal", stop_details=None
+    ).blocks == (TextBlock("I"),)
     assert decode(stop_reason="refusal").refusal == ""
 
 
@@ -283,13 +339,20 @@ def test_usage_counts_cached_tokens_beside_the_input() -> None:
         "output_tokens_details": {"thinking_tokens": 3},
     }
     assert decode(usage=usage).usage == Usage(5, 7, 132, 100, 20, 3)
-    nulls = {"input_tokens": 5, "output_tokens": None, "cache_read_input_tokens": None, "output_tokens_details": None}
+    nulls = {
+        "input_tokens": 5,
+        "output_tokens": None,
+        "cache_read_input_tokens": None,
+        "output_tokens_details": None,
+    }
     assert decode(usage=nulls).usage == Usage(5, 0, 5)
 
 
 def test_an_error_body_and_what_is_no_object_are_errors_of_the_provider() -> None:
     with pytest.raises(AdapterError, match="Overloaded") as caught:
-        AnthropicMessages.response({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})
+        AnthropicMessages.response(
+            {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+        )
     assert caught.value.retryable
     for reply in (b"<html>", "[]", "1"):
         with pytest.raises(AdapterError):
@@ -303,7 +366,9 @@ def test_lone_surrogates_and_numbers_that_json_lacks_can_be_replayed() -> None:
     assert turn.text == "\ufffd"
     assert turn.calls[0].name == "n\ufffd"
     assert json.loads(turn.calls[0].arguments) == native(turn)[1]["input"] == {"x": "\ufffd"}
-    assert json.loads(decode(tool_use(input={"x": float("nan")})).calls[0].arguments) == {"x": "NaN"}
+    assert json.loads(decode(tool_use(input={"x": float("nan")})).calls[0].arguments) == {
+        "x": "NaN"
+    }
 
 
 # --- hostile -------------------------------------------------------------------------------------------------------
@@ -314,7 +379,19 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
     max_leaves=12,
 )
-KEYS = ("type", "id", "name", "input", "text", "thinking", "signature", "data", "toolset_name", "caller", "tool_use_id")
+KEYS = (
+    "type",
+    "id",
+    "name",
+    "input",
+    "text",
+    "thinking",
+    "signature",
+    "data",
+    "toolset_name",
+    "caller",
+    "tool_use_id",
+)
 KINDS = st.sampled_from(
     (
         "text",
@@ -328,7 +405,9 @@ KINDS = st.sampled_from(
     )
 )
 BLOCKS = st.dictionaries(st.sampled_from(KEYS), VALUES | KINDS, max_size=6) | st.builds(
-    lambda kind, rest: {**rest, "type": kind}, KINDS, st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=5)
+    lambda kind, rest: {**rest, "type": kind},
+    KINDS,
+    st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=5),
 )
 FIELDS = ("id", "model", "stop_reason", "stop_details", "usage", "container", "role", "type")
 STOPS = st.sampled_from(("end_turn", "tool_use", "max_tokens", "refusal", "pause_turn"))
@@ -336,13 +415,19 @@ STOPS = st.sampled_from(("end_turn", "tool_use", "max_tokens", "refusal", "pause
 
 @settings(max_examples=examples(300), deadline=None)
 @given(
-    st.lists(BLOCKS | VALUES, max_size=5) | VALUES, st.dictionaries(st.sampled_from(FIELDS), VALUES, max_size=5), STOPS
+    st.lists(BLOCKS | VALUES, max_size=5) | VALUES,
+    st.dictionaries(st.sampled_from(FIELDS), VALUES, max_size=5),
+    STOPS,
 )
 def test_no_json_object_breaks_the_decoder(content: Any, fields: dict[str, Any], stop: str) -> None:
-    turn = AnthropicMessages.response({"stop_reason": stop, **fields, "content": content, "type": "message"})
+    turn = AnthropicMessages.response(
+        {"stop_reason": stop, **fields, "content": content, "type": "message"}
+    )
     assert [c for c in turn.blocks if isinstance(c, CallBlock)] == list(turn.calls)
     expected = (
-        [b for b in content if isinstance(b, dict) and b.get("type") == "tool_use"] if isinstance(content, list) else []
+        [b for b in content if isinstance(b, dict) and b.get("type") == "tool_use"]
+        if isinstance(content, list)
+        else []
     )
     assert len(turn.calls) == len(expected)
     sent = native(turn) if turn.native else []
@@ -359,7 +444,9 @@ def test_no_damage_to_a_recorded_answer_breaks_the_decoder(data: st.DataObject) 
     for _ in range(data.draw(st.integers(1, 4))):
         spot: Any = reply
         while isinstance(spot, (dict, list)) and spot:
-            key = data.draw(st.sampled_from(list(spot) if isinstance(spot, dict) else range(len(spot))))
+            key = data.draw(
+                st.sampled_from(list(spot) if isinstance(spot, dict) else range(len(spot)))
+            )
             below = spot[key]
             if not isinstance(below, (dict, list)) or not below or data.draw(st.booleans()):
                 if spot is not reply and data.draw(st.booleans()):

@@ -30,13 +30,15 @@ from lutumpy.core.items import (
     TextPart,
     ToolResults,
 )
-from lutumpy.core.rules.anthropic import check_request
 from lutumpy.core.tool_specs import ToolMode, ToolOffering, ToolSpec
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import DeclarationError, InvalidToolConstraints, TranscriptError
+from lutumpy.rules.anthropic.messages import check_request
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "anthropic_messages.jsonl"
-ROWS: list[dict[str, Any]] = [json.loads(line) for line in FIXTURES.read_text(encoding="utf-8").splitlines()]
+ROWS: list[dict[str, Any]] = [
+    json.loads(line) for line in FIXTURES.read_text(encoding="utf-8").splitlines()
+]
 OLD, NEW, LATEST = "claude-sonnet-4-5", "claude-opus-4-8", "claude-opus-5-5"
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -54,7 +56,9 @@ def started(text: str = "hi") -> Transcript:
 
 
 def reply(*content: Any, stop_reason: str | None = "end_turn", **fields: Any) -> AssistantTurn:
-    return AnthropicMessages.response({"content": list(content), "stop_reason": stop_reason, **fields})
+    return AnthropicMessages.response(
+        {"content": list(content), "stop_reason": stop_reason, **fields}
+    )
 
 
 def text(value: str) -> dict[str, Any]:
@@ -65,16 +69,23 @@ def tool_use(call_id: str, name: str = "search", **fields: Any) -> dict[str, Any
     return {"type": "tool_use", "id": call_id, "name": name, "input": {}, **fields}
 
 
-def commit(transcript: Transcript, turn: AssistantTurn, *contents: Any, status: Any = "ok") -> AssistantTurn:
+def commit(
+    transcript: Transcript, turn: AssistantTurn, *contents: Any, status: Any = "ok"
+) -> AssistantTurn:
     turn = transcript.fresh_ids(turn)
     given = [*contents, *["ok"] * len(turn.calls)]
     calls = [call for call in turn.calls if call.answerable]
-    results = [ResultBlock(c.id, c.name, content, status, c.kind) for c, content in zip(calls, given, strict=False)]
+    results = [
+        ResultBlock(c.id, c.name, content, status, c.kind)
+        for c, content in zip(calls, given, strict=False)
+    ]
     transcript.append_turn(turn, ToolResults(tuple(results)) if calls else None)
     return turn
 
 
-def offering(*names: str, mode: ToolMode = "auto", parallel: bool = True, strict: bool | None = None) -> ToolOffering:
+def offering(
+    *names: str, mode: ToolMode = "auto", parallel: bool = True, strict: bool | None = None
+) -> ToolOffering:
     specs = tuple([ToolSpec(name, f"Does {name}.", SCHEMA, strict) for name in names])
     return ToolOffering(specs, mode, names[0] if mode == "specific" else None, parallel)
 
@@ -83,7 +94,10 @@ def offering(*names: str, mode: ToolMode = "auto", parallel: bool = True, strict
 
 
 def test_the_smallest_request() -> None:
-    assert request(started()) == {"max_tokens": 4096, "messages": [{"role": "user", "content": "hi"}]}
+    assert request(started()) == {
+        "max_tokens": 4096,
+        "messages": [{"role": "user", "content": "hi"}],
+    }
 
 
 def test_options_become_parameters_and_extra_wins() -> None:
@@ -165,7 +179,10 @@ def test_parts_of_a_user_message() -> None:
     )
     assert request(transcript)["messages"][0]["content"] == [
         text("Look:"),
-        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw=="}},
+        {
+            "type": "image",
+            "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw=="},
+        },
         {"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}},
         text("[image left out: image/tiff, 1 bytes]"),
         {
@@ -191,7 +208,9 @@ def test_what_the_api_does_not_take_is_named_in_its_place() -> None:
     )
     content = request(transcript)["messages"][0]["content"]
     assert [block["type"] for block in content] == ["text"] * 4
-    assert [block["text"].partition(":")[0] for block in content] == ["[image left out"] + ["[file left out"] * 3
+    assert [block["text"].partition(":")[0] for block in content] == ["[image left out"] + [
+        "[file left out"
+    ] * 3
     for block, name in zip(content[1:], ("e.pdf", "blank.txt", "a.csv"), strict=True):
         assert name in block["text"]
 
@@ -208,9 +227,13 @@ def test_a_recorded_answer_goes_back_byte_for_byte(row: dict[str, Any]) -> None:
     assert body["messages"][1] == {"role": "assistant", "content": json.loads(turn.native)}
     # Two rows begin with the late result of a server tool that the turn before them called.
     late = (
-        {"anthropic.use_for_server_result"} if row["response"]["content"][0]["type"].endswith("_tool_result") else set()
+        {"anthropic.use_for_server_result"}
+        if row["response"]["content"][0]["type"].endswith("_tool_result")
+        else set()
     )
-    assert {p.rule for p in check_request({"model": LATEST, **body}) if p.certainty == "refused"} == late
+    assert {
+        p.rule for p in check_request({"model": LATEST, **body}) if p.certainty == "refused"
+    } == late
 
 
 def test_recorded_follow_ups_carry_earlier_answers_as_this_encoder_does() -> None:
@@ -223,7 +246,10 @@ def test_recorded_follow_ups_carry_earlier_answers_as_this_encoder_does() -> Non
     }
 
     def bare(blocks: Any) -> Any:
-        return [{k: v for k, v in b.items() if k not in ("cache_control", "caller") and v is not None} for b in blocks]
+        return [
+            {k: v for k, v in b.items() if k not in ("cache_control", "caller") and v is not None}
+            for b in blocks
+        ]
 
     compared = 0
     for row in ROWS:
@@ -235,7 +261,9 @@ def test_recorded_follow_ups_carry_earlier_answers_as_this_encoder_does() -> Non
                 "web_fetch_tool.yaml#1"
             ):  # its recorder added a null further in
                 continue
-            assert bare(message["content"]) == bare(json.loads(AnthropicMessages.response(answer).native))
+            assert bare(message["content"]) == bare(
+                json.loads(AnthropicMessages.response(answer).native)
+            )
             compared += 1
     assert compared >= 4
 
@@ -269,7 +297,10 @@ def test_results_of_every_form() -> None:
     assert result(()) == head
     assert result((TextPart("x"), TextPart(""), image)) == {
         **head,
-        "content": [text("x"), {"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}}],
+        "content": [
+            text("x"),
+            {"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}},
+        ],
     }
     assert result("boom", "error") == {**head, "is_error": True, "content": "boom"}
     assert result((TextPart("x"), image), "rejected") == {
@@ -282,18 +313,37 @@ def test_results_of_every_form() -> None:
 
 def test_a_toolset_call_is_answered_with_its_toolset() -> None:
     transcript = started()
-    commit(transcript, reply(tool_use("a", "left_click", toolset_name="computer")), "no", status="rejected")
+    commit(
+        transcript,
+        reply(tool_use("a", "left_click", toolset_name="computer")),
+        "no",
+        status="rejected",
+    )
     assert request(transcript)["messages"][2]["content"] == [
-        {"type": "tool_result", "tool_use_id": "a", "toolset_name": "computer", "is_error": True, "content": "no"}
+        {
+            "type": "tool_result",
+            "tool_use_id": "a",
+            "toolset_name": "computer",
+            "is_error": True,
+            "content": "no",
+        }
     ]
 
 
 def test_calls_made_by_code_execution_are_answered_with_their_container() -> None:
     transcript = started()
     caller = {"type": "code_execution_20260120", "tool_id": "srvtoolu_1"}
-    running = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "code_execution", "input": {"code": "x"}}
+    running = {
+        "type": "server_tool_use",
+        "id": "srvtoolu_1",
+        "name": "code_execution",
+        "input": {"code": "x"},
+    }
     container = {"id": "container_1", "expires_at": "2026-11-21T00:00:00Z"}
-    commit(transcript, reply(running, tool_use("a", caller=caller), stop_reason="tool_use", container=container))
+    commit(
+        transcript,
+        reply(running, tool_use("a", caller=caller), stop_reason="tool_use", container=container),
+    )
     assert request(transcript)["container"] == "container_1"
     assert request(transcript, container="mine")["container"] == "mine"
     commit(transcript, reply(tool_use("b", caller={"type": "direct"}), container=container))
@@ -303,7 +353,10 @@ def test_calls_made_by_code_execution_are_answered_with_their_container() -> Non
 def test_ids_and_names_that_the_wire_refuses_are_replaced_in_call_and_result_alike() -> None:
     transcript = started()
     long = "n" * 201
-    commit(transcript, reply(tool_use("functions.search:0"), tool_use("ok_1", ""), tool_use("ok_2", long)))
+    commit(
+        transcript,
+        reply(tool_use("functions.search:0"), tool_use("ok_1", ""), tool_use("ok_2", long)),
+    )
     assistant, user = request(transcript)["messages"][1:]
     ids = [block["id"] for block in assistant["content"]]
     assert [block["tool_use_id"] for block in user["content"]] == ids
@@ -320,7 +373,9 @@ def test_dropped_reasoning_is_left_out_and_so_is_a_turn_of_nothing_else() -> Non
     transcript = started()
     transcript.append_turn(replace(reply(thinking, text("Yes.")), reasoning_dropped=True))
     transcript.push_user("And?")
-    transcript.append_turn(replace(reply(thinking, {"type": "redacted_thinking", "data": "x"}), reasoning_dropped=True))
+    transcript.append_turn(
+        replace(reply(thinking, {"type": "redacted_thinking", "data": "x"}), reasoning_dropped=True)
+    )
     assert request(transcript)["messages"][1:] == [
         {"role": "assistant", "content": [text("Yes.")]},
         {"role": "user", "content": "And?"},
@@ -359,7 +414,13 @@ def test_a_turn_of_another_api_is_projected() -> None:
         tool_use("c4", input={"INVALID_JSON": "[1]"}),
         tool_use("c5", "apply_patch", input={"input": "*** Begin"}),
     ]
-    assert [block["tool_use_id"] for block in user["content"]] == [renamed["id"], "c2", "c3", "c4", "c5"]
+    assert [block["tool_use_id"] for block in user["content"]] == [
+        renamed["id"],
+        "c2",
+        "c3",
+        "c4",
+        "c5",
+    ]
     assert set(renamed["id"] + renamed["name"]) <= set(string.ascii_letters + string.digits + "_-")
 
 
@@ -384,7 +445,9 @@ def system_only() -> Transcript:
     return transcript
 
 
-@pytest.mark.parametrize("make", [Transcript, system_only, assistant_pushed, lambda: finished(reply(text("Yes.")))])
+@pytest.mark.parametrize(
+    "make", [Transcript, system_only, assistant_pushed, lambda: finished(reply(text("Yes.")))]
+)
 @pytest.mark.parametrize("model", [None, "claude-sonnet-4-6", "claude-opus-5", "some-model"])
 def test_nothing_to_answer_is_refused(make: Callable[[], Transcript], model: str | None) -> None:
     with pytest.raises(TranscriptError, match="nothing to answer"):
@@ -415,7 +478,12 @@ def test_models_before_4_6_take_the_beginning_of_an_answer(model: str) -> None:
 
 
 def test_a_paused_turn_is_resumed_as_it_is() -> None:
-    running = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}}
+    running = {
+        "type": "server_tool_use",
+        "id": "srvtoolu_1",
+        "name": "web_search",
+        "input": {"query": "x"},
+    }
     transcript = finished(reply(text("Searching "), running, stop_reason="pause_turn"))
     last = {"role": "assistant", "content": [text("Searching "), running]}
     assert request(transcript, model=LATEST)["messages"][-1] == last
@@ -437,7 +505,12 @@ def test_a_turn_that_was_paused_after_a_compaction_is_resumed_as_it_is_C10() -> 
     assert request(transcript, model=LATEST)["messages"][-1]["role"] == "user"
 
 
-RUNNING = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}}
+RUNNING = {
+    "type": "server_tool_use",
+    "id": "srvtoolu_1",
+    "name": "web_search",
+    "input": {"query": "x"},
+}
 LATE = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
 
 
@@ -495,7 +568,10 @@ def test_tools_are_rendered_once_and_nothing_is_sent_for_none() -> None:
     ],
 )
 def test_tool_choice(mode: ToolMode, parallel: bool, choice: Any) -> None:
-    assert request(started(), offering("search", mode=mode, parallel=parallel)).get("tool_choice") == choice
+    assert (
+        request(started(), offering("search", mode=mode, parallel=parallel)).get("tool_choice")
+        == choice
+    )
 
 
 @pytest.mark.parametrize("mode", ["required", "specific"])
@@ -507,7 +583,9 @@ def test_a_forced_choice_is_refused_where_the_model_is_known_to(mode: ToolMode) 
             request(started(), offer, model=refusing)
     for model in (None, NEW, "claude-sonnet-5", "claude-haiku-5-5", "another"):
         assert "tool_choice" in request(started(), offer, model=model)
-    assert "tool_choice" in request(started(), offering("search", parallel=False), model="claude-fable-5")
+    assert "tool_choice" in request(
+        started(), offering("search", parallel=False), model="claude-fable-5"
+    )
 
 
 def test_a_forced_choice_is_refused_with_a_thinking_budget() -> None:
@@ -515,7 +593,9 @@ def test_a_forced_choice_is_refused_with_a_thinking_budget() -> None:
     budget = {"type": "enabled", "budget_tokens": 1024}
     with pytest.raises(InvalidToolConstraints, match="thinking"):
         request(started(), offer, model=OLD, thinking=budget)
-    assert request(started(), offer, model=NEW, thinking={"type": "adaptive"})["tool_choice"] == {"type": "any"}
+    assert request(started(), offer, model=NEW, thinking={"type": "adaptive"})["tool_choice"] == {
+        "type": "any"
+    }
     assert request(started(), offering("search"), model=OLD, thinking=budget)["thinking"] == budget
 
 
@@ -527,7 +607,12 @@ def test_strict_tools() -> None:
     refused = ToolSpec("refused", "d", SCHEMA, False)
     impossible = ToolSpec("impossible", "d", open_schema)
     offer = ToolOffering((asked, left_open, refused, impossible))
-    assert [tool.get("strict") for tool in request(started(), offer)["tools"]] == [True, None, None, None]
+    assert [tool.get("strict") for tool in request(started(), offer)["tools"]] == [
+        True,
+        None,
+        None,
+        None,
+    ]
     tools = request(started(), offer, strict=True)["tools"]
     assert [tool.get("strict") for tool in tools] == [True, True, None, None]
     assert "maxLength" not in tools[0]["input_schema"]["properties"]["q"]
@@ -554,8 +639,14 @@ def test_more_strict_tools_than_a_request_may_have_are_refused() -> None:
         "properties": {f"p{k}": {"type": "string"} for k in range(13)},
         "additionalProperties": False,
     }
-    specs = (ToolSpec("a", "d", optional, True), ToolSpec("b", "d", optional, True), ToolSpec("c", "d", SCHEMA, True))
-    with pytest.raises(InvalidToolConstraints, match=r"26 optional parameters in strict tools, 24 at most \(a, b\)"):
+    specs = (
+        ToolSpec("a", "d", optional, True),
+        ToolSpec("b", "d", optional, True),
+        ToolSpec("c", "d", SCHEMA, True),
+    )
+    with pytest.raises(
+        InvalidToolConstraints, match=r"26 optional parameters in strict tools, 24 at most \(a, b\)"
+    ):
         request(started(), ToolOffering(specs))
     union = {"anyOf": [{"type": "string"}, {"type": "integer"}]}
     unions = {
@@ -564,8 +655,13 @@ def test_more_strict_tools_than_a_request_may_have_are_refused() -> None:
         "required": [f"p{k}" for k in range(9)],
         "additionalProperties": False,
     }
-    with pytest.raises(InvalidToolConstraints, match="18 union parameters in strict tools, 16 at most"):
-        request(started(), ToolOffering((ToolSpec("a", "d", unions, True), ToolSpec("b", "d", unions, True))))
+    with pytest.raises(
+        InvalidToolConstraints, match="18 union parameters in strict tools, 16 at most"
+    ):
+        request(
+            started(),
+            ToolOffering((ToolSpec("a", "d", unions, True), ToolSpec("b", "d", unions, True))),
+        )
 
 
 def test_names_that_the_api_refuses_are_refused_here() -> None:
@@ -631,15 +727,26 @@ def present(**fields: Any) -> dict[str, Any]:
 
 OWN_BLOCK = st.one_of(
     st.builds(lambda t: present(type="text", text=t), st.none() | TEXT),
-    st.builds(lambda t, s: present(type="thinking", thinking=t, signature=s), st.none() | TEXT, st.none() | TEXT),
+    st.builds(
+        lambda t, s: present(type="thinking", thinking=t, signature=s),
+        st.none() | TEXT,
+        st.none() | TEXT,
+    ),
     st.builds(lambda d: present(type="redacted_thinking", data=d), st.none() | TEXT),
     st.builds(lambda i, n, v: present(type="tool_use", id=i, name=n, input=v), IDS, NAMES, JSONS),
-    st.builds(lambda i, n, v: tool_use("x", caller=None) | present(id=i, name=n, input=v), IDS, NAMES, JSONS),
+    st.builds(
+        lambda i, n, v: tool_use("x", caller=None) | present(id=i, name=n, input=v),
+        IDS,
+        NAMES,
+        JSONS,
+    ),
     JSONS,
 )
 OWN_TURN = st.builds(
     # Only an answer with a tool of the provider is ever paused.
-    lambda blocks, stop, server: reply(*blocks, *server, stop_reason=stop if server or stop != "pause_turn" else None),
+    lambda blocks, stop, server: reply(
+        *blocks, *server, stop_reason=stop if server or stop != "pause_turn" else None
+    ),
     st.lists(OWN_BLOCK, max_size=4),
     st.sampled_from(("end_turn", "tool_use", "max_tokens", "refusal", "pause_turn", "odd")),
     st.sampled_from(
@@ -684,20 +791,33 @@ CONTENTS = st.one_of(
     TEXT.map(json_values.clean_text),
     st.lists(
         st.sampled_from(
-            (TextPart(""), TextPart("x"), ImagePart(url="https://e.org/a"), FilePart(data=b"", media_type="text/plain"))
+            (
+                TextPart(""),
+                TextPart("x"),
+                ImagePart(url="https://e.org/a"),
+                FilePart(data=b"", media_type="text/plain"),
+            )
         ),
         max_size=3,
     ).map(tuple),
 )
 STEPS = st.one_of(
-    st.tuples(st.sampled_from(("user", "system", "developer", "assistant")), VISIBLE, st.booleans()),
-    st.tuples(OWN_TURN | foreign_turns(), st.lists(CONTENTS, max_size=5), st.sampled_from(("ok", "error", "rejected"))),
+    st.tuples(
+        st.sampled_from(("user", "system", "developer", "assistant")), VISIBLE, st.booleans()
+    ),
+    st.tuples(
+        OWN_TURN | foreign_turns(),
+        st.lists(CONTENTS, max_size=5),
+        st.sampled_from(("ok", "error", "rejected")),
+    ),
 )
 
 
 @settings(max_examples=examples(400), deadline=None)
 @given(st.lists(STEPS, max_size=7), st.sampled_from((None, OLD, NEW, LATEST)))
-def test_whatever_was_committed_is_a_request_that_the_api_takes(steps: Any, model: str | None) -> None:
+def test_whatever_was_committed_is_a_request_that_the_api_takes(
+    steps: Any, model: str | None
+) -> None:
     transcript = Transcript()
     for step in steps:
         try:
@@ -715,5 +835,7 @@ def test_whatever_was_committed_is_a_request_that_the_api_takes(steps: Any, mode
             body = request(transcript, model=model, extra={"tools": [SERVER_TOOL]})
         except TranscriptError:
             continue
-        problems = [p for p in check_request({"model": model or "m", **body}) if p.certainty == "refused"]
+        problems = [
+            p for p in check_request({"model": model or "m", **body}) if p.certainty == "refused"
+        ]
         assert problems == []

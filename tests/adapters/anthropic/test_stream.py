@@ -48,7 +48,10 @@ by_source: Any = {"ids": lambda row: row["source"].rsplit("/", 1)[-1]}
 
 def events_of(text: str) -> list[Event]:
     chunks = text.replace("\r\n", "\n").split("\n\n")
-    data = ["\n".join([line[5:] for line in chunk.split("\n") if line.startswith("data:")]) for chunk in chunks]
+    data = [
+        "\n".join([line[5:] for line in chunk.split("\n") if line.startswith("data:")])
+        for chunk in chunks
+    ]
     return [json.loads(found) for found in data if found.strip()]
 
 
@@ -65,7 +68,9 @@ def run(events: Iterable[Any]) -> tuple[AssistantTurn, list[Delta]]:
 def check_deltas(turn: AssistantTurn, deltas: list[Delta]) -> None:
     """What was told while the stream ran is what the turn says at its end."""
     assert "".join([d.text for d in deltas if isinstance(d, TextDelta)]) == turn.text
-    assert "".join([d.text for d in deltas if isinstance(d, ReasoningDelta)]) == (turn.reasoning or "")
+    assert "".join([d.text for d in deltas if isinstance(d, ReasoningDelta)]) == (
+        turn.reasoning or ""
+    )
     assert "".join([d.text for d in deltas if isinstance(d, RefusalDelta)]) == (turn.refusal or "")
     done = [(d.index, d.call) for d in deltas if isinstance(d, CallDone)]
     assert done == list(enumerate(turn.calls))[: len(done)]
@@ -93,7 +98,9 @@ def recorded_calls(events: list[Event]) -> list[tuple[str, str, Any]]:
             pieces = [
                 e["delta"]["partial_json"]
                 for e in events
-                if e["type"] == "content_block_delta" and e["index"] == index and "partial_json" in e["delta"]
+                if e["type"] == "content_block_delta"
+                and e["index"] == index
+                and "partial_json" in e["delta"]
             ]
             found.append((block["id"], block["name"], json.loads("".join(pieces) or "{}")))
     return found
@@ -128,7 +135,9 @@ def test_objects_of_the_sdk_give_the_same_turn(row: dict[str, Any]) -> None:
     again, told = run(objects)
     assert told == deltas
     assert replace(again, native=b"", residue=b"") == replace(turn, native=b"", residue=b"")
-    assert [block["type"] for block in json.loads(again.native)] == [b["type"] for b in json.loads(turn.native)]
+    assert [block["type"] for block in json.loads(again.native)] == [
+        b["type"] for b in json.loads(turn.native)
+    ]
 
 
 def comparable(content: Any) -> Any:
@@ -184,18 +193,30 @@ class Cutter:
             deltas = [{"type": "text_delta", "text": piece} for piece in self.cut(block["text"])]
             if isinstance(block.get("citations"), list):
                 start["citations"] = []
-                deltas += [{"type": "citations_delta", "citation": citation} for citation in block["citations"]]
+                deltas += [
+                    {"type": "citations_delta", "citation": citation}
+                    for citation in block["citations"]
+                ]
         elif block["type"] == "thinking":
             start.update(thinking="", signature="")
-            deltas = [{"type": "thinking_delta", "thinking": piece} for piece in self.cut(block["thinking"])]
+            deltas = [
+                {"type": "thinking_delta", "thinking": piece}
+                for piece in self.cut(block["thinking"])
+            ]
             deltas.append({"type": "signature_delta", "signature": block["signature"]})
         elif block["type"] in ("tool_use", "server_tool_use", "mcp_tool_use"):
             start["input"] = {}
-            deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in self.input(block["input"])]
+            deltas = [
+                {"type": "input_json_delta", "partial_json": piece}
+                for piece in self.input(block["input"])
+            ]
         return start, deltas
 
     def events(self, reply: Any) -> Iterator[Event]:
-        ending = {key: reply.get(key) for key in ("stop_reason", "stop_sequence", "stop_details", "container")}
+        ending = {
+            key: reply.get(key)
+            for key in ("stop_reason", "stop_sequence", "stop_details", "container")
+        }
         usage = {"input_tokens": reply["usage"].get("input_tokens"), "output_tokens": 1}
         start = {**reply, **dict.fromkeys(ending), "content": [], "usage": usage}
         start.pop("context_management", None)
@@ -219,28 +240,64 @@ class Cutter:
 NOISE: list[Event] = [
     {"type": "ping"},
     {"type": "brand_new_event", "index": 0, "delta": {"type": "text_delta", "text": "no"}},
-    {"type": "content_block_delta", "index": 99, "delta": {"type": "brand_new_delta", "text": "no"}},
-    {"type": "message_delta", "delta": {"stop_reason": None}, "usage": {"input_tokens": None, "output_tokens": 3}},
+    {
+        "type": "content_block_delta",
+        "index": 99,
+        "delta": {"type": "brand_new_delta", "text": "no"},
+    },
+    {
+        "type": "message_delta",
+        "delta": {"stop_reason": None},
+        "usage": {"input_tokens": None, "output_tokens": 3},
+    },
 ]
 
 texts = st.text(max_size=12)
 names = st.sampled_from(["search", "read_file", "ä b"])
 arguments = st.dictionaries(
-    texts, st.recursive(st.none() | st.booleans() | st.integers() | texts, st.lists, max_leaves=4), max_size=3
+    texts,
+    st.recursive(st.none() | st.booleans() | st.integers() | texts, st.lists, max_leaves=4),
+    max_size=3,
 )
 blocks = st.one_of(
     st.builds(lambda text: {"type": "text", "text": text}, texts),
-    st.builds(lambda text: {"type": "text", "text": text, "citations": [{"type": "x", "file_id": None}]}, texts),
-    st.builds(lambda text, sig: {"type": "thinking", "thinking": text, "signature": sig}, texts, texts),
+    st.builds(
+        lambda text: {"type": "text", "text": text, "citations": [{"type": "x", "file_id": None}]},
+        texts,
+    ),
+    st.builds(
+        lambda text, sig: {"type": "thinking", "thinking": text, "signature": sig}, texts, texts
+    ),
     st.just({"type": "redacted_thinking", "data": "xx"}),
     st.builds(
-        lambda i, n, a: {"type": "tool_use", "id": f"t{i}", "name": n, "input": a}, st.integers(0, 3), names, arguments
+        lambda i, n, a: {"type": "tool_use", "id": f"t{i}", "name": n, "input": a},
+        st.integers(0, 3),
+        names,
+        arguments,
     ),
-    st.builds(lambda a: {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": a}, arguments),
-    st.just({"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [{"encrypted_content": "e"}]}),
+    st.builds(
+        lambda a: {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": a},
+        arguments,
+    ),
+    st.just(
+        {
+            "type": "web_search_tool_result",
+            "tool_use_id": "srvtoolu_1",
+            "content": [{"encrypted_content": "e"}],
+        }
+    ),
     st.just({"type": "brand_new_block", "payload": None}),
 )
-STOPS = ["end_turn", "tool_use", "max_tokens", "pause_turn", "refusal", "model_context_window_exceeded", "new", None]
+STOPS = [
+    "end_turn",
+    "tool_use",
+    "max_tokens",
+    "pause_turn",
+    "refusal",
+    "model_context_window_exceeded",
+    "new",
+    None,
+]
 
 
 @st.composite
@@ -252,15 +309,23 @@ def replies(draw: st.DrawFn) -> dict[str, Any]:
         "content": draw(st.lists(blocks, max_size=6)),
         "stop_reason": stop,
         "stop_sequence": None,
-        "stop_details": {"type": "refusal", "explanation": draw(texts)} if stop == "refusal" else None,
+        "stop_details": {"type": "refusal", "explanation": draw(texts)}
+        if stop == "refusal"
+        else None,
         "container": draw(st.sampled_from([None, {"id": "container_1"}])),
         "context_management": {"applied_edits": []},
-        "usage": {"input_tokens": 5, "output_tokens": 7, "server_tool_use": {"web_search_requests": 1}},
+        "usage": {
+            "input_tokens": 5,
+            "output_tokens": 7,
+            "server_tool_use": {"web_search_requests": 1},
+        },
     }
 
 
 @given(replies(), st.data())
-def test_a_stream_gives_the_turn_of_the_same_answer_unstreamed(reply: dict[str, Any], data: st.DataObject) -> None:
+def test_a_stream_gives_the_turn_of_the_same_answer_unstreamed(
+    reply: dict[str, Any], data: st.DataObject
+) -> None:
     turn, deltas = run(Cutter(data).events(reply))
     assert turn == decode_message(reply)
     check_deltas(turn, deltas)
@@ -269,7 +334,9 @@ def test_a_stream_gives_the_turn_of_the_same_answer_unstreamed(reply: dict[str, 
 @pytest.mark.parametrize("row", WHOLE, **by_source)
 @settings(max_examples=examples(5))
 @given(data=st.data())
-def test_a_recorded_answer_gives_the_same_turn_streamed(row: dict[str, Any], data: st.DataObject) -> None:
+def test_a_recorded_answer_gives_the_same_turn_streamed(
+    row: dict[str, Any], data: st.DataObject
+) -> None:
     turn, deltas = run(Cutter(data).events(row["response"]))
     assert turn == AnthropicMessages.response(row["response"])
     check_deltas(turn, deltas)
@@ -279,7 +346,13 @@ def test_a_recorded_answer_gives_the_same_turn_streamed(row: dict[str, Any], dat
 
 
 def started(**fields: Any) -> Event:
-    message = {"id": "msg_1", "model": "claude-opus-4-8", "content": [], "usage": {"input_tokens": 5}, **fields}
+    message = {
+        "id": "msg_1",
+        "model": "claude-opus-4-8",
+        "content": [],
+        "usage": {"input_tokens": 5},
+        **fields,
+    }
     return {"type": "message_start", "message": message}
 
 
@@ -304,7 +377,12 @@ def block_stop(index: Any) -> Event:
 
 
 def stopped(reason: Any = "tool_use", **fields: Any) -> Event:
-    return {"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 7}, **fields}
+    return {
+        "type": "message_delta",
+        "delta": {"stop_reason": reason},
+        "usage": {"output_tokens": 7},
+        **fields,
+    }
 
 
 END: Event = {"type": "message_stop"}
@@ -316,7 +394,9 @@ def call(call_id: str, arguments: str, position: int = 0) -> CallBlock:
 
 def test_a_call_is_done_when_the_next_one_begins_or_the_answer_is_known_to_be_whole() -> None:
     decoder = MessagesStreamDecoder()
-    assert feed(decoder, [started(), call_start(0, "a"), piece(0, ""), piece(0, '{"q": 1}'), block_stop(0)])[1:] == [
+    assert feed(
+        decoder, [started(), call_start(0, "a"), piece(0, ""), piece(0, '{"q": 1}'), block_stop(0)]
+    )[1:] == [
         CallDelta(0, "a", "search", ""),
         CallDelta(0, "a", "search", '{"q": 1}'),
     ]
@@ -334,7 +414,14 @@ def test_a_call_is_done_when_the_next_one_begins_or_the_answer_is_known_to_be_wh
 
 @pytest.mark.parametrize("reason", ["max_tokens", "refusal", "model_context_window_exceeded"])
 def test_the_last_call_of_a_cut_answer_is_never_done(reason: str) -> None:
-    events = [started(), call_start(0, "a"), block_stop(0), call_start(1, "b"), piece(1, '{"q": 1}'), block_stop(1)]
+    events = [
+        started(),
+        call_start(0, "a"),
+        block_stop(0),
+        call_start(1, "b"),
+        piece(1, '{"q": 1}'),
+        block_stop(1),
+    ]
     turn, deltas = run([*events, stopped(reason), END])
     assert [d for d in deltas if isinstance(d, CallDone)] == [CallDone(0, call("a", "{}"))]
     assert turn.cut
@@ -355,21 +442,32 @@ def test_the_last_call_of_a_cut_answer_is_never_done(reason: str) -> None:
         ("[" * 100_000, "[" * 100_000, {"INVALID_JSON": "[" * 100_000}),
     ],
 )
-def test_arguments_that_are_no_object_are_kept_as_the_models_own_text(text: str, arguments: str, sent: Any) -> None:
+def test_arguments_that_are_no_object_are_kept_as_the_models_own_text(
+    text: str, arguments: str, sent: Any
+) -> None:
     turn, _ = run([started(), call_start(0, "a"), piece(0, text), block_stop(0), stopped(), END])
     assert turn.calls == (call("a", arguments),)
     assert json.loads(turn.native)[0]["input"] == sent
 
 
 def test_an_input_that_stands_in_the_first_event_is_the_input() -> None:
-    turn, deltas = run([started(), call_start(0, "a", input={"q": 1}), block_stop(0), stopped(), END])
+    turn, deltas = run(
+        [started(), call_start(0, "a", input={"q": 1}), block_stop(0), stopped(), END]
+    )
     assert turn.calls == (call("a", '{"q":1}'),)
     check_deltas(turn, deltas)
 
 
 def test_input_of_a_call_that_the_provider_runs_is_an_object_however_it_was_cut() -> None:
     server = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
-    events = [started(), block_start(0, **server), piece(0, '{"q'), block_stop(0), call_start(1, "a"), block_stop(1)]
+    events = [
+        started(),
+        block_start(0, **server),
+        piece(0, '{"q'),
+        block_stop(0),
+        call_start(1, "a"),
+        block_stop(1),
+    ]
     turn, _ = run([*events, stopped(), END])
     assert json.loads(turn.native)[0]["input"] == {"INVALID_JSON": '{"q'}
     assert turn.results_only
@@ -393,19 +491,32 @@ def test_unknown_deltas_of_unknown_blocks_are_kept() -> None:
         stopped("end_turn"),
         END,
     ]
-    block = {"type": "compaction", "content": "Once upon", "encrypted_content": "e", "more": 1, "none": None}
+    block = {
+        "type": "compaction",
+        "content": "Once upon",
+        "encrypted_content": "e",
+        "more": 1,
+        "none": None,
+    }
     assert json.loads(run(events)[0].native) == [block]
 
 
 def test_a_fallback_names_the_model_that_answered() -> None:
     fallback = {"type": "fallback", "from": {"model": "a"}, "to": {"model": "b"}}
-    assert run([started(), block_start(0, **fallback), block_stop(0), stopped("end_turn"), END])[0].model == "b"
+    assert (
+        run([started(), block_start(0, **fallback), block_stop(0), stopped("end_turn"), END])[
+            0
+        ].model
+        == "b"
+    )
 
 
 def test_counts_are_totals_and_null_erases_nothing() -> None:
     usage = {"input_tokens": 5, "cache_read_input_tokens": 3, "output_tokens": 1}
     later = {"input_tokens": 6, "cache_read_input_tokens": None, "output_tokens": 9}
-    turn, _ = run([started(usage=usage), stopped(None, usage=later), stopped("end_turn", usage={}), END])
+    turn, _ = run(
+        [started(usage=usage), stopped(None, usage=later), stopped("end_turn", usage={}), END]
+    )
     assert turn.usage == Usage(6, 9, 18, 3)
 
 
@@ -422,7 +533,14 @@ def test_calls_with_reused_or_missing_indexes_stay_apart(index: int | None, stop
 
 
 def test_interleaved_blocks() -> None:
-    events = [started(), call_start(0, "a"), call_start(1, "b"), piece(1, '{"q"'), piece(0, '{"q":1}'), block_stop(0)]
+    events = [
+        started(),
+        call_start(0, "a"),
+        call_start(1, "b"),
+        piece(1, '{"q"'),
+        piece(0, '{"q":1}'),
+        block_stop(0),
+    ]
     turn, deltas = run([*events, piece(1, ":2}"), block_stop(1), stopped(), END])
     assert turn.calls == (call("a", '{"q":1}'), call("b", '{"q":2}', 1))
     check_deltas(turn, deltas)
@@ -430,7 +548,13 @@ def test_interleaved_blocks() -> None:
 
 def test_text_without_its_first_event_is_text() -> None:
     turn, deltas = run(
-        [started(), delta(0, "text_delta", text="a"), delta(0, "text_delta", text="b"), stopped(None), END]
+        [
+            started(),
+            delta(0, "text_delta", text="a"),
+            delta(0, "text_delta", text="b"),
+            stopped(None),
+            END,
+        ]
     )
     assert turn.text == "ab"
     check_deltas(turn, deltas)
@@ -440,13 +564,17 @@ def test_what_the_first_events_hold_already_comes_first() -> None:
     content = [{"type": "text", "text": "a"}]
     thinking = block_start(1, type="thinking", thinking="b", signature="s")
     events = [started(content=content), delta(0, "text_delta", text="c"), block_stop(0), thinking]
-    turn, deltas = run([*events, delta(1, "thinking_delta", thinking="d"), block_stop(1), stopped("new"), END])
+    turn, deltas = run(
+        [*events, delta(1, "thinking_delta", thinking="d"), block_stop(1), stopped("new"), END]
+    )
     assert (turn.text, turn.reasoning) == ("ac", "bd")
     check_deltas(turn, deltas)
 
 
 def test_the_first_stop_reason_holds() -> None:
-    turn, deltas = run([started(), call_start(0, "a"), block_stop(0), stopped(), stopped("max_tokens"), END])
+    turn, deltas = run(
+        [started(), call_start(0, "a"), block_stop(0), stopped(), stopped("max_tokens"), END]
+    )
     assert turn.provider_finish_reason == "tool_use"
     check_deltas(turn, deltas)
 
@@ -535,14 +663,37 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
     max_leaves=6,
 )
-EVENTS = ["message_start", "content_block_start", "content_block_delta", "content_block_stop", "message_delta", "error"]
-KINDS = ["text", "thinking", "tool_use", "server_tool_use", "fallback", "redacted_thinking", "tool_result"]
-DELTAS = ["text_delta", "input_json_delta", "thinking_delta", "signature_delta", "citations_delta", "compaction_delta"]
+EVENTS = [
+    "message_start",
+    "content_block_start",
+    "content_block_delta",
+    "content_block_stop",
+    "message_delta",
+    "error",
+]
+KINDS = [
+    "text",
+    "thinking",
+    "tool_use",
+    "server_tool_use",
+    "fallback",
+    "redacted_thinking",
+    "tool_result",
+]
+DELTAS = [
+    "text_delta",
+    "input_json_delta",
+    "thinking_delta",
+    "signature_delta",
+    "citations_delta",
+    "compaction_delta",
+]
 
 
 def hostile(types: list[str], *keys: str) -> st.SearchStrategy[Any]:
     return st.fixed_dictionaries(
-        {"type": st.sampled_from(types) | json_values}, optional=dict.fromkeys(keys, texts | json_values)
+        {"type": st.sampled_from(types) | json_values},
+        optional=dict.fromkeys(keys, texts | json_values),
     )
 
 
@@ -552,9 +703,12 @@ hostile_events = st.fixed_dictionaries(
         "index": st.integers(0, 2) | json_values,
         "message": json_values
         | st.fixed_dictionaries({"content": st.lists(hostile(KINDS, "text")), "id": json_values}),
-        "content_block": json_values | hostile(KINDS, "text", "id", "name", "input", "citations", "thinking", "to"),
+        "content_block": json_values
+        | hostile(KINDS, "text", "id", "name", "input", "citations", "thinking", "to"),
         "delta": json_values
-        | hostile(DELTAS, "text", "partial_json", "thinking", "citation", "stop_reason", "stop_details"),
+        | hostile(
+            DELTAS, "text", "partial_json", "thinking", "citation", "stop_reason", "stop_details"
+        ),
         "usage": json_values,
         "error": json_values,
     },
@@ -596,7 +750,13 @@ def test_no_event_raises_but_errors_do(events: list[Any]) -> None:
 def calls_to_read(count: int) -> int:
     pieces = [piece(1, '"xxxxxxxx"' if n == 0 else "        ") for n in range(count)]
     opening = [started(), block_start(0, type="text", text="")]
-    events = [*opening, *[delta(0, "text_delta", text="abcd")] * count, block_stop(0), call_start(1, "a"), *pieces]
+    events = [
+        *opening,
+        *[delta(0, "text_delta", text="abcd")] * count,
+        block_stop(0),
+        call_start(1, "a"),
+        *pieces,
+    ]
     return calls_made(lambda: run([*events, block_stop(1), stopped(), END]))
 
 
@@ -620,7 +780,9 @@ def test_streamed_requests_against_the_test_server() -> None:
 
     async def streamed(url: str) -> tuple[AssistantTurn, list[Delta]]:
         async with AsyncAnthropic(base_url=url, api_key="test") as client:
-            stream = AnthropicMessages("claude-opus-4-8", client).open_stream(transcript, None, TurnOptions())
+            stream = AnthropicMessages("claude-opus-4-8", client).open_stream(
+                transcript, None, TurnOptions()
+            )
             deltas: list[Delta] = []
             async with stream as chunks:
                 async for chunk in chunks:
@@ -639,8 +801,13 @@ def test_streamed_requests_against_the_test_server() -> None:
             asyncio.run(streamed(server.anthropic_base_url)),
             streamed_sync(server.anthropic_base_url),
         ):
-            assert [(c.name, c.arguments) for c in turn.calls] == [("search", '{"q":"x"}'), ("search", "{}")]
+            assert [(c.name, c.arguments) for c in turn.calls] == [
+                ("search", '{"q":"x"}'),
+                ("search", "{}"),
+            ]
             assert turn.text == "Let me see."
             assert turn.request_id
             check_deltas(turn, deltas)
-        assert [(request.status, request.body["stream"]) for request in server.requests] == [(200, True)] * 2
+        assert [(request.status, request.body["stream"]) for request in server.requests] == [
+            (200, True)
+        ] * 2

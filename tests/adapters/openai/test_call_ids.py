@@ -18,14 +18,20 @@ NINE = re.compile(r"[a-zA-Z0-9]{9}")
 
 
 def chat_turn(*ids: str) -> Any:
-    calls = [{"id": i, "type": "function", "function": {"name": "f", "arguments": "{}"}} for i in ids]
+    calls = [
+        {"id": i, "type": "function", "function": {"name": "f", "arguments": "{}"}} for i in ids
+    ]
     message = {"role": "assistant", "content": None, "tool_calls": calls}
-    return OpenAIChat.response({"choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}]})
+    return OpenAIChat.response(
+        {"choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}]}
+    )
 
 
 def messages_turn(*ids: str) -> Any:
     blocks = [{"type": "tool_use", "id": i, "name": "f", "input": {}} for i in ids]
-    return AnthropicMessages.response({"role": "assistant", "stop_reason": "tool_use", "content": blocks})
+    return AnthropicMessages.response(
+        {"role": "assistant", "stop_reason": "tool_use", "content": blocks}
+    )
 
 
 def responses_turn(*ids: str) -> Any:
@@ -74,7 +80,9 @@ def test_r2_every_id_for_mistral_is_nine_letters_and_digits_and_no_two_are_one()
 
 def test_r2_an_id_that_looks_like_a_replacement_is_replaced_itself() -> None:
     first = ids_of(OpenAIChat.request(talk(TURNS[1]), call_ids="mistral")["messages"])
-    found = ids_of(OpenAIChat.request(talk(TURNS[1], chat_turn(first[0])), call_ids="mistral")["messages"])
+    found = ids_of(
+        OpenAIChat.request(talk(TURNS[1], chat_turn(first[0])), call_ids="mistral")["messages"]
+    )
     assert found[:2] == first
     assert len(set(found)) == 3
 
@@ -103,7 +111,9 @@ def test_r2_a_history_that_was_read_is_held_to_the_hosts_rule_too() -> None:
         {
             "role": "assistant",
             "content": None,
-            "tool_calls": [{"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
+            "tool_calls": [
+                {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+            ],
         },
         {"role": "tool", "tool_call_id": "call_1", "content": '"tool_call_id"'},
     ]
@@ -127,12 +137,18 @@ HOSTS = [
 def sent(llm: OpenAIChat, transcript: Transcript) -> list[str]:
     import json
 
-    return ids_of(json.loads(llm._body(transcript, None, TurnOptions()))["messages"])  # what goes out, without a host
+    return ids_of(
+        json.loads(llm._body(transcript, None, TurnOptions()))["messages"]
+    )  # what goes out, without a host
 
 
 @pytest.mark.parametrize(("url", "rule"), HOSTS)
-@pytest.mark.parametrize("how", ["async", "sync", "base_url", "environment", "client from the environment"])
-def test_r2_the_host_decides_by_itself(url: str, rule: Any, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "how", ["async", "sync", "base_url", "environment", "client from the environment"]
+)
+def test_r2_the_host_decides_by_itself(
+    url: str, rule: Any, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     transcript = talk(*TURNS)
     if "environment" in how:
         monkeypatch.setenv("OPENAI_BASE_URL", url)
@@ -143,7 +159,9 @@ def test_r2_the_host_decides_by_itself(url: str, rule: Any, how: str, monkeypatc
         "environment": lambda: OpenAIChat("m", api_key="k"),
         "client from the environment": lambda: OpenAIChat("m", OpenAI(api_key="k")),
     }[how]()
-    assert sent(llm, transcript) == ids_of(OpenAIChat.request(transcript, call_ids=rule)["messages"])
+    assert sent(llm, transcript) == ids_of(
+        OpenAIChat.request(transcript, call_ids=rule)["messages"]
+    )
 
 
 def test_r2_what_the_program_says_wins_over_the_address() -> None:
@@ -160,9 +178,13 @@ def test_a_client_that_names_no_address_is_nobodys() -> None:
 
     transcript = talk(*TURNS)
     odd: Any = Client()
-    assert sent(OpenAIChat("m", odd), transcript) == ids_of(OpenAIChat.request(transcript)["messages"])
+    assert sent(OpenAIChat("m", odd), transcript) == ids_of(
+        OpenAIChat.request(transcript)["messages"]
+    )
     odd.base_url = "http://[::1"
-    assert sent(OpenAIChat("m", odd), transcript) == ids_of(OpenAIChat.request(transcript)["messages"])
+    assert sent(OpenAIChat("m", odd), transcript) == ids_of(
+        OpenAIChat.request(transcript)["messages"]
+    )
 
 
 def test_no_other_rule_is_known() -> None:
@@ -176,7 +198,9 @@ def test_no_other_rule_is_known() -> None:
 def test_a_session_from_elsewhere_goes_on_at_mistral_after_a_dump() -> None:
     session = Session()
     session.push_user("hi")
-    session.transcript.append_turn(TURNS[1], ToolResults(tuple(ResultBlock(c.id, "f", "x") for c in TURNS[1].calls)))
+    session.transcript.append_turn(
+        TURNS[1], ToolResults(tuple(ResultBlock(c.id, "f", "x") for c in TURNS[1].calls))
+    )
     again = Session.load(session.dump())
     first = ids_of(OpenAIChat.request(session.transcript, call_ids="mistral")["messages"])
     assert first == ids_of(OpenAIChat.request(again.transcript, call_ids="mistral")["messages"])

@@ -23,9 +23,9 @@ from lutumpy.core.items import (
     ToolResults,
     Usage,
 )
-from lutumpy.core.rules import chat as rules
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import AdapterError
+from lutumpy.rules.openai.chat import messages as rules
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 ROWS: list[dict[str, Any]] = [
@@ -36,7 +36,12 @@ ROWS: list[dict[str, Any]] = [
 
 
 def answer(message: Any, finish: Any = "stop", **fields: Any) -> dict[str, Any]:
-    return {"id": "c", "model": "m", "choices": [{"index": 0, "finish_reason": finish, "message": message}], **fields}
+    return {
+        "id": "c",
+        "model": "m",
+        "choices": [{"index": 0, "finish_reason": finish, "message": message}],
+        **fields,
+    }
 
 
 def decode(message: Any, finish: Any = "stop", **fields: Any) -> AssistantTurn:
@@ -47,8 +52,15 @@ def native(turn: AssistantTurn) -> Any:
     return json.loads(turn.native)
 
 
-def call(call_id: Any = "call_1", name: Any = "search", arguments: Any = "{}", **fields: Any) -> dict[str, Any]:
-    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}, **fields}
+def call(
+    call_id: Any = "call_1", name: Any = "search", arguments: Any = "{}", **fields: Any
+) -> dict[str, Any]:
+    return {
+        "id": call_id,
+        "type": "function",
+        "function": {"name": name, "arguments": arguments},
+        **fields,
+    }
 
 
 def commit(turn: AssistantTurn) -> dict[str, Any]:
@@ -56,14 +68,18 @@ def commit(turn: AssistantTurn) -> dict[str, Any]:
     transcript = Transcript()
     transcript.push_user("hi")
     turn = transcript.fresh_ids(turn)
-    results = tuple(ResultBlock(c.id, c.name, "ok", kind=c.kind) for c in turn.calls if c.answerable)
+    results = tuple(
+        ResultBlock(c.id, c.name, "ok", kind=c.kind) for c in turn.calls if c.answerable
+    )
     transcript.append_turn(turn, ToolResults(results))
     transcript.push_user("and now?")
     return OpenAIChat.request(transcript)
 
 
 def refused(body: dict[str, Any]) -> list[str]:
-    return [p.message for p in rules.check_request({"model": "m", **body}) if p.certainty == "refused"]
+    return [
+        p.message for p in rules.check_request({"model": "m", **body}) if p.certainty == "refused"
+    ]
 
 
 def without_answer_only(message: dict[str, Any]) -> dict[str, Any]:
@@ -71,7 +87,11 @@ def without_answer_only(message: dict[str, Any]) -> dict[str, Any]:
     sent = {k: v for k, v in message.items() if v is not None or k == "content"}
     for key in ("annotations", "refusal", "function_call", "tool_calls", "audio"):
         value = sent.get(key)
-        if key == "annotations" or not value or (isinstance(value, dict) and not any(value.values())):
+        if (
+            key == "annotations"
+            or not value
+            or (isinstance(value, dict) and not any(value.values()))
+        ):
             sent.pop(key, None)
     for entry in sent.get("tool_calls", ()):
         entry.setdefault("type", "function")
@@ -94,7 +114,9 @@ def test_a_recorded_answer_gives_its_calls_and_goes_back_as_it_came(row: dict[st
         for entry, fresh in zip(given, sent["tool_calls"], strict=True):
             entry["id"] = entry["id"] or fresh["id"]
     assert sent == without_answer_only(message)
-    assert [m["tool_call_id"] for m in body["messages"] if m["role"] == "tool"] == [e["id"] for e in given]
+    assert [m["tool_call_id"] for m in body["messages"] if m["role"] == "tool"] == [
+        e["id"] for e in given
+    ]
 
 
 def test_usage_model_and_ids_are_read() -> None:
@@ -116,7 +138,10 @@ def test_usage_model_and_ids_are_read() -> None:
         (None, Usage()),
         ({"prompt_tokens": None, "completion_tokens": "3"}, Usage()),
         ({"prompt_tokens": 2, "completion_tokens": 3}, Usage(2, 3, 5)),
-        ({"prompt_tokens": 8, "prompt_cache_hit_tokens": 6, "prompt_tokens_details": None}, Usage(8, 0, 8, 6)),
+        (
+            {"prompt_tokens": 8, "prompt_cache_hit_tokens": 6, "prompt_tokens_details": None},
+            Usage(8, 0, 8, 6),
+        ),
     ],
 )
 def test_usage_with_gaps(usage: Any, expected: Usage) -> None:
@@ -161,15 +186,28 @@ def test_a_refusal_ends_a_turn_as_refused_and_goes_back() -> None:
         (
             {"id": "a", "index": 0, "function": {"name": "f", "arguments": {"x": [1]}}},
             CallBlock("a", "f", '{"x":[1]}', position=0),
-            {"id": "a", "index": 0, "type": "function", "function": {"name": "f", "arguments": '{"x":[1]}'}},
+            {
+                "id": "a",
+                "index": 0,
+                "type": "function",
+                "function": {"name": "f", "arguments": '{"x":[1]}'},
+            },
         ),
         (
             {"id": "a", "type": "function"},
             CallBlock("a", "", "", position=0),
-            {"id": "a", "type": "function", "function": {"name": "unknown_tool", "arguments": "{}"}},
+            {
+                "id": "a",
+                "type": "function",
+                "function": {"name": "unknown_tool", "arguments": "{}"},
+            },
         ),
         (
-            {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}", "parsed_arguments": {}}},
+            {
+                "id": "a",
+                "type": "function",
+                "function": {"name": "f", "arguments": "{}", "parsed_arguments": {}},
+            },
             CallBlock("a", "f", "{}", position=0),
             {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}},
         ),
@@ -185,7 +223,9 @@ def test_a_refusal_ends_a_turn_as_refused_and_goes_back() -> None:
         ),
     ],
 )
-def test_odd_calls_are_read_and_only_what_openai_refuses_is_repaired(entry: Any, block: CallBlock, sent: Any) -> None:
+def test_odd_calls_are_read_and_only_what_openai_refuses_is_repaired(
+    entry: Any, block: CallBlock, sent: Any
+) -> None:
     turn = decode({"role": "assistant", "content": None, "tool_calls": [entry]}, "tool_calls")
     assert turn.calls == (block,)
     assert native(turn)["tool_calls"] == [sent]
@@ -204,7 +244,11 @@ def test_calls_stay_calls_whatever_the_finish_reason() -> None:
 
 
 def test_the_older_form_of_a_call_is_answered_by_its_own_kind_of_message() -> None:
-    message = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": '{"x": 1}'}}
+    message = {
+        "role": "assistant",
+        "content": None,
+        "function_call": {"name": "f", "arguments": '{"x": 1}'},
+    }
     turn = decode(message, "function_call")
     assert [(c.name, c.arguments, c.kind, c.answerable) for c in turn.calls] == [
         ("f", '{"x": 1}', "function_call", True)
@@ -245,7 +289,12 @@ def test_answer_only_fields_are_kept_aside() -> None:
 
 
 def test_audio_goes_back_by_its_id() -> None:
-    turn = decode({"content": None, "audio": {"id": "audio_1", "data": "AAAA", "transcript": "Hello", "expires_at": 1}})
+    turn = decode(
+        {
+            "content": None,
+            "audio": {"id": "audio_1", "data": "AAAA", "transcript": "Hello", "expires_at": 1},
+        }
+    )
     assert native(turn) == {"role": "assistant", "content": None, "audio": {"id": "audio_1"}}
     assert turn.text == "Hello"
     assert not refused(commit(turn))
@@ -254,7 +303,10 @@ def test_audio_goes_back_by_its_id() -> None:
 def test_reasoning_of_compatible_hosts_is_read_and_goes_back() -> None:
     for fields, read in (
         ({"reasoning_content": "hm"}, "hm"),
-        ({"reasoning": "hm", "reasoning_details": [{"type": "reasoning.text", "text": "other"}]}, "hm"),
+        (
+            {"reasoning": "hm", "reasoning_details": [{"type": "reasoning.text", "text": "other"}]},
+            "hm",
+        ),
         ({"reasoning_details": [{"text": "a"}, {"summary": "b"}, {"data": "x"}, 5]}, "ab"),
     ):
         turn = decode({"role": "assistant", "content": "yes", **fields})
@@ -298,7 +350,16 @@ def test_lone_surrogates_and_deep_nesting_are_survived() -> None:
 
 @pytest.mark.parametrize(
     "reply",
-    ["", "<html>", "[1]", b"\xff", '{"choices": []}', '{"object": "chat.completion"}', 5, '{"error": "overloaded"}'],
+    [
+        "",
+        "<html>",
+        "[1]",
+        b"\xff",
+        '{"choices": []}',
+        '{"object": "chat.completion"}',
+        5,
+        '{"error": "overloaded"}',
+    ],
 )
 def test_what_is_no_answer_is_an_adapter_error(reply: Any) -> None:
     with pytest.raises(AdapterError) as caught:
@@ -316,26 +377,43 @@ def test_objects_of_the_sdk_and_text_are_read_alike() -> None:
     from openai.types.chat import ChatCompletion
 
     reply = {
-        **answer({"role": "assistant", "content": None, "tool_calls": [call("a", "f", '{"x":1}')]}, "tool_calls"),
+        **answer(
+            {"role": "assistant", "content": None, "tool_calls": [call("a", "f", '{"x":1}')]},
+            "tool_calls",
+        ),
         "object": "chat.completion",
         "created": 1,
     }
     expected = OpenAIChat.response(reply)
-    for spelling in (ChatCompletion.model_validate(reply), ChatCompletion.construct(**reply), json.dumps(reply)):
+    for spelling in (
+        ChatCompletion.model_validate(reply),
+        ChatCompletion.construct(**reply),
+        json.dumps(reply),
+    ):
         turn = OpenAIChat.response(spelling)
-        assert (turn.blocks, turn.usage, native(turn)) == (expected.blocks, expected.usage, native(expected))
+        assert (turn.blocks, turn.usage, native(turn)) == (
+            expected.blocks,
+            expected.usage,
+            native(expected),
+        )
     assert OpenAIChat.response(json.dumps(reply).encode()) == expected
 
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 IDS = st.none() | st.sampled_from(["", "a", "b", "call_1"]) | st.text(max_size=40)
 NAMES = st.sampled_from(["f", "get_x", "", "functions.f", "a b"]) | JSON
 FUNCTIONS = st.fixed_dictionaries(
-    {}, optional={"name": NAMES, "arguments": st.sampled_from(["", "{}", "{", '{"x":1}', "null"]) | JSON}
+    {},
+    optional={
+        "name": NAMES,
+        "arguments": st.sampled_from(["", "{}", "{", '{"x":1}', "null"]) | JSON,
+    },
 )
 CALLS = st.fixed_dictionaries(
     {},
@@ -351,7 +429,9 @@ MESSAGES = st.fixed_dictionaries(
     {},
     optional={
         "role": JSON,
-        "content": st.none() | st.text(max_size=5) | st.lists(st.text(max_size=3) | st.none(), max_size=3),
+        "content": st.none()
+        | st.text(max_size=5)
+        | st.lists(st.text(max_size=3) | st.none(), max_size=3),
         "tool_calls": st.none() | st.lists(CALLS, max_size=4) | CALLS,
         "function_call": st.none() | FUNCTIONS,
         "refusal": st.none() | st.text(max_size=5),
@@ -372,13 +452,20 @@ def test_no_message_makes_the_decoder_raise(message: Any, finish: Any) -> None:
     decode_chat(answer(message, finish))
 
 
-@given(st.lists(MESSAGES, min_size=1, max_size=3), st.sampled_from(["stop", "tool_calls", "length", "", None]))
-def test_whatever_was_decoded_can_be_sent_again(messages: list[dict[str, Any]], finish: Any) -> None:
+@given(
+    st.lists(MESSAGES, min_size=1, max_size=3),
+    st.sampled_from(["stop", "tool_calls", "length", "", None]),
+)
+def test_whatever_was_decoded_can_be_sent_again(
+    messages: list[dict[str, Any]], finish: Any
+) -> None:
     transcript = Transcript()
     transcript.push_user("hi")
     for message in messages:
         turn = transcript.fresh_ids(decode_chat(answer(message, finish)))
-        results = tuple(ResultBlock(c.id, c.name, "ok", kind=c.kind) for c in turn.calls if c.answerable)
+        results = tuple(
+            ResultBlock(c.id, c.name, "ok", kind=c.kind) for c in turn.calls if c.answerable
+        )
         transcript.append_turn(turn, ToolResults(results))
     transcript.push_user("and now?")
     assert refused(OpenAIChat.request(transcript)) == []

@@ -24,17 +24,24 @@ from lutumpy.core.items import (
     TextPart,
     ToolResults,
 )
-from lutumpy.core.rules import chat as rules
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import DeclarationError, InvalidToolConstraints, TranscriptError
+from lutumpy.rules.openai.chat import messages as rules
 
-SCHEMA = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"], "additionalProperties": False}
+SCHEMA = {
+    "type": "object",
+    "properties": {"q": {"type": "string"}},
+    "required": ["q"],
+    "additionalProperties": False,
+}
 OPEN = {"type": "object", "properties": {"q": {"type": "object", "additionalProperties": True}}}
 PNG = ImagePart(b"png", "image/png")
 
 
-def spec(name: str = "search", strict: bool | None = None, schema: dict[str, Any] = SCHEMA) -> ToolSpec:
+def spec(
+    name: str = "search", strict: bool | None = None, schema: dict[str, Any] = SCHEMA
+) -> ToolSpec:
     return ToolSpec(name, "Search.", schema, strict)
 
 
@@ -69,7 +76,9 @@ def call(call_id: str = "call_1", name: str = "search", arguments: str = "{}") -
 
 def messages(transcript: Transcript) -> list[dict[str, Any]]:
     body = OpenAIChat.request(transcript)
-    assert [p for p in rules.check_request({"model": "m", **body}) if p.certainty == "refused"] == []
+    assert [
+        p for p in rules.check_request({"model": "m", **body}) if p.certainty == "refused"
+    ] == []
     found: list[dict[str, Any]] = body["messages"]
     return found
 
@@ -106,7 +115,10 @@ def test_parts_of_a_user_message() -> None:
         {"type": "text", "text": "look"},
         {"type": "image_url", "image_url": {"url": "data:image/png;base64,cG5n"}},
         {"type": "image_url", "image_url": {"url": "https://x.test/a.png", "detail": "low"}},
-        {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERg=="}},
+        {
+            "type": "file",
+            "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERg=="},
+        },
         {"type": "text", "text": "[file left out: https://x.test/b.pdf]"},
     ]
 
@@ -146,14 +158,20 @@ def test_a_turn_without_content_is_left_out_and_is_no_answer() -> None:
 
 
 def test_a_turn_of_this_wire_goes_back_byte_for_byte() -> None:
-    turn = own(call(arguments='{"q" : "x"}'), reasoning_content="hm", extra_content={"google": {"thought": True}})
+    turn = own(
+        call(arguments='{"q" : "x"}'),
+        reasoning_content="hm",
+        extra_content={"google": {"thought": True}},
+    )
     encoder = ChatEncoder()
     encoder.add(turn)
     assert encoder.fragments == [turn.native]
 
 
 def test_names_that_the_wire_refuses_are_replaced_the_same_way_each_time() -> None:
-    turn = own(call("a", "functions.x"), call("b", "ok"), call("c", "functions.x"), call("d", "é" * 70))
+    turn = own(
+        call("a", "functions.x"), call("b", "ok"), call("c", "functions.x"), call("d", "é" * 70)
+    )
     names = [entry["function"]["name"] for entry in messages(answered(turn))[1]["tool_calls"]]
     assert names[1] == "ok"
     assert names[0] == names[2] != names[3]
@@ -194,7 +212,10 @@ def test_a_turn_of_another_wire_is_told_as_text_and_calls() -> None:
 
 
 def test_dropped_reasoning_stays_out() -> None:
-    turn = replace(own(call(), reasoning_content="hm", reasoning_details=[{"text": "hm"}]), reasoning_dropped=True)
+    turn = replace(
+        own(call(), reasoning_content="hm", reasoning_details=[{"text": "hm"}]),
+        reasoning_dropped=True,
+    )
     assert set(messages(answered(turn))[1]) == {"role", "content", "tool_calls"}
 
 
@@ -243,7 +264,9 @@ def test_without_tools_nothing_is_said_of_them() -> None:
 
 def test_strict_is_asked_for_by_tool_or_by_adapter() -> None:
     def sent(tool: ToolSpec, strict: bool | None = None) -> Any:
-        return OpenAIChat.request(asked(), ToolOffering((tool,)), strict=strict)["tools"][0]["function"].get("strict")
+        return OpenAIChat.request(asked(), ToolOffering((tool,)), strict=strict)["tools"][0][
+            "function"
+        ].get("strict")
 
     assert sent(spec()) is None
     assert sent(spec(), True) is True
@@ -296,7 +319,12 @@ def test_models_known_to_take_no_tools_here_are_told_so() -> None:
 
 def test_options() -> None:
     body = OpenAIChat.request(
-        asked(), stream=True, temperature=0.5, max_output_tokens=9, seed=3, extra={"user": "u", "temperature": 1}
+        asked(),
+        stream=True,
+        temperature=0.5,
+        max_output_tokens=9,
+        seed=3,
+        extra={"user": "u", "temperature": 1},
     )
     assert {k: v for k, v in body.items() if k != "messages"} == {
         "temperature": 1,
@@ -315,7 +343,9 @@ def test_the_dict_is_fresh_and_says_what_the_bytes_say() -> None:
     assert first == json.loads(join_body(chat_fields(transcript, offer)))
     first["messages"].clear()
     first["tools"][0].clear()
-    assert OpenAIChat.request(transcript, offer) == json.loads(join_body(chat_fields(transcript, offer)))
+    assert OpenAIChat.request(transcript, offer) == json.loads(
+        join_body(chat_fields(transcript, offer))
+    )
 
 
 def test_an_unchanged_beginning_keeps_its_bytes() -> None:

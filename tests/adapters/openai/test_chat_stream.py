@@ -20,22 +20,41 @@ from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.adapters.openai.chat.decode import decode_chat
 from lutumpy.adapters.openai.chat.stream import ChatStreamDecoder
 from lutumpy.core.items import AssistantTurn
-from lutumpy.core.streaming import CallDelta, CallDone, Delta, ReasoningDelta, RefusalDelta, Started, TextDelta
+from lutumpy.core.streaming import (
+    CallDelta,
+    CallDone,
+    Delta,
+    ReasoningDelta,
+    RefusalDelta,
+    Started,
+    TextDelta,
+)
 from lutumpy.errors import AdapterError
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 
 
 def rows(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (FIXTURES / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [
+        json.loads(line)
+        for line in (FIXTURES / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
 
 
 def events(stream: str) -> list[dict[str, Any]]:
-    lines = [line.removeprefix("data:").strip() for line in stream.splitlines() if line.startswith("data:")]
+    lines = [
+        line.removeprefix("data:").strip()
+        for line in stream.splitlines()
+        if line.startswith("data:")
+    ]
     return [json.loads(line) for line in lines if line != "[DONE]"]
 
 
-STREAMS = [events(row["response"]) for name in ("openai_chat_sse", "compat_openai_chat_sse") for row in rows(name)]
+STREAMS = [
+    events(row["response"])
+    for name in ("openai_chat_sse", "compat_openai_chat_sse")
+    for row in rows(name)
+]
 GOOD = [stream for stream in STREAMS if not any("error" in event for event in stream)]
 FAILED = [stream for stream in STREAMS if any("error" in event for event in stream)]
 REPLIES = [
@@ -85,10 +104,18 @@ def same(left: AssistantTurn, right: AssistantTurn) -> None:
 
 def chunk(delta: Any = None, finish: str | None = None, **fields: Any) -> dict[str, Any]:
     choices = [] if delta is None else [{"index": 0, "delta": delta, "finish_reason": finish}]
-    return {"id": "c", "model": "m", "object": "chat.completion.chunk", "choices": choices, **fields}
+    return {
+        "id": "c",
+        "model": "m",
+        "object": "chat.completion.chunk",
+        "choices": choices,
+        **fields,
+    }
 
 
-def call(index: Any = 0, call_id: Any = None, name: Any = None, arguments: Any = None, **fields: Any) -> dict[str, Any]:
+def call(
+    index: Any = 0, call_id: Any = None, name: Any = None, arguments: Any = None, **fields: Any
+) -> dict[str, Any]:
     function = {k: v for k, v in (("name", name), ("arguments", arguments)) if v is not None}
     entry = {"index": index, "id": call_id, "function": function, **fields}
     return chunk({"tool_calls": [{k: v for k, v in entry.items() if v is not None}]})
@@ -133,7 +160,9 @@ def test_objects_of_the_sdk_decode_as_dicts_do(stream: list[dict[str, Any]]) -> 
 
 
 @pytest.mark.parametrize("stream", FAILED)
-def test_a_recorded_error_in_the_middle_carries_what_had_arrived(stream: list[dict[str, Any]]) -> None:
+def test_a_recorded_error_in_the_middle_carries_what_had_arrived(
+    stream: list[dict[str, Any]],
+) -> None:
     decoder = ChatStreamDecoder()
     for event in stream[:-1]:
         decoder.feed(event)
@@ -146,8 +175,12 @@ def test_a_recorded_error_in_the_middle_carries_what_had_arrived(stream: list[di
 
 
 @pytest.mark.parametrize("stream", GOOD)
-def test_a_stream_that_ends_anywhere_before_its_last_event_is_an_error(stream: list[dict[str, Any]]) -> None:
-    first = next(k for k, e in enumerate(stream) if any(c.get("finish_reason") for c in e["choices"]))
+def test_a_stream_that_ends_anywhere_before_its_last_event_is_an_error(
+    stream: list[dict[str, Any]],
+) -> None:
+    first = next(
+        k for k, e in enumerate(stream) if any(c.get("finish_reason") for c in e["choices"])
+    )
     for length in range(first + 1):
         decoder = ChatStreamDecoder()
         for event in stream[:length]:
@@ -169,7 +202,9 @@ def cuts(draw: st.DrawFn, text: str) -> list[str]:
 
 
 @st.composite
-def call_pieces(draw: st.DrawFn, index: int, entry: dict[str, Any], *, indexed: bool) -> list[dict[str, Any]]:
+def call_pieces(
+    draw: st.DrawFn, index: int, entry: dict[str, Any], *, indexed: bool
+) -> list[dict[str, Any]]:
     """The deltas of one call, in one of the ways in which hosts send them."""
     function = entry["function"]
     arguments = draw(cuts(function["arguments"])) if "arguments" in function else []
@@ -203,7 +238,9 @@ def streamed(draw: st.DrawFn, reply: dict[str, Any]) -> list[dict[str, Any]]:
     deltas: list[dict[str, Any]] = []
     first: dict[str, Any] = {}
     for name, value in message.items():
-        if name in ("content", "refusal", "reasoning", "reasoning_content") and isinstance(value, str):
+        if name in ("content", "refusal", "reasoning", "reasoning_content") and isinstance(
+            value, str
+        ):
             deltas += [{name: piece} for piece in draw(cuts(value))]
         elif name not in ("tool_calls", "function_call"):
             first[name] = value
@@ -225,12 +262,20 @@ def streamed(draw: st.DrawFn, reply: dict[str, Any]) -> list[dict[str, Any]]:
     finish = reply["choices"][0].get("finish_reason")
 
     def event(delta: dict[str, Any], finish: Any = None, **fields: Any) -> dict[str, Any]:
-        return {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}], **fields}
+        return {
+            **head,
+            "choices": [{"index": 0, "delta": delta, "finish_reason": finish}],
+            **fields,
+        }
 
     stream = [event(first), *[event(delta) for delta in deltas]]
     if draw(st.booleans()):
         return [*stream, event({}, finish, usage=reply.get("usage"), obfuscation="x")]
-    return [*stream, event({}, finish, usage=None), {**head, "choices": [], "usage": reply.get("usage")}]
+    return [
+        *stream,
+        event({}, finish, usage=None),
+        {**head, "choices": [], "usage": reply.get("usage")},
+    ]
 
 
 def unstreamed(reply: dict[str, Any]) -> dict[str, Any]:
@@ -244,14 +289,20 @@ def unstreamed(reply: dict[str, Any]) -> dict[str, Any]:
 @settings(max_examples=examples(300))
 @given(st.data())
 def test_a_stream_ends_in_the_turn_of_the_same_answer_unstreamed(data: st.DataObject) -> None:
-    reply = unstreamed(data.draw(st.sampled_from([r for r in REPLIES if r["choices"][0].get("finish_reason")])))
+    reply = unstreamed(
+        data.draw(st.sampled_from([r for r in REPLIES if r["choices"][0].get("finish_reason")]))
+    )
     turn, _ = run(data.draw(streamed(reply)))
     same(turn, decode_chat(reply))
 
 
 ARGUMENTS = st.one_of(
-    st.dictionaries(st.text(max_size=3), st.text(max_size=9) | st.integers(), max_size=3).map(json.dumps),
-    st.sampled_from(["", "{}", '{"a": ', "not json", "[1]", '{"a": "}{"}', '{"a": {"b": {}}}', "null"]),
+    st.dictionaries(st.text(max_size=3), st.text(max_size=9) | st.integers(), max_size=3).map(
+        json.dumps
+    ),
+    st.sampled_from(
+        ["", "{}", '{"a": ', "not json", "[1]", '{"a": "}{"}', '{"a": {"b": {}}}', "null"]
+    ),
 )
 
 
@@ -268,11 +319,21 @@ def test_mixed_calls_of_any_kind_end_as_they_would_unstreamed(data: st.DataObjec
         for k, arguments in enumerate(texts)
     ]
     finish = data.draw(st.sampled_from(["stop", "tool_calls", "length", "content_filter"]))
-    message = {"role": "assistant", "content": data.draw(st.sampled_from([None, "", "hi"])), "tool_calls": calls}
-    reply = {"id": "c", "model": "m", "choices": [{"index": 0, "finish_reason": finish, "message": message}]}
+    message = {
+        "role": "assistant",
+        "content": data.draw(st.sampled_from([None, "", "hi"])),
+        "tool_calls": calls,
+    }
+    reply = {
+        "id": "c",
+        "model": "m",
+        "choices": [{"index": 0, "finish_reason": finish, "message": message}],
+    }
     turn, told = run(data.draw(streamed(reply)))
     whole = decode_chat(reply)
-    assert [(c.id, c.name, c.arguments) for c in turn.calls] == [(c.id, c.name, c.arguments) for c in whole.calls]
+    assert [(c.id, c.name, c.arguments) for c in turn.calls] == [
+        (c.id, c.name, c.arguments) for c in whole.calls
+    ]
     assert (turn.text, turn.finish_reason, turn.cut) == (whole.text, whole.finish_reason, whole.cut)
     done = {d.index for d in told if type(d) is CallDone}
     assert done == set(range(len(calls) - 1 if turn.cut else len(calls)))
@@ -289,11 +350,16 @@ def test_an_index_that_is_used_again_with_a_new_id_is_another_call() -> None:
 
 
 def test_an_index_that_is_used_again_with_a_new_name_is_another_call() -> None:
-    assert called(call(0, None, "f", "{}"), call(0, None, "g", "{}")) == [("", "f", "{}"), ("", "g", "{}")]
+    assert called(call(0, None, "f", "{}"), call(0, None, "g", "{}")) == [
+        ("", "f", "{}"),
+        ("", "g", "{}"),
+    ]
 
 
 def test_calls_without_index_and_id_are_told_apart_by_their_names() -> None:
-    assert called(call(None, None, "f", "{}"), call(None, None, "g", '{"a'), call(None, None, None, '":1}')) == [
+    assert called(
+        call(None, None, "f", "{}"), call(None, None, "g", '{"a'), call(None, None, None, '":1}')
+    ) == [
         ("", "f", "{}"),
         ("", "g", '{"a":1}'),
     ]
@@ -308,7 +374,10 @@ def test_the_same_name_with_other_whole_arguments_is_another_call() -> None:
 
 def test_calls_without_index_are_told_apart_by_their_ids() -> None:
     assert called(
-        call(None, "a", "f", "{"), call(None, "b", "f", "{"), call(None, "a", None, "}"), call(None, "b", None, "}")
+        call(None, "a", "f", "{"),
+        call(None, "b", "f", "{"),
+        call(None, "a", None, "}"),
+        call(None, "b", None, "}"),
     ) == [
         ("a", "f", "{}"),
         ("b", "f", "{}"),
@@ -321,13 +390,15 @@ def test_an_id_that_comes_late_belongs_to_the_call_before_it() -> None:
 
 
 def test_a_fresh_id_with_every_piece_is_one_call() -> None:
-    assert called(call(0, "a", "f", '{"x":'), call(0, "b", None, '{"y":1}'), call(0, "c", None, "}")) == [
-        ("a", "f", '{"x":{"y":1}}')
-    ]
+    assert called(
+        call(0, "a", "f", '{"x":'), call(0, "b", None, '{"y":1}'), call(0, "c", None, "}")
+    ) == [("a", "f", '{"x":{"y":1}}')]
 
 
 def test_ids_and_names_repeated_with_every_piece_are_not_appended() -> None:
-    assert called(call(0, "a", "f", ""), call(0, "a", "f", '{"x":'), call(0, "a", "f", "1}")) == [("a", "f", '{"x":1}')]
+    assert called(call(0, "a", "f", ""), call(0, "a", "f", '{"x":'), call(0, "a", "f", "1}")) == [
+        ("a", "f", '{"x":1}')
+    ]
 
 
 def test_empty_names_and_ids_in_later_pieces_change_nothing() -> None:
@@ -335,8 +406,14 @@ def test_empty_names_and_ids_in_later_pieces_change_nothing() -> None:
 
 
 def test_several_calls_in_one_delta() -> None:
-    entries = [{"index": k, "id": f"c{k}", "function": {"name": "f", "arguments": "{}"}} for k in range(3)]
-    assert called(chunk({"tool_calls": entries})) == [("c0", "f", "{}"), ("c1", "f", "{}"), ("c2", "f", "{}")]
+    entries = [
+        {"index": k, "id": f"c{k}", "function": {"name": "f", "arguments": "{}"}} for k in range(3)
+    ]
+    assert called(chunk({"tool_calls": entries})) == [
+        ("c0", "f", "{}"),
+        ("c1", "f", "{}"),
+        ("c2", "f", "{}"),
+    ]
 
 
 def test_arguments_that_come_as_an_object_are_their_json() -> None:
@@ -350,7 +427,10 @@ def test_missing_and_null_arguments_are_none() -> None:
 
 
 def test_a_piece_that_says_nothing_begins_no_call() -> None:
-    assert called(call(0, None, None, ""), chunk({"tool_calls": [{"index": 1, "type": "function"}]})) == []
+    assert (
+        called(call(0, None, None, ""), chunk({"tool_calls": [{"index": 1, "type": "function"}]}))
+        == []
+    )
 
 
 def test_a_call_is_done_when_the_next_one_begins() -> None:
@@ -382,13 +462,21 @@ def test_the_older_form_of_a_call_is_told_at_the_end() -> None:
         chunk({}, "function_call"),
     ]
     turn, told = run(stream)
-    assert [(c.kind, c.name, c.arguments) for c in turn.calls] == [("function_call", "f", '{"a":1}')]
+    assert [(c.kind, c.name, c.arguments) for c in turn.calls] == [
+        ("function_call", "f", '{"a":1}')
+    ]
     assert [type(d) for d in told] == [Started, CallDelta, CallDone]
 
 
 def test_what_a_host_adds_to_a_call_goes_back() -> None:
     extra = {"google": {"thought_signature": "s"}}
-    turn, _ = run([call(0, "a", "f", "{}", type="function", extra_content=extra), call(0, None, None, ""), DONE])
+    turn, _ = run(
+        [
+            call(0, "a", "f", "{}", type="function", extra_content=extra),
+            call(0, None, None, ""),
+            DONE,
+        ]
+    )
     assert json.loads(turn.native)["tool_calls"][0]["extra_content"] == extra
     assert "index" not in json.loads(turn.native)["tool_calls"][0]
 
@@ -399,7 +487,13 @@ def test_what_a_host_adds_to_a_call_goes_back() -> None:
 def test_only_the_first_choice_is_read() -> None:
     other = {"index": 1, "delta": {"content": "no"}, "finish_reason": "length"}
     turn, _ = run(
-        [{**chunk({"content": "yes"}), "choices": [other, chunk({"content": "yes"})["choices"][0]]}, chunk({}, "stop")]
+        [
+            {
+                **chunk({"content": "yes"}),
+                "choices": [other, chunk({"content": "yes"})["choices"][0]],
+            },
+            chunk({}, "stop"),
+        ]
     )
     assert (turn.text, turn.finish_reason) == ("yes", "stop")
 
@@ -407,7 +501,10 @@ def test_only_the_first_choice_is_read() -> None:
 def test_pieces_of_openrouters_reasoning_details_are_put_together() -> None:
     def detail(**fields: Any) -> dict[str, Any]:
         return chunk(
-            {"reasoning": fields.get("text"), "reasoning_details": [{"type": "reasoning.text", "index": 0, **fields}]}
+            {
+                "reasoning": fields.get("text"),
+                "reasoning_details": [{"type": "reasoning.text", "index": 0, **fields}],
+            }
         )
 
     sealed = {"type": "reasoning.encrypted", "index": 1, "data": "xyz"}
@@ -438,7 +535,15 @@ def test_content_that_turns_from_text_to_parts_loses_nothing() -> None:
             chunk({"content": ""}),
             chunk({"content": None}),
             chunk({"content": [image, 5]}),
-            chunk({"content": [{"type": "thinking", "thinking": []}, {"type": "thinking", "thinking": "hm"}]}, "stop"),
+            chunk(
+                {
+                    "content": [
+                        {"type": "thinking", "thinking": []},
+                        {"type": "thinking", "thinking": "hm"},
+                    ]
+                },
+                "stop",
+            ),
         ]
     )
     assert [delta.text for delta in told if isinstance(delta, TextDelta)] == ["a", "b", "c", "d"]
@@ -446,16 +551,22 @@ def test_content_that_turns_from_text_to_parts_loses_nothing() -> None:
 
 
 def test_parts_alone_are_content_too() -> None:
-    turn, told = run([chunk({"content": ""}), chunk({"content": [{"type": "text", "text": "a"}]}, "stop")])
+    turn, told = run(
+        [chunk({"content": ""}), chunk({"content": [{"type": "text", "text": "a"}]}, "stop")]
+    )
     assert turn.text == "a"
     assert [delta.text for delta in told if isinstance(delta, TextDelta)] == ["a"]
 
 
 def test_mistrals_thinking_parts_are_put_together() -> None:
     def thinking(text: str) -> dict[str, Any]:
-        return chunk({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": text}]}]})
+        return chunk(
+            {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": text}]}]}
+        )
 
-    turn, _ = run([thinking("a"), thinking("b"), chunk({"content": "c"}), chunk({"content": "d"}, "stop")])
+    turn, _ = run(
+        [thinking("a"), thinking("b"), chunk({"content": "c"}), chunk({"content": "d"}, "stop")]
+    )
     assert (turn.reasoning, turn.text) == ("ab", "cd")
     assert json.loads(turn.native)["content"] == [
         {"type": "thinking", "thinking": [{"type": "text", "text": "ab"}]},
@@ -467,7 +578,10 @@ def test_refusals_and_spoken_words_are_told() -> None:
     turn, _ = run([chunk({"refusal": "I "}), chunk({"refusal": "won't"}), chunk({}, "stop")])
     assert (turn.refusal, turn.finish_reason, turn.cut) == ("I won't", "refusal", True)
     turn, _ = run(
-        [chunk({"audio": {"id": "a", "transcript": "so "}}), chunk({"audio": {"transcript": "it is"}}, "stop")]
+        [
+            chunk({"audio": {"id": "a", "transcript": "so "}}),
+            chunk({"audio": {"transcript": "it is"}}, "stop"),
+        ]
     )
     assert turn.text == "so it is"
 
@@ -496,13 +610,22 @@ def test_an_error_event_says_what_went_wrong_and_what_had_arrived() -> None:
     with pytest.raises(AdapterError, match="Upstream") as caught:
         decoder.feed({"error": {"message": "Upstream is gone", "code": 502}, "choices": []})
     error = caught.value
-    assert (error.status, error.retryable, error.partial and error.partial.text) == (502, True, "half")
+    assert (error.status, error.retryable, error.partial and error.partial.text) == (
+        502,
+        True,
+        "half",
+    )
 
 
 def test_the_adapter_hands_out_a_decoder_and_nothing_is_partial_at_first() -> None:
     decoder = OpenAIChat.stream_decoder()
     assert decoder.partial() is None
-    assert list(decoder.feed(None)) == list(decoder.feed("[DONE]")) == list(decoder.feed({"object": "ping"})) == []
+    assert (
+        list(decoder.feed(None))
+        == list(decoder.feed("[DONE]"))
+        == list(decoder.feed({"object": "ping"}))
+        == []
+    )
     assert decoder.partial() is None
 
 
@@ -524,7 +647,12 @@ JSON = st.recursive(
 
 
 @settings(max_examples=examples(400))
-@given(st.lists(JSON | st.builds(chunk, JSON, st.sampled_from([None, "stop", "length", 3])), max_size=6), JSON)
+@given(
+    st.lists(
+        JSON | st.builds(chunk, JSON, st.sampled_from([None, "stop", "length", 3])), max_size=6
+    ),
+    JSON,
+)
 def test_nothing_in_an_event_raises(stream: list[Any], usage: Any) -> None:
     decoder = ChatStreamDecoder()
     for event in stream:
@@ -544,11 +672,18 @@ def decode(stream: list[dict[str, Any]]) -> None:
 @pytest.mark.parametrize(
     "make",
     [
-        lambda n: [call(0, "a", "f", '{"x":"'), *[call(0, None, None, "}{xx")] * n, call(0, None, None, '"}')],
+        lambda n: [
+            call(0, "a", "f", '{"x":"'),
+            *[call(0, None, None, "}{xx")] * n,
+            call(0, None, None, '"}'),
+        ],
         lambda n: [call(k, f"c{k}", "f", "{}") for k in range(n)],
         lambda n: [call(0, f"c{k}", "f", "{}") for k in range(n)],
         lambda n: [chunk({"content": "word ", "reasoning_content": "hm "})] * n,
-        lambda n: [chunk({"reasoning_details": [{"type": "reasoning.text", "index": 0, "text": "x"}]})] * n,
+        lambda n: (
+            [chunk({"reasoning_details": [{"type": "reasoning.text", "index": 0, "text": "x"}]})]
+            * n
+        ),
         lambda n: [chunk({"content": [{"type": "text", "text": "x"}]})] * n,
     ],
 )

@@ -11,7 +11,14 @@ from lutumpy import AdapterError, Session
 from lutumpy.adapters.openai import OpenAIResponses
 from lutumpy.testing.wire import serve
 
-QUEUED = {"id": "resp_7", "model": "m", "status": "queued", "background": True, "output": [], "usage": None}
+QUEUED = {
+    "id": "resp_7",
+    "model": "m",
+    "status": "queued",
+    "background": True,
+    "output": [],
+    "usage": None,
+}
 EVENTS = (
     b'event: response.created\ndata: {"type": "response.created", "response": {"id": "resp_7", "model": "m", '
     b'"status": "queued", "background": true, "output": [], "usage": null}}\n\n'

@@ -23,9 +23,9 @@ from lutumpy.core.items import (
     ToolResults,
     Usage,
 )
-from lutumpy.core.rules import responses as rules
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import AdapterError
+from lutumpy.rules.openai.responses import items as rules
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 ROWS: list[dict[str, Any]] = [
@@ -47,7 +47,9 @@ def native(turn: AssistantTurn) -> Any:
     return json.loads(turn.native) if turn.native else []
 
 
-def call(call_id: Any = "call_1", name: Any = "f", arguments: Any = "{}", **fields: Any) -> dict[str, Any]:
+def call(
+    call_id: Any = "call_1", name: Any = "f", arguments: Any = "{}", **fields: Any
+) -> dict[str, Any]:
     return {
         "type": "function_call",
         "id": f"fc_{call_id}",
@@ -61,11 +63,23 @@ def call(call_id: Any = "call_1", name: Any = "f", arguments: Any = "{}", **fiel
 
 def message(*texts: str, item_id: str = "msg_1") -> dict[str, Any]:
     content = [{"type": "output_text", "text": t, "annotations": []} for t in texts]
-    return {"type": "message", "id": item_id, "role": "assistant", "status": "completed", "content": content}
+    return {
+        "type": "message",
+        "id": item_id,
+        "role": "assistant",
+        "status": "completed",
+        "content": content,
+    }
 
 
 def reasoning(item_id: Any = "rs_1", **fields: Any) -> dict[str, Any]:
-    return {"type": "reasoning", "id": item_id, "summary": [], "encrypted_content": "gAAA", **fields}
+    return {
+        "type": "reasoning",
+        "id": item_id,
+        "summary": [],
+        "encrypted_content": "gAAA",
+        **fields,
+    }
 
 
 def commit(*turns: AssistantTurn) -> list[dict[str, Any]]:
@@ -74,7 +88,9 @@ def commit(*turns: AssistantTurn) -> list[dict[str, Any]]:
     transcript.push_user("hi")
     for turn in turns:
         turn = transcript.fresh_ids(turn)
-        results = tuple(ResultBlock(c.id, c.name, "ok", kind=c.kind) for c in turn.calls if c.answerable)
+        results = tuple(
+            ResultBlock(c.id, c.name, "ok", kind=c.kind) for c in turn.calls if c.answerable
+        )
         transcript.append_turn(turn, ToolResults(results))
     transcript.push_user("and now?")
     found: list[dict[str, Any]] = OpenAIResponses.request(transcript)["input"]
@@ -92,7 +108,9 @@ def without_answer_only(item: dict[str, Any]) -> dict[str, Any]:
     if sent["type"] == "reasoning" and not sent.get("content"):
         sent.pop("content", None)
     if sent["type"] == "message":
-        sent["content"] = [{k: v for k, v in part.items() if k != "logprobs"} for part in sent["content"]]
+        sent["content"] = [
+            {k: v for k, v in part.items() if k != "logprobs"} for part in sent["content"]
+        ]
     return sent
 
 
@@ -123,7 +141,12 @@ def test_usage_and_ids_are_read() -> None:
     }
     turn = decode(message("hi"), usage=usage)
     assert turn.usage == Usage(9, 4, 13, 3, 0, 2)
-    assert (turn.model, turn.response_id, turn.text, turn.id_field) == ("m", "resp_1", "hi", "call_id")
+    assert (turn.model, turn.response_id, turn.text, turn.id_field) == (
+        "m",
+        "resp_1",
+        "hi",
+        "call_id",
+    )
     assert decode(message("hi"), usage={"input_tokens": None}).usage == Usage()
 
 
@@ -155,10 +178,16 @@ def test_finish_reasons(fields: dict[str, Any], finish: str, word: str | None, c
 
 @pytest.mark.parametrize("status", ["queued", "in_progress"])
 @pytest.mark.parametrize("output", [(), (message("so far"),)])
-def test_a_reply_that_is_made_in_the_background_is_no_answer(status: str, output: tuple[Any, ...]) -> None:
+def test_a_reply_that_is_made_in_the_background_is_no_answer(
+    status: str, output: tuple[Any, ...]
+) -> None:
     with pytest.raises(AdapterError, match=f"response resp_1 is {status}") as caught:
         decode(*output, status=status, background=True)
-    assert (caught.value.response_id, caught.value.code, caught.value.retryable) == ("resp_1", status, False)
+    assert (caught.value.response_id, caught.value.code, caught.value.retryable) == (
+        "resp_1",
+        status,
+        False,
+    )
     assert caught.value.partial is not None
     assert caught.value.partial.cut
 
@@ -200,7 +229,12 @@ def test_a_refusal_ends_a_turn_as_refused_and_goes_back() -> None:
 def test_blocks_stand_in_the_order_of_the_items() -> None:
     turn = decode(
         reasoning(summary=[{"type": "summary_text", "text": "hm"}]),
-        {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "q"}},
+        {
+            "type": "web_search_call",
+            "id": "ws_1",
+            "status": "completed",
+            "action": {"type": "search", "query": "q"},
+        },
         message("a", "b"),
         call(),
     )
@@ -234,16 +268,35 @@ def test_answer_only_fields_are_left_out() -> None:
         (
             {"type": "function_call", "call_id": "a", "name": None, "arguments": {"x": 1}},
             CallBlock("a", "", '{"x":1}', position=0),
-            {"type": "function_call", "call_id": "a", "name": "unknown_tool", "arguments": '{"x":1}'},
+            {
+                "type": "function_call",
+                "call_id": "a",
+                "name": "unknown_tool",
+                "arguments": '{"x":1}',
+            },
         ),
         (
-            {"type": "custom_tool_call", "call_id": "a", "name": "sql", "input": "SELECT 1", "id": "ctc_1"},
+            {
+                "type": "custom_tool_call",
+                "call_id": "a",
+                "name": "sql",
+                "input": "SELECT 1",
+                "id": "ctc_1",
+            },
             CallBlock("a", "sql", "SELECT 1", kind="custom", position=0),
-            {"type": "custom_tool_call", "call_id": "a", "name": "sql", "input": "SELECT 1", "id": "ctc_1"},
+            {
+                "type": "custom_tool_call",
+                "call_id": "a",
+                "name": "sql",
+                "input": "SELECT 1",
+                "id": "ctc_1",
+            },
         ),
     ],
 )
-def test_odd_calls_are_read_and_only_what_openai_refuses_is_repaired(item: Any, block: CallBlock, sent: Any) -> None:
+def test_odd_calls_are_read_and_only_what_openai_refuses_is_repaired(
+    item: Any, block: CallBlock, sent: Any
+) -> None:
     turn = decode(item)
     assert turn.calls == (block,)
     assert native(turn) == [sent]
@@ -266,20 +319,47 @@ def test_odd_calls_are_read_and_only_what_openai_refuses_is_repaired(item: Any, 
             {
                 "type": "shell_call_output",
                 "call_id": "a",
-                "output": [{"stdout": "ok", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}],
+                "output": [
+                    {"stdout": "ok", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}
+                ],
             },
         ),
         (
-            {"type": "apply_patch_call", "call_id": "a", "operation": {"type": "delete_file", "path": "x"}},
-            {"type": "apply_patch_call_output", "call_id": "a", "status": "completed", "output": "ok"},
+            {
+                "type": "apply_patch_call",
+                "call_id": "a",
+                "operation": {"type": "delete_file", "path": "x"},
+            },
+            {
+                "type": "apply_patch_call_output",
+                "call_id": "a",
+                "status": "completed",
+                "output": "ok",
+            },
         ),
         (
-            {"type": "tool_search_call", "call_id": "a", "execution": "client", "arguments": {"q": 1}},
+            {
+                "type": "tool_search_call",
+                "call_id": "a",
+                "execution": "client",
+                "arguments": {"q": 1},
+            },
             {"type": "function_call_output", "call_id": "a", "output": "ok"},
         ),
         (
-            {"type": "mcp_approval_request", "id": "mcpr_1", "name": "f", "server_label": "s", "arguments": "{}"},
-            {"type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": False, "reason": "ok"},
+            {
+                "type": "mcp_approval_request",
+                "id": "mcpr_1",
+                "name": "f",
+                "server_label": "s",
+                "arguments": "{}",
+            },
+            {
+                "type": "mcp_approval_response",
+                "approval_request_id": "mcpr_1",
+                "approve": False,
+                "reason": "ok",
+            },
         ),
     ],
 )
@@ -292,7 +372,12 @@ def test_a_call_that_is_no_function_is_answered_by_its_own_kind(item: Any, outpu
 
 
 def test_what_takes_no_text_as_an_answer_stays_out_with_the_reasoning_that_led_to_it() -> None:
-    computer = {"type": "computer_call", "id": "cu_1", "call_id": "a", "action": {"type": "screenshot"}}
+    computer = {
+        "type": "computer_call",
+        "id": "cu_1",
+        "call_id": "a",
+        "action": {"type": "screenshot"},
+    }
     turn = decode(reasoning(), computer, message("done"))
     assert [(c.kind, c.answerable) for c in turn.calls] == [("computer_call", False)]
     assert [(i["type"], "id" in i) for i in native(turn)] == [("message", False)]
@@ -304,7 +389,13 @@ def test_what_the_provider_ran_itself_is_no_call() -> None:
     turn = decode(
         {"type": "shell_call", "id": "sh_1", "call_id": "a", "action": {"commands": ["ls"]}},
         {"type": "shell_call_output", "id": "sho_1", "call_id": "a", "output": []},
-        {"type": "tool_search_call", "id": "tsc_1", "call_id": None, "execution": "server", "arguments": {}},
+        {
+            "type": "tool_search_call",
+            "id": "tsc_1",
+            "call_id": None,
+            "execution": "server",
+            "arguments": {},
+        },
         message("done"),
     )
     assert turn.calls == ()
@@ -313,7 +404,9 @@ def test_what_the_provider_ran_itself_is_no_call() -> None:
 
 def test_reasoning_that_nothing_follows_is_left_out() -> None:
     assert native(decode(message("a"), reasoning())) == [message("a")]
-    turn = decode(reasoning(), status="incomplete", incomplete_details={"reason": "max_output_tokens"})
+    turn = decode(
+        reasoning(), status="incomplete", incomplete_details={"reason": "max_output_tokens"}
+    )
     assert turn.empty
     assert turn.reasoning is None
     assert turn.residue
@@ -349,7 +442,12 @@ def test_ids_that_openai_refuses_are_dropped() -> None:
 
 def test_another_hosts_own_ids_go_back_to_it() -> None:
     items = [
-        {"type": "reasoning", "id": "0af1", "summary": [], "content": [{"type": "reasoning_text", "text": "hm"}]},
+        {
+            "type": "reasoning",
+            "id": "0af1",
+            "summary": [],
+            "content": [{"type": "reasoning_text", "text": "hm"}],
+        },
         call("a", id="0af2"),
     ]
     turn = decode(*items)
@@ -359,15 +457,25 @@ def test_another_hosts_own_ids_go_back_to_it() -> None:
 
 
 def test_positions_hold_when_an_item_left() -> None:
-    turn = decode(reasoning(), {**message("x"), "id": "bad", "phase": "final"}, call(""), call("", id="fc_2"))
+    turn = decode(
+        reasoning(), {**message("x"), "id": "bad", "phase": "final"}, call(""), call("", id="fc_2")
+    )
     fresh = Transcript().fresh_ids(turn)
-    assert [i["call_id"] for i in native(fresh) if i["type"] == "function_call"] == [c.id for c in fresh.calls]
+    assert [i["call_id"] for i in native(fresh) if i["type"] == "function_call"] == [
+        c.id for c in fresh.calls
+    ]
 
 
 def test_an_item_id_is_sent_once_in_a_conversation() -> None:
-    sent = commit(decode(call("a", id="fc_0")), decode(reasoning(), call("b", id="fc_0")), decode(message("x")))
+    sent = commit(
+        decode(call("a", id="fc_0")),
+        decode(reasoning(), call("b", id="fc_0")),
+        decode(message("x")),
+    )
     assert [i.get("id") for i in sent if i.get("type") == "function_call"] == ["fc_0", None]
-    repeated = commit(decode(message("x")), decode(reasoning(), message("y")), decode(reasoning(), call("c")))
+    repeated = commit(
+        decode(message("x")), decode(reasoning(), message("y")), decode(reasoning(), call("c"))
+    )
     assert refused(sent) == refused(repeated) == []
 
 
@@ -378,14 +486,18 @@ def test_unknown_items_are_kept_and_what_is_no_item_is_put_aside() -> None:
     assert json.loads(turn.residue) == ["noise", {"no": "type"}]
 
 
-@pytest.mark.parametrize("output", [[], [{"type": "message", "content": []}], [{"type": "message", "content": None}]])
+@pytest.mark.parametrize(
+    "output", [[], [{"type": "message", "content": []}], [{"type": "message", "content": None}]]
+)
 def test_an_answer_without_content_is_an_empty_turn(output: Any) -> None:
     turn = decode(*output)
     assert (turn.empty, turn.blocks) == (True, ())
     assert len(commit(turn)) == 2
 
 
-@pytest.mark.parametrize("reply", ["", "<html>", "[1]", "{}", {"output": None}, 5, {"error": {"message": "m"}}])
+@pytest.mark.parametrize(
+    "reply", ["", "<html>", "[1]", "{}", {"output": None}, 5, {"error": {"message": "m"}}]
+)
 def test_what_is_no_answer_is_an_adapter_error(reply: Any) -> None:
     with pytest.raises(AdapterError) as caught:
         OpenAIResponses.response(reply)
@@ -398,18 +510,25 @@ def test_objects_of_the_sdk_and_text_are_read_alike() -> None:
     reply = next(row["response"] for row in ROWS if "api.openai.com" in row["host"])
     expected = OpenAIResponses.response(reply)
     turn = OpenAIResponses.response(Response.construct(**reply))
-    assert (turn.blocks, turn.usage, native(turn)) == (expected.blocks, expected.usage, native(expected))
+    assert (turn.blocks, turn.usage, native(turn)) == (
+        expected.blocks,
+        expected.usage,
+        native(expected),
+    )
     assert OpenAIResponses.response(json.dumps(reply)) == expected
 
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 CALL_IDS = st.sampled_from(["", "a", "b", "call_1", None])
 PART = st.fixed_dictionaries(
-    {"type": st.sampled_from(["output_text", "refusal", None])}, optional={"text": JSON, "refusal": JSON}
+    {"type": st.sampled_from(["output_text", "refusal", None])},
+    optional={"text": JSON, "refusal": JSON},
 )
 ITEM = st.one_of(
     st.fixed_dictionaries(
@@ -429,10 +548,17 @@ ITEM = st.one_of(
     ),
     st.fixed_dictionaries(
         {"type": st.just("reasoning"), "id": st.sampled_from(["rs_1", "rs_2", None])},
-        optional={"encrypted_content": st.sampled_from(["gAAA", None]), "content": st.none() | st.just([])},
+        optional={
+            "encrypted_content": st.sampled_from(["gAAA", None]),
+            "content": st.none() | st.just([]),
+        },
     ),
     st.fixed_dictionaries(
-        {"type": st.sampled_from(["shell_call", "apply_patch_call", "local_shell_call", "computer_call"])},
+        {
+            "type": st.sampled_from(
+                ["shell_call", "apply_patch_call", "local_shell_call", "computer_call"]
+            )
+        },
         optional={"call_id": CALL_IDS, "action": JSON, "operation": JSON},
     ),
     st.fixed_dictionaries(
@@ -442,13 +568,20 @@ ITEM = st.one_of(
 )
 
 
-@given(st.dictionaries(st.sampled_from(["output", "usage", "status", "incomplete_details", "id"]), JSON))
+@given(
+    st.dictionaries(
+        st.sampled_from(["output", "usage", "status", "incomplete_details", "id"]), JSON
+    )
+)
 def test_no_json_object_makes_the_decoder_raise(reply: dict[str, Any]) -> None:
     assert isinstance(decode_response(reply), AssistantTurn)
 
 
 @given(
-    st.lists(JSON | ITEM | st.fixed_dictionaries({"type": JSON}, optional={"content": JSON, "id": JSON}), max_size=4)
+    st.lists(
+        JSON | ITEM | st.fixed_dictionaries({"type": JSON}, optional={"content": JSON, "id": JSON}),
+        max_size=4,
+    )
 )
 def test_no_output_makes_the_decoder_raise(output: list[Any]) -> None:
     decode_response(answer(*output))

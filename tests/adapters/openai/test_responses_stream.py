@@ -20,7 +20,15 @@ from pydantic import TypeAdapter
 from lutumpy.adapters.openai import OpenAIResponses
 from lutumpy.adapters.openai.responses.stream import ResponsesStreamDecoder
 from lutumpy.core.items import AssistantTurn
-from lutumpy.core.streaming import CallDelta, CallDone, Delta, ReasoningDelta, RefusalDelta, Started, TextDelta
+from lutumpy.core.streaming import (
+    CallDelta,
+    CallDone,
+    Delta,
+    ReasoningDelta,
+    RefusalDelta,
+    Started,
+    TextDelta,
+)
 from lutumpy.errors import AdapterError
 from lutumpy.testing import Call, Reply, render, render_stream
 
@@ -73,18 +81,24 @@ def without_output(stream: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("stream", STREAMS)
-def test_a_recorded_stream_ends_in_the_turn_of_its_whole_answer(stream: list[dict[str, Any]]) -> None:
+def test_a_recorded_stream_ends_in_the_turn_of_its_whole_answer(
+    stream: list[dict[str, Any]],
+) -> None:
     turn, told = run(stream)
     assert turn == OpenAIResponses.response(stream[-1]["response"])
     # The functions, said independently of the decoder.
     items = [e["item"] for e in stream if e["type"] == "response.output_item.done"]
-    wanted = [(i["call_id"], i["name"], i["arguments"]) for i in items if i["type"] == "function_call"]
+    wanted = [
+        (i["call_id"], i["name"], i["arguments"]) for i in items if i["type"] == "function_call"
+    ]
     assert [(c.id, c.name, c.arguments) for c in turn.calls if c.kind == "function"] == wanted
     assert sum(type(d) is CallDone for d in told) == len(turn.calls)
 
 
 @pytest.mark.parametrize("stream", STREAMS)
-def test_a_last_event_without_items_is_made_whole_from_the_ones_before(stream: list[dict[str, Any]]) -> None:
+def test_a_last_event_without_items_is_made_whole_from_the_ones_before(
+    stream: list[dict[str, Any]],
+) -> None:
     turn, _ = run(stream)
     gathered, _ = run(without_output(stream))
     assert (gathered.calls, gathered.text, gathered.usage) == (turn.calls, turn.text, turn.usage)
@@ -104,7 +118,9 @@ def test_objects_of_the_sdk_decode_as_dicts_do(stream: list[dict[str, Any]]) -> 
 
 
 @pytest.mark.parametrize("stream", STREAMS)
-def test_a_stream_that_ends_anywhere_before_its_last_event_is_an_error(stream: list[dict[str, Any]]) -> None:
+def test_a_stream_that_ends_anywhere_before_its_last_event_is_an_error(
+    stream: list[dict[str, Any]],
+) -> None:
     whole, _ = run(stream)
     decoder = ResponsesStreamDecoder()
     for event in stream[:-1]:
@@ -125,7 +141,8 @@ TEXT = st.text(max_size=12)
 CALLS = st.builds(
     Call,
     st.sampled_from(["f", "g"]),
-    st.sampled_from(["", "{}", '{"a": ', "nonsense", "[1]"]) | st.dictionaries(TEXT, TEXT, max_size=2),
+    st.sampled_from(["", "{}", '{"a": ', "nonsense", "[1]"])
+    | st.dictionaries(TEXT, TEXT, max_size=2),
 )
 SCRIPTS = st.builds(
     Reply,
@@ -139,14 +156,22 @@ SCRIPTS = st.builds(
 
 @settings(max_examples=examples(300))
 @given(SCRIPTS, st.data())
-def test_a_stream_ends_in_the_turn_of_the_same_answer_unstreamed(script: Reply, data: st.DataObject) -> None:
+def test_a_stream_ends_in_the_turn_of_the_same_answer_unstreamed(
+    script: Reply, data: st.DataObject
+) -> None:
     stream = render_stream(script, API, number=1, model="m")
-    left_out = data.draw(st.sampled_from(["", "delta", "added", "item_id", "output_index", "created"]))
+    left_out = data.draw(
+        st.sampled_from(["", "delta", "added", "item_id", "output_index", "created"])
+    )
     if left_out in ("item_id", "output_index"):
         stream = [{k: v for k, v in event.items() if k != left_out} for event in stream]
     elif left_out:
         stream = [event for event in stream if not event["type"].endswith(left_out)]
-    stream = [e for event in stream for e in ({"type": "keepalive"}, event)] if data.draw(st.booleans()) else stream
+    stream = (
+        [e for event in stream for e in ({"type": "keepalive"}, event)]
+        if data.draw(st.booleans())
+        else stream
+    )
     turn, told = run(stream)
     whole = OpenAIResponses.response(render(script, API, number=1, model="m"))
     assert turn == whole
@@ -168,8 +193,12 @@ def test_only_the_last_event_is_enough(script: Reply) -> None:
 # --- calls ---------------------------------------------------------------------------------------------------------
 
 
-def answer(*items: dict[str, Any], status: str = "completed", done: bool = True, **fields: Any) -> list[dict[str, Any]]:
-    stream: list[dict[str, Any]] = [{"type": "response.created", "response": {"id": "r", "model": "m", "output": []}}]
+def answer(
+    *items: dict[str, Any], status: str = "completed", done: bool = True, **fields: Any
+) -> list[dict[str, Any]]:
+    stream: list[dict[str, Any]] = [
+        {"type": "response.created", "response": {"id": "r", "model": "m", "output": []}}
+    ]
     for k, item in enumerate(items):
         stream.append({"type": "response.output_item.added", "output_index": k, "item": item})
         stream.append({"type": "response.output_item.done", "output_index": k, "item": item})
@@ -178,7 +207,13 @@ def answer(*items: dict[str, Any], status: str = "completed", done: bool = True,
 
 
 def function(name: str = "f", arguments: str = "{}", **fields: Any) -> dict[str, Any]:
-    return {"type": "function_call", "call_id": f"call_{name}", "name": name, "arguments": arguments, **fields}
+    return {
+        "type": "function_call",
+        "call_id": f"call_{name}",
+        "name": name,
+        "arguments": arguments,
+        **fields,
+    }
 
 
 def test_a_call_is_done_with_its_item() -> None:
@@ -189,14 +224,18 @@ def test_a_call_is_done_with_its_item() -> None:
 
 def test_a_call_whose_item_is_incomplete_is_never_done() -> None:
     items = [function("f"), function("g", '{"x', status="incomplete")]
-    turn, told = run(answer(*items, status="incomplete", incomplete_details={"reason": "max_output_tokens"}))
+    turn, told = run(
+        answer(*items, status="incomplete", incomplete_details={"reason": "max_output_tokens"})
+    )
     assert turn.finish_reason == "length"
     assert [d.index for d in told if type(d) is CallDone] == [0]
 
 
 def test_a_call_without_whole_arguments_waits_for_the_end_since_a_cut_answer_cuts_it() -> None:
     details = {"reason": "max_output_tokens"}
-    assert CallDone not in map(type, run(answer(function("f", ""), status="incomplete", incomplete_details=details))[1])
+    assert CallDone not in map(
+        type, run(answer(function("f", ""), status="incomplete", incomplete_details=details))[1]
+    )
     assert CallDone in map(type, run(answer(function("f", "")))[1])
 
 
@@ -207,7 +246,13 @@ def test_a_message_whose_content_is_one_text_is_told_when_it_is_there() -> None:
 
 
 def test_custom_calls_stream_their_input() -> None:
-    item = {"type": "custom_tool_call", "id": "ctc_1", "call_id": "c", "name": "grep", "input": "xy"}
+    item = {
+        "type": "custom_tool_call",
+        "id": "ctc_1",
+        "call_id": "c",
+        "name": "grep",
+        "input": "xy",
+    }
     stream = answer(item)
     stream[1]["item"] = {**item, "input": ""}
     piece = {"type": "response.custom_tool_call_input.delta", "output_index": 0, "item_id": "ctc_1"}
@@ -218,16 +263,31 @@ def test_custom_calls_stream_their_input() -> None:
 
 
 def test_a_call_that_the_provider_ran_has_no_number() -> None:
-    ran = {"type": "shell_call", "id": "sh_1", "call_id": "s", "action": {"commands": ["ls"]}, "status": "completed"}
+    ran = {
+        "type": "shell_call",
+        "id": "sh_1",
+        "call_id": "s",
+        "action": {"commands": ["ls"]},
+        "status": "completed",
+    }
     output = {"type": "shell_call_output", "id": "sho_1", "call_id": "s", "output": []}
     decoder = ResponsesStreamDecoder()
     told = [d for event in answer(ran, output, function("f"))[:-1] for d in decoder.feed(event)]
-    assert [(type(d), d.index) for d in told if isinstance(d, (CallDelta, CallDone))] == [(CallDelta, 0), (CallDone, 0)]
+    assert [(type(d), d.index) for d in told if isinstance(d, (CallDelta, CallDone))] == [
+        (CallDelta, 0),
+        (CallDone, 0),
+    ]
     run(answer(ran, output, function("f")))
 
 
 def test_calls_after_one_that_may_still_be_the_providers_wait_for_the_end() -> None:
-    ours = {"type": "shell_call", "id": "sh_1", "call_id": "s", "action": {"commands": ["ls"]}, "status": "completed"}
+    ours = {
+        "type": "shell_call",
+        "id": "sh_1",
+        "call_id": "s",
+        "action": {"commands": ["ls"]},
+        "status": "completed",
+    }
     turn, told = run(answer(ours, function("f")))
     assert [c.kind for c in turn.calls] == ["shell_call", "function"]
     assert [d.index for d in told if type(d) is CallDone] == [0, 1]
@@ -235,23 +295,37 @@ def test_calls_after_one_that_may_still_be_the_providers_wait_for_the_end() -> N
 
 def test_a_host_that_gives_all_items_one_index() -> None:
     stream = answer(function("f", '{"a":1}', id="fc_1"), function("g", '{"b":2}', id="fc_2"))
-    stream = [{**event, "output_index": 0} if "output_index" in event else event for event in stream]
+    stream = [
+        {**event, "output_index": 0} if "output_index" in event else event for event in stream
+    ]
     turn, _ = run(stream)
-    assert turn == run(answer(function("f", '{"a":1}', id="fc_1"), function("g", '{"b":2}', id="fc_2")))[0]
+    assert (
+        turn
+        == run(answer(function("f", '{"a":1}', id="fc_1"), function("g", '{"b":2}', id="fc_2")))[0]
+    )
     assert [c.name for c in run(without_output(stream))[0].calls] == ["f", "g"]
 
 
 def test_a_host_that_changes_the_ids_of_items_on_the_way() -> None:
     stream = answer(function("f", '{"a":1}', id="fc_1"))
     stream[1]["item"] = {**function("f", ""), "id": "fc_other"}
-    piece = {"type": "response.function_call_arguments.delta", "output_index": 0, "item_id": "fc_third"}
+    piece = {
+        "type": "response.function_call_arguments.delta",
+        "output_index": 0,
+        "item_id": "fc_third",
+    }
     stream.insert(2, {**piece, "delta": '{"a":1}'})
     assert [c.arguments for c in run(stream)[0].calls] == ['{"a":1}']
 
 
 def test_ids_that_do_not_fit_leave_the_calls_where_the_whole_answer_has_them() -> None:
     reasoning = {"type": "reasoning", "id": "rs_1", "summary": []}
-    message = {"type": "message", "id": "rs_1", "role": "assistant", "content": [{"type": "output_text", "text": "x"}]}
+    message = {
+        "type": "message",
+        "id": "rs_1",
+        "role": "assistant",
+        "content": [{"type": "output_text", "text": "x"}],
+    }
     run(answer(reasoning, message, function("f"), function("g")))
 
 
@@ -261,7 +335,10 @@ def test_summaries_are_told_with_the_blank_line_that_stands_between_them() -> No
     stream = answer(item, function("f"))
     piece = {"type": "response.reasoning_summary_text.delta", "output_index": 0, "item_id": "rs_1"}
     stream[1]["item"] = {**item, "summary": []}
-    stream[2:2] = [{**piece, "summary_index": 0, "delta": "a"}, {**piece, "summary_index": 1, "delta": "b"}]
+    stream[2:2] = [
+        {**piece, "summary_index": 0, "delta": "a"},
+        {**piece, "summary_index": 1, "delta": "b"},
+    ]
     assert run(stream)[0].reasoning == "a\n\nb"
     assert run(answer(item, function("f")))[0].reasoning == "a\n\nb"
 
@@ -272,16 +349,26 @@ def test_summaries_are_told_with_the_blank_line_that_stands_between_them() -> No
 @pytest.mark.parametrize(
     "event",
     [
-        {"type": "response.failed", "response": {"error": {"code": "server_error", "message": "boo"}, "output": []}},
+        {
+            "type": "response.failed",
+            "response": {"error": {"code": "server_error", "message": "boo"}, "output": []},
+        },
         {"type": "error", "code": "server_error", "message": "boo", "param": None},
-        {"type": "error", "error": {"type": "server_error", "code": "server_error", "message": "boo"}},
+        {
+            "type": "error",
+            "error": {"type": "server_error", "code": "server_error", "message": "boo"},
+        },
         {"error": {"code": "server_error", "message": "boo"}},
     ],
 )
 def test_a_failure_in_the_middle_carries_what_had_arrived(event: dict[str, Any]) -> None:
     decoder = ResponsesStreamDecoder()
-    stream = render_stream(Reply(text="half of it", calls=[Call("f", '{"x": 1}')]), API, number=1, model="m")
-    cut = next(k for k, e in enumerate(stream) if e["type"] == "response.function_call_arguments.done")
+    stream = render_stream(
+        Reply(text="half of it", calls=[Call("f", '{"x": 1}')]), API, number=1, model="m"
+    )
+    cut = next(
+        k for k, e in enumerate(stream) if e["type"] == "response.function_call_arguments.done"
+    )
     for before in stream[: cut - 1]:
         decoder.feed(before)
     with pytest.raises(AdapterError, match="boo") as caught:
@@ -308,10 +395,25 @@ def test_the_request_id_is_that_of_the_stream() -> None:
 
 
 KINDS = [
-    *(f"response.{name}" for name in ("created", "completed", "incomplete", "output_item.added", "output_item.done")),
-    *(f"response.{name}.delta" for name in ("output_text", "refusal", "reasoning_text", "reasoning_summary_text")),
+    *(
+        f"response.{name}"
+        for name in ("created", "completed", "incomplete", "output_item.added", "output_item.done")
+    ),
+    *(
+        f"response.{name}.delta"
+        for name in ("output_text", "refusal", "reasoning_text", "reasoning_summary_text")
+    ),
     *(f"response.{name}.delta" for name in ("function_call_arguments", "custom_tool_call_input")),
-    *("message", "reasoning", "function_call", "custom_tool_call", "shell_call", "output_text", "summary_text", "c"),
+    *(
+        "message",
+        "reasoning",
+        "function_call",
+        "custom_tool_call",
+        "shell_call",
+        "output_text",
+        "summary_text",
+        "c",
+    ),
 ]
 FIELDS = (
     "type item response output output_index item_id content_index summary_index delta id call_id name arguments input "
@@ -319,7 +421,9 @@ FIELDS = (
 ).split()
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(0, 2) | st.sampled_from(KINDS),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), inner, max_size=4)
+    ),
     max_leaves=6,
 )
 EVENTS = st.fixed_dictionaries(
@@ -349,9 +453,13 @@ def decode(stream: list[dict[str, Any]]) -> None:
     "make",
     [
         lambda n: render_stream(Reply(text="word " * n), API, number=1, model="m"),
-        lambda n: render_stream(Reply(calls=[Call("f", {"x": "word " * n})]), API, number=1, model="m"),
+        lambda n: render_stream(
+            Reply(calls=[Call("f", {"x": "word " * n})]), API, number=1, model="m"
+        ),
         lambda n: render_stream(Reply(calls=[Call("f", {})] * n), API, number=1, model="m"),
-        lambda n: without_output(render_stream(Reply(calls=[Call("f", {})] * n), API, number=1, model="m")),
+        lambda n: without_output(
+            render_stream(Reply(calls=[Call("f", {})] * n), API, number=1, model="m")
+        ),
         lambda n: render_stream(Reply(reasoning="word " * n), API, number=1, model="m"),
     ],
 )
@@ -360,7 +468,14 @@ def test_the_work_is_linear_in_what_arrives(make: Any) -> None:
     assert many < 11 * few
 
 
-CREATED = {"id": "resp_7", "model": "m", "status": "queued", "background": True, "output": [], "usage": None}
+CREATED = {
+    "id": "resp_7",
+    "model": "m",
+    "status": "queued",
+    "background": True,
+    "output": [],
+    "usage": None,
+}
 
 
 @pytest.mark.parametrize("status", ["queued", "in_progress"])
@@ -370,7 +485,11 @@ def test_a_background_stream_that_ends_before_the_answer_names_the_response(stat
     decoder.feed({"type": f"response.{status}", "response": {**CREATED, "status": status}})
     with pytest.raises(AdapterError, match=f"response resp_7 is {status}") as caught:
         decoder.finish("req_1")
-    assert (caught.value.response_id, caught.value.request_id, caught.value.retryable) == ("resp_7", "req_1", False)
+    assert (caught.value.response_id, caught.value.request_id, caught.value.retryable) == (
+        "resp_7",
+        "req_1",
+        False,
+    )
 
 
 def test_a_foreground_stream_that_ends_early_may_be_asked_again_and_names_the_response() -> None:
@@ -384,9 +503,18 @@ def test_a_foreground_stream_that_ends_early_may_be_asked_again_and_names_the_re
 def test_a_background_stream_that_goes_on_ends_in_its_answer() -> None:
     decoder = ResponsesStreamDecoder()
     decoder.feed({"type": "response.queued", "response": CREATED})
-    message = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Yes."}]}
+    message = {
+        "type": "message",
+        "role": "assistant",
+        "content": [{"type": "output_text", "text": "Yes."}],
+    }
     # The event says that it is the last one, whatever a host leaves in the status.
     for left in ("completed", "in_progress"):
-        decoder.feed({"type": "response.completed", "response": {**CREATED, "status": left, "output": [message]}})
+        decoder.feed(
+            {
+                "type": "response.completed",
+                "response": {**CREATED, "status": left, "output": [message]},
+            }
+        )
         turn = decoder.finish()
         assert (turn.text, turn.finish_reason, turn.cut) == ("Yes.", "stop", False)

@@ -17,8 +17,15 @@ def test_a_strict_tool_that_is_nested_too_deeply_is_refused_and_one_that_leaves_
 ) -> None:
     schema: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
     for _ in range(12):
-        schema = {"type": "object", "properties": {"a": schema}, "required": ["a"], "additionalProperties": False}
-    with pytest.raises(InvalidToolConstraints, match=r"OpenAI refuses 't' as a strict tool: .*nesting"):
+        schema = {
+            "type": "object",
+            "properties": {"a": schema},
+            "required": ["a"],
+            "additionalProperties": False,
+        }
+    with pytest.raises(
+        InvalidToolConstraints, match=r"OpenAI refuses 't' as a strict tool: .*nesting"
+    ):
         adapter.tools(ToolOffering((ToolSpec("t", "d", schema, True),)))
     (tool,) = adapter.tools(ToolOffering((ToolSpec("t", "d", schema),)), strict=True)
     assert not tool.get("function", tool).get("strict")

@@ -18,14 +18,20 @@ from lutumpy.adapters.openai.chat.encode import (
 from lutumpy.adapters.openai.chat.stream import ChatStreamDecoder
 from lutumpy.adapters.openai.model import OpenAIModel, output_format, passed_options
 from lutumpy.adapters.sdk import error_body, reply_object
-from lutumpy.adapters.sdk_body import Fields, body_dict, checked_offer, checked_transcript, history_list
+from lutumpy.adapters.sdk_body import (
+    Fields,
+    body_dict,
+    checked_offer,
+    checked_transcript,
+    history_list,
+)
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import OutputSpec, StructuredMode
-from lutumpy.core.rules.call_ids import host_rule
 from lutumpy.core.streaming import StreamDecoder
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import AdapterError
+from lutumpy.rules.call_ids import host_rule
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAI
@@ -84,14 +90,20 @@ class OpenAIChat(OpenAIModel):
         if checked_call_ids(call_ids) is not None:
             self._fields = partial(chat_fields, call_ids=call_ids)
 
-    def _first_fields(self, transcript: Transcript, offer: ToolOffering | None, **options: Any) -> Fields:
+    def _first_fields(
+        self, transcript: Transcript, offer: ToolOffering | None, **options: Any
+    ) -> Fields:
         # The host is asked for once, and not before the first request: only then does the SDK read the environment.
         self._fields = partial(chat_fields, call_ids=host_rule(self._host()))
         return self._fields(transcript, offer, **options)
 
     @staticmethod
     def request(
-        transcript: Transcript, offer: ToolOffering | None = None, *, stream: bool = False, **options: Any
+        transcript: Transcript,
+        offer: ToolOffering | None = None,
+        *,
+        stream: bool = False,
+        **options: Any,
     ) -> dict[str, Any]:
         """The body of a request, as a dict of JSON values without `model`, for a client of your own.
 
@@ -114,10 +126,14 @@ class OpenAIChat(OpenAIModel):
         given = passed_options(options, OpenAIChat._with_output)
         transcript = checked_transcript(transcript)
         checked = None if offer is None else checked_offer(offer)
-        return body_dict(chat_fields(transcript, checked, stream=stream, call_ids=call_ids, **given))
+        return body_dict(
+            chat_fields(transcript, checked, stream=stream, call_ids=call_ids, **given)
+        )
 
     @staticmethod
-    def messages(transcript: Transcript, *, call_ids: CallIds | None = None) -> list[dict[str, Any]]:
+    def messages(
+        transcript: Transcript, *, call_ids: CallIds | None = None
+    ) -> list[dict[str, Any]]:
         """The history alone, as `request` puts it in; what was read from a history of this API stands there unchanged.
 
         Unlike `request`, it takes a transcript that has nothing to answer.
@@ -126,7 +142,9 @@ class OpenAIChat(OpenAIModel):
             transcript: What has been said.
             call_ids: Whose rule about call ids holds at the host, as for `request`.
         """
-        return history_list(chat_encoder(checked_transcript(transcript), checked_call_ids(call_ids)).history())
+        return history_list(
+            chat_encoder(checked_transcript(transcript), checked_call_ids(call_ids)).history()
+        )
 
     @staticmethod
     def tools(offer: ToolOffering, *, strict: bool | None = None) -> list[dict[str, Any]]:
@@ -154,7 +172,10 @@ class OpenAIChat(OpenAIModel):
 
     @staticmethod
     def _with_output(output: OutputSpec, extra: Mapping[str, Any]) -> dict[str, Any]:
-        return {"response_format": {"type": "json_schema", "json_schema": output_format(output)}, **extra}
+        return {
+            "response_format": {"type": "json_schema", "json_schema": output_format(output)},
+            **extra,
+        }
 
     @staticmethod
     def _decode(reply: dict[str, Any], request_id: str | None) -> AssistantTurn:
@@ -164,5 +185,7 @@ class OpenAIChat(OpenAIModel):
 def _decode(reply: Mapping[str, Any], request_id: str | None) -> AssistantTurn:
     if not reply.get("choices") or reply.get("error"):
         error = error_body(reply, API, request_id)
-        raise error or AdapterError(f"{API}: the answer has no choices", provider=API, request_id=request_id)
+        raise error or AdapterError(
+            f"{API}: the answer has no choices", provider=API, request_id=request_id
+        )
     return decode_chat(reply, request_id)

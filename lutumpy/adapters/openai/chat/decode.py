@@ -124,7 +124,9 @@ def decode_chat(reply: Mapping[str, Any], request_id: str | None = None) -> Assi
     called = tuple(calls)
     return AssistantTurn(
         API,
-        called if len(blocks) == len(called) else tuple(blocks),  # one tuple where there is nothing but calls
+        called
+        if len(blocks) == len(called)
+        else tuple(blocks),  # one tuple where there is nothing but calls
         encode(kept) if kept else b"",
         called,
         "tool_calls",
@@ -180,15 +182,21 @@ def _parts(parts: list[Any], blocks: list[Block]) -> list[Any] | None:
             blocks.append(RefusalBlock(found))
         elif kind == "thinking":  # Mistral: a list of parts of its own
             inner = found if isinstance(found, list) else [found]
-            pieces = [piece if isinstance(piece, str) else mapping(piece).get("text") for piece in inner]
-            blocks.append(ReasoningBlock("".join([piece for piece in pieces if isinstance(piece, str)])))
+            pieces = [
+                piece if isinstance(piece, str) else mapping(piece).get("text") for piece in inner
+            ]
+            blocks.append(
+                ReasoningBlock("".join([piece for piece in pieces if isinstance(piece, str)]))
+            )
         else:
             blocks.append(OpaqueBlock(kind))
         kept.append(part)
     return kept or None
 
 
-def _audio(audio: Any, kept: dict[str, Any], residue: dict[str, Any], blocks: list[Block], content: Any) -> None:
+def _audio(
+    audio: Any, kept: dict[str, Any], residue: dict[str, Any], blocks: list[Block], content: Any
+) -> None:
     """An audio answer goes back by its id [OpenAI's API description]; the sound itself stays here."""
     if audio_id := text(mapping(audio).get("id")):
         kept["audio"] = {"id": audio_id}
@@ -198,7 +206,9 @@ def _audio(audio: Any, kept: dict[str, Any], residue: dict[str, Any], blocks: li
         residue["audio"] = audio
 
 
-def decode_call(entry: Any, calls: list[CallBlock], residue: dict[str, Any]) -> dict[str, Any] | None:
+def decode_call(
+    entry: Any, calls: list[CallBlock], residue: dict[str, Any]
+) -> dict[str, Any] | None:
     """One entry of `tool_calls` as it goes back; its block is added to `calls`."""
     if not isinstance(entry, dict):
         if entry is not None:
@@ -225,7 +235,11 @@ def decode_call(entry: Any, calls: list[CallBlock], residue: dict[str, Any]) -> 
     sent["id"] = call_id = name_text(model_text(call_id))
     kind = text(entry.get("type"))
     if kind is None:
-        kind = "custom" if not isinstance(function, dict) and filled(entry.get("custom")) else "function"
+        kind = (
+            "custom"
+            if not isinstance(function, dict) and filled(entry.get("custom"))
+            else "function"
+        )
     body = without_nulls(mapping(entry.get(kind) if kind in ("function", "custom") else function))
     body.pop("parsed_arguments", None)
     key = "input" if kind == "custom" else "arguments"
@@ -239,7 +253,9 @@ def decode_call(entry: Any, calls: list[CallBlock], residue: dict[str, Any]) -> 
     return sent
 
 
-def _legacy(call: Any, kept: dict[str, Any], calls: list[CallBlock], residue: dict[str, Any]) -> None:
+def _legacy(
+    call: Any, kept: dict[str, Any], calls: list[CallBlock], residue: dict[str, Any]
+) -> None:
     """The call of the older form: answered by a `function` message, so it has a place only when it stands alone."""
     name = text(mapping(call).get("name"))
     if name is None:

@@ -20,20 +20,32 @@ from lutumpy.adapters.openai.tools import offer_fields, refuse_tools, tool_list
 from lutumpy.adapters.sdk_body import Fields, add_extra
 from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn, CallBlock, Message, Part, ResultBlock, TextPart
-from lutumpy.core.rules import Problem
-from lutumpy.core.rules.call_ids import CALL_ID_RULES, CallIds
-from lutumpy.core.rules.chat import MAX_CALLS
-from lutumpy.core.rules.chat_tools import NO_TOOLS_MODELS, TOOLS_WITHOUT_REASONING_MODELS, check_tools
-from lutumpy.core.rules.media import MAX_TEXT_PART
-from lutumpy.core.rules.openai_shapes import MAX_TEXT
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import InvalidToolConstraints
+from lutumpy.rules import Problem
+from lutumpy.rules.call_ids import CALL_ID_RULES, CallIds
+from lutumpy.rules.media import MAX_TEXT_PART
+from lutumpy.rules.openai.chat.messages import MAX_CALLS
+from lutumpy.rules.openai.chat.tools import (
+    NO_TOOLS_MODELS,
+    TOOLS_WITHOUT_REASONING_MODELS,
+    check_tools,
+)
+from lutumpy.rules.openai.shapes import MAX_TEXT
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["API", "CallIds", "ChatEncoder", "chat_encoder", "chat_fields", "chat_tools", "checked_call_ids"]
+__all__ = [
+    "API",
+    "CallIds",
+    "ChatEncoder",
+    "chat_encoder",
+    "chat_fields",
+    "chat_tools",
+    "checked_call_ids",
+]
 
 API = "openai_chat"
 _REASONING_KEYS = ("reasoning", "reasoning_content", "reasoning_details", "thought_signature")
@@ -97,7 +109,9 @@ def _check_tools(body: Mapping[str, Any]) -> list[Problem]:
 def _check_model(model: str, extra: Mapping[str, Any], fields: Mapping[str, bytes]) -> None:
     """Rule C9: what these models answer with status 400 is said before anything is sent."""
     if model.startswith(NO_TOOLS_MODELS):
-        raise InvalidToolConstraints(f"{model} takes no tools on Chat Completions; use OpenAIResponses")
+        raise InvalidToolConstraints(
+            f"{model} takes no tools on Chat Completions; use OpenAIResponses"
+        )
     if model.startswith(TOOLS_WITHOUT_REASONING_MODELS) and extra.get("reasoning_effort") != "none":
         raise InvalidToolConstraints(
             f"{model} takes tools on Chat Completions only with extra={{'reasoning_effort': 'none'}}; "
@@ -119,7 +133,9 @@ def checked_call_ids(call_ids: Any) -> CallIds | None:
         ValueError: there is no such rule.
     """
     if call_ids is not None and call_ids not in get_args(CallIds):
-        raise ValueError(f"call_ids is one of {', '.join(map(repr, get_args(CallIds)))}, not {call_ids!r}")
+        raise ValueError(
+            f"call_ids is one of {', '.join(map(repr, get_args(CallIds)))}, not {call_ids!r}"
+        )
     found: CallIds | None = call_ids
     return found
 
@@ -152,7 +168,11 @@ class ChatEncoder(HistoryEncoder):
     def _message(self, message: Message) -> None:
         parts = message.parts
         lone = parts[0] if len(parts) == 1 else None
-        content: Any = cut_output(lone.text) if isinstance(lone, TextPart) else [chat_part(part) for part in parts]
+        content: Any = (
+            cut_output(lone.text)
+            if isinstance(lone, TextPart)
+            else [chat_part(part) for part in parts]
+        )
         if content:
             self._put({"role": message.role, "content": content})
 
@@ -171,7 +191,9 @@ class ChatEncoder(HistoryEncoder):
             self._put(self._held)
             self._held = None
         super()._as_read(
-            tuple([self._with_ids(entry) for entry in entries]) if self._own_limit < sys.maxsize else entries
+            tuple([self._with_ids(entry) for entry in entries])
+            if self._own_limit < sys.maxsize
+            else entries
         )
 
     def _with_ids(self, entry: bytes) -> bytes:
@@ -181,10 +203,18 @@ class ChatEncoder(HistoryEncoder):
         message: dict[str, Any] = json_values.decode(entry)
         changed = False
         calls = message.get("tool_calls")
-        holders = [(call, "id") for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+        holders = (
+            [(call, "id") for call in calls if isinstance(call, dict)]
+            if isinstance(calls, list)
+            else []
+        )
         for holder, key in [*holders, (message, "tool_call_id")]:
             given = holder.get(key)
-            if isinstance(given, str) and len(given) > self._own_limit and (wanted := self._ids(given)) != given:
+            if (
+                isinstance(given, str)
+                and len(given) > self._own_limit
+                and (wanted := self._ids(given)) != given
+            ):
                 holder[key] = wanted
                 changed = True
         return encode(message) if changed else entry
@@ -208,7 +238,14 @@ class ChatEncoder(HistoryEncoder):
             if len(call.id) > self._own_limit and call.position >= 0:  # the host may refuse it
                 renamed.append(call)
         long = long_calls(turn) if len(turn.native) > MAX_TEXT else []
-        if not (unfit or legacy or renamed or long or turn.reasoning_dropped or len(turn.calls) > MAX_CALLS):
+        if not (
+            unfit
+            or legacy
+            or renamed
+            or long
+            or turn.reasoning_dropped
+            or len(turn.calls) > MAX_CALLS
+        ):
             self.fragments.append(turn.native)
             return
         message = json_values.decode(turn.native)
@@ -236,13 +273,19 @@ class ChatEncoder(HistoryEncoder):
             return
         texts = [piece for piece in pieces if isinstance(piece, str)]
         calls = [piece for piece in pieces if isinstance(piece, CallBlock)]
-        message: dict[str, Any] = {"role": "assistant", "content": cut_output("\n\n".join(texts)) or None}
+        message: dict[str, Any] = {
+            "role": "assistant",
+            "content": cut_output("\n\n".join(texts)) or None,
+        }
         if calls:
             message["tool_calls"] = [
                 {
                     "id": self._ids(call.id),
                     "type": "function",
-                    "function": {"name": self._name(call.name), "arguments": arguments_object(call)},
+                    "function": {
+                        "name": self._name(call.name),
+                        "arguments": arguments_object(call),
+                    },
                 }
                 for call in calls
             ]
@@ -260,7 +303,13 @@ class ChatEncoder(HistoryEncoder):
                 content: Any = result.content
                 if self._own and result.kind == "function_call":
                     # The wire has no id for such a call.
-                    self._put({"role": "function", "name": self._name(result.name), "content": cut_output(result.text)})
+                    self._put(
+                        {
+                            "role": "function",
+                            "name": self._name(result.name),
+                            "content": cut_output(result.text),
+                        }
+                    )
                     continue
                 call_id = self._id(result.call_id)
                 if not isinstance(content, str):

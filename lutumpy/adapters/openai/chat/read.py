@@ -9,12 +9,20 @@ from typing import Any
 from lutumpy.adapters.openai.chat.decode import decode_chat
 from lutumpy.adapters.openai.chat.encode import API
 from lutumpy.adapters.openai.values import mapping
+from lutumpy.adapters.reading import (
+    Entry,
+    HistoryReading,
+    file_at,
+    image_part,
+    left_out,
+    status_of,
+    text_only,
+)
 from lutumpy.core.items import AssistantTurn, CallBlock, Message, Part, ResultBlock, Role, TextPart
 from lutumpy.core.json_values import clean_text
-from lutumpy.core.reading import Entry, HistoryReading, file_at, image_part, left_out, status_of, text_only
-from lutumpy.core.rules import chat
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import TranscriptError
+from lutumpy.rules.openai.chat import messages as chat
 
 __all__ = ["read_chat"]
 
@@ -35,13 +43,17 @@ def read_chat(messages: Any, system: Any = None) -> Transcript:
     entries = history.entries(messages, "messages[{}]")
     if system is not None:
         if not isinstance(system, str):
-            raise TranscriptError(f"system is {type(system).__name__}, not a text; nothing was read")
+            raise TranscriptError(
+                f"system is {type(system).__name__}, not a text; nothing was read"
+            )
         history.add(Message("system", (TextPart(clean_text(system)),)))
     reading = _ChatReading(history)
     for entry in entries:
         reading.take(entry)
     reading.end()
-    return history.end(chat.check_messages([entry.value for entry in entries]) if history.refused else ())
+    return history.end(
+        chat.check_messages([entry.value for entry in entries]) if history.refused else ()
+    )
 
 
 class _ChatReading:
@@ -74,7 +86,9 @@ class _ChatReading:
             self._history.message("user", _parts(message.get("content")), [entry])
         elif isinstance(role, str) and role in _ROLES:
             parts = _parts(message.get("content"))
-            self._history.message(_ROLES[role], parts if role == "user" else text_only(parts), [entry])
+            self._history.message(
+                _ROLES[role], parts if role == "user" else text_only(parts), [entry]
+            )
         else:
             self._history.refuse(entry.position, f"the role {role!r} is none of this API")
 
@@ -84,12 +98,21 @@ class _ChatReading:
         if turn is None or entry is None:
             return
         self._turn = None
-        lacking = [call for call, result in zip(self._calls, self._results, strict=True) if result is None]
-        answered = {call.id for call, result in zip(self._calls, self._results, strict=True) if result is not None}
+        lacking = [
+            call for call, result in zip(self._calls, self._results, strict=True) if result is None
+        ]
+        answered = {
+            call.id
+            for call, result in zip(self._calls, self._results, strict=True)
+            if result is not None
+        }
         for call in lacking:
             # An older form of call, and hosts that give two calls one id, may leave one unanswered.
             if call.kind != "function_call" and call.id not in answered:
-                self._history.refuse(entry.position, f"call {call.id!r} of {call.name!r} has no result right after it")
+                self._history.refuse(
+                    entry.position,
+                    f"call {call.id!r} of {call.name!r} has no result right after it",
+                )
         if lacking:
             turn = _unanswerable(turn, lacking)
         results = [result for result in self._results if result is not None]
@@ -111,13 +134,19 @@ class _ChatReading:
     def _result(self, entry: Entry) -> None:
         call_id = entry.value.get("tool_call_id")
         if self._turn is None:
-            self._history.refuse(entry.position, f"the result of {call_id!r} follows no message with calls")
+            self._history.refuse(
+                entry.position, f"the result of {call_id!r} follows no message with calls"
+            )
             return
         waiting = self._waiting.get(call_id) if isinstance(call_id, str) else None
         if waiting:
             self._answer(waiting.popleft(), entry)
             return
-        what = "is the second one for" if waiting is not None else "is of no call in the message before:"
+        what = (
+            "is the second one for"
+            if waiting is not None
+            else "is of no call in the message before:"
+        )
         self._history.refuse(entry.position, f"the result {what} {call_id!r}")
 
     def _legacy(self, entry: Entry) -> bool:
@@ -133,7 +162,9 @@ class _ChatReading:
     def _answer(self, index: int, entry: Entry) -> None:
         call = self._calls[index]
         content: str | tuple[Part, ...] = _content(entry.value.get("content"))
-        self._results[index] = ResultBlock(call.id, call.name, content, status_of(content), call.kind)
+        self._results[index] = ResultBlock(
+            call.id, call.name, content, status_of(content), call.kind
+        )
         self._result_entries.append(entry)
 
 
@@ -161,7 +192,11 @@ def _parts(content: Any) -> list[Part]:
     """Content as parts; what has none of its own kind is named by a text."""
     if isinstance(content, str):
         return [TextPart(content)] if content else []
-    return [found for part in content if (found := _part(part)) is not None] if isinstance(content, list) else []
+    return (
+        [found for part in content if (found := _part(part)) is not None]
+        if isinstance(content, list)
+        else []
+    )
 
 
 def _part(part: Any) -> Part | None:

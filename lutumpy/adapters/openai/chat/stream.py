@@ -15,7 +15,15 @@ from lutumpy.adapters.openai.values import count, mapping, model_text, text
 from lutumpy.adapters.sdk import error_body
 from lutumpy.adapters.sdk_stream import event_object
 from lutumpy.core.items import AssistantTurn
-from lutumpy.core.streaming import CallDelta, CallDone, Delta, ReasoningDelta, RefusalDelta, Started, TextDelta
+from lutumpy.core.streaming import (
+    CallDelta,
+    CallDone,
+    Delta,
+    ReasoningDelta,
+    RefusalDelta,
+    Started,
+    TextDelta,
+)
 from lutumpy.errors import AdapterError
 
 __all__ = ["ChatStreamDecoder"]
@@ -84,9 +92,9 @@ class ChatStreamDecoder:
                     break
             else:
                 self._count(event.get("usage"), quiet=True)
-        if (event.get("error") or event.get("object") == "error" or event.get("type") == "error") and (
-            error := error_body(event, API)
-        ):
+        if (
+            event.get("error") or event.get("object") == "error" or event.get("type") == "error"
+        ) and (error := error_body(event, API)):
             error.partial = self.partial()
             raise error
         return out
@@ -136,7 +144,9 @@ class ChatStreamDecoder:
         message = self._message.whole()
         message.update(self._lists)
         if self._details is not None:
-            message["reasoning_details"] = [d.whole() if isinstance(d, Gathered) else d for d in self._details]
+            message["reasoning_details"] = [
+                d.whole() if isinstance(d, Gathered) else d for d in self._details
+            ]
         if self._content.seen:
             content = self._content.whole()
             # Every stream begins with an empty content; beside a refusal the whole answer has none.
@@ -176,7 +186,9 @@ class ChatStreamDecoder:
             self._usage = usage
         self._ended = quiet and written > 0
 
-    def _choice(self, choice: Mapping[str, Any], event: Mapping[str, Any], out: list[Delta]) -> None:
+    def _choice(
+        self, choice: Mapping[str, Any], event: Mapping[str, Any], out: list[Delta]
+    ) -> None:
         before = len(out)
         delta = choice.get("delta")
         if not isinstance(delta, dict):  # a host that streams the whole message as one event
@@ -327,7 +339,11 @@ def _piece_of_object(event: Any) -> tuple[Any, Any] | None:
 
 
 def _same_detail(last: Gathered, detail: Mapping[str, Any]) -> bool:
-    if last.get("data") or detail.get("type") != last.get("type") or detail.get("index") != last.get("index"):
+    if (
+        last.get("data")
+        or detail.get("type") != last.get("type")
+        or detail.get("index") != last.get("index")
+    ):
         return False
     return not (detail.get("id") and last.get("id") and detail["id"] != last.get("id"))
 

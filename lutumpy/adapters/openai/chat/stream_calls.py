@@ -146,13 +146,17 @@ class StreamedCalls:
             call.done = True
             out.append(CallDone(call.index, call.block()))
 
-    def _find(self, index: int | None, call_id: str | None, name: str | None, arguments: str) -> _Call | None:
+    def _find(
+        self, index: int | None, call_id: str | None, name: str | None, arguments: str
+    ) -> _Call | None:
         """The call that a piece belongs to; `None` when it begins one."""
         if index is not None:
             call = self._by_index.get(index)
             if call is None or (call_id is not None and call.id is not None and call.id != call_id):
                 known = self._by_id.get(call_id) if call_id is not None else None
-                if known is not None and (name is None or (call is not None and known.name == name)):
+                if known is not None and (
+                    name is None or (call is not None and known.name == name)
+                ):
                     return known
         else:
             call = self._by_id.get(call_id) if call_id is not None else None
@@ -170,7 +174,11 @@ class StreamedCalls:
             return None
         # What is left carries a late id or name, a name said again, or (some hosts) a fresh id with every piece of one
         # call. After whole arguments, the beginning of other ones says that it is another call.
-        if (call_id is not None or name is not None) and arguments.lstrip().startswith("{") and call.closed():
+        if (
+            (call_id is not None or name is not None)
+            and arguments.lstrip().startswith("{")
+            and call.closed()
+        ):
             return None
         return call
 
@@ -202,4 +210,8 @@ def _told(piece: Mapping[str, Any]) -> tuple[str | None, str]:
 
 
 def _says_more(piece: Mapping[str, Any]) -> bool:
-    return any(filled(value) for key, value in piece.items() if key not in ("index", "id", "type", "function"))
+    return any(
+        filled(value)
+        for key, value in piece.items()
+        if key not in ("index", "id", "type", "function")
+    )

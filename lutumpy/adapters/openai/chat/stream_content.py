@@ -83,7 +83,10 @@ class StreamedContent:
         """As it would stand in a whole message."""
         if self._parts is None:
             return join(self._pieces) if self._pieces else None
-        return [part.whole() if isinstance(part, (Gathered, _Thinking)) else part for part in self._parts]
+        return [
+            part.whole() if isinstance(part, (Gathered, _Thinking)) else part
+            for part in self._parts
+        ]
 
 
 def _part(parts: list[Any], part: Any, out: list[Delta]) -> None:
@@ -100,7 +103,11 @@ def _part(parts: list[Any], part: Any, out: list[Delta]) -> None:
     elif kind in ("text", "refusal") and isinstance(part.get(kind), str):
         if part[kind]:
             out.append(TextDelta(part[kind]) if kind == "text" else RefusalDelta(part[kind]))
-        if isinstance(last, Gathered) and last.get("type") == kind and part.keys() <= {"type", kind}:
+        if (
+            isinstance(last, Gathered)
+            and last.get("type") == kind
+            and part.keys() <= {"type", kind}
+        ):
             last.add(part)
         else:
             parts.append(Gathered(_TEXT if kind == "text" else _REFUSAL, part))
@@ -110,12 +117,17 @@ def _part(parts: list[Any], part: Any, out: list[Delta]) -> None:
 
 def _plain(part: Any) -> bool:
     return (
-        isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str) and len(part) == 2
+        isinstance(part, dict)
+        and part.get("type") == "text"
+        and isinstance(part.get("text"), str)
+        and len(part) == 2
     )
 
 
 def _tell_thinking(value: Any, out: list[Delta]) -> None:
-    pieces = [piece if isinstance(piece, str) else mapping(piece).get("text") for piece in _as_list(value)]
+    pieces = [
+        piece if isinstance(piece, str) else mapping(piece).get("text") for piece in _as_list(value)
+    ]
     if text := "".join([piece for piece in pieces if isinstance(piece, str)]):
         out.append(ReasoningDelta(text))
 

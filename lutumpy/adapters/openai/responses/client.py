@@ -8,7 +8,12 @@ from typing import Any, ClassVar
 
 from lutumpy.adapters.openai.model import OpenAIModel, output_format, passed_options
 from lutumpy.adapters.openai.responses.decode import PENDING, decode_response, pending_error
-from lutumpy.adapters.openai.responses.encode import API, ResponsesEncoder, responses_fields, responses_tools
+from lutumpy.adapters.openai.responses.encode import (
+    API,
+    ResponsesEncoder,
+    responses_fields,
+    responses_tools,
+)
 from lutumpy.adapters.openai.responses.stream import ResponsesStreamDecoder
 from lutumpy.adapters.sdk import error_body, reply_object
 from lutumpy.adapters.sdk_body import body_dict, checked_offer, checked_transcript, history_list
@@ -36,7 +41,11 @@ class OpenAIResponses(OpenAIModel):
 
     @staticmethod
     def request(
-        transcript: Transcript, offer: ToolOffering | None = None, *, stream: bool = False, **options: Any
+        transcript: Transcript,
+        offer: ToolOffering | None = None,
+        *,
+        stream: bool = False,
+        **options: Any,
     ) -> dict[str, Any]:
         """The body of a request, as a dict of JSON values without `model`, for a client of your own.
 
@@ -55,7 +64,9 @@ class OpenAIResponses(OpenAIModel):
         """
         given = passed_options(options, OpenAIResponses._with_output)
         checked = None if offer is None else checked_offer(offer)
-        return body_dict(responses_fields(checked_transcript(transcript), checked, stream=stream, **given))
+        return body_dict(
+            responses_fields(checked_transcript(transcript), checked, stream=stream, **given)
+        )
 
     @staticmethod
     def messages(transcript: Transcript) -> list[dict[str, Any]]:
@@ -69,7 +80,9 @@ class OpenAIResponses(OpenAIModel):
     def system(transcript: Transcript) -> str | None:
         """The `instructions` that the transcript was read with; system messages that were pushed are items."""
         encoder = checked_transcript(transcript).encoded(API, ResponsesEncoder)
-        instructions: str | None = json_values.decode(encoder.instructions) if encoder.instructions else None
+        instructions: str | None = (
+            json_values.decode(encoder.instructions) if encoder.instructions else None
+        )
         return instructions
 
     @staticmethod
@@ -106,12 +119,19 @@ class OpenAIResponses(OpenAIModel):
     @staticmethod
     def _with_output(output: OutputSpec, extra: Mapping[str, Any]) -> dict[str, Any]:
         # `text` holds more than the format, as `verbosity`.
-        text = {"format": {"type": "json_schema", **output_format(output)}, **(extra.get("text") or {})}
+        text = {
+            "format": {"type": "json_schema", **output_format(output)},
+            **(extra.get("text") or {}),
+        }
         return {**extra, "text": text}
 
     @staticmethod
     def _decode(reply: dict[str, Any], request_id: str | None) -> AssistantTurn:
-        if not isinstance(reply.get("output"), list) or reply.get("error") or reply.get("status") in PENDING:
+        if (
+            not isinstance(reply.get("output"), list)
+            or reply.get("error")
+            or reply.get("status") in PENDING
+        ):
             raise _no_answer(reply, request_id)
         return decode_response(reply, request_id)
 
@@ -121,7 +141,9 @@ def _no_answer(reply: dict[str, Any], request_id: str | None) -> AdapterError:
     if error is None and reply.get("status") in PENDING:
         error = pending_error(reply, request_id)
     if error is None:
-        error = AdapterError(f"{API}: the answer has no output", provider=API, request_id=request_id)
+        error = AdapterError(
+            f"{API}: the answer has no output", provider=API, request_id=request_id
+        )
     if reply.get("id") or reply.get("usage"):
         # What a failed answer cost, and what it is called, stands in the reply.
         error.partial = replace(decode_response(reply, request_id), cut=True)

@@ -14,7 +14,15 @@ from lutumpy.adapters.json_bytes import encode
 from lutumpy.adapters.openai.history import UNNAMED
 from lutumpy.adapters.openai.responses.encode import API
 from lutumpy.adapters.openai.responses.item_ids import fit_ids, ids_fit
-from lutumpy.adapters.openai.values import filled, mapping, model_text, name_text, text, token_names, token_usage
+from lutumpy.adapters.openai.values import (
+    filled,
+    mapping,
+    model_text,
+    name_text,
+    text,
+    token_names,
+    token_usage,
+)
 from lutumpy.core.items import (
     AssistantTurn,
     Block,
@@ -27,7 +35,15 @@ from lutumpy.core.items import (
 )
 from lutumpy.errors import AdapterError
 
-__all__ = ["CALLS", "CLIENT_RUN", "PENDING", "OutputReading", "decode_response", "output_of", "pending_error"]
+__all__ = [
+    "CALLS",
+    "CLIENT_RUN",
+    "PENDING",
+    "OutputReading",
+    "decode_response",
+    "output_of",
+    "pending_error",
+]
 
 CALLS = {"function_call": ("function", "arguments"), "custom_tool_call": ("custom", "input")}
 
@@ -43,7 +59,10 @@ CLIENT_RUN = {
 # A reply with one of these holds no answer yet: it is being made in the background.
 PENDING = frozenset({"queued", "in_progress"})
 
-_INCOMPLETE: Mapping[Any, FinishReason] = {"max_output_tokens": "length", "content_filter": "content_filter"}
+_INCOMPLETE: Mapping[Any, FinishReason] = {
+    "max_output_tokens": "length",
+    "content_filter": "content_filter",
+}
 _NULLABLE_AWAY = ("caller", "id", "namespace", "phase", "status")
 _TOKENS = token_names("input", "output")
 
@@ -52,7 +71,9 @@ def decode_response(reply: Mapping[str, Any], request_id: str | None = None) -> 
     """The output items of an answer."""
     output = reply.get("output")
     items: list[Any] = output if isinstance(output, list) else []
-    reading = OutputReading({answered for item in items if (answered := output_of(item)) is not None})
+    reading = OutputReading(
+        {answered for item in items if (answered := output_of(item)) is not None}
+    )
     for item in items:
         reading.take(item)
     reading.end()
@@ -60,7 +81,9 @@ def decode_response(reply: Mapping[str, Any], request_id: str | None = None) -> 
     called = tuple(reading.calls)
     return AssistantTurn(
         API,
-        called if len(reading.blocks) == len(called) else tuple(reading.blocks),  # one tuple where there are only calls
+        called
+        if len(reading.blocks) == len(called)
+        else tuple(reading.blocks),  # one tuple where there are only calls
         encode(reading.items) if reading.items else b"",
         called,
         None,
@@ -89,7 +112,9 @@ def pending_error(reply: Mapping[str, Any], request_id: str | None) -> AdapterEr
     )
 
 
-def _finish(reply: Mapping[str, Any], reading: OutputReading) -> tuple[FinishReason, str | None, bool]:
+def _finish(
+    reply: Mapping[str, Any], reading: OutputReading
+) -> tuple[FinishReason, str | None, bool]:
     """Why the model stopped, in our words and the provider's, and whether the answer was cut."""
     status = text(reply.get("status"))
     if status == "incomplete":
@@ -105,7 +130,11 @@ def _finish(reply: Mapping[str, Any], reading: OutputReading) -> tuple[FinishRea
 
 def output_of(item: Any) -> str | None:
     """The id of the call whose output this item is: a call with its output beside it was run by the provider."""
-    if not isinstance(item, dict) or type(kind := item.get("type")) is not str or not kind.endswith("_output"):
+    if (
+        not isinstance(item, dict)
+        or type(kind := item.get("type")) is not str
+        or not kind.endswith("_output")
+    ):
         return None
     call_id = item.get("call_id")
     return call_id if isinstance(call_id, str) else None
@@ -143,7 +172,12 @@ class OutputReading:
         elif self._drop_reasoning():
             # What the server tied this reasoning to is not sent, so nothing after it may ask for it by id.
             self._broken = True
-        if self._broken and kept is not None and kept.get("id") and kept.get("type") != "mcp_approval_request":
+        if (
+            self._broken
+            and kept is not None
+            and kept.get("id")
+            and kept.get("type") != "mcp_approval_request"
+        ):
             self.items[-1] = {name: value for name, value in kept.items() if name != "id"}
 
     def end(self) -> None:
@@ -200,20 +234,30 @@ class OutputReading:
         """Whether the client should run it, and the provider has not."""
         if kind == "tool_search_call":
             # In a history nothing can answer one without an id, and the API asks for no answer.
-            return item.get("execution") == "client" and not (self._history and text(item.get("call_id")) is None)
-        return item.get("call_id") not in self.outputs if isinstance(item.get("call_id"), str) else True
+            return item.get("execution") == "client" and not (
+                self._history and text(item.get("call_id")) is None
+            )
+        return (
+            item.get("call_id") not in self.outputs
+            if isinstance(item.get("call_id"), str)
+            else True
+        )
 
     def _other_call(self, item: dict[str, Any], kind: str) -> dict[str, Any] | None:
         wanted = item.get("operation" if kind == "apply_patch_call" else CLIENT_RUN[kind])
         by_item = kind == "mcp_approval_request"
         call_id = name_text(text(item.get("id" if by_item else "call_id")) or "")
-        name = name_text((text(item.get("name")) if by_item else None) or kind.removesuffix("_call"))
+        name = name_text(
+            (text(item.get("name")) if by_item else None) or kind.removesuffix("_call")
+        )
         # A screenshot is no text, and an approval without an id can't be named: such calls stay in the result only.
         here = self._history or (kind != "computer_call" and (call_id != "" or not by_item))
         incomplete = item.get("status") == "incomplete"
         position = len(self.items) if here else -1
         field = "id" if by_item else None
-        self._add(CallBlock(call_id, name, model_text(wanted), kind, False, incomplete, position, field))
+        self._add(
+            CallBlock(call_id, name, model_text(wanted), kind, False, incomplete, position, field)
+        )
         if here:
             return item
         self.residue.append(item)
@@ -238,7 +282,11 @@ class OutputReading:
                 self.residue.append(item)
             return None
         if changed or None in item.values() or item.get("role") != "assistant":
-            item = {name: value for name, value in item.items() if not (value is None and name in _NULLABLE_AWAY)}
+            item = {
+                name: value
+                for name, value in item.items()
+                if not (value is None and name in _NULLABLE_AWAY)
+            }
             item["role"] = "assistant"
             if kept:
                 item["content"] = kept
@@ -261,7 +309,9 @@ class OutputReading:
             self.residue.append(part)
             return None
         if "logprobs" in part or "parsed" in part:
-            return {name: value for name, value in part.items() if name not in ("logprobs", "parsed")}
+            return {
+                name: value for name, value in part.items() if name not in ("logprobs", "parsed")
+            }
         return part
 
     def _reasoning(self, item: dict[str, Any]) -> dict[str, Any]:
@@ -291,7 +341,9 @@ class OutputReading:
 
     def _move(self, places: dict[int, int]) -> None:
         moved = {
-            id(call): replace(call, position=places[call.position]) for call in self.calls if call.position in places
+            id(call): replace(call, position=places[call.position])
+            for call in self.calls
+            if call.position in places
         }
         self.calls = [moved.get(id(call), call) for call in self.calls]
         self.blocks = [moved.get(id(block), block) for block in self.blocks]

@@ -21,13 +21,13 @@ from lutumpy.adapters.openai.tools import offer_fields, refuse_tools, tool_list
 from lutumpy.adapters.sdk_body import Fields, add_extra
 from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn, CallBlock, Message, ResultBlock, TextPart
-from lutumpy.core.rules import Problem
-from lutumpy.core.rules.call_ids import RESPONSES_MAX, CallIdRule
-from lutumpy.core.rules.media import MAX_TEXT_PART
-from lutumpy.core.rules.openai_shapes import MAX_TEXT
-from lutumpy.core.rules.responses_tools import check_tools
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.core.transcript import Transcript
+from lutumpy.rules import Problem
+from lutumpy.rules.call_ids import RESPONSES_MAX, CallIdRule
+from lutumpy.rules.media import MAX_TEXT_PART
+from lutumpy.rules.openai.responses.tools import check_tools
+from lutumpy.rules.openai.shapes import MAX_TEXT
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -82,7 +82,12 @@ def responses_tools(offer: ToolOffering, strict: bool | None) -> list[dict[str, 
 
 def _tool(spec: ToolSpec, schema: Mapping[str, Any], strict: bool) -> dict[str, Any]:
     # Left out, `strict` makes the server rewrite the schema where it can [OpenAI's documentation].
-    tool: dict[str, Any] = {"type": "function", "name": spec.name, "parameters": schema, "strict": strict}
+    tool: dict[str, Any] = {
+        "type": "function",
+        "name": spec.name,
+        "parameters": schema,
+        "strict": strict,
+    }
     if spec.description:
         tool["description"] = spec.description
     return tool
@@ -121,7 +126,13 @@ class ResponsesEncoder(HistoryEncoder):
 
     def _put_text(self, role: str, text: str) -> None:
         # llama.cpp's server takes an assistant's message only with its type said; the API takes it with and without.
-        self._put({**({"type": "message"} if role == "assistant" else {}), "role": role, "content": cut_output(text)})
+        self._put(
+            {
+                **({"type": "message"} if role == "assistant" else {}),
+                "role": role,
+                "content": cut_output(text),
+            }
+        )
 
     def _message(self, message: Message) -> None:
         parts = message.parts
@@ -132,8 +143,13 @@ class ResponsesEncoder(HistoryEncoder):
             return
         elif message.role == "assistant":
             texts = [part.text for part in parts if isinstance(part, TextPart)]
-            content = [{"type": "output_text", "text": cut_output(text), "annotations": []} for text in texts]
-            self._put({"type": "message", "role": "assistant", "status": "completed", "content": content})
+            content = [
+                {"type": "output_text", "text": cut_output(text), "annotations": []}
+                for text in texts
+            ]
+            self._put(
+                {"type": "message", "role": "assistant", "status": "completed", "content": content}
+            )
         else:
             self._put({"role": message.role, "content": [responses_part(part) for part in parts]})
 
@@ -157,7 +173,14 @@ class ResponsesEncoder(HistoryEncoder):
         long_ids: list[CallBlock] = []
         if turn.calls and len(max(map(_ID, turn.calls), key=len)) > RESPONSES_MAX:
             long_ids = [c for c in turn.calls if len(c.id) > RESPONSES_MAX and c.position >= 0]
-        if not (unfit or repeated or long or long_ids or turn.reasoning_dropped or b'"caller":' in native):
+        if not (
+            unfit
+            or repeated
+            or long
+            or long_ids
+            or turn.reasoning_dropped
+            or b'"caller":' in native
+        ):
             self._item_ids.update(ids)
             self.fragments.append(native[1:-1])
             return
@@ -171,7 +194,9 @@ class ResponsesEncoder(HistoryEncoder):
             if (call.id_field or turn.id_field) == "call_id":
                 items[call.position]["call_id"] = self._ids(call.id)
         self._callers = {
-            item["call_id"]: item["caller"] for item in items if item.get("caller") and item.get("call_id")
+            item["call_id"]: item["caller"]
+            for item in items
+            if item.get("caller") and item.get("call_id")
         }
         if turn.reasoning_dropped:
             items = _without_reasoning(items)
@@ -220,11 +245,20 @@ def _output(result: ResultBlock, call_id: str, kind: str) -> dict[str, Any]:
     text = cut_output(result.text)
     if kind == "shell_call":
         outcome = {"type": "exit", "exit_code": 1 if failed else 0}
-        said = {"stdout": "" if failed else text, "stderr": text if failed else "", "outcome": outcome}
+        said = {
+            "stdout": "" if failed else text,
+            "stderr": text if failed else "",
+            "outcome": outcome,
+        }
         return {"type": "shell_call_output", "call_id": call_id, "output": [said]}
     if kind == "apply_patch_call":
         status = "failed" if failed else "completed"
-        return {"type": "apply_patch_call_output", "call_id": call_id, "status": status, "output": text}
+        return {
+            "type": "apply_patch_call_output",
+            "call_id": call_id,
+            "status": status,
+            "output": text,
+        }
     if kind == "mcp_approval_request":
         return {
             "type": "mcp_approval_response",

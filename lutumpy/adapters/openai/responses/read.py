@@ -15,8 +15,7 @@ from lutumpy.adapters.json_bytes import encode, encode_text
 from lutumpy.adapters.openai.responses.decode import OutputReading
 from lutumpy.adapters.openai.responses.encode import API
 from lutumpy.adapters.openai.values import mapping, text
-from lutumpy.core.items import AssistantTurn, CallBlock, Message, Part, ResultBlock, Role, TextPart, Verbatim
-from lutumpy.core.reading import (
+from lutumpy.adapters.reading import (
     Entry,
     HistoryReading,
     decoded,
@@ -26,9 +25,19 @@ from lutumpy.core.reading import (
     status_of,
     text_only,
 )
-from lutumpy.core.rules import responses
+from lutumpy.core.items import (
+    AssistantTurn,
+    CallBlock,
+    Message,
+    Part,
+    ResultBlock,
+    Role,
+    TextPart,
+    Verbatim,
+)
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import TranscriptError
+from lutumpy.rules.openai.responses import items as responses
 
 __all__ = ["read_responses"]
 
@@ -50,7 +59,9 @@ _CALL_TYPES = {"function": "function_call", "custom": "custom_tool_call"}
 _SAID = frozenset({"additional_tools", "compaction_trigger"})
 
 
-def read_responses(messages: Any, system: Any = None, *, server_held_prefix: bool | None = None) -> Transcript:
+def read_responses(
+    messages: Any, system: Any = None, *, server_held_prefix: bool | None = None
+) -> Transcript:
     """The transcript of a request's `input`.
 
     Args:
@@ -70,8 +81,12 @@ def read_responses(messages: Any, system: Any = None, *, server_held_prefix: boo
     if system is not None:
         data, value = decoded(system, "instructions")
         if not isinstance(value, str):
-            raise TranscriptError(f"instructions are {type(value).__name__}, not a text; nothing was read")
-        history.add(Message("system", _text_parts(value), verbatim=Verbatim(API, (data,), system=True)))
+            raise TranscriptError(
+                f"instructions are {type(value).__name__}, not a text; nothing was read"
+            )
+        history.add(
+            Message("system", _text_parts(value), verbatim=Verbatim(API, (data,), system=True))
+        )
     held = server_held_prefix
     if held is None:
         held = all(text(entry.value.get("type")) in _OUTPUTS for entry in entries)
@@ -81,13 +96,24 @@ def read_responses(messages: Any, system: Any = None, *, server_held_prefix: boo
     reading.end()
     if not history.refused:
         return history.end(())
-    return history.end(responses.check_messages([entry.value for entry in entries], server_held_prefix=held))
+    return history.end(
+        responses.check_messages([entry.value for entry in entries], server_held_prefix=held)
+    )
 
 
 class _OpenTurn:
     """A turn while its items, and the outputs of its calls, are being read."""
 
-    __slots__ = ("_answered", "_by_id", "_entries", "_indexed", "_lacking", "_own", "_reading", "inside")
+    __slots__ = (
+        "_answered",
+        "_by_id",
+        "_entries",
+        "_indexed",
+        "_lacking",
+        "_own",
+        "_reading",
+        "inside",
+    )
 
     def __init__(self) -> None:
         self._reading = OutputReading(set(), history=True)
@@ -116,7 +142,9 @@ class _OpenTurn:
     def waiting(self) -> list[CallBlock]:
         """The calls that still need an output; an approval may be asked for and never given."""
         calls = enumerate(self._reading.calls)
-        return [call for index, call in calls if index not in self._answered and _needs_output(call)]
+        return [
+            call for index, call in calls if index not in self._answered and _needs_output(call)
+        ]
 
     def take(self, entry: Entry) -> None:
         """An item that the model made."""
@@ -207,7 +235,11 @@ class _InputReading:
                 self._history.refuse(entry.position, f"the role {role!r} is none of this API")
         elif kind in _SAID:
             self._message(entry, "developer", [])
-        elif kind in _OUTPUTS and item.get("execution") != "server" and not self._is_of_a_search(item, kind):
+        elif (
+            kind in _OUTPUTS
+            and item.get("execution") != "server"
+            and not self._is_of_a_search(item, kind)
+        ):
             self._output(entry, kind)
         else:
             if (
@@ -220,7 +252,9 @@ class _InputReading:
 
     def _is_of_a_search(self, item: Mapping[str, Any], kind: str) -> bool:
         call_id = item.get("call_id")
-        return kind == "tool_search_output" and isinstance(call_id, str) and call_id in self._searches
+        return (
+            kind == "tool_search_output" and isinstance(call_id, str) and call_id in self._searches
+        )
 
     def end(self) -> None:
         """There are no more items, or a turn is complete."""
@@ -235,7 +269,9 @@ class _InputReading:
         turn.end(self._history)
 
     def _made(self, entry: Entry, kind: str) -> None:
-        if self._orphans or (self._turn is not None and self._turn.answered and not self._turn.open):
+        if self._orphans or (
+            self._turn is not None and self._turn.answered and not self._turn.open
+        ):
             self.end()
         if kind == "item_reference":
             # Behind it may be a call, whose output is still to come.
@@ -254,7 +290,9 @@ class _InputReading:
 
     def _output(self, entry: Entry, kind: str) -> None:
         kinds, fields = _OUTPUTS[kind]
-        call_id = next((found for name in fields if (found := text(entry.value.get(name))) is not None), None)
+        call_id = next(
+            (found for name in fields if (found := text(entry.value.get(name))) is not None), None
+        )
         if call_id is None:
             # What the host says by itself, in the form of an output.
             self._message(entry, "user", _list_parts(entry.value.get("output")))
@@ -263,22 +301,32 @@ class _InputReading:
         self._seen.add((kind, call_id))
         if self._turn is not None and self._turn.answer(entry, call_id, kinds):
             return
-        if again or kind == "mcp_approval_response" or (self._held and self._turn is not None and self._turn.open):
+        if (
+            again
+            or kind == "mcp_approval_response"
+            or (self._held and self._turn is not None and self._turn.open)
+        ):
             # Nothing waits for it: its own API gets it back, and no other is told.
             self._message(entry, "user", [])
         elif self._held:
             if self._turn is not None:
                 self.end()
             name = text(entry.value.get("name")) or ""
-            self._orphans.append((entry, CallBlock(call_id, name, "", kinds[0], position=len(self._orphans))))
+            self._orphans.append(
+                (entry, CallBlock(call_id, name, "", kinds[0], position=len(self._orphans)))
+            )
         else:
             self._history.refuse(entry.position, f"the output {call_id!r} has no call before it")
 
     def _held_turn(self, orphans: list[tuple[Entry, CallBlock]]) -> None:
         """The turn that the server holds: all that is known of it is which calls it made."""
         calls = tuple([call for _, call in orphans])
-        native = [{"type": _CALL_TYPES.get(call.kind, call.kind), "call_id": call.id} for call in calls]
-        turn = AssistantTurn(API, calls, encode(native), calls, id_field="call_id", finish_reason="tool_calls")
+        native = [
+            {"type": _CALL_TYPES.get(call.kind, call.kind), "call_id": call.id} for call in calls
+        ]
+        turn = AssistantTurn(
+            API, calls, encode(native), calls, id_field="call_id", finish_reason="tool_calls"
+        )
         results = [_result(entry.value, call) for entry, call in orphans]
         self._history.turn(turn, [], results, [entry for entry, _ in orphans])
 
@@ -291,7 +339,8 @@ def _as_output(item: dict[str, Any]) -> dict[str, Any]:
     item = {"type": "message", **item}
     if isinstance(content, list):
         item["content"] = [
-            {**part, "type": "output_text"} if mapping(part).get("type") == "input_text" else part for part in content
+            {**part, "type": "output_text"} if mapping(part).get("type") == "input_text" else part
+            for part in content
         ]
     return item
 
@@ -302,7 +351,9 @@ def _result(item: dict[str, Any], call: CallBlock) -> ResultBlock:
     failed = item.get("status") == "failed"
     content: str | tuple[Part, ...]
     if call.kind == "mcp_approval_request":
-        content = text(item.get("reason")) or ("approved" if item.get("approve") is True else "not approved")
+        content = text(item.get("reason")) or (
+            "approved" if item.get("approve") is True else "not approved"
+        )
         failed = item.get("approve") is not True
     elif isinstance(given, str):
         content = given
@@ -323,9 +374,13 @@ def _shell(output: Any) -> tuple[str, bool]:
     failed = False
     for chunk in output if isinstance(output, list) else []:
         said = mapping(chunk)
-        written += [found for name in ("stdout", "stderr") if (found := text(said.get(name))) is not None]
+        written += [
+            found for name in ("stdout", "stderr") if (found := text(said.get(name))) is not None
+        ]
         outcome = mapping(said.get("outcome"))
-        failed = failed or outcome.get("type") == "timeout" or outcome.get("exit_code") not in (0, None)
+        failed = (
+            failed or outcome.get("type") == "timeout" or outcome.get("exit_code") not in (0, None)
+        )
     return "\n".join(written), failed
 
 
@@ -344,7 +399,11 @@ def _text_parts(content: str) -> tuple[Part, ...]:
 def _list_parts(content: Any) -> list[Part]:
     if isinstance(content, str):
         return list(_text_parts(content))
-    return [found for part in content if (found := _part(part)) is not None] if isinstance(content, list) else []
+    return (
+        [found for part in content if (found := _part(part)) is not None]
+        if isinstance(content, list)
+        else []
+    )
 
 
 def _part(part: Any) -> Part | None:

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import from_json
 
-from lutumpy.adapters.openai.responses.decode import CALLS, PENDING, OutputReading, decode_response, pending_error
+from lutumpy.adapters.openai.responses.decode import (
+    CALLS,
+    PENDING,
+    OutputReading,
+    decode_response,
+    pending_error,
+)
 from lutumpy.adapters.openai.responses.encode import API
 from lutumpy.adapters.openai.responses.item_ids import ids_fit
 from lutumpy.adapters.openai.responses.stream_items import StreamedItem, StreamedItems, parts_of
@@ -16,13 +22,23 @@ from lutumpy.adapters.openai.values import mapping, model_text, text
 from lutumpy.adapters.sdk import error_body
 from lutumpy.adapters.sdk_stream import event_object
 from lutumpy.core.items import AssistantTurn
-from lutumpy.core.streaming import CallDelta, CallDone, Delta, ReasoningDelta, RefusalDelta, Started, TextDelta
+from lutumpy.core.streaming import (
+    CallDelta,
+    CallDone,
+    Delta,
+    ReasoningDelta,
+    RefusalDelta,
+    Started,
+    TextDelta,
+)
 from lutumpy.errors import AdapterError
 
 __all__ = ["ResponsesStreamDecoder"]
 
 _BEGINNING = frozenset({"response.created", "response.in_progress", "response.queued"})
-_END = frozenset({"response.completed", "response.incomplete", "response.cancelled", "response.failed"})
+_END = frozenset(
+    {"response.completed", "response.incomplete", "response.cancelled", "response.failed"}
+)
 _FUNCTION_PIECE = "response.function_call_arguments.delta"
 # The kind of item that a piece is of, and for a text its kind of part and the name of the part's number.
 _ARGUMENTS = {
@@ -40,7 +56,17 @@ _TEXTS = {
 class ResponsesStreamDecoder:
     """A `StreamDecoder` for Responses."""
 
-    __slots__ = ("_answer", "_items", "_reading", "_ready", "_seen_ids", "_started", "_taken", "_told", "_turn")
+    __slots__ = (
+        "_answer",
+        "_items",
+        "_reading",
+        "_ready",
+        "_seen_ids",
+        "_started",
+        "_taken",
+        "_told",
+        "_turn",
+    )
 
     def __init__(self) -> None:
         self._started = False
@@ -130,7 +156,10 @@ class ResponsesStreamDecoder:
             error = pending_error(self._answer, request_id)
         else:
             error = AdapterError(
-                f"{API}: the stream ended before its last event", provider=API, retryable=True, request_id=request_id
+                f"{API}: the stream ended before its last event",
+                provider=API,
+                retryable=True,
+                request_id=request_id,
             )
         error.partial = self.partial()
         return error
@@ -155,7 +184,9 @@ class ResponsesStreamDecoder:
         error.partial = self.partial()
         raise error
 
-    def _text(self, event: Mapping[str, Any], kind: str, part: str, number: str, out: list[Delta]) -> None:
+    def _text(
+        self, event: Mapping[str, Any], kind: str, part: str, number: str, out: list[Delta]
+    ) -> None:
         piece = event.get("delta")
         if not isinstance(piece, str):
             return
@@ -185,7 +216,14 @@ class ResponsesStreamDecoder:
 
     def _tell_call(self, entry: StreamedItem, index: int, piece: str, out: list[Delta]) -> None:
         entry.told += len(piece)
-        out.append(CallDelta(index, model_text(entry.item.get("call_id")), text(entry.item.get("name")) or "", piece))
+        out.append(
+            CallDelta(
+                index,
+                model_text(entry.item.get("call_id")),
+                text(entry.item.get("name")) or "",
+                piece,
+            )
+        )
 
     def _item_done(self, event: Mapping[str, Any], item: dict[str, Any], out: list[Delta]) -> None:
         entry = self._items.end(event, item)
@@ -200,7 +238,9 @@ class ResponsesStreamDecoder:
         self._number(out)
         if entry.call is not None and entry.kind in CALLS:
             whole = entry.text_of_arguments()
-            if len(whole) > entry.told and (not entry.told or whole.startswith("".join(entry.arguments))):
+            if len(whole) > entry.told and (
+                not entry.told or whole.startswith("".join(entry.arguments))
+            ):
                 self._tell_call(entry, entry.call, whole[entry.told :], out)
         self._read(out)
 
@@ -219,7 +259,9 @@ class ResponsesStreamDecoder:
             kept = len(self._reading.items)
             self._reading.take(entry.item)
             added = self._reading.items[kept:]
-            if not ids_fit(added) or any(item["id"] in self._seen_ids for item in added if item.get("id") is not None):
+            if not ids_fit(added) or any(
+                item["id"] in self._seen_ids for item in added if item.get("id") is not None
+            ):
                 self._ready = False
                 break
             self._seen_ids.update(item["id"] for item in added if item.get("id") is not None)
@@ -241,7 +283,11 @@ class ResponsesStreamDecoder:
         done = sum(entry.done for entry in self._items.items)
         ended = text(answer.get("status"))
         # The event is the last one, whatever a host leaves in the status.
-        answer = {**self._answer, **answer, "status": status if ended is None or ended in PENDING else ended}
+        answer = {
+            **self._answer,
+            **answer,
+            "status": status if ended is None or ended in PENDING else ended,
+        }
         if not isinstance(output, list) or len(output) < done:
             answer = self._gathered(answer)
         elif not self._items.items:
@@ -253,7 +299,11 @@ class ResponsesStreamDecoder:
 
     def _tell_rest(self, turn: AssistantTurn, out: list[Delta]) -> None:
         """Tell the calls that had to wait for the end of the answer."""
-        begun = {entry.call for entry in self._items.items if entry.call is not None and entry.kind in CALLS}
+        begun = {
+            entry.call
+            for entry in self._items.items
+            if entry.call is not None and entry.kind in CALLS
+        }
         for index, call in enumerate(turn.calls):
             if index not in begun:
                 out.append(CallDelta(index, call.id, call.name, call.arguments))

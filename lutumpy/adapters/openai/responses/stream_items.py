@@ -86,7 +86,16 @@ class StreamedItems:
     itself counts only when the answer has no output of it: until that is known, the calls after it have no number.
     """
 
-    __slots__ = ("_by_id", "_by_index", "_calls", "_ordered", "counted", "items", "open_functions", "outputs")
+    __slots__ = (
+        "_by_id",
+        "_by_index",
+        "_calls",
+        "_ordered",
+        "counted",
+        "items",
+        "open_functions",
+        "outputs",
+    )
 
     def __init__(self) -> None:
         self.items: list[StreamedItem] = []

@@ -1,0 +1,30 @@
+"""Drivers of generators: logic that is written once, without I/O, for synchronous and asynchronous callers.
+
+Such logic is a generator. It yields what has to be waited for and is sent what came of it, so that the same lines serve
+both kinds of callers, and only these drivers know which kind it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Generator
+from typing import Any, TypeVar
+
+__all__ = ["drive_async"]
+
+T = TypeVar("T")
+
+
+async def drive_async(steps: Generator[Awaitable[Any], Any, T]) -> T:
+    """Run a generator to its end, awaiting what it yields; errors of an awaitable are raised where it was yielded."""
+    try:
+        awaitable = next(steps)
+        while True:
+            try:
+                result = await awaitable
+            except BaseException as error:
+                awaitable = steps.throw(error)
+            else:
+                awaitable = steps.send(result)
+    except StopIteration as done:
+        value: T = done.value
+        return value

@@ -1,0 +1,60 @@
+"""The messages of Anthropic's wire as the API reads them: neighbours of one role are one turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from lutumpy.doctor.editor import Editor, Path
+
+
+@dataclass(slots=True)
+class Turn:
+    """Neighbouring messages of one role, and the blocks in them."""
+
+    role: str
+    first: int
+    last: int
+    blocks: list[tuple[Path, dict[str, Any]]] = field(default_factory=list)
+
+    def of(self, *kinds: str) -> list[tuple[Path, dict[str, Any]]]:
+        return [(path, block) for path, block in self.blocks if block.get("type") in kinds]
+
+
+class Conversation:
+    """The turns of a pass, by message."""
+
+    def __init__(self, editor: Editor) -> None:
+        self.turns: list[Turn] = []
+        self._number: dict[int, int] = {}
+        for index, message in enumerate(editor.document):
+            if not isinstance(message, dict):
+                continue
+            role = message.get("role")
+            role = role if isinstance(role, str) else ""
+            if not self.turns or self.turns[-1].role != role:
+                self.turns.append(Turn(role, index, index))
+            turn = self.turns[-1]
+            turn.last = index
+            self._number[index] = len(self.turns) - 1
+            turn.blocks += _blocks(index, message.get("content"))
+
+    def at(self, index: int) -> Turn | None:
+        """The turn that a message belongs to."""
+        number = self._number.get(index)
+        return self.turns[number] if number is not None else None
+
+    def after(self, turn: Turn) -> Turn | None:
+        """The turn behind one, if it is the user's."""
+        number = self._number[turn.first] + 1
+        found = self.turns[number] if number < len(self.turns) else None
+        return found if found is not None and found.role == "user" else None
+
+
+def _blocks(index: int, content: Any) -> Iterator[tuple[Path, dict[str, Any]]]:
+    if isinstance(content, str) and content:
+        yield (index, "content"), {"type": "text", "text": content}
+    for number, block in enumerate(content if isinstance(content, list) else ()):
+        if isinstance(block, dict):
+            yield (index, "content", number), block

@@ -1,0 +1,1 @@
+"""What mends a history of OpenAI's two APIs."""

@@ -1,0 +1,1 @@
+"""What the Messages API of Anthropic refuses."""

@@ -1,0 +1,95 @@
+"""What can't be written as JSON text at all: half characters, and numbers that JSON doesn't know."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from lutumpy.rules.problem import Certainty, Problem, is_array
+
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False).encode
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+NOT_JSON: Mapping[str, str] = {
+    "chat": "We could not parse the JSON body of your request.",
+    "responses": "We could not parse the JSON body of your request.",
+    "anthropic": "The request body is not valid JSON",
+}
+HALF_CHARACTER: Mapping[str, tuple[str, Certainty]] = {
+    "chat": (NOT_JSON["chat"], "some"),
+    "responses": (NOT_JSON["responses"], "some"),
+    "anthropic": ("The request body is not valid JSON: no low surrogate in string", "refused"),
+}
+"""Users report that a lone surrogate breaks every later request to Anthropic; of OpenAI it is likely."""
+
+
+def check_encoding(api: str, messages: Any, where: str) -> list[Problem]:
+    """Strings with a lone surrogate, numbers that are infinite or none, and values that JSON doesn't know.
+
+    Args:
+        api: `chat`, `responses` or `anthropic`.
+        messages: The list of messages or items.
+        where: How positions of this API begin, with `{}` for the index.
+    """
+    found: list[Problem] = []
+    for index, message in enumerate(messages if is_array(messages) else ()):
+        if isinstance(message, (dict, list)) and not encodable(message):
+            found += _problems(api, message, where.format(index), index)
+    return found
+
+
+def encodable(value: Any, *, half_characters: bool = False) -> bool:
+    """Whether a value can be sent as it is; one that is nested too deeply to tell counts as such.
+
+    Args:
+        value: Anything.
+        half_characters: Whether lone surrogates may stand in it: JSON can spell them, UTF-8 can't.
+    """
+    try:
+        text = _encode(value)
+        if not half_characters:
+            text.encode()
+    except RecursionError:
+        return True
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
+def _problems(api: str, message: Any, where: str, index: int) -> list[Problem]:
+    found: list[Problem] = []
+    rule = f"{api}.encoding"
+    for path, value, is_key in _leaves(message, (index,)):
+        if isinstance(value, str) and _SURROGATE.search(value):
+            text, certainty = HALF_CHARACTER[api]
+            found.append(Problem(rule, where, text, certainty, path=path[:-1] if is_key else path))
+        elif not _is_json(value):
+            found.append(Problem(rule, where, NOT_JSON[api], "refused", path=path))
+    return found
+
+
+def _is_json(value: Any) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return value is None or isinstance(value, (str, int))
+
+
+def _leaves(
+    value: Any, path: tuple[str | int, ...]
+) -> Iterator[tuple[tuple[str | int, ...], Any, bool]]:
+    """Every key, and every value that is no container, with its path; `json` nests no deeper than Python recurses."""
+    stack: list[tuple[tuple[str | int, ...], Any]] = [(path, value)]
+    while stack:
+        at, node = stack.pop()
+        if isinstance(node, Mapping):
+            for key, inner in node.items():
+                if isinstance(key, str):
+                    yield (*at, key), key, True
+                stack.append(((*at, key), inner))
+        elif isinstance(node, Sequence) and not isinstance(node, (str, bytes)):
+            stack += [((*at, number), inner) for number, inner in enumerate(node)]
+        else:
+            yield at, node, False

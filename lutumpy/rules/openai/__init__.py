@@ -1,0 +1,1 @@
+"""What OpenAI's two APIs refuse, and what both have in common."""

@@ -1,0 +1,1 @@
+"""What Chat Completions refuses."""

@@ -1,0 +1,477 @@
+"""The law of OpenAI's Chat Completions: what `POST /v1/chat/completions` refuses, and in which words.
+
+Sources: OpenAI's API description, recorded exchanges, and errors that users report. See `Problem` for what is claimed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from lutumpy.rules import media
+from lutumpy.rules.call_ids import CHAT_MAX
+from lutumpy.rules.declared import undeclared
+from lutumpy.rules.encoding import check_encoding
+from lutumpy.rules.hosts import for_compatible_host
+from lutumpy.rules.openai.chat.tools import (
+    MAX_NAME,
+    check_model_limits,
+    check_tool_choice,
+    check_tools,
+)
+from lutumpy.rules.openai.models import check_model_parameters
+from lutumpy.rules.openai.shapes import (
+    check_model,
+    check_name,
+    check_ranges,
+    check_text_length,
+    empty_array,
+    empty_string,
+    is_official,
+    long_array,
+    long_string,
+    missing,
+    unknown,
+    wrong_type,
+    wrong_value,
+)
+from lutumpy.rules.problem import Certainty, Problem, about, is_array, is_json_object, items, text
+
+__all__ = ["check_messages", "check_request"]
+
+PARAMETERS = frozenset(
+    "audio frequency_penalty function_call functions logit_bias logprobs max_completion_tokens max_tokens messages "
+    "metadata modalities model moderation n parallel_tool_calls prediction presence_penalty prompt_cache_key "
+    "prompt_cache_options prompt_cache_retention reasoning_effort response_format safety_identifier seed service_tier "
+    "stop store stream stream_options temperature tool_choice tools top_logprobs top_p user verbosity "
+    "web_search_options".split()
+)
+ROLES = ("system", "assistant", "user", "function", "tool", "developer")
+PARTS: Mapping[str, tuple[str, ...]] = {
+    "system": ("text",),
+    "developer": ("text",),
+    "user": ("text", "image_url", "input_audio", "file"),
+    "assistant": ("text", "refusal"),
+    "tool": ("text",),
+    "function": ("text",),
+}
+PART_BODIES = {
+    "text": "text",
+    "image_url": "image_url",
+    "input_audio": "input_audio",
+    "file": "file",
+    "refusal": "refusal",
+}
+CALL_TYPES = ("function", "custom")
+MAX_CALL_ID = CHAT_MAX
+MAX_CALLS = 128
+WHERE = "messages[{}]"
+
+NO_SYSTEM_MODELS = ("o1-mini", "o1-preview")
+"""Models without a system role, by the start of their names."""
+
+
+def check_request(body: Mapping[str, Any], *, compatible: bool = False) -> list[Problem]:
+    """Every problem of a request body, in the order in which the API would meet them. No JSON makes it raise.
+
+    Args:
+        body: The request.
+        compatible: The host is another than OpenAI: what only OpenAI is known to refuse has certainty "some".
+    """
+    if not isinstance(body, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  # the wire may bring anything
+        return [wrong_type("chat.body", "body", "an object", body)]
+    model = text(body.get("model"))
+    found = _top_level(body)
+    messages = body.get("messages")
+    found += (
+        [*check_encoding("chat", messages, WHERE), *_shapes(messages, model)]
+        if messages is not None
+        else []
+    )
+    found += check_tools(body, model)
+    found += check_tool_choice(body)
+    found += check_model_limits(body, model)
+    found += check_model_parameters("chat", body)
+    found += _pairing(messages)
+    return for_compatible_host("chat", found) if compatible else found
+
+
+def check_messages(
+    messages: Sequence[Any],
+    *,
+    tools: Sequence[Any] | None = None,
+    model: str | None = None,
+    compatible: bool = False,
+) -> list[Problem]:
+    """The problems of a transcript alone: shapes first, then the pairing of calls and results.
+
+    Args:
+        messages: The request's `messages`.
+        tools: Its tools, or their names, for calls of tools that it doesn't declare.
+        model: Its `model`, for what only some models refuse.
+        compatible: The host is another than OpenAI: what only OpenAI is known to refuse has certainty "some".
+    """
+    found = check_encoding("chat", messages, WHERE) + _shapes(messages, model) + _pairing(messages)
+    if tools is not None:
+        found += undeclared("chat.tool_declared", _named_calls(messages), tools)
+    return for_compatible_host("chat", found) if compatible else found
+
+
+def _top_level(body: Mapping[str, Any]) -> list[Problem]:
+    found = check_model("chat", body.get("model"), "you must provide a model parameter")
+    if body.get("messages") is None:
+        found.append(missing("chat.required", "messages"))
+    found += [unknown("chat.unknown_parameter", str(key)) for key in body if key not in PARAMETERS]
+    return found + check_ranges("chat", body)
+
+
+# ------------------------------------------------------------------ shapes
+
+
+def _shapes(messages: Any, model: str | None) -> list[Problem]:
+    if not is_array(messages):
+        return [wrong_type("chat.messages", "messages", "an array of objects", messages)]
+    if not messages:
+        return [empty_array("chat.messages", "messages")]
+    found: list[Problem] = []
+    for index, message in enumerate(messages):
+        where = f"messages[{index}]"
+        if not isinstance(message, Mapping):
+            found.append(wrong_type("chat.messages", where, "an object", message))
+            continue
+        role = message.get("role")
+        if role is None:
+            found.append(missing("chat.role", f"{where}.role"))
+        elif not isinstance(role, str):
+            found.append(wrong_type("chat.role", f"{where}.role", "a string", role))
+        elif role not in ROLES:
+            found.append(wrong_value("chat.role", f"{where}.role", role, ROLES))
+        else:
+            found += _role_for_model(where, role, model)
+            found += _content(where, index, message, role, model)
+            if role == "assistant":
+                found += _calls(where, message.get("tool_calls"))
+            elif role == "tool":
+                found += _tool_call_id(where, message.get("tool_call_id"))
+    return found
+
+
+def _role_for_model(where: str, role: str, model: str | None) -> list[Problem]:
+    """First reasoning models know neither system nor developer messages [recorded]."""
+    if (
+        role not in ("system", "developer")
+        or model is None
+        or not model.startswith(NO_SYSTEM_MODELS)
+    ):
+        return []
+    param = f"{where}.role"
+    message = f"Unsupported value: '{param}' does not support '{role}' with this model."
+    return [
+        Problem(
+            "chat.role_for_model", param, message, "refused", param=param, code="unsupported_value"
+        )
+    ]
+
+
+def _content(
+    where: str, index: int, message: Mapping[str, Any], role: str, model: str | None
+) -> list[Problem]:
+    content = message.get("content")
+    if isinstance(content, str):
+        return media.check_text("chat.part_length", f"{where}.content", content)
+    if content is None:
+        others = ("tool_calls", "refusal", "audio", "function_call")
+        if role == "assistant" and any(message.get(key) is not None for key in others):
+            return []
+        if "content" not in message and role != "assistant":
+            return [missing("chat.content", f"{where}.content")]
+        text = "Invalid value for 'content': expected a string, got null."
+        certainty: Certainty = "some" if role == "function" else "refused"
+        return [
+            Problem(
+                "chat.content",
+                f"{where}.content",
+                text,
+                certainty,
+                param=f"messages.[{index}].content",
+            )
+        ]
+    if not is_array(content):
+        expected = "one of a string or array of objects"
+        return [wrong_type("chat.content", f"{where}.content", expected, content)]
+    if not content:
+        return [empty_array("chat.content", f"{where}.content")]
+    found: list[Problem] = []
+    for number, part in enumerate(content):
+        found += _part(where, f"{where}.content[{number}]", part, role, model)
+    return found
+
+
+def _part(message: str, where: str, part: Any, role: str, model: str | None) -> list[Problem]:
+    if not isinstance(part, Mapping):
+        return [wrong_type("chat.parts", where, "an object", part)]
+    kind = part.get("type")
+    if kind is None:
+        return [missing("chat.parts", f"{where}.type")]
+    allowed = PARTS[role]
+    if kind == "image_url" and kind not in allowed:
+        text = (
+            f"Invalid '{message}'. Image URLs are only allowed for messages with role 'user', "
+            f"but this message with role '{role}' contains an image URL."
+        )
+        return [Problem("chat.parts", where, text, "refused", param=message, code="invalid_value")]
+    if kind not in allowed:
+        return [wrong_value("chat.parts", f"{where}.type", kind, allowed)]
+    if kind == "input_audio" and model is not None and is_official(model) and "audio" not in model:
+        text = (
+            f"Invalid '{message}'. Content blocks are expected to be either text or image_url type."
+        )
+        return [
+            Problem(
+                "chat.audio_for_model", where, text, "refused", param=message, code="invalid_value"
+            )
+        ]
+    key = PART_BODIES[kind]
+    value = part.get(key)
+    if value is None:
+        return [missing("chat.parts", f"{where}.{key}")]
+    if key in ("text", "refusal") and not isinstance(value, str):
+        return [wrong_type("chat.parts", f"{where}.{key}", "a string", value)]
+    if key == "text":
+        return media.check_text("chat.part_length", f"{where}.text", value)
+    if key == "image_url":
+        url_at = f"{where}.image_url.url" if isinstance(value, Mapping) else f"{where}.image_url"
+        url = value.get("url") if isinstance(value, Mapping) else value
+        return media.check_image("chat.image_type", "chat.part_length", url_at, url)
+    if not isinstance(value, Mapping):
+        return []
+    if key == "input_audio":
+        return media.check_sound(
+            "chat.audio_format", f"{where}.input_audio.format", value.get("format")
+        )
+    data = value.get("file_data") if key == "file" else None
+    return media.check_file_data(
+        "chat.file_data", "chat.part_length", f"{where}.file.file_data", data
+    )
+
+
+def _calls(where: str, calls: Any) -> list[Problem]:
+    if calls is None:
+        return []
+    where = f"{where}.tool_calls"
+    if not is_array(calls):
+        return [wrong_type("chat.tool_calls", where, "an array of objects", calls)]
+    if not calls:
+        return [empty_array("chat.tool_calls", where)]
+    found = (
+        [long_array("chat.tool_calls", where, MAX_CALLS, len(calls))]
+        if len(calls) > MAX_CALLS
+        else []
+    )
+    for index, call in enumerate(calls):
+        found += _call(f"{where}[{index}]", call)
+    return found
+
+
+def _call(where: str, call: Any) -> list[Problem]:
+    if not isinstance(call, Mapping):
+        return [wrong_type("chat.tool_calls", where, "an object", call)]
+    found = _id(f"{where}.id", call.get("id"))
+    kind = call.get("type")
+    if kind is None:
+        return [*found, missing("chat.tool_calls", f"{where}.type")]
+    if kind not in CALL_TYPES:
+        return [*found, wrong_value("chat.tool_calls", f"{where}.type", kind, CALL_TYPES)]
+    body = call.get(kind)
+    if body is None:
+        return [*found, missing("chat.tool_calls", f"{where}.{kind}")]
+    if not isinstance(body, Mapping):
+        return [*found, wrong_type("chat.tool_calls", f"{where}.{kind}", "an object", body)]
+    found += check_name("chat.call_name", f"{where}.{kind}.name", body.get("name"), MAX_NAME)
+    key = "arguments" if kind == "function" else "input"
+    value = body.get(key)
+    where = f"{where}.{kind}.{key}"
+    if value is None:
+        found.append(missing("chat.arguments", where))
+    elif not isinstance(value, str):
+        found.append(wrong_type("chat.arguments", where, "a string", value))
+    else:
+        found += check_text_length("chat.arguments_length", where, value, "some")
+        if kind == "function" and not is_json_object(value):
+            found.append(_no_object(where, call))
+    if found:
+        found = about(found, text(call.get("id")), text(body.get("name")))
+    return found
+
+
+def _no_object(where: str, call: Mapping[str, Any]) -> Problem:
+    message = f"The arguments of {call.get('id')} are no JSON object; this API does not look, other APIs do."
+    return Problem("chat.arguments_json", where, message, "discouraged")
+
+
+def _id(where: str, value: Any) -> list[Problem]:
+    """A call's id: up to 40 characters."""
+    if value is None:
+        return [missing("chat.call_id", where)]
+    if not isinstance(value, str):
+        return [wrong_type("chat.call_id", where, "a string", value)]
+    if not value:
+        return [empty_string("chat.call_id", where, "some")]
+    return (
+        [long_string("chat.call_id", where, MAX_CALL_ID, len(value))]
+        if len(value) > MAX_CALL_ID
+        else []
+    )
+
+
+def _tool_call_id(where: str, value: Any) -> list[Problem]:
+    where = f"{where}.tool_call_id"
+    if value is None:
+        return [missing("chat.tool_call_id", where)]
+    return (
+        []
+        if isinstance(value, str)
+        else [wrong_type("chat.tool_call_id", where, "a string", value)]
+    )
+
+
+# ----------------------------------------------------------------- pairing
+
+
+def _pairing(messages: Any) -> list[Problem]:
+    """Calls and results: each call answered once, in the messages right after it."""
+    window = _Window()
+    for index, message in enumerate(items(messages)):
+        if not isinstance(message, Mapping):
+            window.close(f"messages.[{index}].role")
+        elif message.get("role") == "tool":
+            window.result(index, message.get("tool_call_id"))
+        else:
+            window.close(f"messages.[{index}].role")
+            if message.get("role") == "assistant":
+                window.open(index, message.get("tool_calls"))
+    window.close("messages")
+    return window.found
+
+
+def _named_calls(messages: Any) -> Iterator[tuple[str, str, str]]:
+    """Position, name and id of every call that has a name."""
+    for index, message in enumerate(items(messages)):
+        calls = items(message.get("tool_calls")) if isinstance(message, Mapping) else ()
+        for number, call in enumerate(calls):
+            name = call_name(call)
+            if name is not None:
+                yield f"messages[{index}].tool_calls[{number}]", name, text(call.get("id")) or ""
+
+
+def call_name(call: Any) -> str | None:
+    """The name in a call of any kind, if it has one."""
+    if not isinstance(call, Mapping):
+        return None
+    body = call.get(text(call.get("type")) or "function")
+    return text(body.get("name")) if isinstance(body, Mapping) else None
+
+
+class _Window:
+    """The calls of the last assistant message, while their results may come."""
+
+    def __init__(self) -> None:
+        self.found: list[Problem] = []
+        self.calls: dict[str, bool] = {}  # id: answered
+        self.order: list[str] = []
+        self.names: dict[str, str] = {}  # of every call so far, by id
+        self.position = ""
+        self.is_open = False
+        self.earlier: set[str] = set()
+
+    def open(self, index: int, calls: Any) -> None:
+        self.position = f"messages[{index}]"
+        for number, call in enumerate(items(calls)):
+            self.is_open = True
+            call_id = text(call.get("id")) if isinstance(call, Mapping) else None
+            if call_id is None:
+                continue
+            name = call_name(call)
+            if name is not None:
+                self.names[call_id] = name
+            where = f"{self.position}.tool_calls[{number}].id"
+            if call_id in self.calls:
+                message = f"Duplicate value for 'tool_call_id' of {call_id} in message[{index}]"
+                self.add("chat.duplicate_call_id", where, message, "some", (call_id,))
+            elif call_id in self.earlier:
+                message = f"The tool call id {call_id} is used by more than one message."
+                self.add("chat.reused_call_id", where, message, "discouraged", (call_id,))
+            self.calls.setdefault(call_id, False)
+        self.earlier.update(self.calls)
+
+    def result(self, index: int, value: Any) -> None:
+        where = f"messages[{index}]"
+        call_id = text(value)
+        ids = () if call_id is None else (call_id,)
+        if not self.is_open:
+            message = (
+                "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with "
+                "'tool_calls'."
+            )
+            self.add(
+                "chat.result_without_calls",
+                where,
+                message,
+                "refused",
+                ids,
+                f"messages.[{index}].role",
+            )
+        elif call_id is None:
+            return  # a shape problem, told already
+        elif call_id not in self.calls:
+            message = f"Invalid parameter: 'tool_call_id' of '{call_id}' not found in 'tool_calls' of previous message."
+            self.add(
+                "chat.unknown_call_id",
+                where,
+                message,
+                "refused",
+                ids,
+                f"messages.[{index}].tool_call_id",
+            )
+        elif self.calls[call_id]:
+            message = f"Duplicate value for 'tool_call_id' of {call_id} in message[{index}]"
+            self.add(
+                "chat.duplicate_result",
+                where,
+                message,
+                "refused",
+                ids,
+                f"messages.[{index}].tool_call_id",
+            )
+        else:
+            self.calls[call_id] = True
+            self.order.append(call_id)
+
+    def close(self, param: str) -> None:
+        open_ids = tuple(call_id for call_id, answered in self.calls.items() if not answered)
+        if open_ids:
+            message = (
+                "An assistant message with 'tool_calls' must be followed by tool messages responding to each "
+                f"'tool_call_id'. The following tool_call_ids did not have response messages: {', '.join(open_ids)}"
+            )
+            self.add("chat.results_after_calls", self.position, message, "refused", open_ids, param)
+        elif self.order != list(self.calls):
+            message = "The results stand in another order than their calls."
+            self.add("chat.result_order", self.position, message, "discouraged", tuple(self.order))
+        self.calls, self.order, self.is_open = {}, [], False
+
+    def add(
+        self,
+        rule: str,
+        where: str,
+        message: str,
+        certainty: Certainty,
+        ids: tuple[str, ...],
+        param: str | None = None,
+    ) -> None:
+        tools = tuple(
+            dict.fromkeys([self.names[call_id] for call_id in ids if call_id in self.names])
+        )
+        self.found.append(
+            Problem(rule, where, message, certainty, param=param, call_ids=ids, tools=tools)
+        )

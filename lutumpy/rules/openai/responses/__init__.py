@@ -1,0 +1,1 @@
+"""What Responses refuses."""

@@ -1,0 +1,23 @@
+"""JSON Pointer (RFC 6901): one text for the way to a place in a JSON value, such as `/messages/2/a~1b`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+__all__ = ["escape", "pointer", "tokens"]
+
+
+def escape(step: str) -> str:
+    """One key as a part of a pointer: `~` and `/` have spellings of their own there."""
+    return step.replace("~", "~0").replace("/", "~1")
+
+
+def pointer(path: Iterable[str | int]) -> str:
+    """The pointer to the end of a path of keys and indices; empty for the whole value."""
+    return "".join([f"/{escape(str(step))}" for step in path])
+
+
+def tokens(text: str) -> list[str]:
+    """The steps of a pointer, unescaped. An index comes back as text: only the value tells it from a key."""
+    # `~1` first: the other way round "~01", which means "~1", would become "/".
+    return [step.replace("~1", "/").replace("~0", "~") for step in text.split("/")[1:]]

@@ -1,0 +1,90 @@
+"""What a rule says when it is broken, and the words in which OpenAI and Anthropic name a wrong shape."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from lutumpy.errors import Certainty, Problem
+
+__all__ = ["Certainty", "Problem"]
+
+
+def about(problems: Iterable[Problem], call_id: str | None, name: str | None) -> list[Problem]:
+    """The problems of one call or result, with its id and the tool's name."""
+    ids, tools = (call_id,) if call_id else (), (name,) if name else ()
+    return [replace(problem, call_ids=ids, tools=tools) for problem in problems]
+
+
+def mapping(value: Any) -> Mapping[str, Any] | None:
+    """`value` if it is a JSON object."""
+    return value if isinstance(value, Mapping) else None
+
+
+def items(value: Any) -> list[Any] | tuple[Any, ...]:
+    """`value` if it is a JSON array, else an empty one."""
+    return value if isinstance(value, (list, tuple)) else ()
+
+
+def is_array(value: Any) -> bool:
+    return isinstance(value, (list, tuple))
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def text(value: Any) -> str | None:
+    """`value` if it is a string; ids and names that are no strings can't be looked up."""
+    return value if isinstance(value, str) else None
+
+
+def is_json_object(text: str) -> bool:
+    """Whether a text is a JSON object."""
+    try:
+        return isinstance(_parsed(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def is_json(text: str) -> bool:
+    """Whether a text is JSON of any kind."""
+    try:
+        _parsed(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _parsed(text: str) -> Any:
+    # Python limits the digits of an integer, and takes `NaN` and `Infinity`, which JSON has not.
+    return json.loads(text, parse_int=float, parse_constant=_refuse_constant)
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def listed(values: Iterable[str]) -> str:
+    """`'a', 'b', and 'c'`, as OpenAI lists the values it would have taken."""
+    quoted = [f"'{value}'" for value in values]
+    if len(quoted) < 3:
+        return " and ".join(quoted)
+    return ", ".join(quoted[:-1]) + ", and " + quoted[-1]
+
+
+def json_kind(value: Any) -> str:
+    """The name that OpenAI's errors give to a JSON value: `a string`, `an integer`, `null`."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "a boolean"
+    if isinstance(value, int):
+        return "an integer"
+    if isinstance(value, float):
+        return "a decimal"
+    if isinstance(value, str):
+        return "a string"
+    return "an object" if isinstance(value, Mapping) else "an array"

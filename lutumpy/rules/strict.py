@@ -1,0 +1,502 @@
+"""JSON Schemas in the strict form of a provider (rule D5).
+
+A strict tool makes the provider hold the model to the schema token by token, for a subset of JSON Schema.
+`strict_schema` rewrites a schema into such a subset. What the subset has no word for goes into the description, where
+the model still reads it; what can't be said at all is a `DeclarationError` with its path. Which subset is data: a
+`Dialect`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeGuard
+
+from lutumpy.errors import DeclarationError
+from lutumpy.rules.subschemas import LISTS, subschemas
+
+__all__ = [
+    "ANTHROPIC_STRICT",
+    "OPENAI_STRICT",
+    "Dialect",
+    "StrictChange",
+    "strict_changes",
+    "strict_counts",
+    "strict_schema",
+    "subschemas",
+]
+
+Schema = dict[str, Any]
+
+_FORMATS = frozenset(
+    {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What one provider's strict mode takes.
+
+    Attributes:
+        name: How errors call it.
+        require_all: Every property must be required; an optional one is made nullable instead.
+        recursion: Whether a definition may refer to itself.
+        keywords: Limits and annotations that may stay where they are; the others move into the description.
+        formats: Values of `format` that may stay.
+        min_items: Values of `minItems` that may stay; `None` for all.
+    """
+
+    name: str
+    require_all: bool
+    recursion: bool
+    keywords: frozenset[str]
+    formats: frozenset[str] = _FORMATS
+    min_items: frozenset[int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StrictChange:
+    """One thing that a strict form says differently from the schema that it was made of.
+
+    Attributes:
+        path: Where, as a JSON Pointer in the schema; what a reference with siblings names counts as standing there.
+        kind: `described`: a keyword went into the description, where nothing enforces it. `nullable`: an optional
+            property became a required one that takes null. `any_of`: `oneOf` became `anyOf`.
+        keyword: The keyword of `described`.
+    """
+
+    path: str
+    kind: Literal["described", "nullable", "any_of"]
+    keyword: str = ""
+
+
+# The tables follow the providers' documentation and recorded answers. `default` is taken by OpenAI today, but older and
+# compatible endpoints refuse it, and in a required property it has no meaning.
+OPENAI_STRICT = Dialect(
+    name="OpenAI",
+    require_all=True,
+    recursion=True,
+    keywords=frozenset(
+        {
+            "pattern",
+            "format",
+            "multipleOf",
+            "minimum",
+            "maximum",
+            "exclusiveMinimum",
+            "exclusiveMaximum",
+            "minItems",
+            "maxItems",
+        }
+    ),
+)
+ANTHROPIC_STRICT = Dialect(
+    name="Anthropic",
+    require_all=False,
+    recursion=False,
+    keywords=frozenset({"default", "format", "minItems"}),
+    formats=_FORMATS | {"uri"},
+    min_items=frozenset({0, 1}),
+)
+
+
+_ANNOTATIONS = frozenset(
+    {
+        "title",
+        "description",
+        "default",
+        "examples",
+        "deprecated",
+        "readOnly",
+        "writeOnly",
+        "$comment",
+    }
+)
+_SILENT = frozenset(
+    {"$schema", "$id", "$anchor", "$comment", "discriminator", "readOnly", "writeOnly"}
+)
+_IMPOSSIBLE = frozenset(
+    {
+        "not",
+        "if",
+        "then",
+        "else",
+        "contains",
+        "minContains",
+        "maxContains",
+        "dependentRequired",
+        "dependentSchemas",
+        "patternProperties",
+        "propertyNames",
+        "unevaluatedProperties",
+        "unevaluatedItems",
+        "$dynamicRef",
+        "$recursiveRef",
+    }
+)
+_LOOKAROUND = re.compile(r"\(\?<?[=!]")  # no provider's grammar takes these in a pattern
+
+
+def _is_object(value: Any) -> TypeGuard[Schema]:
+    return isinstance(value, dict)
+
+
+def _is_list(value: Any) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)
+
+
+def strict_schema(schema: Mapping[str, Any], dialect: Dialect) -> Schema:
+    """`schema`, a tool's input schema, in the strict form of `dialect`; the argument isn't changed.
+
+    Raises:
+        DeclarationError: The schema has no strict form; the message names the path in it.
+    """
+    return _Rewrite(dict(schema), dialect).run()
+
+
+def strict_changes(
+    schema: Mapping[str, Any], dialect: Dialect
+) -> tuple[Schema, tuple[StrictChange, ...]]:
+    """As `strict_schema`, together with what became different, each place once."""
+    rewrite = _Rewrite(dict(schema), dialect)
+    return rewrite.run(), tuple(dict.fromkeys(rewrite.changes))
+
+
+def strict_counts(schema: Mapping[str, Any]) -> tuple[int, int]:
+    """How many optional parameters and how many union parameters (`anyOf` or a list of types) a strict schema has.
+
+    Anthropic limits both over all strict tools of a request. A shared definition counts once.
+    """
+    properties = schema.get("properties")
+    required = schema.get("required", ())
+    optional = sum(name not in required for name in properties) if _is_object(properties) else 0
+    unions = int("anyOf" in schema or isinstance(schema.get("type"), list))
+    for _, inner in subschemas(schema):
+        more_optional, more_unions = strict_counts(inner)
+        optional += more_optional
+        unions += more_unions
+    return optional, unions
+
+
+class _Rewrite:
+    """One run over one schema."""
+
+    def __init__(self, root: Schema, dialect: Dialect) -> None:
+        self.root = root
+        self.dialect = dialect
+        self.changes: list[StrictChange] = []
+        self.first_property = dict(_discriminators(root))
+        self.recursive = {ref for ref in set(_refs(root)) if self.returns_to(ref)}
+
+    def run(self) -> Schema:
+        root = self.root
+        if root.get("type") != "object" or any(
+            key in root for key in (*LISTS, "$ref", "enum", "const", "not")
+        ):
+            raise self.no_form((), "the root must be a plain object")
+        if self.recursive and not self.dialect.recursion:
+            raise self.no_form(_parts(min(self.recursive)), "the definition refers to itself")
+        body = {key: value for key, value in root.items() if key not in ("$defs", "definitions")}
+        body.setdefault("properties", {})
+        out = self.rewrite(body, ())
+        waiting = [ref for ref in _refs(out) if ref != "#"]
+        done: dict[str, Schema] = {}
+        while waiting:
+            ref = waiting.pop()
+            if ref not in done:
+                done[ref] = self.rewrite(self.resolve(ref, ()), _parts(ref))
+                waiting.extend(inner for inner in _refs(done[ref]) if inner != "#")
+        for container in ("$defs", "definitions"):
+            for name in root.get(container, ()):
+                ref = f"#/{container}/{_escape(name)}"
+                if ref in done:
+                    out.setdefault(container, {})[name] = done[ref]
+        return out
+
+    def no_form(self, path: tuple[str, ...], reason: str) -> DeclarationError:
+        where = _pointer(path) or "/"
+        return DeclarationError(
+            f"the schema has no strict form for {self.dialect.name} at {where}: {reason}"
+        )
+
+    def note(
+        self,
+        path: tuple[str, ...],
+        kind: Literal["described", "nullable", "any_of"],
+        keyword: str = "",
+    ) -> None:
+        self.changes.append(StrictChange(_pointer(path), kind, keyword))
+
+    def resolve(self, ref: str, path: tuple[str, ...]) -> Schema:
+        """The definition that a local `$ref` names."""
+        if ref == "#":
+            return self.root
+        parts = _parts(ref)
+        if len(parts) != 2 or parts[0] not in ("$defs", "definitions"):
+            raise self.no_form(path, f"the reference {ref!r} is not to a definition of this schema")
+        target = self.root.get(parts[0], {}).get(parts[1])
+        if not _is_object(target):
+            raise self.no_form(path, f"the reference {ref!r} leads nowhere")
+        return target
+
+    def returns_to(self, ref: str) -> bool:
+        seen: set[str] = set()
+        waiting = [ref]
+        while waiting:
+            target = self.resolve(waiting.pop(), ())
+            for inner in _refs(target, definitions=target is not self.root):
+                if inner == ref:
+                    return True
+                if inner not in seen:
+                    seen.add(inner)
+                    waiting.append(inner)
+        return False
+
+    def rewrite(self, schema: Schema, path: tuple[str, ...]) -> Schema:
+        schema = self.flatten(schema, path)
+        if not any(
+            key in schema
+            for key in ("type", "anyOf", "oneOf", "enum", "const", "$ref", "properties")
+        ):
+            raise self.no_form(path, "any value is allowed here; give it a type")
+        for key in sorted(_IMPOSSIBLE & schema.keys()):
+            raise self.no_form(path, f"{key!r} can't be expressed")
+        out: Schema = {}
+        notes: dict[str, str] = {}
+        for key, value in schema.items():
+            if key in ("type", "title", "description", "$ref", "required"):
+                out[key] = value
+            elif key in ("enum", "const"):
+                self.check_scalars(value if key == "enum" else [value], (*path, key))
+                out[key] = value
+            elif key in ("anyOf", "oneOf"):
+                if key == "oneOf":
+                    self.note(path, "any_of")
+                out["anyOf"] = [
+                    self.branch(entry, (*path, key, str(i))) for i, entry in enumerate(value)
+                ]
+            elif key == "items":
+                out[key] = self.branch(value, (*path, key))
+            elif key not in ("properties", "additionalProperties", *_SILENT):
+                if self.stays(key, value):
+                    out[key] = value
+                elif note := _note(key, value):
+                    notes[key] = note
+                    self.note(path, "described", key)
+        types = _types(schema)
+        if "object" in types or "properties" in schema:
+            self.close(schema, out, path)
+        if "array" in types and "items" not in schema:
+            raise self.no_form(path, "an array needs the type of its items")
+        if notes:
+            out["description"] = _described(out.get("description"), notes)
+        return out
+
+    def branch(self, schema: Any, path: tuple[str, ...]) -> Schema:
+        if not _is_object(schema):
+            raise self.no_form(
+                path,
+                "any value is allowed here; give it a type" if schema else "no value is allowed",
+            )
+        return self.rewrite(schema, path)
+
+    def flatten(self, schema: Schema, path: tuple[str, ...]) -> Schema:
+        """`schema` without what only groups: single `allOf`, references with siblings, tuples of one type."""
+        if "allOf" in schema:
+            entries = schema["allOf"]
+            if len(entries) != 1 or not _is_object(entries[0]):
+                raise self.no_form((*path, "allOf"), "more than one schema has to hold at once")
+            rest = {key: value for key, value in schema.items() if key != "allOf"}
+            schema = self.flatten(self.merged(entries[0], rest, (*path, "allOf")), path)
+        if "$ref" in schema and schema.keys() - {"$ref"} - _SILENT:
+            ref = schema["$ref"]
+            rest = {key: value for key, value in schema.items() if key != "$ref"}
+            if (
+                ref in self.recursive
+            ):  # inlining would never end, and a branch of its own takes the annotations
+                self.merged({}, rest, path)
+                return {"anyOf": [{"$ref": ref}], **rest}
+            return self.flatten(self.merged(self.resolve(ref, path), rest, path), path)
+        if "anyOf" in schema and "oneOf" in schema:
+            raise self.no_form(path, "both 'anyOf' and 'oneOf' have to hold")
+        if "prefixItems" in schema:
+            return self.same_items(schema, path)
+        return schema
+
+    def merged(self, target: Schema, siblings: Schema, path: tuple[str, ...]) -> Schema:
+        """`target` with annotations that stood beside it; anything else beside it would change what is accepted."""
+        for key, value in siblings.items():
+            if key not in _ANNOTATIONS | _SILENT and target.get(key, siblings) != value:
+                raise self.no_form(
+                    path, f"{key!r} stands beside a reference and would have to be merged with it"
+                )
+        return {**target, **siblings}
+
+    def same_items(self, schema: Schema, path: tuple[str, ...]) -> Schema:
+        entries = schema["prefixItems"]
+        length = len(entries)
+        fixed = schema.get("minItems") == schema.get("maxItems") == length and schema.get(
+            "items"
+        ) in (None, False)
+        if not (length and fixed and all(entry == entries[0] for entry in entries)):
+            raise self.no_form(
+                (*path, "prefixItems"), "a tuple of several types can't be expressed; use an object"
+            )
+        return {
+            **{key: value for key, value in schema.items() if key != "prefixItems"},
+            "items": entries[0],
+        }
+
+    def check_scalars(self, values: list[Any], path: tuple[str, ...]) -> None:
+        if any(isinstance(value, (dict, list)) for value in values):
+            raise self.no_form(path, "only text, numbers, true, false and null can be listed")
+
+    def stays(self, key: str, value: Any) -> bool:
+        if key not in self.dialect.keywords:
+            return False
+        if key == "format":
+            return value in self.dialect.formats
+        if key == "minItems" and self.dialect.min_items is not None:
+            return value in self.dialect.min_items
+        return not (key == "pattern" and _LOOKAROUND.search(value))
+
+    def close(self, schema: Schema, out: Schema, path: tuple[str, ...]) -> None:
+        properties = schema.get("properties")
+        if schema.get("additionalProperties", False) is not False or properties is None:
+            raise self.no_form(path, "the object takes properties that are not named")
+        out.setdefault("type", "object")
+        required = schema.get("required", [])
+        first = self.first_property.get(path)
+        names = sorted(properties, key=lambda name: name != first)
+        done: dict[str, Schema] = {}
+        for name in names:
+            inner_path = (*path, "properties", name)
+            done[name] = self.branch(properties[name], inner_path)
+            if self.dialect.require_all and name not in required:
+                self.note(inner_path, "nullable")
+                done[name] = self.nullable(done[name])
+        out["properties"] = done
+        if self.dialect.require_all:
+            out["required"] = names
+        out["additionalProperties"] = False
+
+    def nullable(self, schema: Schema) -> Schema:
+        """A rewritten `schema` that takes `null` as well."""
+        if self.takes_null(schema):
+            return schema
+        if "anyOf" in schema and "type" not in schema:
+            return {**schema, "anyOf": [*schema["anyOf"], {"type": "null"}]}
+        kind = schema.get("type")
+        is_scalar = isinstance(kind, str) and kind not in ("object", "array")
+        if is_scalar and "const" not in schema and "anyOf" not in schema:
+            out = {**schema, "type": [kind, "null"]}
+            if "enum" in schema:
+                out["enum"] = [*schema["enum"], None]
+            return out
+        outer = {key: value for key, value in schema.items() if key in ("title", "description")}
+        inner = {key: value for key, value in schema.items() if key not in outer}
+        return {**outer, "anyOf": [inner, {"type": "null"}]}
+
+    def takes_null(self, schema: Schema, seen: frozenset[str] = frozenset()) -> bool:
+        if "$ref" in schema:
+            ref = schema["$ref"]
+            return ref not in seen and self.takes_null(self.resolve(ref, ()), seen | {ref})
+        if "const" in schema:
+            return schema["const"] is None
+        if "enum" in schema:
+            return None in schema["enum"]
+        for key in ("anyOf", "oneOf"):
+            if key in schema:
+                return any(self.takes_null(entry, seen) for entry in schema[key])
+        return "null" in _types(schema)
+
+
+def _types(schema: Schema) -> tuple[str, ...]:
+    kind = schema.get("type", ())
+    return (kind,) if isinstance(kind, str) else tuple(kind)
+
+
+def _refs(schema: Schema, *, definitions: bool = False) -> Iterator[str]:
+    """Every `$ref` in `schema`; those inside its definitions only when asked for."""
+    if isinstance(ref := schema.get("$ref"), str):
+        yield ref
+    for where, inner in subschemas(schema):
+        if definitions or where[0] not in ("$defs", "definitions"):
+            yield from _refs(inner, definitions=definitions)
+
+
+def _parts(ref: str) -> tuple[str, ...]:
+    return tuple(
+        part.replace("~1", "/").replace("~0", "~") for part in ref.removeprefix("#").split("/")[1:]
+    )
+
+
+def _pointer(path: tuple[str, ...]) -> str:
+    return "".join(f"/{_escape(part)}" for part in path)
+
+
+def _escape(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def _discriminators(schema: Schema) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Definitions that a discriminated union tells apart, each with the property that does it.
+
+    OpenAI wants that property to come first: objects of a union "must not share identical first keys".
+    """
+    about = schema.get("discriminator")
+    if _is_object(about) and isinstance(about.get("propertyName"), str):
+        branches: list[Any] = schema.get("oneOf") or schema.get("anyOf") or []
+        for branch in branches:
+            if _is_object(branch) and isinstance(ref := branch.get("$ref"), str):
+                yield _parts(ref), about["propertyName"]
+    for _, inner in subschemas(schema):
+        yield from _discriminators(inner)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _count(value: Any, noun: str) -> str:
+    return f"{value} {noun}" if value == 1 else f"{value} {noun}s"
+
+
+_NOTES: dict[str, Callable[[Any], str]] = {
+    "default": lambda v: "" if v is None else f"Default: {_json(v)}.",
+    "examples": lambda v: (
+        f"Examples: {', '.join(map(_json, v))}." if _is_list(v) else f"Example: {_json(v)}."
+    ),
+    "deprecated": lambda v: "Deprecated." if v else "",
+    "minimum": lambda v: f"At least {v}.",
+    "maximum": lambda v: f"At most {v}.",
+    "exclusiveMinimum": lambda v: f"More than {v}.",
+    "exclusiveMaximum": lambda v: f"Less than {v}.",
+    "multipleOf": lambda v: f"A multiple of {v}.",
+    "minLength": lambda v: f"At least {_count(v, 'character')}.",
+    "maxLength": lambda v: f"At most {_count(v, 'character')}.",
+    "minItems": lambda v: f"At least {_count(v, 'item')}.",
+    "maxItems": lambda v: f"At most {_count(v, 'item')}.",
+    "uniqueItems": lambda v: "No item twice." if v else "",
+    "pattern": lambda v: f"Matches the regular expression {v}",
+    "format": lambda v: f"Format: {v}.",
+}
+
+
+def _note(key: str, value: Any) -> str:
+    """What a keyword says, as short text; empty when there is nothing to say."""
+    if key in _NOTES:
+        return _NOTES[key](value)
+    return f"{key}: {_json(value)}."
+
+
+def _described(description: str | None, notes: Mapping[str, str]) -> str:
+    """`description` and the notes after it, defaults first and lower limits before upper ones."""
+    order = {key: position for position, key in enumerate(_NOTES)}
+    text = " ".join(notes[key] for key in sorted(notes, key=lambda key: order.get(key, len(order))))
+    if not description:
+        return text
+    end = "" if description.rstrip().endswith((".", "!", "?", ":", ";")) else "."
+    return f"{description.rstrip()}{end} {text}"

@@ -1,0 +1,181 @@
+"""Valid histories: composed ones, drawn with a seed, and those that providers accepted."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+Json = dict[str, Any]
+History = list[Any]
+
+APIS = ("openai_chat", "openai_responses", "anthropic_messages")
+KEYS = {"openai_chat": "messages", "openai_responses": "input", "anthropic_messages": "messages"}
+PNG = "iVBORw0KGgo="
+
+
+def recorded(api: str) -> list[History]:
+    """What the provider's own endpoint accepted, calls and results among it."""
+    rows = [
+        json.loads(line)
+        for line in (FIXTURES / "histories.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
+    own = {"openai_chat": "api.openai.com", "openai_responses": "api.openai.com"}.get(
+        api, "api.anthropic.com"
+    )
+    held = ("previous_response_id", "conversation")
+    return [
+        row["history"]
+        for row in rows
+        if row["api"] == api
+        and row["host"] == own
+        and row["status"] == 200
+        and not any(row.get(key) for key in held)
+    ]
+
+
+def composed(api: str, rng: random.Random, rounds: int | None = None) -> History:
+    """A history of some rounds with one to four calls each, that ends with the user's message."""
+    turns = {
+        "openai_chat": _chat,
+        "openai_responses": _responses,
+        "anthropic_messages": _anthropic,
+    }[api]
+    history = _start(api, rng)
+    for number in range(rounds if rounds is not None else rng.randint(1, 4)):
+        history += turns(rng, number)
+    return history
+
+
+def _start(api: str, rng: random.Random) -> History:
+    start: History = [{"role": "user", "content": "What is the weather?"}]
+    if api == "openai_chat" and rng.random() < 0.5:
+        start.insert(0, {"role": "system", "content": "Be brief."})
+    if api == "openai_responses" and rng.random() < 0.5:
+        start.insert(
+            0, {"role": "developer", "content": [{"type": "input_text", "text": "Be brief."}]}
+        )
+    return start
+
+
+def _arguments(rng: random.Random) -> Json:
+    return {"city": rng.choice(["Oslo", "Rome", "Lima"]), "days": rng.randint(1, 9)}
+
+
+def _chat(rng: random.Random, number: int) -> History:
+    calls: History = []
+    results: History = []
+    for k in range(rng.randint(1, 4)):
+        call_id = f"call_{number}_{k}"
+        if rng.random() < 0.15:
+            calls.append(
+                {"id": call_id, "type": "custom", "custom": {"name": "shell", "input": "ls"}}
+            )
+        else:
+            function = {
+                "name": rng.choice(["weather", "clock"]),
+                "arguments": json.dumps(_arguments(rng)),
+            }
+            calls.append({"id": call_id, "type": "function", "function": function})
+        content: Any = rng.choice(["rain", "", [{"type": "text", "text": "sun"}]])
+        results.append({"role": "tool", "tool_call_id": call_id, "content": content})
+    said = rng.choice([None, "", "I look."])
+    tail: History = [
+        {"role": "assistant", "content": "Rain."},
+        {"role": "user", "content": [{"type": "text", "text": "?"}]},
+    ]
+    return [
+        {"role": "assistant", "content": said, "tool_calls": calls},
+        *results,
+        *(tail if rng.random() < 0.8 else []),
+    ]
+
+
+def _responses(rng: random.Random, number: int) -> History:
+    items: History = []
+    outputs: History = []
+    if rng.random() < 0.5:
+        items.append(
+            {"type": "reasoning", "id": f"rs_{number}", "summary": [], "encrypted_content": "gAAA"}
+        )
+    for k in range(rng.randint(1, 4)):
+        call_id = f"call_{number}_{k}"
+        kind = rng.choice(["function"] * 6 + ["custom", "shell", "apply_patch"])
+        if kind == "function":
+            call: Json = {
+                "type": "function_call",
+                "name": "weather",
+                "arguments": json.dumps(_arguments(rng)),
+            }
+            output: Json = {"type": "function_call_output", "output": rng.choice(["rain", ""])}
+            if items or rng.random() < 0.5:
+                call["id"] = f"fc_{number}_{k}"
+        elif kind == "custom":
+            call = {"type": "custom_tool_call", "name": "shell", "input": "ls"}
+            output = {
+                "type": "custom_tool_call_output",
+                "output": [{"type": "input_text", "text": "x"}],
+            }
+        elif kind == "shell":
+            call = {"type": "shell_call", "action": {"commands": ["ls"]}}
+            output = {"type": "shell_call_output", "output": []}
+        else:
+            call = {
+                "type": "apply_patch_call",
+                "operation": {"type": "delete_file", "path": "x"},
+                "status": "completed",
+            }
+            output = {"type": "apply_patch_call_output", "status": "completed"}
+        items.append({**call, "call_id": call_id})
+        outputs.append({**output, "call_id": call_id})
+    answer = {
+        "type": "message",
+        "id": f"msg_{number}",
+        "role": "assistant",
+        "status": "completed",
+        "content": [{"type": "output_text", "text": "Rain.", "annotations": []}],
+    }
+    tail: History = [
+        answer,
+        {"role": "user", "content": [{"type": "input_text", "text": "And now?"}]},
+    ]
+    return [*items, *outputs, *(tail if rng.random() < 0.8 else [])]
+
+
+def _anthropic(rng: random.Random, number: int) -> History:
+    blocks: History = []
+    results: History = []
+    if rng.random() < 0.4:
+        blocks.append(
+            {"type": "thinking", "thinking": rng.choice(["", "Hm."]), "signature": f"S{number}"}
+        )
+    if rng.random() < 0.5:
+        blocks.append({"type": "text", "text": "I look."})
+    for k in range(rng.randint(1, 4)):
+        call_id = f"toolu_{number}_{k}"
+        blocks.append(
+            {"type": "tool_use", "id": call_id, "name": "weather", "input": _arguments(rng)}
+        )
+        result: Json = {"type": "tool_result", "tool_use_id": call_id}
+        shape = rng.randrange(4)
+        if shape == 0:
+            result["content"] = "rain"
+        elif shape == 1:
+            result |= {"content": [{"type": "text", "text": "no such city"}], "is_error": True}
+        elif shape == 2:
+            image = {
+                "type": "image",
+                "source": {"type": "base64", "media_type": "image/png", "data": PNG},
+            }
+            result["content"] = [{"type": "text", "text": "see"}, image]
+        results.append(result)
+    if rng.random() < 0.2:
+        results.append({"type": "text", "text": "Go on."})
+    tail: History = [
+        {"role": "assistant", "content": "Rain."},
+        {"role": "user", "content": "And now?"},
+    ]
+    turn = [{"role": "assistant", "content": blocks}, {"role": "user", "content": results}]
+    return [*turn, *(tail if rng.random() < 0.8 else [])]

@@ -1,0 +1,295 @@
+"""What holds for every transcript: nothing sure to be refused is left, nothing valid changes, twice changes nothing."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from typing import Any, get_args
+
+import pytest
+from composed import APIS, History, composed, recorded
+from counting import calls_made
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mutations import MUTATIONS
+from profiles import examples
+
+from lutumpy import TranscriptError
+from lutumpy.doctor import Problem, apply_repairs, check_messages, propose_repairs
+from lutumpy.doctor.catalogue import KINDS, RULES
+from lutumpy.doctor.check import Api
+from lutumpy.doctor.json_patch import apply_operations, tokens
+from lutumpy.doctor.repair import Repair, RepairKind
+from lutumpy.rules.paths import path_of
+
+SURE = "refused"
+
+NOT_MENDED = frozenset(
+    {
+        "chat.messages",  # an entry that is no object, or no message at all
+        "responses.input",
+        "anthropic.messages",
+        "chat.role",  # a role that the rest of the message doesn't show
+        "responses.role",
+        "anthropic.role",
+        "responses.item_type",  # a type that nobody knows
+        "chat.parts",
+        "responses.parts",
+        "anthropic.block",
+    }
+)
+"""Rules of which some breaches can't be mended without guessing. The rest of a repairable rule's breaches all are."""
+
+PLACED = frozenset(
+    "set_role set_content wrap_arguments rename_tool drop_key drop_empty drop_id drop_result drop_call "
+    "drop_duplicate drop_reference drop_reasoning replace_characters".split()
+)
+"""Kinds that change what their position names, and no other message."""
+
+RECORDED = {
+    api: [history for history in recorded(api) if isinstance(history, list)] for api in APIS
+}  # an input may be a text
+
+WORDS = st.sampled_from(
+    "type role content tool_calls id call_id tool_call_id tool_use_id name function arguments user assistant tool system "
+    "text tool_use tool_result reasoning function_call function_call_output custom_tool_call message input summary output "
+    "is_error cache_control signature thinking server_tool_use custom c1 c2 toolu_1 fc_1 rs_1 msg_1".split()
+)
+SCALARS = st.none() | st.booleans() | st.integers(-3, 3) | st.floats() | WORDS | st.text(max_size=4)
+JSON = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(WORDS, inner, max_size=6),
+    max_leaves=20,
+)
+JUNK = st.lists(JSON, max_size=6) | JSON
+SEEDS = st.integers(0, 2**32)
+
+
+def sure(api: Api, history: Any, **options: Any) -> list[Problem]:
+    return [
+        problem for problem in check_messages(api, history, **options) if problem.certainty == SURE
+    ]
+
+
+def damage(data: st.DataObject, history: History) -> None:
+    """Change one place of a history, anywhere: another value, nothing, a copy, another place."""
+    node: Any = history
+    while True:
+        keys = list(node) if isinstance(node, dict) else list(range(len(node)))
+        if not keys:
+            return
+        key = data.draw(st.sampled_from(keys))
+        if isinstance(node[key], (dict, list)) and node[key] and data.draw(st.integers(0, 2)):
+            node = node[key]
+            continue
+        what = data.draw(st.sampled_from(["replace", "drop", "copy", "move"]))
+        if what == "replace":
+            node[key] = data.draw(JSON)
+        elif what == "drop":
+            del node[key]
+        elif isinstance(node, list):
+            value = copy.deepcopy(node[key]) if what == "copy" else node.pop(key)
+            node.insert(data.draw(st.integers(0, len(node))), value)
+        return
+
+
+@pytest.mark.parametrize("api", APIS)
+@given(history=JUNK)
+@settings(max_examples=examples(80))
+def test_no_json_makes_the_doctor_raise(api: Api, history: Any) -> None:
+    for thorough in (False, True):
+        found = check_messages(api, history)
+        repairs = propose_repairs(api, history, thorough=thorough)
+        if isinstance(history, list):
+            mended = apply_repairs(history, repairs)
+            assert propose_repairs(api, mended, thorough=thorough) == []
+        for problem in found:
+            assert problem.certainty in RULES[problem.rule].certainties
+
+
+@pytest.mark.parametrize("api", APIS)
+@given(data=st.data(), seed=SEEDS, held=st.booleans(), thorough=st.booleans())
+@settings(max_examples=examples(60))
+def test_after_the_repairs_nothing_is_sure_to_be_refused_but_what_takes_a_guess(
+    api: Api, data: st.DataObject, seed: int, held: bool, thorough: bool
+) -> None:
+    rng = random.Random(seed)
+    history = (
+        copy.deepcopy(rng.choice(RECORDED[api])) if data.draw(st.booleans()) else composed(api, rng)
+    )
+    for _ in range(data.draw(st.integers(1, 4))):
+        damage(data, history)
+    before = json.dumps(history)
+    repairs = propose_repairs(api, history, server_held_prefix=held, thorough=thorough)
+    mended = apply_repairs(history, repairs)
+    assert json.dumps(history) == before
+    left = sure(api, mended, server_held_prefix=held)
+    # A transcript of one message can't lose it, so what would drop that is left.
+    assert {p.rule for p in left} <= NOT_MENDED or len(mended) == 1
+    assert propose_repairs(api, mended, server_held_prefix=held, thorough=thorough) == []
+    for repair in repairs:
+        assert repair.kind in RULES[repair.rule].repairs, repair
+        json.dumps(repair.patch, allow_nan=False)
+
+
+def assert_placed(document: list[Any], repair: Repair) -> None:
+    """The position is there in the messages just before the repair, and the edit is in the same message."""
+    path = path_of(repair.position, document)
+    if not path or not isinstance(path[0], int):
+        assert repair.rule == "anthropic.cache_control"  # counted over the whole request
+        return
+    node: Any = document
+    for number, step in enumerate(path):
+        if number == len(path) - 1 and isinstance(step, str):
+            assert isinstance(node, dict)  # the last may name what is missing
+        else:
+            node = node[step]
+    if repair.kind in PLACED:
+        edits = [op for op in repair.patch if op["op"] in ("replace", "remove")]
+        assert not edits or path[0] in [int(tokens(op["path"])[0]) for op in edits]
+
+
+@pytest.mark.parametrize("api", APIS)
+@given(data=st.data(), seed=SEEDS, thorough=st.booleans())
+@settings(max_examples=examples(60))
+def test_positions_are_those_of_the_messages_just_before_the_repair(
+    api: Api, data: st.DataObject, seed: int, thorough: bool
+) -> None:
+    history = composed(api, random.Random(seed), rounds=3)
+    for _ in range(data.draw(st.integers(1, 4))):
+        damage(data, history)
+    document = copy.deepcopy(history)
+    for repair in propose_repairs(api, history, thorough=thorough):
+        assert_placed(document, repair)
+        document = apply_operations(document, repair.patch)
+
+
+@pytest.mark.parametrize("api", APIS)
+@given(seed=SEEDS)
+@settings(max_examples=examples(60))
+def test_a_valid_history_gets_no_repairs(api: Api, seed: int) -> None:
+    history = composed(api, random.Random(seed))
+    assert check_messages(api, history) == []
+    assert propose_repairs(api, history, thorough=True) == []
+    assert apply_repairs(history, []) == history
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_recorded_histories_get_no_repairs(api: Api) -> None:
+    for history in RECORDED[api]:
+        assert sure(api, history) == []
+        assert propose_repairs(api, history) == []
+
+
+def units(api: str, history: History) -> list[tuple[tuple[Any, ...], str]]:
+    """What a repair may leave alone: messages or items, and Anthropic's blocks, with their paths."""
+    if api != "anthropic_messages":
+        return [((index,), json.dumps(entry)) for index, entry in enumerate(history)]
+    found: list[tuple[tuple[Any, ...], str]] = []
+    for index, message in enumerate(history):
+        content = message.get("content") if isinstance(message, dict) else None
+        if isinstance(content, list):
+            found += [
+                ((index, "content", n), json.dumps([message.get("role"), b]))
+                for n, b in enumerate(content)
+            ]
+        else:
+            found.append(((index,), json.dumps(message)))
+    return found
+
+
+@pytest.mark.parametrize("api", APIS)
+@given(data=st.data(), seed=SEEDS)
+@settings(max_examples=examples(60))
+def test_what_no_problem_names_stays_as_it_is_and_in_its_order(
+    api: Api, data: st.DataObject, seed: int
+) -> None:
+    """One place is broken; ids that change together, and reasoning with what followed it, are named by their ids."""
+    history = composed(api, random.Random(seed))
+    name = data.draw(st.sampled_from(sorted(MUTATIONS[api])))
+    if MUTATIONS[api][name](random.Random(seed), history) is None:
+        return
+    problems = check_messages(api, history)
+    repairs = propose_repairs(api, history)
+    named = {
+        problem.path[:length]
+        for problem in problems
+        for length in range(4)
+        if problem.path[:length]
+    }
+    ids = {call_id for problem in (*problems, *repairs) for call_id in problem.call_ids}
+    nameless = any(
+        repair.kind in ("replace_id", "match_result", "drop_reasoning") for repair in repairs
+    )
+    if nameless or any(problem.path == () for problem in problems):
+        return
+    kept = [
+        text
+        for path, text in units(api, history)
+        if path not in named
+        and path[:1] not in {p for p in named if len(p) == 1}
+        and not any(i in text for i in ids)
+    ]
+    after = iter([text for _, text in units(api, apply_repairs(history, repairs))])
+    assert [text for text in kept if text not in after] == []  # `in` walks on: a subsequence
+
+
+@pytest.mark.parametrize("api", APIS)
+@given(data=st.data(), seed=SEEDS)
+@settings(max_examples=examples(40))
+def test_repairs_fit_their_own_transcript_alone(api: Api, data: st.DataObject, seed: int) -> None:
+    """Applied to another transcript, or twice, they fail as a whole: nothing half done."""
+    history = composed(api, random.Random(seed))
+    name = data.draw(st.sampled_from(sorted(MUTATIONS[api])))
+    if MUTATIONS[api][name](random.Random(seed), history) is None:
+        return
+    repairs = propose_repairs(api, history)
+    for repair in repairs:
+        assert repair.patch[0]["op"] == "test"
+        for other in ([], [{"role": "nobody"}]):
+            with pytest.raises(TranscriptError, match="nothing was changed"):
+                apply_repairs(other, [repair])
+
+
+def test_of_each_rule_that_may_stay_broken_the_table_says_why() -> None:
+    assert [rule for rule in NOT_MENDED if not RULES[rule].left] == []
+
+
+def test_every_kind_of_repair_mends_some_rule() -> None:
+    assert (
+        {kind for rule in RULES.values() for kind in rule.repairs}
+        == set(KINDS)
+        == set(get_args(RepairKind))
+    )
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_work_grows_with_the_messages_not_with_their_square(api: Api) -> None:
+    """Calls, not seconds, counted in one run: of the check, and of the repairs where every round is broken."""
+
+    def work(rounds: int, *, mend: bool) -> int:
+        rng = random.Random(5)
+        history = [entry for _ in range(rounds) for entry in composed(api, rng, rounds=1)]
+        for index, entry in enumerate(history):
+            _renumber(entry, index)
+        if mend:
+            history = [
+                entry for index, entry in enumerate(history) if index % 7 or not _is_result(entry)
+            ]
+        return calls_made(
+            lambda: propose_repairs(api, history) if mend else check_messages(api, history)
+        )
+
+    assert work(240, mend=False) < 4.6 * work(60, mend=False)
+    assert work(240, mend=True) < 5.5 * work(60, mend=True)
+
+
+def _renumber(entry: Any, index: int) -> None:
+    """Ids of reasoning and messages that no other round has; calls keep theirs, as real programs do."""
+    if isinstance(entry, dict) and isinstance(entry.get("id"), str):
+        entry["id"] = f"{entry['id']}_{index}"
+
+
+def _is_result(entry: Any) -> bool:
+    return entry.get("role") == "tool" or "output" in entry

@@ -19,7 +19,7 @@ from lutumpy.cli.findings import (
 from lutumpy.cli.inputs import Unreadable, documents, report_unreadable
 from lutumpy.cli.options import ApiOption, Files, HostOption, JsonOption, api_of
 from lutumpy.cli.terminal import Output, styled
-from lutumpy.rules import Problem
+from lutumpy.errors import Problem
 
 __all__ = ["check"]
 

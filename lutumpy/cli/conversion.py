@@ -8,8 +8,8 @@ from typing import Any
 from lutumpy import Transcript
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.apis import Api
 from lutumpy.cli.documents import Document
-from lutumpy.doctor.check import Api
 
 __all__ = ["body_of", "converted_tools", "transcript_of"]
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from lutumpy import TranscriptError
+from lutumpy.apis import Api
 from lutumpy.cli.conversion import CARRIED, body_of, converted_tools, transcript_of
 from lutumpy.cli.documents import Document
 from lutumpy.cli.findings import counted, document_fields
@@ -17,7 +18,6 @@ from lutumpy.cli.inputs import Unreadable, documents, report_unreadable
 from lutumpy.cli.options import ApiChoice, ApiOption, JsonOption, OutOption, api_of
 from lutumpy.cli.terminal import Output, styled
 from lutumpy.cli.writing import Discarded, Writer, destination
-from lutumpy.doctor.check import Api
 
 __all__ = ["convert"]
 

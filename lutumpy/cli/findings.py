@@ -10,7 +10,7 @@ from rich.text import Text
 from lutumpy.cli.documents import Document
 from lutumpy.cli.terminal import shortened, styled
 from lutumpy.doctor.check import check_messages
-from lutumpy.rules import Problem
+from lutumpy.errors import Problem
 from lutumpy.rules.anthropic import messages as anthropic
 from lutumpy.rules.openai.chat import messages as chat
 from lutumpy.rules.openai.responses import items as responses

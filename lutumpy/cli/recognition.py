@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from lutumpy.doctor.check import APIS, Api
+from lutumpy.apis import Api
 
 __all__ = [
     "ADDRESS_KEYS",
@@ -26,6 +26,7 @@ __all__ = [
 CHAT: Api = "openai_chat"
 RESPONSES: Api = "openai_responses"
 ANTHROPIC: Api = "anthropic_messages"
+APIS: tuple[Api, ...] = (CHAT, RESPONSES, ANTHROPIC)
 
 # Top-level parameters that one of the two APIs with `messages` has and the other refuses.
 _CHAT_KEYS = frozenset(

@@ -28,7 +28,7 @@ from lutumpy.core import json_values
 from lutumpy.doctor import Repair, apply_repairs, propose_repairs
 from lutumpy.doctor.editor import copied
 from lutumpy.doctor.json_patch import PatchError, apply_operations, resolve
-from lutumpy.rules import Problem
+from lutumpy.errors import Problem
 
 __all__ = ["repair"]
 

@@ -16,6 +16,7 @@ from rich.text import Text
 from lutumpy import AssistantTurn, LutumpyError
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.apis import Api
 from lutumpy.cli.documents import Document
 from lutumpy.cli.files import write_file
 from lutumpy.cli.findings import (
@@ -29,7 +30,6 @@ from lutumpy.cli.findings import (
 from lutumpy.cli.inputs import Unreadable, documents, report_unreadable
 from lutumpy.cli.options import ApiOption, Files, JsonOption, api_of
 from lutumpy.cli.terminal import Output, shortened, styled
-from lutumpy.doctor.check import Api
 
 if TYPE_CHECKING:
     from lutumpy.page.model import CallView, Piece, ProblemView, ResultView, Step

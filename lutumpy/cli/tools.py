@@ -14,9 +14,9 @@ from lutumpy import Toolset
 from lutumpy.cli.files import write_file
 from lutumpy.cli.findings import counted
 from lutumpy.cli.options import ApiChoice, JsonOption, api_of
+from lutumpy.cli.recognition import APIS, Api
 from lutumpy.cli.terminal import Output, shortened, styled
 from lutumpy.core import json_values
-from lutumpy.doctor.check import APIS, Api
 from lutumpy.tool_doctor import (
     Difference,
     Drift,

@@ -1,7 +1,9 @@
-"""JSON as this library writes and compares it: one encoder, so that equal values give equal bytes everywhere.
+"""JSON as this library writes and compares it: one encoder, so that equal values give equal bytes
+everywhere.
 
-A transcript must be sendable at any moment, and some values that Python accepts are refused by every provider: lone
-surrogates (not encodable as UTF-8), NaN and infinities (not JSON). They are replaced here, on the way in, only when met.
+A transcript must be sendable at any moment, and some values that Python accepts are refused by
+every provider: lone surrogates (not encodable as UTF-8), NaN and infinities (not JSON). They are
+replaced here, on the way in, only when met.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ _NON_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
 def _encoder() -> Callable[[Any], str]:
-    """`JSONEncoder.encode`, but made once: the standard one builds its C part anew for each value, for most of the time.
+    """`JSONEncoder.encode`, but made once: the standard one builds its C part anew for each value,
+    for most of the time.
 
     It watches for no circle; one ends in a `RecursionError`, as what is nested too deeply does.
     """
@@ -42,7 +45,9 @@ _encode = _encoder()
 
 
 def encode(value: Any) -> bytes:
-    """`value` as compact UTF-8 JSON; total for anything that `json` can hold, see the module's note on replacements."""
+    """`value` as compact UTF-8 JSON; total for anything that `json` can hold, see the module's note
+    on replacements.
+    """
     try:
         return _encode(value).encode()
     except (ValueError, TypeError, RecursionError):
@@ -66,13 +71,16 @@ def clean_text(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        # A pair that stands as two halves (from `json` or UTF-16 input) is one character, not two replacements.
+        # A pair that stands as two halves (from `json` or UTF-16 input) is one character, not two
+        # replacements.
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
 
 
 def clean(value: Any, depth: int = 0) -> Any:
-    """`value` as something that every JSON parser takes: the slow way, only for values that `encode` refused."""
+    """`value` as something that every JSON parser takes: the slow way, only for values that
+    `encode` refused.
+    """
     if isinstance(value, str):
         return clean_text(value)
     if value is None or isinstance(value, bool):
@@ -142,11 +150,12 @@ def copied(value: Any, levels: int | None = None) -> Any:
 
 
 def parse_arguments(text: str) -> Any:
-    """The JSON value of a call's arguments; nothing at all, white space and `null` are an empty object.
+    """The JSON value of a call's arguments; nothing at all, white space and `null` are an empty
+    object.
 
     Raises:
-        ValueError: the text is not JSON (`NaN` and `Infinity` aren't, whatever Python's parser takes), or nested deeper
-            than Python can follow.
+        ValueError: the text is not JSON (`NaN` and `Infinity` aren't, whatever Python's parser
+            takes), or nested deeper than Python can follow.
     """
     if not text or text.isspace():
         return {}
@@ -158,7 +167,9 @@ def parse_arguments(text: str) -> Any:
 
 
 def refuse_constant(name: str) -> Any:
-    """For `json.loads(parse_constant=)`: Python's parser takes `NaN` and the infinities, and JSON has neither (rule C2b)."""
+    """For `json.loads(parse_constant=)`: Python's parser takes `NaN` and the infinities, and JSON
+    has neither (rule C2b).
+    """
     raise ValueError(f"{name} is not JSON")
 
 
@@ -182,7 +193,9 @@ def holds_non_finite(value: Any) -> bool:
 
 
 def as_written(value: Any) -> str:
-    """`value` as text with NaN and infinities by their names, so that a reader sees what stood there: this isn't JSON."""
+    """`value` as text with NaN and infinities by their names, so that a reader sees what stood
+    there: this isn't JSON.
+    """
     try:
         return clean_text(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
     except (ValueError, TypeError, RecursionError):
@@ -190,7 +203,9 @@ def as_written(value: Any) -> str:
 
 
 def equal_arguments(left: str, right: str) -> bool:
-    """Whether two argument texts hold the same JSON value; texts that aren't JSON are compared as texts."""
+    """Whether two argument texts hold the same JSON value; texts that aren't JSON are compared as
+    texts.
+    """
     if left == right:
         return True
     try:
@@ -200,7 +215,9 @@ def equal_arguments(left: str, right: str) -> bool:
 
 
 def canonical_arguments(text: str) -> str:
-    """One text for all spellings of the same arguments: sorted keys, no white space; text that isn't JSON as it is."""
+    """One text for all spellings of the same arguments: sorted keys, no white space; text that
+    isn't JSON as it is.
+    """
     try:
         return json.dumps(
             _canonical_numbers(parse_arguments(text)), sort_keys=True, separators=(",", ":")

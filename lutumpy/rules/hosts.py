@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from urllib.parse import urlsplit
 
-from lutumpy.rules.problem import Problem
+from lutumpy.apis import serving
+from lutumpy.errors import Problem
 
 __all__ = [
     "COMPATIBLE",
@@ -23,13 +24,6 @@ __all__ = [
 
 COMPATIBLE = "compatible"
 """The name of any host that isn't the vendor's own."""
-
-VENDORS: Mapping[str, str] = {
-    "openai_chat": "api.openai.com",
-    "openai_responses": "api.openai.com",
-    "anthropic_messages": "api.anthropic.com",
-}
-"""Whose rules an API's are. A region of a vendor's stands before its name: `eu.api.openai.com`."""
 
 HOSTS: Mapping[str, str] = {
     "openai": "api.openai.com",
@@ -116,7 +110,7 @@ def is_compatible(api: str, host: str) -> bool:
     Raises:
         ValueError: as for `host_name`.
     """
-    vendor = VENDORS[api]
+    vendor = serving(api, "rules").SHAPE.host
     found = host_name(host).partition(":")[0]
     return found != vendor and not found.endswith(f".{vendor}")
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lutumpy.rules import Problem
+from lutumpy.errors import Problem
 from lutumpy.rules.anthropic import messages as anthropic
 from lutumpy.rules.anthropic.requests import continues_thread
 from lutumpy.rules.openai.chat import messages as chat

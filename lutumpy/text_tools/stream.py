@@ -101,8 +101,9 @@ class TextStreamDecoder:
 
     def take_apart(self, error: AdapterError) -> None:
         """What had arrived when the inner model failed, in `error`, becomes what this decoder makes of it."""
-        if error.partial is not None and error.partial.api != API:
-            error.partial = replace(self._request.read(error.partial), cut=True)
+        partial = error.partial
+        if isinstance(partial, AssistantTurn) and partial.api != API:
+            error.partial = replace(self._request.read(partial), cut=True)
 
     def _text(self, text: str, out: list[Delta]) -> None:
         text = self._half + text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from lutumpy.core import dump, json_values
+from lutumpy.core import dump_items, json_values
 from lutumpy.core.items import AssistantTurn, Block, CallBlock, ReasoningBlock, TextBlock, Usage
 from lutumpy.errors import TranscriptError
 from lutumpy.text_tools.protocol import ParsedCall, ParsedText
@@ -41,7 +41,7 @@ def text_turn(inner: AssistantTurn, parsed: ParsedText, *, guided: bool) -> Assi
             blocks.append(block)
     native_form: dict[str, Any] = {
         "calls": [{"id": "", "name": call.name} for call in calls],
-        "turn": dump.dump_turn(_for_replay(inner)),
+        "turn": dump_items.dump_turn(_for_replay(inner)),
     }
     if guided:
         native_form["guided"] = True
@@ -89,7 +89,7 @@ def inner_turn(turn: AssistantTurn) -> tuple[AssistantTurn | None, bool]:
         return AssistantTurn("", (), b""), False
     native: Any = json_values.decode(turn.native)
     try:
-        return dump.load_turn(native["turn"]), bool(native.get("guided"))
+        return dump_items.load_turn(native["turn"]), bool(native.get("guided"))
     except (TranscriptError, KeyError, TypeError, ValueError, AttributeError, IndexError):
         return None, False
 

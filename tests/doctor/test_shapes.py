@@ -23,8 +23,8 @@ from test_repairs import (
     user,
 )
 
+from lutumpy.apis import Api
 from lutumpy.doctor import check_messages
-from lutumpy.doctor.check import Api
 from lutumpy.doctor.wording import INTERRUPTED
 from lutumpy.rules.openai.responses.items import MAX_OUTPUT
 from lutumpy.rules.openai.shapes import MAX_TEXT

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from profiles import examples
 
 from lutumpy.doctor.check import check_messages
+from lutumpy.errors import Problem
 from lutumpy.page import render
-from lutumpy.rules import Problem
 
 NEEDED = os.environ.get("LUTUMPY_NEED_BROWSER") == "1"
 CHROMIUM = next(

@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 from profiles import examples
 
 from lutumpy.doctor.check import check_messages
+from lutumpy.errors import Problem
 from lutumpy.page import render, write
 from lutumpy.page.readers import APIS, Api
 from lutumpy.page.text import shown
-from lutumpy.rules import Problem
 
 TESTS = Path(__file__).parent.parent
 FIXTURES = [*sorted((TESTS / "fixtures").glob("*.jsonl"))]

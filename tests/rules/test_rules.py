@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from profiles import examples
 
-from lutumpy.rules import Problem
+from lutumpy.errors import Problem
 from lutumpy.rules.anthropic import messages as anthropic
 from lutumpy.rules.openai.chat import messages as chat
 from lutumpy.rules.openai.responses import items as responses

@@ -9,8 +9,7 @@ from typing import Any
 from lutumpy.adapters.json_bytes import encode
 from lutumpy.core import json_values
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
-from lutumpy.errors import DeclarationError, InvalidToolConstraints
-from lutumpy.rules import Problem
+from lutumpy.errors import DeclarationError, InvalidToolConstraints, Problem
 from lutumpy.rules.openai import schema as openai_schema
 from lutumpy.rules.openai.chat.tools import MAX_NAME
 from lutumpy.rules.openai.shapes import MAX_TOOLS

@@ -25,7 +25,7 @@ from lutumpy.doctor.mending import (
     write_nested,
 )
 from lutumpy.doctor.wording import NO_TEXT, UNNAMED, as_object, as_text
-from lutumpy.rules import Problem
+from lutumpy.errors import Problem
 from lutumpy.rules.anthropic.messages import (
     CLOSED_BLOCKS,
     MAX_CACHE_CONTROLS,

@@ -22,8 +22,7 @@ from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn, CallBlock, Message, Part, ResultBlock, TextPart
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.core.transcript import Transcript
-from lutumpy.errors import InvalidToolConstraints
-from lutumpy.rules import Problem
+from lutumpy.errors import InvalidToolConstraints, Problem
 from lutumpy.rules.call_ids import CALL_ID_RULES, CallIds
 from lutumpy.rules.media import MAX_TEXT_PART
 from lutumpy.rules.openai.chat.messages import MAX_CALLS

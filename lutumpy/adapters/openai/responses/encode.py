@@ -23,7 +23,7 @@ from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn, CallBlock, Message, ResultBlock, TextPart
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.core.transcript import Transcript
-from lutumpy.rules import Problem
+from lutumpy.errors import Problem
 from lutumpy.rules.call_ids import RESPONSES_MAX, CallIdRule
 from lutumpy.rules.media import MAX_TEXT_PART
 from lutumpy.rules.openai.responses.tools import check_tools

@@ -19,7 +19,7 @@ from lutumpy.doctor.openai.chat.pairing import (
 )
 from lutumpy.doctor.spellings import type_of
 from lutumpy.doctor.wording import Fresh, as_arguments, as_text, shortened
-from lutumpy.rules import Problem
+from lutumpy.errors import Problem
 from lutumpy.rules.openai.chat.messages import MAX_CALLS, PARTS, ROLES
 from lutumpy.rules.openai.chat.tools import MAX_NAME
 from lutumpy.rules.openai.shapes import MAX_TEXT

@@ -27,7 +27,7 @@ from lutumpy.doctor.openai.responses.pairing import (
     mend_repeats,
 )
 from lutumpy.doctor.wording import as_arguments, as_text, shortened
-from lutumpy.rules import Problem
+from lutumpy.errors import Problem
 from lutumpy.rules.openai.responses.items import (
     ID_PREFIXES,
     ITEM_KEYS,

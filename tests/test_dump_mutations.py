@@ -11,18 +11,15 @@ from typing import Any
 
 import pytest
 from profiles import examples
+from toolkit import LookTools as Tools
 
 from lutumpy import (
     FilePart,
     ImagePart,
     NeedsTools,
     Session,
-    ToolInput,
-    Toolset,
     Transcript,
     TranscriptError,
-    tool,
-    tool_input,
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
@@ -35,17 +32,6 @@ APIS: dict[str, Any] = {
     "anthropic_messages": AnthropicMessages,
 }
 PIXEL = b"\x89PNG\r\n\x1a\n" + bytes(40)
-
-
-@tool_input(name="look")
-class Look(ToolInput[str]):
-    """Look."""
-
-    n: int
-
-
-class Tools(Toolset):
-    look = tool(Look)
 
 
 def chat(message: dict[str, Any], finish: str = "tool_calls") -> dict[str, Any]:

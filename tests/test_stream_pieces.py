@@ -15,6 +15,7 @@ from openai.types.chat import ChatCompletionChunk
 from openai.types.responses import ResponseStreamEvent
 from profiles import examples
 from pydantic import field_validator
+from toolkit import Files, Write
 
 from lutumpy import (
     AdapterError,
@@ -48,17 +49,6 @@ SDK: dict[Api, tuple[Any, Any]] = {
 }
 every_api = pytest.mark.parametrize("api", ADAPTERS)
 as_objects = pytest.mark.parametrize("objects", [False, True], ids=["dicts", "objects"])
-
-
-@tool_input(name="write")
-class Write(ToolInput[None]):
-    """Write a file."""
-
-    text: str
-
-
-class Files(Toolset):
-    write = tool(Write)
 
 
 class LongWay:

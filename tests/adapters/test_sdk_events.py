@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from openai import AsyncOpenAI, OpenAI
 from openai import Stream as OpenAIStream
 from profiles import examples
+from toolkit import Files
 
-from lutumpy import Finished, Session, ToolInput, Toolset, tool, tool_input
+from lutumpy import Finished, Session
 from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.adapters.sdk_events import EventError, EventSplitter, event_splitter
 
@@ -167,17 +168,6 @@ def test_another_stream_is_left_to_its_own_class() -> None:
     assert event_splitter(Own()) is None
     plain._decoder = SimpleNamespace()  # type: ignore[assignment]  # as of a host with a format of its own
     assert event_splitter(plain) is None
-
-
-@tool_input(name="write")
-class Write(ToolInput[None]):
-    """Write a file."""
-
-    text: str
-
-
-class Files(Toolset):
-    write = tool(Write)
 
 
 class Slow(httpx2.AsyncByteStream):

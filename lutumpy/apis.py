@@ -42,7 +42,7 @@ Api: TypeAlias = str
 package adds.
 """
 
-Role = Literal["adapter", "rules", "repairs", "reader", "rendering", "page"]
+Role = Literal["adapter", "rules", "repairs", "reader", "rendering", "server", "page"]
 """What a module does for an API; see the attributes of `ApiRow`."""
 
 VERSION = 1
@@ -61,14 +61,16 @@ class ApiRow:
     Attributes:
         name: How programs, dumps and the command line call it.
         title: How people call it.
-        family: Who made it, as `openai`: what the APIs of one maker share (envelopes of errors,
-            headers) goes by it.
+        family: Who made it, as `openai`: what the APIs of one maker share goes by it.
         adapter: The class of its adapter, as `lutumpy.adapters.openai:OpenAIChat`.
         rules: The module with the shape of its requests and what it refuses.
-        repairs: The module that mends its histories; `None` when nothing is mended.
         reader: The function that reads its histories into a `Transcript`.
-        rendering: The module that writes a model's answers as it does, for the test server; `None`
+        repairs: The module that mends its histories; `None` if nothing is mended.
+        rendering: The module that writes a model's answers as the API does, for tests; `None`
             without one.
+        server: The class that stands for it at the test server, beside the answers that `rendering`
+            writes. `None` for a server that accepts what `rules` let pass, at the paths that they
+            name.
         page: The module that shows its histories on the page; `None` to show them as their
             `Transcript`.
         version: The version of this form that the row is written for.
@@ -82,6 +84,7 @@ class ApiRow:
     reader: str
     repairs: str | None = None
     rendering: str | None = None
+    server: str | None = None
     page: str | None = None
     version: int = VERSION
 
@@ -98,6 +101,7 @@ _TABLE: dict[Api, ApiRow] = {
             repairs="lutumpy.doctor.openai.chat.stages",
             reader="lutumpy.adapters.openai.chat.read:read_chat",
             rendering="lutumpy.testing.render_chat",
+            server="lutumpy.testing.render_openai_server:ChatServer",
             page="lutumpy.page.read_chat",
         ),
         ApiRow(
@@ -109,6 +113,7 @@ _TABLE: dict[Api, ApiRow] = {
             repairs="lutumpy.doctor.openai.responses.stages",
             reader="lutumpy.adapters.openai.responses.read:read_responses",
             rendering="lutumpy.testing.render_responses",
+            server="lutumpy.testing.render_responses_server:ResponsesServer",
             page="lutumpy.page.read_responses",
         ),
         ApiRow(
@@ -120,6 +125,7 @@ _TABLE: dict[Api, ApiRow] = {
             repairs="lutumpy.doctor.anthropic.stages",
             reader="lutumpy.adapters.anthropic.read:read_messages",
             rendering="lutumpy.testing.render_anthropic",
+            server="lutumpy.testing.render_anthropic_server:MessagesServer",
             page="lutumpy.page.read_anthropic",
         ),
     )

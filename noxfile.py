@@ -1,5 +1,7 @@
-"""Every check of the project. `nox` alone runs what a change must pass at once: style, types, and the
-tests on the newest Python. `nox -t ci` runs the rest of what the CI asks for, and `nox -l` lists everything."""
+"""Every check of the project. `nox` alone checks style and types and runs the tests on the newest Python.
+
+`nox -t ci` runs the rest of what a change must pass, and `nox -l` lists everything.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ SPREAD = ["-n", "logical", "--dist", "worksteal"]  # each worker has most of a m
 # Of the same examples, a second run tries fewer (tests/profiles.py).
 SMALL = {"LUTUMPY_PROFILE": os.environ.get("LUTUMPY_PROFILE", "small")}
 EDITABLE = ".[cli,execution,testing]"
-# Each module of the library itself is held to the bound of coverage, the conveniences only together.
+# Each module of the library is held to the bound of coverage, the conveniences only together.
 BOUND = 95  # percent, as `fail_under` in pyproject.toml is for the whole
 LIBRARY = (
     "adapters apis core doctor doors errors histories hooks models rounds rules session "
@@ -33,7 +35,7 @@ CONVENIENCES = (
 
 
 def _enable_pyenv() -> None:
-    """Make every version that pyenv has installed answer to its `python3.x` shim, the selected ones first."""
+    """Let every version that pyenv has installed answer to its `python3.x` shim."""
     if shutil.which("pyenv") is None:
         return
     selected = subprocess.run(
@@ -99,7 +101,7 @@ def between(session: nox.Session) -> None:
 
 @nox.session(python=OLDEST, tags=["ci"])
 def oldest(session: nox.Session) -> None:
-    """The test suite with the lowest direct dependencies that pyproject.toml allows, and its coverage."""
+    """The tests with the lowest direct dependencies of pyproject.toml, and their coverage."""
     session.install("uv")
     session.run(
         *("uv", "pip", "install", "--resolution", "lowest-direct"),
@@ -120,8 +122,8 @@ def coverage(session: nox.Session) -> None:
 def _run_covered(session: nox.Session, env: dict[str, str] | None = None) -> None:
     """Run the test suite and hold its coverage to the bound, branches and subprocesses included.
 
-    On Python 3.10 this takes 1.4 times as long as the tests alone, on 3.13 twice as long: that is why the CI measures
-    it on the oldest.
+    On Python 3.10 this takes 1.4 times as long as the tests alone, on 3.13 twice as long: that is
+    why the CI measures it on the oldest.
     """
     _refuse_unknown_parts(session)
     session.run("coverage", "erase")
@@ -142,7 +144,7 @@ def _run_covered(session: nox.Session, env: dict[str, str] | None = None) -> Non
 
 
 def _refuse_unknown_parts(session: nox.Session) -> None:
-    """Stop where a part of the package is neither the library nor a convenience, or a listed one is gone."""
+    """Stop where a part of the package stands in neither list, or a listed part is gone."""
     package = ROOT / "lutumpy"
     parts = {path.stem for path in package.glob("*.py")}
     parts |= {path.parent.name for path in package.glob("*/__init__.py")}
@@ -156,7 +158,7 @@ def _refuse_unknown_parts(session: nox.Session) -> None:
 
 @nox.session(python=NEWEST)
 def mutation(session: nox.Session) -> None:
-    """Mutants of core/ and rounds/ that no test notices: `nox -s mutation -- [--sample DIGITS] lutumpy/rules/strict.py ...`."""
+    """Mutants that no test notices: `nox -s mutation -- [--sample DIGITS] lutumpy/core/dump.py`."""
     _install(session, "test", "mutation")
     options, digits = list(session.posargs), ""
     if "--sample" in options:
@@ -182,7 +184,7 @@ def lint(session: nox.Session) -> None:
 
 @nox.session(python=NEWEST)
 def types(session: nox.Session) -> None:
-    """mypy and pyright on the package; what users write is accepted or refused; every public name has a type."""
+    """mypy and pyright: the package, its users' code, the pages; every public name has a type."""
     session.install("-e", f"{EDITABLE[:-1]},local]", *_group("types"))
     pytest = ("python", "-m", "pytest", "-q", "tests/test_typing.py", "tests/test_docs_types.py")
     commands: list[tuple[str, ...]] = [
@@ -202,14 +204,14 @@ def types(session: nox.Session) -> None:
 
 @nox.session(python=NEWEST)
 def examples(session: nox.Session) -> None:
-    """Every example runs, offline and with `--live` against the test server, and so do the tests of the SQLite agent."""
+    """Every example runs, offline and with `--live` against the test server."""
     _install(session, "test")
     session.run("python", "-m", "pytest", "-q", "tests/test_examples.py", "tests/test_demo.py")
 
 
 @nox.session(python=NEWEST, tags=["ci"])
 def docs(session: nox.Session) -> None:
-    """The site is built (where, is printed), warnings being errors; its links lead somewhere, every code block runs."""
+    """The site is built without a warning; its links lead somewhere, every code block runs."""
     _install(session, "docs")
     site = Path(session.create_tmp()).resolve() / "site"
     shutil.rmtree(site, ignore_errors=True)
@@ -221,7 +223,7 @@ def docs(session: nox.Session) -> None:
 
 @nox.session(python=NEWEST, tags=["ci"])
 def package(session: nox.Session) -> None:
-    """The wheel works where nothing else is: imported and run from another directory, with its types."""
+    """The wheel works alone: imported and run from another directory, with its types."""
     session.install("build")
     work = Path(session.create_tmp()).resolve()
     shutil.rmtree(work, ignore_errors=True)
@@ -239,7 +241,8 @@ def package(session: nox.Session) -> None:
     session.run(
         python,
         "-c",
-        "import importlib.resources as r, lutumpy; assert (r.files('lutumpy') / 'py.typed').is_file(); "
+        "import importlib.resources as r, lutumpy; "
+        "assert (r.files('lutumpy') / 'py.typed').is_file(); "
         "assert 'site-packages' in lutumpy.__file__; print('lutumpy', lutumpy.__version__)",
         external=True,
     )
@@ -249,7 +252,7 @@ def package(session: nox.Session) -> None:
 
 @nox.session(python=NEWEST, tags=["ci"])
 def local(session: nox.Session) -> None:
-    """The adapters against an independent server: llama.cpp's, with a small real model, on this machine."""
+    """The adapters against llama.cpp's server with a small real model on this machine."""
     session.install("-e", f"{EDITABLE[:-1]},local]", *_group("test"))
     # The other tests there pretend to have a model, and run with the suite.
     files = ["tests/local/test_download.py"]

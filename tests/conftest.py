@@ -1,4 +1,4 @@
-"""What every test runs under: coroutine tests, hypothesis profiles, Ctrl-C, and no network but the loopback."""
+"""What every test runs under: coroutine tests, profiles, Ctrl-C, no network but the loopback."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ settings.register_profile(
 settings.load_profile(PROFILE)
 
 
-# What a shell starts in the background ignores Ctrl-C, and so would every program that a test starts, or interrupts.
+# What a shell starts in the background ignores Ctrl-C, and so would every program that a test
+# starts or interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -4,7 +4,8 @@
     default     the same examples each time, so that a run fails for a change and never for its luck
     thorough    by hand: thirty times as many, other ones in each run
 
-`tests/conftest.py` makes it the profile of hypothesis. A test that has a number of its own takes it through `examples`.
+`tests/conftest.py` makes it the profile of hypothesis. A test that has a number of its own takes it
+through `examples`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Every check of the project. `nox` alone checks style and types and runs the tests on the newest Python.
+"""Every check. `nox` alone checks style and types, and runs the tests on the newest Python.
 
 `nox -t ci` runs the rest of what a change must pass, and `nox -l` lists everything.
 """

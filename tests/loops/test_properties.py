@@ -15,6 +15,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from loop_toolkit import ANSWER, APIS, FORMS, Desk, Journal, Runner, asked, check_valid, script
+from profiles import examples
 
 from lutumpy import (
     AdapterError,
@@ -119,7 +120,7 @@ plans = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(plan=plans)
 def test_any_loop_leaves_a_session_that_goes_on(plan: Plan) -> None:
     session, journal = asked(), Journal()

@@ -1,8 +1,8 @@
 """From the body of a toolset class to its table of tools: collected, checked, and then looked up.
 
-Everything is checked before the class exists, so that a toolset with a mistake in it is never there:
-names that methods of toolsets have (rule D8), tools of one name (D1), hook slots that two tools would
-share (D8), and whatever looks like a tool and isn't one (D11, in `body`).
+Everything is checked before the class exists, so that a toolset with a mistake in it is never
+there: names that methods of toolsets have (rule D8), tools of one name (D1), hook slots that two
+tools would share (D8), and whatever looks like a tool and isn't one (D11, in `body`).
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def build_table(cls: type[BaseToolset], root: type[BaseToolset]) -> ToolsetTable
         root: `Toolset`: the class whose members and type parameter are not the user's.
 
     Raises:
-        DeclarationError: The body of the class or its union of calls breaks a rule; the message says
-            which, and what to write.
+        DeclarationError: The body of the class or its union of calls breaks a rule; the message
+            says which, and what to write.
     """
     members = _collect_members(cls, root)
     _check_member_names(cls, root, members)

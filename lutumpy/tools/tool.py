@@ -39,7 +39,8 @@ class Tool(Generic[I, O]):
         self.off: bool = off
 
     def __get__(self, instance: None, owner: type[TS]) -> Selector[TS, I, O]:
-        # The owner is taken at access: a `Tool` serves the toolset that declares it and every one that inherits it.
+        # The owner is taken at access: a `Tool` serves the toolset that declares it and every one
+        # that inherits it.
         return cast("Selector[TS, I, O]", owner.__lutumpy_table__.by_member[self])
 
     def __repr__(self) -> str:
@@ -72,7 +73,8 @@ class Nested(Generic[N]):
 class NestedSelectors(Generic[TS, N]):
     """The tools of a nested toolset, as tools of the outer one.
 
-    `AppTools.data.get_user` is the tool by its member name; `AppTools.data[DataTools.get_user]` the same, fully typed.
+    `AppTools.data.get_user` is the tool by its member name; `AppTools.data[DataTools.get_user]` the
+    same, fully typed.
     """
 
     __slots__ = ("_inner", "_outer")
@@ -126,11 +128,12 @@ def tool(declared: Any, /, *, output: Any = _UNSET, off: bool = False) -> Tool[A
 
     Args:
         declared: A function under `tool_fn`, or a class under `tool_input`.
-        output: The output type, where the type checker can't see it in the class (a plain pydantic model).
+        output: The output type, where the type checker can't see it in the class (a plain pydantic
+            model).
         off: Hidden from the default availability.
 
     Raises:
-        DeclarationError: it was not declared as a tool, or `output` contradicts the declaration.
+        DeclarationError: It was not declared as a tool, or `output` contradicts the declaration.
     """
     source = compiled_tool(declared)
     if output is not _UNSET:
@@ -144,14 +147,14 @@ def tool(declared: Any, /, *, output: Any = _UNSET, off: bool = False) -> Tool[A
 
 
 def nested(toolset: type[N], *, off: bool = False) -> Nested[N]:
-    """A whole toolset as a member of another one: its tools become tools of the outer toolset, in place.
+    """A toolset as a member of another one: its tools become tools of the outer one, in place.
 
     Args:
         toolset: The inner toolset.
         off: Hides the whole group from the default availability.
 
     Raises:
-        DeclarationError: it is no toolset.
+        DeclarationError: `toolset` is not a toolset class.
     """
     if not isinstance(toolset, type) or not hasattr(cast("Any", toolset), "__lutumpy_table__"):
         raise DeclarationError(f"nested() takes a Toolset class, not {toolset!r}")
@@ -162,7 +165,8 @@ def compiled_tool(declared: Any) -> CompiledTool:
     """What the decorator of a function or class worked out.
 
     Raises:
-        DeclarationError: It was not declared as a tool; a subclass of one that was has to be declared itself.
+        DeclarationError: It was not declared as a tool; a subclass of one that was has to be
+            declared itself.
     """
     # A class is asked for its own attribute: a declaration isn't inherited.
     own: Mapping[str, Any] = (

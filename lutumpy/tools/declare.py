@@ -428,8 +428,8 @@ def _check_name(name: object, about: Callable[[], str]) -> str:
     if isinstance(name, str) and _NAME.fullmatch(name):
         return name
     raise DeclarationError(
-        f"{about()}: {name!r} is no tool name; a name has 1 to 64 letters, digits, '_' and '-' of "
-        "ASCII, pass name="
+        f"{about()}: {name!r} is not a tool name; a name has 1 to 64 letters, digits, '_' and '-' "
+        "of ASCII, pass name="
     )
 
 

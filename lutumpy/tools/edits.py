@@ -59,7 +59,7 @@ def check_names(tool: CompiledTool, input: BaseModel, names: Mapping[str, Any]) 
     strangers = [name for name in names if name not in known]
     if strangers and input.model_config.get("extra") != "allow":
         hidden = [name for name in strangers if name in tool.skipped]
-        aside = f" ({', '.join(hidden)}: a Skip parameter is no part of a call)" if hidden else ""
+        aside = f" ({', '.join(hidden)}: a Skip parameter is not part of a call)" if hidden else ""
         raise TypeError(
             f"tool {tool.definition.name!r} has no argument {', '.join(strangers)}{aside}; it has "
             f"{', '.join(known) or 'none'}"

@@ -1,9 +1,13 @@
-"""One tool of a toolset as a value with types, and the base class of the toolsets it belongs to.
+"""One tool of a toolset as a value with types, and the base class of the toolsets it belongs to."""
 
-A selector knows its toolset, and a toolset its selectors, so the two stand together here. A
-selector also recognizes calls (`matches`), and a call knows its selector: that is the one circle of
-this folder, `selectors` and `calls`, and it is one of types alone.
-"""
+# A selector knows its toolset, and a toolset its selectors, so the two stand together here. A
+# selector also recognizes calls (`matches`), and a call knows its selector: that is the one circle
+# of this folder, `selectors` and `calls`, and it is one of types alone.
+#
+# The three parameters of `Selector[TS, I, O]` are what a checker needs to know of a tool: its
+# toolset, so that a tool of another one is refused; its input and its output, so that `matches` can
+# give them to a call. A checker infers all three from how a member is read (`Tool.__get__`), so
+# nothing has to be written down, and no plugin is needed.
 
 from __future__ import annotations
 
@@ -87,6 +91,8 @@ class Selector(Generic[TS, I, O]):
         made by hand without a selector goes by the name of the tool.
         """
         selector = call.selector
+        # Tools are compared, and not selectors: a nested toolset's call is a call of the outer
+        # one's selector, and the other way round.
         if selector is None:
             return call.metadata.name == self.name
         return selector.tool is self.tool
@@ -145,6 +151,7 @@ class Selector(Generic[TS, I, O]):
                 "a pydantic field needs the toolset of its selectors: Selector[AppTools]"
             )
 
+        # Not pydantic's own enum: a selector is accepted too, and gives itself.
         def validate(value: Any) -> Selector[Any, Any, Any]:
             if isinstance(value, Selector):
                 if value.toolset is toolset:
@@ -168,12 +175,10 @@ class Selector(Generic[TS, I, O]):
         )
 
 
+# The keys of a `Mapping` are invariant. With one in place of this protocol, a dictionary whose keys
+# are all functions would be refused: `FunctionSelector` isn't `Selector` there.
 class ByTool(Protocol[S_co, V_co]):
-    """Values by selector, as descriptions of a turn: any mapping.
-
-    The keys of a `Mapping` are invariant, so that a dictionary whose keys are all functions would
-    be refused.
-    """
+    """Values by selector, as descriptions of a turn: any mapping."""
 
     def items(self) -> ItemsView[S_co, V_co]: ...
 
@@ -209,12 +214,12 @@ class FunctionSelector(Selector[TS, BaseModel, O], Generic[TS, P, O]):
     ) -> ToolCall[BaseModel, O]:
         """The call with other arguments, all of them; a default stands for what is left out.
 
-        They are validated as the model's are. Parameters marked `Skip` are no part of a call, and
-        are dropped.
+        They are validated as the model's are. Parameters marked `Skip` are not part of a call,
+        and are dropped.
 
         Raises:
             TypeError: `call` calls another tool, or these are not the tool's parameters.
-            InvalidArgumentsError: a value doesn't fit.
+            InvalidArgumentsError: A value doesn't fit.
         """
         self._check_call(call)
         return cast(
@@ -330,10 +335,10 @@ class EmptyToolset(BaseToolset):
 
 
 def own(toolset: type[TS], selector: Selector[TS, Any, Any]) -> Selector[TS, Any, Any]:
-    """`selector`, if it is one of `toolset`; raises `InvalidToolConstraints` otherwise."""
+    """`selector`, which must be one of `toolset`; raises `InvalidToolConstraints` otherwise."""
     if not isinstance(selector, Selector):
         raise InvalidToolConstraints(
-            f"{selector!r} is no selector; write {toolset.__name__}.<tool>"
+            f"{selector!r} is not a selector; write {toolset.__name__}.<tool>"
         )
     if selector.toolset is not toolset:
         raise InvalidToolConstraints(

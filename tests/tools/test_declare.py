@@ -94,14 +94,14 @@ def test_only_functions_are_declared_by_tool_fn_D2(thing: Any) -> None:
 
 @pytest.mark.parametrize("name", ["", "a b", "ä", "a\n", "x" * 65, "a.b", 3])
 def test_bad_names_are_refused_D1(name: Any) -> None:
-    with pytest.raises(DeclarationError, match="no tool name"):
+    with pytest.raises(DeclarationError, match="not a tool name"):
 
         @tool_fn(name=name)
         def f() -> str:
             """F."""
             return ""
 
-    with pytest.raises(DeclarationError, match="no tool name"):
+    with pytest.raises(DeclarationError, match="not a tool name"):
 
         @tool_input(name=name, output=str)
         class C(BaseModel):

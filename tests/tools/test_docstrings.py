@@ -63,7 +63,7 @@ def test_three_styles_say_the_same_D3(text: str) -> None:
 @pytest.mark.parametrize("text", [GOOGLE, NUMPY, SPHINX], ids=["google", "numpy", "sphinx"])
 def test_an_entry_for_no_parameter_is_named_D3(text: str) -> None:
     docs = read_docstring(text, ["query"])
-    assert docs.problems == ("documents 'limit', which is no parameter",)
+    assert docs.problems == ("documents 'limit', which is not a parameter",)
     assert read_docstring(text, ["query"], skipped=["limit"]).problems == ()
 
 

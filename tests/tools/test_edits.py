@@ -262,7 +262,7 @@ def test_a_name_that_is_no_argument_is_refused() -> None:
     with pytest.raises(TypeError, match=r"tool 'pay' has no argument amuont; it has amount, to$"):
         call("pay", PAY).edited(amuont=3)
     with pytest.raises(
-        TypeError, match=r"no argument ledger \(ledger: a Skip parameter is no part of a call\)"
+        TypeError, match=r"no argument ledger \(ledger: a Skip parameter is not part of a call\)"
     ):
         call("pay", PAY).edited(ledger=[])
     with pytest.raises(TypeError, match="has no argument first_; it has first, last, note"):

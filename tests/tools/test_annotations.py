@@ -110,7 +110,8 @@ def test_texts_in_annotations_are_descriptions_D3() -> None:
 
 
 def test_a_text_that_the_model_is_not_told_is_warned_of_D3() -> None:
-    with pytest.warns(UserWarning) as caught:  # noqa: PT030, PT031  # looked at below; a declaration has lines
+    # The warnings are looked at below, and a declaration has several lines.
+    with pytest.warns(UserWarning) as caught:  # noqa: PT030, PT031
 
         @tool_fn
         def count(
@@ -138,8 +139,10 @@ def test_a_text_that_the_model_is_not_told_is_warned_of_D3() -> None:
     assert said == [
         "describes 'a' as 'kilograms', but the model is told 'How heavy.'",
         "describes 'b' as 'two', but the model is told 'Second.'",
-        "describes something inside 'c' as 'each', which the model is not told; use Field(description=...) there",
-        "the body of `class Weigh` describes 'x' as 'kilograms', but the model is told 'How heavy.'",
+        "describes something inside 'c' as 'each', which the model is not told; "
+        "use Field(description=...) there",
+        "the body of `class Weigh` describes 'x' as 'kilograms', "
+        "but the model is told 'How heavy.'",
     ]
     assert {warning.filename for warning in caught} == {__file__}
     assert told(count, "a") == "How heavy."
@@ -166,9 +169,8 @@ def test_fields_whose_annotations_can_not_be_resolved_again_have_no_text_D3() ->
 def test_a_docstring_that_begins_with_a_section_is_read_D3() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.filterwarnings(
-            "ignore", message=".*no description"
-        )  # of the tool, which isn't meant here
+        # Of the tool: that warning isn't meant here.
+        warnings.filterwarnings("ignore", message=".*no description")
 
         @tool_fn
         def f(x: int, y: int = 1) -> None:

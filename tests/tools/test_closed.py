@@ -1,4 +1,4 @@
-"""Unknown arguments are refused for input classes as for functions, unless the class's own config says otherwise (D10)."""
+"""Input classes refuse unknown arguments as functions do, unless their config allows them (D10)."""
 
 import dataclasses
 import json

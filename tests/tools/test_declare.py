@@ -259,7 +259,8 @@ def test_definitions_are_values() -> None:
 
 
 def test_docstring_problems_warn_where_the_tool_stands_D3() -> None:
-    with pytest.warns(UserWarning, match="'limt'") as caught:  # noqa: PT031  # a declaration has lines
+    # A declaration has several lines.
+    with pytest.warns(UserWarning, match="'limt'") as caught:  # noqa: PT031
 
         @tool_fn
         def f(limit: int) -> str:

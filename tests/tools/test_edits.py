@@ -1,4 +1,4 @@
-"""Another input for a call, and another function for its arguments; and which tool a decided call was of."""
+"""Another input for a call, another function for its arguments, and the tool of a decided call."""
 
 from __future__ import annotations
 
@@ -205,7 +205,8 @@ def test_replace_is_the_call_with_other_arguments_validated() -> None:
         InvalidArgumentsError, match=r"'call_1' of tool 'pay': amount: .*greater than 0"
     ):
         Tools.pay.replace(asked, Decimal(0), ledger=[])
-    renamed = Tools.send.replace(call("send", SEND), b"aGk=", "[2]", copy=3)  # type: ignore[arg-type]
+    text: Any = "[2]"  # JSON text, which the parameter takes at run time
+    renamed = Tools.send.replace(call("send", SEND), b"aGk=", text, copy=3)
     assert renamed.arguments == {"data": b"hi", "more": [2], "copy": 3}
 
 

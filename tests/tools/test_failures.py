@@ -80,6 +80,7 @@ def invalid() -> ValidationError:
     return caught.value
 
 
+NESTED = Group("", [ToolError("no book"), KeyError("secret"), ValueError()])
 SAFE: list[tuple[BaseException, str]] = [
     (ToolError("there is no such book"), "there is no such book"),
     (ToolError(""), "The tool failed."),
@@ -91,7 +92,7 @@ SAFE: list[tuple[BaseException, str]] = [
     (type(" ", (Exception,), {})("secret"), "The tool failed with Error."),
     (invalid(), "The tool failed with ValidationError."),
     (Group("secret", [ToolError("first"), ToolError("second")]), "first\nsecond"),
-    (Group("secret", [ValueError("secret"), Group("", [ToolError("no book"), KeyError("secret"), ValueError()])]),
+    (Group("secret", [ValueError("secret"), NESTED]),
      "no book\nThe tool failed with ValueError, KeyError."),
     (Group("secret", []), "The tool failed with Group."),
 ]  # fmt: skip
@@ -122,8 +123,8 @@ REVEALED: list[tuple[BaseException, str]] = [
     (KeyError(), "KeyError"),
     (ValueError(" \n"), "ValueError"),
     (Broken("x"), "Broken: <Broken whose __str__ raised>"),
-    (invalid(), "ValidationError: title: Field required; copies: Input should be a valid integer, unable to parse string "
-     "as an integer"),
+    (invalid(), "ValidationError: title: Field required; "
+     "copies: Input should be a valid integer, unable to parse string as an integer"),
     (Group("all", [ValueError("a"), KeyError("b")]), "Group: ValueError: a; KeyError: 'b'"),
 ]  # fmt: skip
 

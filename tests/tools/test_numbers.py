@@ -1,4 +1,7 @@
-"""NaN and infinities are no JSON: malformed in arguments, and a wrong output unless the type says how (rules C2b, R3)."""
+"""NaN and infinities are not JSON (rules C2b, R3).
+
+They are malformed in arguments, and a wrong output unless the type says how they are written.
+"""
 
 from __future__ import annotations
 
@@ -175,7 +178,7 @@ def test_the_rules_call_no_such_text_json() -> None:
     assert json_values.as_written({"x": object}).startswith('{"x":"<class')
 
 
-# --- outputs --------------------------------------------------------------------------------------------------------
+# --- outputs ------------------------------------------------------------------------------------
 
 
 class Plain(BaseModel):

@@ -1,4 +1,4 @@
-"""The schema of plain parameters is the one that pydantic generates, and their model is made when it is first needed."""
+"""The schema of plain parameters is pydantic's, and their model is made when it is first needed."""
 
 from __future__ import annotations
 
@@ -127,7 +127,11 @@ def function(
 
 
 def settled(schema: Any) -> str:
-    """The schema as text. Equal unions of another order are one key to `typing` and pydantic's caches: theirs doesn't count."""
+    """The schema as text.
+
+    The order of unions doesn't count: equal ones of another order are one key to the caches of
+    `typing` and pydantic.
+    """
 
     def sort(value: Any) -> Any:
         if isinstance(value, list):

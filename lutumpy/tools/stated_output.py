@@ -55,6 +55,8 @@ def _parameter_of_base(cls: type[BaseModel]) -> Any:
     from lutumpy.tools.tool_input import ToolInput
 
     stated: Any = NOT_STATED
+    if not issubclass(cls, ToolInput):
+        return stated
     for base in reversed(cls.__mro__):
         metadata: dict[str, Any] = base.__dict__.get("__pydantic_generic_metadata__") or {}
         origin: Any = metadata.get("origin")

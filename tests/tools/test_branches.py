@@ -215,12 +215,12 @@ DIFFERENT: list[tuple[Any, Any]] = [
 
 @pytest.mark.parametrize(("one", "other"), DIFFERENT, ids=repr)
 def test_outputs_that_a_checker_tells_apart_are_two_branches_D9(one: Any, other: Any) -> None:
-    made = build(
+    toolset = build(
         Union[ToolCall[BaseModel, one], ToolCall[BaseModel, other]],
         first=returning("first", one),
         second=returning("second", other),
     )
-    assert len(made.selectors()) == 2
+    assert len(toolset.selectors()) == 2
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,15 @@ from typing import Any, Generic, TypeVar
 import pytest
 from pydantic import BaseModel
 
-from lutumpy import DeclarationError, ToolInput, ToolOptions, tool_fn, tool_input
-from lutumpy.tools.declare import AsyncToolFn, ToolFn
+from lutumpy import (
+    DeclarationError,
+    ToolFn,
+    ToolInput,
+    ToolOptions,
+    tool_fn,
+    tool_input,
+)
+from lutumpy.tools.declare import AsyncToolFn
 from lutumpy.tools.tool import compiled_tool
 
 T = TypeVar("T")

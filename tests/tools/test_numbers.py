@@ -15,8 +15,11 @@ from pydantic import BaseModel, ConfigDict, PlainSerializer, field_serializer
 from lutumpy import (
     CommitError,
     MalformedArgumentsError,
+    NeedsTools,
     Session,
+    ToolCall,
     ToolMetadata,
+    ToolResult,
     Toolset,
     tool,
     tool_fn,
@@ -24,13 +27,10 @@ from lutumpy import (
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.core import json_values
-from lutumpy.rounds.outcome import NeedsTools
 from lutumpy.rules.anthropic import messages as anthropic
 from lutumpy.rules.openai.chat import messages as chat
 from lutumpy.rules.openai.responses import items as responses
 from lutumpy.rules.problem import is_json, is_json_object
-from lutumpy.tools.calls import ToolCall
-from lutumpy.tools.results import ToolResult
 
 NAN, INFINITY = float("nan"), float("inf")
 RULES: dict[Any, Any] = {OpenAIChat: chat, OpenAIResponses: responses, AnthropicMessages: anthropic}
@@ -230,10 +230,10 @@ def result_of(output_type: Any, output: Any) -> ToolResult:
     def run() -> Any: ...
 
     run.__annotations__["return"] = output_type
-    made = tool_fn(run, description="Run.")
+    declared = tool_fn(run, description="Run.")
 
     class One(Toolset):
-        run = tool(made)
+        run = tool(declared)
 
     call: ToolCall[Any, Any] = One.parse(ToolMetadata("c1", "run", "{}"))
     return call.complete(output)

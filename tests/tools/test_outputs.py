@@ -1,6 +1,6 @@
 """Checking and writing results (rules K3 and K7).
 
-Of the compiled tool itself: `complete` keeps what is wrong for `commit`, and `commit` for all calls.
+The compiled tool itself is asked: `complete` only keeps what is wrong, for `commit` to report.
 """
 
 import dataclasses

@@ -1,1 +1,1 @@
-"""What can be called: signatures become models, models become definitions, definitions stand in toolsets."""
+"""What can be called: signatures to models, models to definitions, definitions to toolsets."""

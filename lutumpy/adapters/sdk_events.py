@@ -168,11 +168,10 @@ def event_splitter(stream: Any) -> EventSplitter | None:
     """A splitter for the bytes of an SDK's open stream; `None` when only the stream itself knows how to read them."""
     kind = type(stream)
     sdk = kind.__module__.partition(".")[0]
-    module = sys.modules.get(f"{sdk}._streaming")
-    if sdk not in ("anthropic", "openai") or kind not in (
-        getattr(module, "AsyncStream", 0),
-        getattr(module, "Stream", 0),
-    ):
+    if sdk not in ("anthropic", "openai"):
+        return None
+    package: Any = sys.modules.get(sdk)
+    if kind not in (getattr(package, "AsyncStream", None), getattr(package, "Stream", None)):
         return None
     # Another decoder is that of a host with another format; an observer wants to be told of the events.
     if (

@@ -123,7 +123,7 @@ class SdkTransport:
                 self._path, **self._stream_arguments(client, body, "AsyncStream")
             )
 
-        return SdkStream(open_response, decoder, self._told)
+        return SdkStream(open_response, decoder, self._read_error)
 
     def stream_sync(self, body: bytes, decoder: StreamDecoder) -> ChunkStreamSync:
         """The same without an event loop."""
@@ -132,7 +132,7 @@ class SdkTransport:
             client = self._sync()
             return client.post(self._path, **self._stream_arguments(client, body, "Stream"))
 
-        return SdkStreamSync(open_response, decoder, self._told)
+        return SdkStreamSync(open_response, decoder, self._read_error)
 
     def client(self) -> Any:
         """The client that requests go through, async or sync; `None` before one is made here."""
@@ -209,7 +209,7 @@ class SdkTransport:
             options["timeout"] = self._timeout
         return options
 
-    def _told(self, error: Exception, reading: bool) -> AdapterError | None:
+    def _read_error(self, error: Exception, reading: bool) -> AdapterError | None:
         """What was raised while a stream was opened or read; `None` for a bug, or something of the caller's."""
         if isinstance(error, EventError) or is_sdk_error(error):
             return adapter_error(error, self._provider)

@@ -7,7 +7,7 @@ from typing import Any
 
 from lutumpy.adapters.sdk_stream import event_object
 
-__all__ = ["find_arguments", "read_event"]
+__all__ = ["read_event"]
 
 _EVENTS = frozenset(
     {
@@ -27,33 +27,6 @@ _TEXT_FIELDS = {
     "text_delta": "text",
     "thinking_delta": "thinking",
 }
-
-
-def find_arguments(chunk: Any) -> tuple[int, str] | None:
-    """Index of the block and text of an event that is a piece of a call's arguments; `None` for every other event.
-
-    Most events of a long call are of this kind, so it looks at no more than it must. Never raises.
-    """
-    try:
-        if type(chunk) is dict:
-            if chunk["type"] != "content_block_delta":
-                return None
-            delta = chunk["delta"]
-            if delta["type"] != "input_json_delta":
-                return None
-            index, piece = chunk["index"], delta["partial_json"]
-        else:
-            if chunk.type != "content_block_delta":
-                return None
-            delta = chunk.delta
-            if delta.type != "input_json_delta":
-                return None
-            index, piece = chunk.index, delta.partial_json
-    except (AttributeError, KeyError, TypeError):
-        return None
-    if type(index) is not int or type(piece) is not str or not piece:
-        return None
-    return index, piece
 
 
 def read_event(chunk: Any) -> Mapping[str, Any]:

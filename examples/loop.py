@@ -16,7 +16,6 @@ import asyncio
 
 from lutumpy import (
     AdapterError,
-    BaseToolCall,
     Model,
     Reject,
     RunNormally,
@@ -31,6 +30,7 @@ from lutumpy import (
 )
 from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.execution import Dispatcher, ToolExecutor
+from lutumpy.hooks import BaseToolCall
 from lutumpy.loops import (
     LoopEvent,
     LoopResult,

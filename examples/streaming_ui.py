@@ -22,12 +22,10 @@ from anthropic import AsyncAnthropic
 
 from lutumpy import (
     AdapterError,
-    BaseToolCall,
     InvalidToolCallDelta,
     NeedsTools,
     RefusalDelta,
     Session,
-    StreamingModel,
     TextDelta,
     ToolCallDelta,
     ToolCallIssueFound,
@@ -39,6 +37,8 @@ from lutumpy import (
     tool_fn,
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
+from lutumpy.hooks import BaseToolCall
+from lutumpy.streaming import StreamingModel
 from lutumpy.testing import Call, Reply, ScriptedModel
 
 MAX_ROUNDS = 8

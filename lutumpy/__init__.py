@@ -1,36 +1,30 @@
 """A typed toolset framework for LLM tool calling: the layer under a loop that you write.
 
-Declare tools with `tool_fn` and `tool_input`, group them in a `Toolset`, offer them for a turn of a `Session`; the answer is
-`Finished`, or a `ToolRound` of typed calls that your code executes and commits. Adapters are in `lutumpy.adapters`.
+Declare tools with `tool_fn` and `tool_input`, group them in a `Toolset`, offer them for a turn of a
+`Session`; the answer is `Finished`, or a `ToolRound` of typed calls that your code executes and
+commits. Adapters are in `lutumpy.adapters`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lutumpy.core.costs import Unsettled
 from lutumpy.core.items import (
     AssistantTurn,
     FilePart,
-    FinishReason,
     ImagePart,
-    Message,
-    Part,
-    ResultStatus,
     TextPart,
     ToolMetadata,
-    ToolResults,
     Usage,
 )
-from lutumpy.core.model import Model, OutputSpec, StreamingModel, TurnOptions
+from lutumpy.core.model import Model
 from lutumpy.core.transcript import Transcript
+from lutumpy.doors import find_name, homes_of
 from lutumpy.errors import (
     AdapterError,
     CommitError,
-    CommitProblem,
     DeclarationError,
     DroppedRoundError,
-    EmptyToolsetError,
     HookError,
     HookRegistrationError,
     InvalidArgumentsError,
@@ -47,21 +41,20 @@ from lutumpy.errors import (
 from lutumpy.hooks.decisions import Complete, Reject, RunNormally, ToolDecision
 from lutumpy.hooks.hook_set import HookSet, hook_slot
 from lutumpy.hooks.registry import hook_impl
-from lutumpy.hooks.tool_hooks import ToolHooks
 from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
 from lutumpy.rounds.offer import Offer
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
 from lutumpy.rounds.plan import ToolRoundPlan
 from lutumpy.rounds.round import ToolRound
 from lutumpy.session import Session
-from lutumpy.tools.calls import BaseToolCall, ToolCall, ToolCallIssue
+from lutumpy.tools.calls import HandledTool, RejectedToolCall, ToolCall, ToolCallIssue
 from lutumpy.tools.declare import ToolFn, tool_fn, tool_input
 from lutumpy.tools.definition import ToolDef, ToolOptions
-from lutumpy.tools.results import HandledTool, RejectedToolCall, ToolResult
+from lutumpy.tools.results import ToolResult
 from lutumpy.tools.selectors import FunctionSelector, Selector
 from lutumpy.tools.signature import Skip
 from lutumpy.tools.tool import nested, tool
-from lutumpy.tools.toolset import NoTools, Toolset
+from lutumpy.toolset import NoTools, Toolset
 
 if TYPE_CHECKING:
     from lutumpy.core.streaming import (
@@ -71,20 +64,13 @@ if TYPE_CHECKING:
         StreamDecoder,
         TextDelta,
     )
-    from lutumpy.core.windows import TranscriptRound
-    from lutumpy.doctor import Repair, apply_repairs, propose_repairs
-    from lutumpy.doctor.check import check_messages
     from lutumpy.rounds.events import (
         Completed,
         InvalidToolCallDelta,
-        StreamEvent,
         ToolCallDelta,
         ToolCallIssueFound,
         ToolCallReady,
     )
-    from lutumpy.rounds.reader import Reader
-    from lutumpy.rounds.stream import TurnStream, TurnStreamSync
-    from lutumpy.rules import Problem
     from lutumpy.tools.tool_input import ToolInput
 
 __version__ = "0.1.0"
@@ -93,16 +79,12 @@ __version__ = "0.1.0"
 __all__ = [
     "AdapterError",
     "AssistantTurn",
-    "BaseToolCall",
     "CommitError",
-    "CommitProblem",
     "Complete",
     "Completed",
     "DeclarationError",
     "DroppedRoundError",
-    "EmptyToolsetError",
     "FilePart",
-    "FinishReason",
     "Finished",
     "FunctionSelector",
     "HandledTool",
@@ -115,21 +97,14 @@ __all__ = [
     "InvalidToolConstraints",
     "LutumpyError",
     "MalformedArgumentsError",
-    "Message",
     "Model",
     "NeedsTools",
     "NoTools",
     "Offer",
-    "OutputSpec",
-    "Part",
-    "Problem",
-    "Reader",
     "ReasoningDelta",
     "RefusalDelta",
     "Reject",
     "RejectedToolCall",
-    "Repair",
-    "ResultStatus",
     "RoundClosedError",
     "RunNormally",
     "Selector",
@@ -138,8 +113,6 @@ __all__ = [
     "StaleRoundError",
     "Started",
     "StreamDecoder",
-    "StreamEvent",
-    "StreamingModel",
     "TextDelta",
     "TextPart",
     "ToolAvailability",
@@ -152,78 +125,54 @@ __all__ = [
     "ToolDef",
     "ToolError",
     "ToolFn",
-    "ToolHooks",
     "ToolInput",
     "ToolMetadata",
     "ToolOptions",
     "ToolRequirement",
     "ToolResult",
-    "ToolResults",
     "ToolRound",
     "ToolRoundArityError",
     "ToolRoundPlan",
     "Toolset",
     "Transcript",
     "TranscriptError",
-    "TranscriptRound",
-    "TurnOptions",
     "TurnResult",
-    "TurnStream",
-    "TurnStreamSync",
     "UnknownToolError",
-    "Unsettled",
     "Usage",
     "__version__",
-    "apply_repairs",
-    "check_messages",
     "hook_impl",
     "hook_slot",
     "nested",
-    "propose_repairs",
     "tool",
     "tool_fn",
     "tool_input",
 ]
 
-# What not every program needs is imported when somebody asks for it: streams, the rules of the
-# wires, and what makes pydantic build a model.
-_LATER = {
-    **dict.fromkeys(
-        ["ReasoningDelta", "RefusalDelta", "Started", "StreamDecoder", "TextDelta"],
-        "lutumpy.core.streaming",
-    ),
-    **dict.fromkeys(
-        [
+# What not every program needs is imported when somebody asks for it: streams, and what makes
+# pydantic build a model.
+_HOMES = homes_of(
+    {
+        "lutumpy.core.streaming": [
+            "ReasoningDelta",
+            "RefusalDelta",
+            "Started",
+            "StreamDecoder",
+            "TextDelta",
+        ],
+        "lutumpy.rounds.events": [
             "Completed",
             "InvalidToolCallDelta",
-            "StreamEvent",
             "ToolCallDelta",
             "ToolCallIssueFound",
             "ToolCallReady",
         ],
-        "lutumpy.rounds.events",
-    ),
-    "Problem": "lutumpy.rules",
-    "Reader": "lutumpy.rounds.reader",
-    "Repair": "lutumpy.doctor",
-    "ToolInput": "lutumpy.tools.tool_input",
-    "TranscriptRound": "lutumpy.core.windows",
-    "TurnStream": "lutumpy.rounds.stream",
-    "TurnStreamSync": "lutumpy.rounds.stream",
-    "apply_repairs": "lutumpy.doctor",
-    "check_messages": "lutumpy.doctor.check",
-    "propose_repairs": "lutumpy.doctor",
-}
+        "lutumpy.tools.tool_input": ["ToolInput"],
+    }
+)
 
 
 def __getattr__(name: str) -> Any:
-    module = _LATER.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value = globals()[name] = getattr(import_module(module), name)
-    return value
+    return find_name(__name__, _HOMES, name, globals())
 
 
 def __dir__() -> list[str]:

@@ -26,7 +26,6 @@ from lutumpy import (
     StaleRoundError,
     Toolset,
     TranscriptError,
-    Unsettled,
     Usage,
     tool,
     tool_fn,
@@ -34,6 +33,7 @@ from lutumpy import (
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.core.costs import costs_nothing
+from lutumpy.models import Unsettled
 from lutumpy.testing import Call, Failure, Reply, ScriptedModel, render_stream
 from lutumpy.testing.wire import serve
 from lutumpy.text_tools import TextTools

@@ -12,11 +12,11 @@ from lutumpy import (
     AdapterError,
     CommitError,
     LutumpyError,
-    Problem,
     StaleRoundError,
     ToolRoundArityError,
     TranscriptError,
 )
+from lutumpy.doctor import Problem
 from lutumpy.errors import CommitProblem
 
 PROBLEM = Problem("chat.role", "messages[0].role", "wrong", "refused", path=(0, "role"))

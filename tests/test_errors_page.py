@@ -11,8 +11,9 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from lutumpy import FinishReason, LutumpyError
+from lutumpy import LutumpyError
 from lutumpy.errors import ProblemKind
+from lutumpy.models import FinishReason
 from lutumpy.text_tools import ParsedCall
 from lutumpy.tools.calls import IssueReason
 

@@ -16,7 +16,6 @@ from openai import AsyncOpenAI, OpenAI
 
 from lutumpy import (
     AdapterError,
-    BaseToolCall,
     Completed,
     Finished,
     NeedsTools,
@@ -34,6 +33,7 @@ from lutumpy import (
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.hooks import BaseToolCall
 from lutumpy.rounds.events import Event
 from lutumpy.session import ToolTurn
 from lutumpy.testing import Call, Failure, Reply, WireServer, render_stream, serve

@@ -18,14 +18,12 @@ from pydantic import BaseModel
 
 from lutumpy import (
     AdapterError,
-    BaseToolCall,
     Finished,
     Model,
     Reject,
     RunNormally,
     Session,
     ToolDecision,
-    ToolHooks,
     ToolMetadata,
     ToolResult,
     ToolRound,
@@ -35,6 +33,7 @@ from lutumpy import (
     tool_fn,
 )
 from lutumpy.adapters.openai import OpenAIChat
+from lutumpy.hooks import BaseToolCall, ToolHooks
 from lutumpy.testing import Call, Reply, ScriptedModel
 
 MAX_ROUNDS = 8

@@ -15,7 +15,6 @@ from collections.abc import Mapping
 
 from lutumpy import (
     AdapterError,
-    BaseToolCall,
     Finished,
     Model,
     NeedsTools,
@@ -32,6 +31,7 @@ from lutumpy import (
     tool_fn,
 )
 from lutumpy.adapters.openai import OpenAIChat
+from lutumpy.hooks import BaseToolCall
 from lutumpy.testing import Call, Reply, ScriptedModel
 
 MAX_ROUNDS = 8

@@ -14,7 +14,6 @@ from typing import Any
 
 from lutumpy import (
     AdapterError,
-    BaseToolCall,
     Complete,
     Finished,
     Model,
@@ -28,6 +27,7 @@ from lutumpy import (
     tool_fn,
 )
 from lutumpy.adapters.openai import OpenAIChat
+from lutumpy.hooks import BaseToolCall
 from lutumpy.testing import Call, Reply, ScriptedModel
 
 MAX_ROUNDS = 8

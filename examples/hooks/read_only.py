@@ -13,7 +13,6 @@ import asyncio
 
 from lutumpy import (
     AdapterError,
-    BaseToolCall,
     Finished,
     Model,
     NeedsTools,
@@ -27,6 +26,7 @@ from lutumpy import (
     tool_fn,
 )
 from lutumpy.adapters.openai import OpenAIChat
+from lutumpy.hooks import BaseToolCall
 from lutumpy.testing import Call, Reply, ScriptedModel
 
 MAX_ROUNDS = 8

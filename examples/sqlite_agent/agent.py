@@ -14,9 +14,9 @@ from lutumpy import (
     ToolAvailability,
     ToolError,
     ToolResult,
-    ToolResults,
     ToolRound,
 )
+from lutumpy.models import ToolResults
 
 from .database import Database
 from .hooks import Checks, Consent

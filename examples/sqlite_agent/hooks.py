@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
-from lutumpy import BaseToolCall, Reject, RunNormally, ToolDecision, ToolMetadata, hook_impl
+from lutumpy import Reject, RunNormally, ToolDecision, ToolMetadata, hook_impl
+from lutumpy.hooks import BaseToolCall
 
 from .database import Database, Rows, StatementError
 from .tools import Change, Changed

@@ -1,9 +1,46 @@
-"""What can be mended in a broken transcript, as proposals that say why and what exactly changes."""
+"""What is wrong with a history, and what would mend it, as proposals that say why and what exactly changes.
+
+Nothing here is imported until it is asked for: a program that only goes on with its own sessions needs none of it.
+"""
 
 from __future__ import annotations
 
-from lutumpy.doctor.apply import apply_repairs
-from lutumpy.doctor.propose import propose_repairs
-from lutumpy.doctor.repair import Repair, RepairKind
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Repair", "RepairKind", "apply_repairs", "propose_repairs"]
+from lutumpy.doors import find_name, homes_of
+
+if TYPE_CHECKING:
+    from lutumpy.doctor.apply import apply_repairs
+    from lutumpy.doctor.check import check_messages
+    from lutumpy.doctor.propose import propose_repairs
+    from lutumpy.doctor.repair import Operation, Repair, RepairKind
+    from lutumpy.errors import Certainty, Problem
+
+__all__ = [
+    "Certainty",
+    "Operation",
+    "Problem",
+    "Repair",
+    "RepairKind",
+    "apply_repairs",
+    "check_messages",
+    "propose_repairs",
+]
+
+_HOMES = homes_of(
+    {
+        "lutumpy.doctor.apply": ["apply_repairs"],
+        "lutumpy.doctor.check": ["check_messages"],
+        "lutumpy.doctor.propose": ["propose_repairs"],
+        "lutumpy.doctor.repair": ["Operation", "Repair", "RepairKind"],
+        "lutumpy.errors": ["Certainty", "Problem"],
+    }
+)
+
+
+def __getattr__(name: str) -> Any:
+    return find_name(__name__, _HOMES, name, globals())
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -26,6 +26,7 @@ except ImportError as _error:
 
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.transcript import Transcript
+from lutumpy.errors import Problem
 from lutumpy.page import readers
 from lutumpy.page.model import ProblemView, RepairView, Step, ToolView
 from lutumpy.page.notes import (
@@ -40,7 +41,6 @@ from lutumpy.page.readers import Api
 from lutumpy.page.text import LIMIT, data_value, plain, shown
 from lutumpy.page.timeline import Timeline
 from lutumpy.page.usage import charts, rows_of, usage_of
-from lutumpy.rules import Problem
 from lutumpy.session import Session
 
 __all__ = ["render", "write"]

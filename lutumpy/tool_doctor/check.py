@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from lutumpy import DeclarationError, Selector, ToolDef, Toolset
-from lutumpy.rules import Certainty, Problem
+from lutumpy.errors import Certainty, Problem
 from lutumpy.rules.anthropic import tools as anthropic_tools
 from lutumpy.rules.openai.chat import tools as chat_tools
 from lutumpy.rules.openai.responses import tools as responses_tools

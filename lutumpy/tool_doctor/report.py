@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from lutumpy.doctor.check import APIS, Api
+from lutumpy.apis import Api
 
 __all__ = ["APIS", "Api", "Finding", "OfferName", "Severity", "ToolListSize", "ToolReport"]
+
+APIS: tuple[Api, ...] = ("openai_chat", "openai_responses", "anthropic_messages")
 
 Severity = Literal["error", "warning", "info"]
 """`error`: the tool or the list will be refused. `warning`: something is missing, lost, or not enforced as asked. `info`:

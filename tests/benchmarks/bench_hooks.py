@@ -13,18 +13,10 @@ import json
 import time
 from typing import Any
 
-from lutumpy import (
-    NeedsTools,
-    RunNormally,
-    Session,
-    ToolHooks,
-    ToolMetadata,
-    Toolset,
-    TurnOptions,
-    tool,
-    tool_fn,
-)
+from lutumpy import NeedsTools, RunNormally, Session, ToolMetadata, Toolset, tool, tool_fn
 from lutumpy.adapters.openai import OpenAIChat
+from lutumpy.hooks import ToolHooks
+from lutumpy.models import TurnOptions
 from lutumpy.testing import Call, Reply, render
 
 CALLS = 64

@@ -21,7 +21,6 @@ from lutumpy import (
     RunNormally,
     ToolCallReady,
     ToolDecision,
-    ToolHooks,
     ToolMetadata,
     Toolset,
     tool,
@@ -29,6 +28,7 @@ from lutumpy import (
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.hooks import ToolHooks
 from lutumpy.testing import ScriptedModel
 
 ADAPTER_OF: dict[str, Any] = {"openai": OpenAIChat, "anthropic": AnthropicMessages}

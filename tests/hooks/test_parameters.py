@@ -22,7 +22,6 @@ from lutumpy import (
     RunNormally,
     Skip,
     ToolDecision,
-    ToolHooks,
     ToolInput,
     ToolMetadata,
     Toolset,
@@ -32,6 +31,7 @@ from lutumpy import (
     tool_fn,
     tool_input,
 )
+from lutumpy.hooks import ToolHooks
 from lutumpy.testing import Call
 
 if TYPE_CHECKING:

@@ -26,8 +26,9 @@ from hook_toolkit import (
     start,
 )
 
-from lutumpy import HookRegistrationError, Reject, RunNormally, ToolHooks, hook_impl
-from lutumpy.tools.toolset import REGISTRY_NAMES
+from lutumpy import HookRegistrationError, Reject, RunNormally, hook_impl
+from lutumpy.hooks import ToolHooks
+from lutumpy.tools.members import REGISTRY_NAMES
 
 
 def rejects(hooks: ToolHooks[Any], *calls: Any) -> list[str]:

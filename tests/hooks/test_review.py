@@ -10,16 +10,8 @@ from typing import Any
 import pytest
 from hook_toolkit import APIS, DELETE, USER, WEATHER, AppTools, Forecast, User, results, start
 
-from lutumpy import (
-    CommitError,
-    HookError,
-    ImagePart,
-    TextPart,
-    ToolHooks,
-    ToolMetadata,
-    ToolResult,
-    hook_impl,
-)
+from lutumpy import CommitError, HookError, ImagePart, TextPart, ToolMetadata, ToolResult, hook_impl
+from lutumpy.hooks import ToolHooks
 
 
 class Redact:

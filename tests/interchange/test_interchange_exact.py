@@ -27,10 +27,11 @@ from histories import (
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lutumpy import Session, Transcript, TranscriptError, check_messages
+from lutumpy import Session, Transcript, TranscriptError
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.core.items import AssistantTurn, CallBlock, Message, OpaqueBlock, ToolResults, Verbatim
+from lutumpy.doctor import check_messages
 from lutumpy.testing import Reply, ScriptedModel
 
 Json = Any

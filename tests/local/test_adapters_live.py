@@ -23,7 +23,6 @@ from lutumpy import (
     NeedsTools,
     Session,
     Started,
-    StreamEvent,
     TextDelta,
     TextPart,
     ToolRequirement,
@@ -35,6 +34,7 @@ from lutumpy import (
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.local import LocalServer, serve
+from lutumpy.streaming import StreamEvent
 from lutumpy.testing import Call, Reply, ScriptedModel
 
 pytestmark = pytest.mark.skipif(

@@ -18,7 +18,6 @@ from lutumpy import (
     ToolInput,
     ToolMetadata,
     ToolResult,
-    ToolResults,
     Toolset,
     TranscriptError,
     hook_impl,
@@ -28,9 +27,10 @@ from lutumpy import (
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.errors import Problem
 from lutumpy.execution import Dispatcher
 from lutumpy.loops import LoopResult, run_tools, run_tools_sync
-from lutumpy.rules import Problem
+from lutumpy.models import ToolResults
 from lutumpy.rules.anthropic import messages as anthropic
 from lutumpy.rules.openai.chat import messages as chat
 from lutumpy.rules.openai.responses import items as responses

@@ -20,10 +20,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lutumpy.doctor.check import check_messages
+from lutumpy.errors import Problem
 from lutumpy.page import render, write
 from lutumpy.page.readers import APIS, Api
 from lutumpy.page.text import shown
-from lutumpy.rules import Problem
 
 TESTS = Path(__file__).parent.parent
 FIXTURES = [*sorted((TESTS / "fixtures").glob("*.jsonl"))]

@@ -17,10 +17,10 @@ from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.doctor import propose_repairs
 from lutumpy.doctor.check import check_messages
 from lutumpy.doctor.json_patch import apply_operations
+from lutumpy.errors import Problem
 from lutumpy.page import render
 from lutumpy.page.positions import Origins, of_pointer
 from lutumpy.page.readers import APIS, Api
-from lutumpy.rules import Problem
 
 
 @dataclass(frozen=True)

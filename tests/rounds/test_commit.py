@@ -27,13 +27,13 @@ from lutumpy import (
     ToolRound,
     ToolRoundArityError,
     Toolset,
-    check_messages,
     tool,
     tool_input,
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.core.items import ToolResults
+from lutumpy.doctor import check_messages
 from lutumpy.testing import Call, Reply
 from lutumpy.testing.script import render
 

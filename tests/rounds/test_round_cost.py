@@ -19,13 +19,13 @@ from lutumpy import (
     RunNormally,
     Session,
     ToolDecision,
-    ToolHooks,
     ToolMetadata,
     Toolset,
     tool,
     tool_fn,
 )
 from lutumpy.core.items import Api
+from lutumpy.hooks import ToolHooks
 from lutumpy.testing import Call, Reply, ScriptedModel
 
 PACKAGE = os.path.dirname(lutumpy.__file__)

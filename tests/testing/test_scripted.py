@@ -15,10 +15,10 @@ from lutumpy import (
     Session,
     Toolset,
     TranscriptError,
-    TurnOptions,
     tool,
     tool_input,
 )
+from lutumpy.models import TurnOptions
 from lutumpy.testing import Call, Failure, Reply, ScriptedModel
 
 APIS = ["openai_chat", "openai_responses", "anthropic_messages"]

@@ -8,17 +8,8 @@ from typing import Any
 
 import pytest
 
-from lutumpy import (
-    BaseToolCall,
-    Session,
-    ToolInput,
-    ToolResult,
-    ToolRound,
-    Toolset,
-    tool,
-    tool_fn,
-    tool_input,
-)
+from lutumpy import Session, ToolInput, ToolResult, ToolRound, Toolset, tool, tool_fn, tool_input
+from lutumpy.hooks import BaseToolCall
 from lutumpy.testing.script import Api
 from lutumpy.text_tools import ParsedCall, TagToolParser
 

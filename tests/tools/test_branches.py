@@ -12,7 +12,6 @@ from pydantic import BaseModel, RootModel
 from typing_extensions import Never, TypeAliasType, TypeVar
 
 from lutumpy import (
-    BaseToolCall,
     DeclarationError,
     ToolCall,
     ToolInput,
@@ -22,6 +21,7 @@ from lutumpy import (
     tool_fn,
     tool_input,
 )
+from lutumpy.hooks import BaseToolCall
 
 T = TypeVar("T")
 C = TypeVar("C", bound=BaseToolCall, default=BaseToolCall)

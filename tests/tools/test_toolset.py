@@ -10,7 +10,6 @@ import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from lutumpy import (
-    BaseToolCall,
     DeclarationError,
     InvalidArgumentsError,
     InvalidToolConstraints,
@@ -27,6 +26,7 @@ from lutumpy import (
     tool_fn,
     tool_input,
 )
+from lutumpy.hooks import BaseToolCall
 
 
 class Page(BaseModel):

@@ -8,7 +8,6 @@ from pydantic import BaseModel
 
 from lutumpy import (
     DeclarationError,
-    EmptyToolsetError,
     InvalidToolConstraints,
     NoTools,
     Session,
@@ -20,6 +19,7 @@ from lutumpy import (
     tool_fn,
     tool_input,
 )
+from lutumpy.errors import EmptyToolsetError
 from lutumpy.testing import Reply, ScriptedModel
 
 

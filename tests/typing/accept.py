@@ -11,7 +11,6 @@ from typing_extensions import assert_never, assert_type
 
 from lutumpy import (
     AssistantTurn,
-    BaseToolCall,
     CommitError,
     Finished,
     HandledTool,
@@ -43,6 +42,7 @@ from lutumpy import (
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.hooks import BaseToolCall
 from lutumpy.testing import Call, Reply, ScriptedModel
 
 # --- declarations

@@ -7,7 +7,6 @@ from pydantic import BaseModel
 from typing_extensions import assert_never, assert_type
 
 from lutumpy import (
-    BaseToolCall,
     HandledTool,
     RejectedToolCall,
     Selector,
@@ -17,6 +16,7 @@ from lutumpy import (
     Toolset,
     tool,
 )
+from lutumpy.hooks import BaseToolCall
 
 SomeCall = ToolCall[ReadFile, FileText] | ToolCall[Search, Hits]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from typing_extensions import assert_type
 
-from lutumpy import Problem, Repair, apply_repairs, check_messages, propose_repairs
+from lutumpy.doctor import Problem, Repair, apply_repairs, check_messages, propose_repairs
 
 history: list[dict[str, Any]] = [{"role": "user", "content": "Hi"}]
 

@@ -7,7 +7,6 @@ from pydantic import BaseModel, Field
 from typing_extensions import assert_never, assert_type
 
 from lutumpy import (
-    BaseToolCall,
     Complete,
     FunctionSelector,
     Model,
@@ -27,6 +26,7 @@ from lutumpy import (
     tool_fn,
     tool_input,
 )
+from lutumpy.hooks import BaseToolCall
 
 
 class Ledger:

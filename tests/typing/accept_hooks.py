@@ -7,7 +7,6 @@ from pydantic import BaseModel
 from typing_extensions import assert_type
 
 from lutumpy import (
-    BaseToolCall,
     Complete,
     HandledTool,
     HookSet,
@@ -20,7 +19,6 @@ from lutumpy import (
     ToolCall,
     ToolDecision,
     ToolDef,
-    ToolHooks,
     ToolInput,
     ToolMetadata,
     ToolResult,
@@ -34,6 +32,7 @@ from lutumpy import (
     tool_fn,
     tool_input,
 )
+from lutumpy.hooks import BaseToolCall, ToolHooks
 
 
 class FileText(BaseModel):

@@ -6,11 +6,9 @@ from pydantic import BaseModel
 from typing_extensions import assert_never, assert_type
 
 from lutumpy import (
-    BaseToolCall,
     Reject,
     RunNormally,
     Session,
-    StreamEvent,
     TextDelta,
     ToolAvailability,
     ToolCall,
@@ -27,10 +25,11 @@ from lutumpy import (
 )
 from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.execution import Dispatcher, ToolExecutor
+from lutumpy.hooks import BaseToolCall
 from lutumpy.loops import (
+    LoopEnded,
     LoopEvent,
     LoopResult,
-    LoopStopped,
     RequestStarted,
     RoundCommitted,
     RoundDecoded,
@@ -40,6 +39,7 @@ from lutumpy.loops import (
     run_tools,
     run_tools_sync,
 )
+from lutumpy.streaming import StreamEvent
 
 
 class Text(BaseModel):
@@ -104,7 +104,7 @@ def progress(event: LoopEvent) -> None:
             assert_type(results, tuple[ToolResult, ...])
         case RoundCommitted():
             pass
-        case LoopStopped(result=result):
+        case LoopEnded(result=result):
             assert_type(result, LoopResult)
         case _:
             assert_never(event)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lutumpy import Repair, apply_repairs, check_messages, propose_repairs
+from lutumpy.doctor import Repair, apply_repairs, check_messages, propose_repairs
 
 check_messages("chat", [])  # refused
 propose_repairs("openai_chat", [], tools=5)  # refused

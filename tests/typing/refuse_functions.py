@@ -8,7 +8,6 @@ from pydantic import BaseModel
 from typing_extensions import assert_never
 
 from lutumpy import (
-    BaseToolCall,
     Complete,
     FunctionSelector,
     RunNormally,
@@ -17,6 +16,7 @@ from lutumpy import (
     ToolDecision,
     ToolMetadata,
 )
+from lutumpy.hooks import BaseToolCall
 
 
 @hooks.on(Bank.pay)  # refused

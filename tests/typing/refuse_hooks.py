@@ -16,7 +16,6 @@ from accept_hooks import (
 )
 
 from lutumpy import (
-    BaseToolCall,
     Complete,
     HandledTool,
     Reject,
@@ -27,6 +26,7 @@ from lutumpy import (
     ToolRound,
     hook_impl,
 )
+from lutumpy.hooks import BaseToolCall
 
 
 @hooks.on(AppTools.read_file)  # refused

@@ -51,7 +51,7 @@ def _document(part: FilePart) -> dict[str, Any] | None:
     source: dict[str, Any]
     if part.data is None:
         # Documents by URL are PDF only.
-        if media_type not in ("", media.PDF) or media.sounds(part.url or ""):
+        if media_type not in ("", media.PDF) or media.is_sound_or_film(part.url or ""):
             return None
         source = {"type": "url", "url": part.url}
     elif media_type not in limits.DOCUMENT_TYPES:

@@ -25,7 +25,7 @@ from lutumpy.doctor.mending import (
     write_nested,
 )
 from lutumpy.doctor.wording import NO_TEXT, UNNAMED, as_object, as_text
-from lutumpy.rules import Problem
+from lutumpy.errors import Problem
 from lutumpy.rules.anthropic.limits import MAX_BREAKPOINTS, MAX_HISTORY_NAME
 from lutumpy.rules.anthropic.messages import CLOSED_BLOCKS, RESULT_TYPES, ROLES
 from lutumpy.rules.anthropic.sequence import ASSISTANT_ONLY, THINKING

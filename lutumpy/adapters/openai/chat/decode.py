@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from lutumpy.adapters.openai.chat.encode import API
-from lutumpy.adapters.openai.history import UNNAMED
-from lutumpy.adapters.openai.values import (
+from lutumpy.adapters.openai.history_encoder import UNNAMED
+from lutumpy.adapters.openai.reply_fields import (
     filled,
     mapping,
     model_text,

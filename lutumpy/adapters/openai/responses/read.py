@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from lutumpy.adapters.openai.reply_fields import mapping, text
 from lutumpy.adapters.openai.responses.decode import OutputReading
 from lutumpy.adapters.openai.responses.encode import API
-from lutumpy.adapters.openai.values import mapping, text
 from lutumpy.adapters.reading import (
     Entry,
     HistoryReading,

@@ -1,0 +1,129 @@
+"""For who writes a model or an adapter, or walks over what a transcript is made of.
+
+A model is any object with the methods of `Model`: it is given a `Transcript`, a `ToolOffering` and
+`TurnOptions`, and returns an `AssistantTurn`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lutumpy.doors import find_name, homes_of
+
+if TYPE_CHECKING:
+    from lutumpy.core.costs import Unsettled
+    from lutumpy.core.items import (
+        Api,
+        AssistantTurn,
+        Block,
+        CallBlock,
+        FilePart,
+        FinishReason,
+        ImagePart,
+        Item,
+        Message,
+        OpaqueBlock,
+        Part,
+        ReasoningBlock,
+        RefusalBlock,
+        ResultBlock,
+        ResultStatus,
+        Role,
+        TextBlock,
+        TextPart,
+        ToolMetadata,
+        ToolResults,
+        Usage,
+    )
+    from lutumpy.core.model import Model, OutputSpec, StreamingModel, StructuredMode, TurnOptions
+    from lutumpy.core.tool_specs import ToolOffering, ToolSpec
+    from lutumpy.core.transcript import Transcript
+    from lutumpy.core.windows import TranscriptRound
+    from lutumpy.rounds.target import Target
+    from lutumpy.session import TextTurn, ToolTurn
+
+__all__ = [
+    "Api",
+    "AssistantTurn",
+    "Block",
+    "CallBlock",
+    "FilePart",
+    "FinishReason",
+    "ImagePart",
+    "Item",
+    "Message",
+    "Model",
+    "OpaqueBlock",
+    "OutputSpec",
+    "Part",
+    "ReasoningBlock",
+    "RefusalBlock",
+    "ResultBlock",
+    "ResultStatus",
+    "Role",
+    "StreamingModel",
+    "StructuredMode",
+    "Target",
+    "TextBlock",
+    "TextPart",
+    "TextTurn",
+    "ToolMetadata",
+    "ToolOffering",
+    "ToolResults",
+    "ToolSpec",
+    "ToolTurn",
+    "Transcript",
+    "TranscriptRound",
+    "TurnOptions",
+    "Unsettled",
+    "Usage",
+]
+
+_HOMES = homes_of(
+    {
+        "lutumpy.core.costs": ["Unsettled"],
+        "lutumpy.core.items": [
+            "Api",
+            "AssistantTurn",
+            "Block",
+            "CallBlock",
+            "FilePart",
+            "FinishReason",
+            "ImagePart",
+            "Item",
+            "Message",
+            "OpaqueBlock",
+            "Part",
+            "ReasoningBlock",
+            "RefusalBlock",
+            "ResultBlock",
+            "ResultStatus",
+            "Role",
+            "TextBlock",
+            "TextPart",
+            "ToolMetadata",
+            "ToolResults",
+            "Usage",
+        ],
+        "lutumpy.core.model": [
+            "Model",
+            "OutputSpec",
+            "StreamingModel",
+            "StructuredMode",
+            "TurnOptions",
+        ],
+        "lutumpy.core.tool_specs": ["ToolOffering", "ToolSpec"],
+        "lutumpy.core.transcript": ["Transcript"],
+        "lutumpy.core.windows": ["TranscriptRound"],
+        "lutumpy.rounds.target": ["Target"],
+        "lutumpy.session": ["TextTurn", "ToolTurn"],
+    }
+)
+
+
+def __getattr__(name: str) -> Any:
+    return find_name(__name__, _HOMES, name, globals())
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

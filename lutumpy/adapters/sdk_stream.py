@@ -1,7 +1,9 @@
-"""An open event stream of an SDK client: its events as plain objects, its errors in our words, its connection closed at once.
+"""An open event stream of an SDK client: its events as plain objects, its errors in our words, its
+connection closed at once.
 
-The events are read from the bytes of the SDK's response, many at a time. Where that isn't known to be the same (a client of
-another kind, an observer), the SDK's own stream class gives them; asked for plain objects it builds no models of them.
+The events are read from the bytes of the SDK's response, many at a time. Where that isn't known to
+be the same (a client of another kind, an observer), the SDK's own stream class gives them; asked
+for plain objects it builds no models of them.
 """
 
 # What is hard here
@@ -16,13 +18,15 @@ another kind, an observer), the SDK's own stream class gives them; asked for pla
 #   | drained| yes        | None      | leaving it: closed                                            |
 #   | closed | yes        | None      | nothing: a new request needs a new stream                     |
 #
-# Draining: behind the provider's last event (`[DONE]`) the HTTP response still has an end of its own, some bytes that often
-# come in a packet of their own. A response that is closed before them takes its connection with it, and the next request
-# pays for another one. So they are read, but for a tenth of a second at most: some servers leave the connection open, and the
-# answer is complete already. A blocking read can't be given up after a moment, so the sync twin doesn't drain.
+# Draining: behind the provider's last event (`[DONE]`) the HTTP response still has an end of its
+# own, some bytes that often come in a packet of their own. A response that is closed before them
+# takes its connection with it, and the next request pays for another one. So they are read, but for
+# a tenth of a second at most: some servers leave the connection open, and the answer is complete
+# already. A blocking read can't be given up after a moment, so the sync twin doesn't drain.
 #
-# Tried and dropped: handing the SDK a stream class of our own (`stream_cls` of its `post`). It must derive from the SDK's
-# `Stream`, and whether a host's events are server-sent ones is still said by nothing but that class's private decoder.
+# Tried and dropped: handing the SDK a stream class of our own (`stream_cls` of its `post`). It must
+# derive from the SDK's `Stream`, and whether a host's events are server-sent ones is still said by
+# nothing but that class's private decoder.
 
 from __future__ import annotations
 
@@ -40,8 +44,8 @@ _DRAIN_SECONDS = 0.1
 _NONE: Any = object()
 
 ErrorReader: TypeAlias = Callable[[Exception, bool], "AdapterError | None"]
-"""Gives an exception in this library's words, and `None` for a bug, or something of the caller's. It is told whether the
-exception came while events were read."""
+"""Gives an exception in this library's words, and `None` for a bug, or something of the caller's.
+It is told whether the exception came while events were read."""
 
 
 class _OpenStream:
@@ -94,7 +98,9 @@ class _OpenStream:
         self._splitter = event_splitter(stream)
 
     def _raise_in_our_words(self, error: Exception, *, reading: bool) -> NoReturn:
-        """Raise what the SDK raised as an `AdapterError` with what had arrived; everything else passes unchanged."""
+        """Raise what the SDK raised as an `AdapterError` with what had arrived; everything else
+        passes unchanged.
+        """
         found = self._read_error(error, reading)
         if found is None:
             raise error
@@ -124,7 +130,8 @@ class SdkStream(_OpenStream):
             if self._splitter is not None:
                 self._source = self._stream.response.aiter_bytes()
             else:
-                # The SDK's `__aiter__` is a generator around `__anext__`, one more that would wait for its collector.
+                # The SDK's `__aiter__` is a generator around `__anext__`, one more that would wait
+                # for its collector.
                 self._source = (
                     self._stream if hasattr(self._stream, "__anext__") else aiter(self._stream)
                 )
@@ -146,7 +153,9 @@ class SdkStream(_OpenStream):
                 await closing
 
     async def batch(self) -> Iterable[Any]:
-        """The events that come next; `StopAsyncIteration` at the end, and when the stream is closed."""
+        """The events that come next; `StopAsyncIteration` at the end, and when the stream is
+        closed.
+        """
         splitter, source = self._splitter, self._source
         if source is None:
             raise StopAsyncIteration
@@ -165,7 +174,9 @@ class SdkStream(_OpenStream):
             self._raise_in_our_words(error, reading=True)
 
     async def _drain(self, source: Any) -> None:
-        """Read what stands behind the last event, for a moment: only then can the connection be used again."""
+        """Read what stands behind the last event, for a moment: only then can the connection be
+        used again.
+        """
         self._source = None
 
         async def read() -> None:
@@ -210,7 +221,9 @@ class SdkStreamSync(_OpenStream):
     __slots__ = ()
 
     def __enter__(self) -> Iterator[Any]:
-        """Send the request; the events can be read as they come. Raises as `SdkStream` does, without an event loop."""
+        """Send the request; the events can be read as they come. Raises as `SdkStream` does,
+        without an event loop.
+        """
         self._enter_once()
         try:
             self._take_stream(self._open())
@@ -274,7 +287,9 @@ class _EventsSync:
 
 
 def event_object(chunk: Any) -> dict[str, Any]:
-    """A stream event as a dict: one already, or an object of an SDK; anything else is an empty one (rule C8)."""
+    """A stream event as a dict: one already, or an object of an SDK; anything else is an empty one
+    (rule C8).
+    """
     if type(chunk) is dict:
         return chunk
     if isinstance(chunk, Mapping):

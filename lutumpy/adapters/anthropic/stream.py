@@ -1,6 +1,8 @@
-"""From the events of a streamed message to the message that the API would have given unstreamed, and what arrives on the way.
+"""From the events of a streamed message to the message that the API would have given unstreamed,
+and what arrives on the way.
 
-A block is read by the decoder of whole answers as soon as it is closed, so the turn is the unstreamed one's by construction.
+A block is read by the decoder of whole answers as soon as it is closed, so the turn is the
+unstreamed one's by construction.
 """
 
 from __future__ import annotations
@@ -66,7 +68,8 @@ class MessagesStreamDecoder:
         self._turn: AssistantTurn | None = None
 
     def feed(self, chunk: Any) -> Sequence[Delta]:
-        """Take the next event: an object of the SDK, or a dict. Pings and unknown events are ignored.
+        """Take the next event: an object of the SDK, or a dict. Pings and unknown events are
+        ignored.
 
         Raises:
             AdapterError: an `error` event; `.partial` is what had arrived.
@@ -115,7 +118,8 @@ class MessagesStreamDecoder:
             return None
         if type(index) is not int or type(piece) is not str or not piece:
             return None
-        # Beyond ASCII a piece may end in half a character, which `feed` holds back until the other half is there.
+        # Beyond ASCII a piece may end in half a character, which `feed` holds back until the other
+        # half is there.
         if block.call < 0 or block.half or not piece.isascii():
             return None
         block.json.append(piece)
@@ -124,12 +128,13 @@ class MessagesStreamDecoder:
     def gather(self, chunks: Iterable[Any]) -> None:
         """Take all of `chunks`, and report nothing. Raises as `feed` does.
 
-        The loop looks at an event as `piece` does, but only whether it goes on with the call of the event before, and it
-        doesn't ask for ASCII, as nobody is told of the piece. The plain loop over `piece` and `feed` was tried: it takes
-        half as long again for each event.
+        The loop looks at an event as `piece` does, but only whether it goes on with the call of the
+        event before, and it doesn't ask for ASCII, as nobody is told of the piece. The plain loop
+        over `piece` and `feed` was tried: it takes half as long again for each event.
         """
-        # The index of the call that the event before was about, and what takes its pieces. Compared by identity: the index
-        # is the same object from event to event as long as it is small, and for others `piece` is right as well.
+        # The index of the call that the event before was about, and what takes its pieces. Compared
+        # by identity: the index is the same object from event to event as long as it is small, and
+        # for others `piece` is right as well.
         index: object = _NO_INDEX
         append: Callable[[str], object] = str
         for chunk in chunks:
@@ -324,8 +329,8 @@ class MessagesStreamDecoder:
     def _settle(self, deltas: list[Delta]) -> None:
         """Read the blocks that are closed, and tell which calls are done.
 
-        The last call of an answer that was cut is a truncated one however whole it looks, so a call is done only when
-        another one began, or when the answer is known not to be cut.
+        The last call of an answer that was cut is a truncated one however whole it looks, so a call
+        is done only when another one began, or when the answer is known not to be cut.
         """
         while self._read < len(self._blocks) and self._blocks[self._read].closed:
             self._reader.read(self._blocks[self._read].value())

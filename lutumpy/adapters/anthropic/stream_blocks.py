@@ -10,14 +10,16 @@ from lutumpy.core import json_values
 
 __all__ = ["BEGINNINGS", "StreamedBlock"]
 
-# Which kind of block each kind of delta belongs to. A delta of another kind says nothing to a block that is listed here.
+# Which kind of block each kind of delta belongs to. A delta of another kind says nothing to a block
+# that is listed here.
 _BELONGS = {
     "citations_delta": "text",
     "signature_delta": "thinking",
     "text_delta": "text",
     "thinking_delta": "thinking",
 }
-# Blocks whose deltas are all known. Other kinds, present and future, take whatever a delta of theirs holds.
+# Blocks whose deltas are all known. Other kinds, present and future, take whatever a delta of
+# theirs holds.
 _SEALED = frozenset({"text", "thinking", "redacted_thinking", "tool_use"})
 
 # What a block begins with whose first event is missing.
@@ -103,7 +105,9 @@ class StreamedBlock:
         return piece if self.call >= 0 else ""
 
     def _add_fields(self, delta: Mapping[str, Any]) -> None:
-        """Take what an unknown delta holds, as `compaction_delta` does: texts go on, other values are as last given."""
+        """Take what an unknown delta holds, as `compaction_delta` does: texts go on, other values
+        are as last given.
+        """
         for key, value in delta.items():
             if key == "type":
                 continue
@@ -120,7 +124,9 @@ class StreamedBlock:
         pieces.append(piece)
 
     def readable(self, piece: str) -> str:
-        """`piece` as text that can be encoded: half a character at its end waits for the other half."""
+        """`piece` as text that can be encoded: half a character at its end waits for the other
+        half.
+        """
         piece, self.half = self.half + piece, ""
         if _HIGH_SURROGATES[0] <= piece[-1] <= _HIGH_SURROGATES[1]:
             piece, self.half = piece[:-1], piece[-1]

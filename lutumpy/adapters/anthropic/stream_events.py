@@ -32,12 +32,13 @@ _TEXT_FIELDS = {
 def read_event(chunk: Any) -> Mapping[str, Any]:
     """An event as a mapping; an empty one for what is no event of this API.
 
-    An object of the SDK is dumped only when that is needed: a dump of each delta would cost more than all the rest of reading
-    the stream.
+    An object of the SDK is dumped only when that is needed: a dump of each delta would cost more
+    than all the rest of reading the stream.
     """
     if isinstance(chunk, Mapping):
         return chunk
-    # What the SDK's helper streams give beside the events themselves holds all that came so far, again and again.
+    # What the SDK's helper streams give beside the events themselves holds all that came so far,
+    # again and again.
     kind = getattr(chunk, "type", None)
     if kind == "content_block_delta":
         delta: Any = getattr(chunk, "delta", None)

@@ -179,7 +179,8 @@ class HistoryReading:
         refused = tuple([problem for problem in checked if problem.certainty == "refused"])
         lines = [f"\n- {problem}" for problem in self._problems]
         raise TranscriptError(
-            f"this {self._api} history can't be a transcript, where every call has one result right after its turn; "
+            f"this {self._api} history can't be a transcript, where every call has one result "
+            "right after its turn; "
             f"propose_repairs finds how to mend it, and nothing was read:{''.join(lines)}",
             refused,
         )
@@ -190,7 +191,7 @@ class HistoryReading:
         return bool(self._problems)
 
 
-# --- JSON --------------------------------------------------------------------------------------------------------------
+# --- JSON -----------------------------------------------------------------------------------------
 
 
 class _HistoryIds:
@@ -302,7 +303,7 @@ def _depth(data: bytes) -> int:
     return deepest
 
 
-# --- content -----------------------------------------------------------------------------------------------------------
+# --- content --------------------------------------------------------------------------------------
 
 
 def left_out(kind: Any, detail: Any = None) -> TextPart:

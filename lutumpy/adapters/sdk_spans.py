@@ -106,7 +106,8 @@ class TracedMethod(NamedTuple):
                 return True
             return bool(trace.get_current_span().get_span_context().is_valid)
         except Exception:
-            return False  # the environment names a provider that isn't installed: then the SDK makes no spans either
+            # The environment names a provider that isn't installed: the SDK makes no spans either.
+            return False
 
     def _taken_down(
         self, client: Any, headers: Mapping[str, str], *, stream: bool

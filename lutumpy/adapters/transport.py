@@ -165,7 +165,8 @@ class SdkTransport:
             return await self._own.current()
         if self._async_client is None:
             raise TypeError(
-                f"{type(self._sync_client).__name__} is a sync client: use collect_sync() or respond_sync(), "
+                f"{type(self._sync_client).__name__} is a sync client: use collect_sync() or "
+                "respond_sync(), "
                 f"or give the adapter an async client"
             )
         return self._async_client
@@ -174,7 +175,8 @@ class SdkTransport:
         if self._sync_client is None:
             if self._make_sync is None:
                 raise TypeError(
-                    f"{type(self._async_client).__name__} is an async client: use collect() or respond(), "
+                    f"{type(self._async_client).__name__} is an async client: use collect() or "
+                    "respond(), "
                     f"or give the adapter a sync client"
                 )
             self._sync_client = self._make_sync()
@@ -224,7 +226,8 @@ class SdkTransport:
             error, (ValueError, RecursionError)
         ):  # from the SDK's own parsing of an event
             return AdapterError(
-                f"{self._provider}: the stream holds an event that is no JSON: {shorten_text(str(error))}",
+                f"{self._provider}: the stream holds an event that is no JSON: "
+                f"{shorten_text(str(error))}",
                 provider=self._provider,
                 retryable=True,
             )

@@ -1,4 +1,4 @@
-"""Tools that a history speaks of and a request doesn't declare: mostly unwise, sometimes refused."""
+"""Tools that a history calls and a request doesn't declare: unwise, and refused by some hosts."""
 
 from __future__ import annotations
 

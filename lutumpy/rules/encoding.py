@@ -1,4 +1,4 @@
-"""What can't be written as JSON text at all: half characters, and numbers that JSON doesn't know."""
+"""Values that can't be written as JSON: half characters, and numbers that JSON doesn't know."""
 
 from __future__ import annotations
 

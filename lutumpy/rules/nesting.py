@@ -47,7 +47,10 @@ def check_nesting(api: str, messages: Any, root: str) -> tuple[list[Problem], An
             shallow = list(messages)
         for path in places:
             where = root.format(index)
-            text = f"{where} is nested more than {MAX_NESTING} levels deep, which JSON readers refuse to follow."
+            text = (
+                f"{where} is nested more than {MAX_NESTING} levels deep, which JSON readers refuse "
+                "to follow."
+            )
             found.append(Problem(f"{api}.nesting", where, text, "some", path=(index, *path)))
             if shallow is not None:
                 _cut(shallow, (index, *path))

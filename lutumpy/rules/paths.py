@@ -1,4 +1,4 @@
-"""From a position, as a provider writes it, to a path that finds the value in the list of messages."""
+"""From a position, as a provider writes it, to the path of that value in the list of messages."""
 
 from __future__ import annotations
 

@@ -31,7 +31,8 @@ REPLIES = {
     b'"message":{"role":"assistant","content":"hi"}}]}',
     "/responses": b'{"id":"r","status":"completed","output":[{"type":"message","role":"assistant",'
     b'"content":[{"type":"output_text","text":"hi"}]}]}',
-    "/v1/messages": b'{"id":"m","type":"message","stop_reason":"end_turn","content":[{"type":"text","text":"hi"}]}',
+    "/v1/messages": b'{"id":"m","type":"message","stop_reason":"end_turn",'
+    b'"content":[{"type":"text","text":"hi"}]}',
 }
 ADAPTERS: list[Any] = [OpenAIChat, OpenAIResponses, AnthropicMessages]
 DESCRIPTORS = Path("/proc/self/fd")

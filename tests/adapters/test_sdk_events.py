@@ -167,7 +167,8 @@ def test_another_stream_is_left_to_its_own_class() -> None:
     assert event_splitter(plain) is not None
     assert event_splitter(Derived(cast_to=object, response=response, client=client)) is None
     assert event_splitter(Own()) is None
-    plain._decoder = SimpleNamespace()  # type: ignore[assignment]  # as of a host with a format of its own
+    # As of a host with a format of its own.
+    plain._decoder = SimpleNamespace()  # type: ignore[assignment]
     assert event_splitter(plain) is None
 
 
@@ -189,7 +190,8 @@ class Slow(httpx2.AsyncByteStream):
         self.closed = 0
 
     async def __aiter__(self) -> Any:
-        yield b'data: {"id": "c", "model": "m", "choices": [{"index": 0, "delta": {"content": "Hi"}, "finish_reason": "stop"}]}\n\n'
+        choice = b'{"index": 0, "delta": {"content": "Hi"}, "finish_reason": "stop"}'
+        yield b'data: {"id": "c", "model": "m", "choices": [' + choice + b"]}\n\n"
         yield b"data: [DONE]\n\n"
         await asyncio.Event().wait()
 

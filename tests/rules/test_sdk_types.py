@@ -82,7 +82,8 @@ def is_model(value: type) -> bool:
 def fields(owner: type) -> dict[str, Any]:
     """A TypedDict's or model's keys with their types."""
     if is_model(owner):
-        return {name: field.annotation for name, field in owner.model_fields.items()}  # type: ignore[attr-defined]
+        fields = owner.model_fields  # type: ignore[attr-defined]
+        return {name: field.annotation for name, field in fields.items()}
     hints: dict[str, Any] = get_type_hints(
         owner, vars(sys.modules[owner.__module__]), include_extras=True
     )

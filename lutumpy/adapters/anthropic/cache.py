@@ -151,7 +151,7 @@ def takes_breakpoint(message: bytes, *, as_read: bool = False) -> bool:
 
 
 def count_breakpoints(blocks: Any) -> int:
-    """How many breakpoints content blocks hold, those inside of results included; nulls are none."""
+    """How many breakpoints content blocks hold, those inside of results too; a null is none."""
     return len(_breakpoints(blocks))
 
 

@@ -10,14 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from lutumpy.adapters.anthropic.as_read import (
-    as_blocks,
-    content_of,
-    entries_without_reasoning,
-    kind_of,
-    system_blocks,
-    takes_system_breakpoint,
-)
 from lutumpy.adapters.anthropic.cache import count_breakpoints, mark, takes_breakpoint
 from lutumpy.adapters.anthropic.decode import (
     API,
@@ -25,6 +17,14 @@ from lutumpy.adapters.anthropic.decode import (
     REASONING,
     SERVER_CALLS,
     TOOLSET_KIND,
+)
+from lutumpy.adapters.anthropic.original import (
+    as_blocks,
+    content_of,
+    entries_without_reasoning,
+    kind_of,
+    system_blocks,
+    takes_system_breakpoint,
 )
 from lutumpy.adapters.anthropic.parts import part_blocks, text_blocks
 from lutumpy.core import json_values
@@ -134,7 +134,7 @@ class MessagesEncoder:
         else:
             self._results(item)
 
-    # --- reading ---------------------------------------------------------------------------------------------------
+    # --- reading ----------------------------------------------------------------------------------
 
     def system(self, at: int | None = None) -> bytes:
         """The leading system and developer messages: a string when it's one, a list of text blocks
@@ -199,7 +199,8 @@ class MessagesEncoder:
             if not prefill:
                 raise TranscriptError(
                     "there is nothing to answer: the transcript ends with the assistant, "
-                    "and the model isn't known to take the beginning of an answer; push a user message first"
+                    "and the model isn't known to take the beginning of an answer; push a user "
+                    "message first"
                 )
             if self._last == "turn":
                 messages[-1:] = _as_prefill(messages[-1])
@@ -207,7 +208,8 @@ class MessagesEncoder:
             messages.append(_message("system", self._text_content(self._held)))
         if not messages:
             raise TranscriptError(
-                "there is nothing to answer: a request of the Messages API needs a user message beside the system's"
+                "there is nothing to answer: a request of the Messages API needs a user message "
+                "beside the system's"
             )
         if at is not None:
             messages[at] = mark(messages[at], b"}]}")
@@ -218,7 +220,7 @@ class MessagesEncoder:
         held = [_message("system", self._text_content(self._held))] if self._held else []
         return b"[" + b",".join([*self._messages, *held]) + b"]"
 
-    # --- what was read from a history of this API ------------------------------------------------------------------
+    # --- what was read from a history of this API -------------------------------------------------
 
     def _message_as_read(self, message: Message, verbatim: Verbatim) -> None:
         self._running = None
@@ -256,7 +258,7 @@ class MessagesEncoder:
                 self._append(last, message)
             self._read.add(len(self._messages) - 1)
 
-    # --- messages of the application -------------------------------------------------------------------------------
+    # --- messages of the application --------------------------------------------------------------
 
     def _message(self, message: Message) -> None:
         if message.verbatim is not None and message.verbatim.api == API:
@@ -306,7 +308,7 @@ class MessagesEncoder:
             "user", self._text_content([f"<system>\n{text}\n</system>" for text in texts])
         )
 
-    # --- answers ---------------------------------------------------------------------------------------------------
+    # --- answers ----------------------------------------------------------------------------------
 
     def _turn(self, turn: AssistantTurn) -> None:
         if turn.verbatim is not None and turn.verbatim.api == API:
@@ -412,7 +414,7 @@ class MessagesEncoder:
                 )
         return blocks
 
-    # --- results ---------------------------------------------------------------------------------------------------
+    # --- results ----------------------------------------------------------------------------------
 
     def _results(self, results: ToolResults) -> None:
         if results.verbatim is not None and results.verbatim.api == API:

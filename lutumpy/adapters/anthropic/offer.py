@@ -45,11 +45,13 @@ def tools(offering: ToolOffering, strict: bool) -> bytes:
         for name in names:
             if NAME.fullmatch(name) is None:
                 raise InvalidToolConstraints(
-                    f"the Messages API takes tool names of 1 to {MAX_NAME} of a-z A-Z 0-9 _ -, not {name!r}"
+                    f"the Messages API takes tool names of 1 to {MAX_NAME} of a-z A-Z 0-9 _ -, not "
+                    f"{name!r}"
                 )
             if names.count(name) > 1:
                 raise InvalidToolConstraints(
-                    f"two tools of the offer are named {name!r}; the Messages API wants unique names"
+                    f"two tools of the offer are named {name!r}; the Messages API wants unique "
+                    "names"
                 )
         rendered = [_tool(spec, strict) for spec in offering.specs]
         _check_strict_limits(
@@ -94,7 +96,8 @@ def _tool(spec: ToolSpec, strict: bool) -> bytes:
                 if spec.strict is None and (
                     optional >= TOO_MANY_OPTIONAL_IN_ONE or unions >= TOO_MANY_UNIONS_IN_ONE
                 ):
-                    data = b""  # "Schema is too complex for compilation": alone, whatever the others are
+                    # "Schema is too complex for compilation", whatever the others are.
+                    data = b""
                 else:
                     data = _render(spec, schema, strict=True)
                 spec.rendered[_COUNTS] = encode((optional, unions))
@@ -123,7 +126,7 @@ def _is_strict(spec: ToolSpec, rendered: bytes) -> bool:
 
 
 def _refuse(problems: list[Problem]) -> None:
-    """An offer that the API is sure to refuse would spoil every request with it, so none is made."""
+    """Raise for an offer that the API is sure to refuse: it would spoil every request with it."""
     sure = [problem for problem in problems if problem.certainty == "refused"]
     if sure:
         about = ", ".join(dict.fromkeys([name for problem in sure for name in problem.tools]))
@@ -147,7 +150,8 @@ def _check_strict_limits(specs: list[ToolSpec]) -> None:
     ]
     if problems:
         raise InvalidToolConstraints(
-            f"the Messages API refuses this offer: {'; '.join(problems)}. Offer fewer tools, or make some of them strict=False"
+            f"the Messages API refuses this offer: {'; '.join(problems)}. Offer fewer tools, or "
+            "make some of them strict=False"
         )
 
 
@@ -179,7 +183,8 @@ def check_forced(offering: ToolOffering, model: str | None, extra: Mapping[str, 
     wanted = f"calling {offering.forced!r}" if offering.mode == "specific" else "calling a tool"
     if anthropic_models.forced_choice_refusal(model) is not None:
         raise InvalidToolConstraints(
-            f"{wanted} can't be required of {model}: the model refuses a forced tool choice; ask for it in the prompt"
+            f"{wanted} can't be required of {model}: the model refuses a forced tool choice; ask "
+            "for it in the prompt"
         )
     thinking = extra.get("thinking")
     if isinstance(thinking, Mapping) and thinking.get("type") == "enabled":

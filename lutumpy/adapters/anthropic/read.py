@@ -222,7 +222,7 @@ def _stop_reason(reader: ContentReader) -> str:
     return "compaction" if ends_in_summary else "end_turn"
 
 
-# --- content -----------------------------------------------------------------------------------------------------------
+# --- content --------------------------------------------------------------------------------------
 
 
 def _content(content: Any) -> str | tuple[Part, ...]:

@@ -203,7 +203,7 @@ class MessagesStreamDecoder:
         stop = self._message.get("stop_reason") if self._message is not None else None
         return stop if isinstance(stop, str) and stop else None
 
-    # --- the message -----------------------------------------------------------------------------------------------
+    # --- the message ------------------------------------------------------------------------------
 
     def _message_start(self, message: Any, deltas: list[Delta]) -> None:
         if not isinstance(message, dict) or self._message is not None:
@@ -253,7 +253,7 @@ class MessagesStreamDecoder:
             error.partial = self.partial()
             raise error
 
-    # --- blocks ----------------------------------------------------------------------------------------------------
+    # --- blocks -----------------------------------------------------------------------------------
 
     def _find(self, event: Mapping[str, Any]) -> StreamedBlock | None:
         """The open block that an event means: by its index, or the last one when it gives none."""

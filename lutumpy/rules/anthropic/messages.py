@@ -43,22 +43,28 @@ __all__ = ["check_messages", "check_request"]
 
 REQUIRED = ("max_tokens", "messages", "model")
 PARAMETERS = frozenset(
-    "billing_policy cache_control compaction container context_management diagnostics fallback_credit_token fallbacks "
-    "inference_geo max_tokens mcp_servers messages metadata model output_config output_format service_tier speed "
+    "billing_policy cache_control compaction container context_management diagnostics "
+    "fallback_credit_token fallbacks "
+    "inference_geo max_tokens mcp_servers messages metadata model output_config output_format "
+    "service_tier speed "
     "stop_sequences stream system temperature thinking thread tool_choice tools top_k top_p".split()
 )
 COUNT_PARAMETERS = frozenset(
-    "billing_policy cache_control compaction context_management mcp_servers messages model output_config output_format "
+    "billing_policy cache_control compaction context_management mcp_servers messages model "
+    "output_config output_format "
     "speed system thinking tool_choice tools".split()
 )
 """What `POST /v1/messages/count_tokens` takes."""
 
 ROLES = ("user", "assistant", "system")
 BLOCK_TYPES = (
-    "advisor_tool_result bash_code_execution_tool_result browser_state code_execution_tool_result compaction "
-    "container_upload document fallback image mcp_tool_listing mcp_tool_result mcp_tool_use mid_conv_system "
+    "advisor_tool_result bash_code_execution_tool_result browser_state code_execution_tool_result "
+    "compaction "
+    "container_upload document fallback image mcp_tool_listing mcp_tool_result mcp_tool_use "
+    "mid_conv_system "
     "redacted_thinking search_result server_tool_use "
-    "text text_editor_code_execution_tool_result thinking tool_addition tool_reference tool_removal "
+    "text text_editor_code_execution_tool_result thinking tool_addition tool_reference "
+    "tool_removal "
     "tool_result tool_search_tool_result tool_use web_fetch_tool_result web_search_tool_result"
 ).split()
 RESULT_TYPES = ("browser_state", "document", "image", "search_result", "text", "tool_reference")
@@ -94,7 +100,8 @@ def check_request(
         compatible: The host is another than Anthropic: what only Anthropic is known to refuse has
             certainty "some".
     """
-    if not isinstance(body, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  # the wire may bring anything
+    # The wire may bring anything.
+    if not isinstance(body, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         return [shape("anthropic.body", "", "Input should be an object")]
     model = text(body.get("model"))
     thinking = mapping(body.get("thinking"))
@@ -299,7 +306,8 @@ def _messages(messages: Any, model: str | None, held: bool) -> list[Problem]:
             )
         elif role == "system" and anthropic_models.refuses_system_messages(model):
             text = (
-                'messages: Unexpected role "system". The Messages API accepts a top-level `system` parameter, '
+                'messages: Unexpected role "system". The Messages API accepts a top-level `system` '
+                "parameter, "
                 'not "system" as an input message role.'
             )
             found.append(Problem("anthropic.system_for_model", where, text, "refused"))

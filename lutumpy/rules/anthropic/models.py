@@ -63,7 +63,7 @@ def refuses_prefill(model: str | None) -> bool:
 
 
 def refuses_system_messages(model: str | None) -> bool:
-    """Models before the 4.6 generation know `system` only as a parameter [reported for haiku 4.5]."""
+    """Models before 4.6 know `system` only as a parameter [reported for haiku 4.5]."""
     known = version(model)
     if known is not None:
         return known[1] < (4, 6)
@@ -98,4 +98,7 @@ def effort_refusal(model: str | None, effort: object) -> str | None:
     levels = EFFORT_LEVELS.get(model or "")
     if levels is None or not isinstance(effort, str) or effort in levels:
         return None
-    return f"This model does not support effort level '{effort}'. Supported levels: {', '.join(levels)}."
+    return (
+        f"This model does not support effort level '{effort}'. Supported levels: "
+        f"{', '.join(levels)}."
+    )

@@ -78,7 +78,10 @@ def check_sampling(
         message = "`temperature` may only be set to 1 when thinking is enabled."
         return [Problem(rule, "temperature", message, "refused")]
     if known is not None and known in ONE_OF_BOTH and {"temperature", "top_p"} <= values.keys():
-        message = "`temperature` and `top_p` cannot both be specified for this model. Please use only one."
+        message = (
+            "`temperature` and `top_p` cannot both be specified for this model. Please use only "
+            "one."
+        )
         return [
             Problem("anthropic.parameter_for_model", "temperature", message, ONE_OF_BOTH[known])
         ]
@@ -111,8 +114,10 @@ def cache_problems(rule: str, body: Mapping[str, Any]) -> list[Problem]:
             is_short = True
         elif is_short:
             message = (
-                f"{where}.ttl: a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block. "
-                "Note that blocks are processed in the following order: `tools`, `system`, `messages`."
+                f"{where}.ttl: a ttl='1h' cache_control block must not come after a ttl='5m' "
+                "cache_control block. "
+                "Note that blocks are processed in the following order: `tools`, `system`, "
+                "`messages`."
             )
             found.append(Problem(rule, f"{where}.ttl", message, "refused", path=(*path, "ttl")))
     return found
@@ -123,11 +128,13 @@ def _mark(rule: str, where: str, mark: Any) -> list[Problem]:
         return [Problem(rule, where, f"{where}: Input should be an object", "refused")]
     kind = mark.get("type")
     if kind != "ephemeral":
-        message = (
-            "Unable to extract tag using discriminator 'type'"
-            if kind is None
-            else f"Input tag '{kind}' found using 'type' does not match any of the expected tags: 'ephemeral'"
-        )
+        if kind is None:
+            message = "Unable to extract tag using discriminator 'type'"
+        else:
+            message = (
+                f"Input tag '{kind}' found using 'type' does not match any of the expected tags: "
+                "'ephemeral'"
+            )
         return [Problem(rule, where, f"{where}: {message}", "refused")]
     ttl = mark.get("ttl")
     if "ttl" in mark and ttl is not None and ttl not in TTLS:

@@ -88,7 +88,10 @@ def _thread(body: Mapping[str, Any]) -> list[Problem]:
         found.append(_shape(rule, where, "Input should be a valid string"))
     for key in FIXED_BY_THREAD:
         if body.get(key) is not None:
-            message = f"{key}: a thread keeps the `{key}` that it was created with; leave it out to continue the thread"
+            message = (
+                f"{key}: a thread keeps the `{key}` that it was created with; leave it out to "
+                "continue the thread"
+            )
             found.append(Problem(rule, key, message, "refused"))
     return found
 

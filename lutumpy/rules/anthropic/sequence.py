@@ -218,8 +218,10 @@ def _uses(turn: _Turn, after: _Turn | None, earlier: set[str]) -> list[Problem]:
         rule = "anthropic.results_after_uses" if lost else "anthropic.results_first"
         at = ".".join(uses[lacking[0]].split(".")[:2])
         message = (
-            f"{at}: `tool_use` ids were found without `tool_result` blocks immediately after: {', '.join(lacking)}. "
-            "Each `tool_use` block must have a corresponding `tool_result` block in the next message."
+            f"{at}: `tool_use` ids were found without `tool_result` blocks immediately after: "
+            f"{', '.join(lacking)}. "
+            "Each `tool_use` block must have a corresponding `tool_result` block in the next "
+            "message."
         )
         tools = tuple(dict.fromkeys([names[use_id] for use_id in lost or late if names[use_id]]))
         found.append(Problem(rule, at, message, "refused", call_ids=lost or late, tools=tools))
@@ -248,7 +250,10 @@ def _uses_last(turn: _Turn) -> list[Problem]:
         if block.get("type") == "tool_use":
             called = (where, block)
         elif called is not None and block.get("type") != "tool_result":
-            message = f"{where}: a `{block.get('type')}` block stands behind the `tool_use` blocks of its message"
+            message = (
+                f"{where}: a `{block.get('type')}` block stands behind the `tool_use` blocks of "
+                "its message"
+            )
             use_id = text(called[1].get("id"))
             return [
                 Problem(
@@ -295,7 +300,8 @@ def _results(turn: _Turn, before: _Turn | None) -> list[Problem]:
         if use_id not in known:
             message = (
                 f"{where}: unexpected `tool_use_id` found in `tool_result` blocks: {use_id}. "
-                "Each `tool_result` block must have a corresponding `tool_use` block in the previous message."
+                "Each `tool_result` block must have a corresponding `tool_use` block in the "
+                "previous message."
             )
             found.append(
                 Problem("anthropic.use_for_result", where, message, "refused", call_ids=(use_id,))
@@ -357,9 +363,12 @@ def _orphan(where: str, kind: str, use_id: str) -> Problem:
 def _pending(
     turns: list[_Turn], number: int, use_id: str, where: str, name: str, tools: Any
 ) -> list[Problem]:
-    """A server call without its result: the turn paused, or waits for our results and nothing else."""
+    """A server call without its result: the turn paused, or waits for our results alone."""
     ids = (use_id,)
-    base = f"`{name}` tool use with id `{use_id}` was found without a corresponding `{name}_tool_result` block"
+    base = (
+        f"`{name}` tool use with id `{use_id}` was found without a corresponding "
+        f"`{name}_tool_result` block"
+    )
     if number < len(turns) - 1:
         after = turns[number + 1]
         only_results = after.role == "user" and all(
@@ -408,7 +417,8 @@ def _thinking(turns: list[_Turn], thinking: str | None) -> list[Problem]:
     ):
         where, block = turns[-1].of(*THINKING)[0]
         message = (
-            f"{where}: When thinking is disabled, an `assistant` message in the final position cannot contain "
+            f"{where}: When thinking is disabled, an `assistant` message in the final position "
+            "cannot contain "
             f"`{block.get('type')}`. To use thinking blocks, enable `thinking` in your request."
         )
         found.append(Problem("anthropic.thinking_disabled", where, message, "refused"))
@@ -435,9 +445,12 @@ def _thinking_first(turns: list[_Turn]) -> list[Problem]:
         certainty: Certainty = "refused" if turn is rounds[-1] else "some"
         where, block = turn.blocks[0]
         message = (
-            f"{where}.type: Expected `thinking` or `redacted_thinking`, but found `{block.get('type')}`. When "
-            "`thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the "
-            "lastmost set of `tool_use` and `tool_result` blocks). We recommend you include thinking blocks from "
+            f"{where}.type: Expected `thinking` or `redacted_thinking`, but found "
+            f"`{block.get('type')}`. When "
+            "`thinking` is enabled, a final `assistant` message must start with a thinking block "
+            "(preceeding the "
+            "lastmost set of `tool_use` and `tool_result` blocks). We recommend you include "
+            "thinking blocks from "
             "previous turns. To avoid this requirement, disable `thinking`."
         )
         found.append(Problem("anthropic.thinking_first", where, message, certainty))
@@ -456,7 +469,8 @@ def _issued(turns: list[_Turn], issued: Mapping[str, str]) -> list[Problem]:
                 and block.get("thinking") != issued[signature]
             ):
                 message = (
-                    f"{where}: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be "
+                    f"{where}: `thinking` or `redacted_thinking` blocks in the latest assistant "
+                    "message cannot be "
                     "modified. These blocks must remain as they were in the original response."
                 )
                 found.append(Problem("anthropic.thinking_modified", where, message, "refused"))
@@ -477,7 +491,10 @@ def _last(turns: list[_Turn], model: str | None) -> list[Problem]:
         return []
     where = f"messages.{turn.last}"
     if anthropic_models.refuses_prefill(model):
-        message = "This model does not support assistant message prefill. The conversation must end with a user message."
+        message = (
+            "This model does not support assistant message prefill. The conversation must end with "
+            "a user message."
+        )
         return [Problem("anthropic.prefill", where, message, "refused")]
     end = turn.blocks[-1][1] if turn.blocks else {}
     words = end.get("text") if end.get("type") == "text" else None

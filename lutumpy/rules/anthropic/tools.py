@@ -25,15 +25,20 @@ _SERVER_TYPE = re.compile(r"[a-z_0-9]+_20\d{6}\Z")
 UNDATED_TYPES = ("custom", "mcp_toolset", "tool_search_tool_bm25", "tool_search_tool_regex")
 TOOL_TYPES = (
     "advisor_20260301 bash_20241022 bash_20250124 browser_toolset_20260801 code_execution_20250522 "
-    "code_execution_20250825 code_execution_20260120 code_execution_20260521 computer_20241022 computer_20250124 "
-    "computer_20251124 computer_toolset_20260801 custom mcp_toolset memory_20250818 text_editor_20241022 "
+    "code_execution_20250825 code_execution_20260120 code_execution_20260521 computer_20241022 "
+    "computer_20250124 "
+    "computer_20251124 computer_toolset_20260801 custom mcp_toolset memory_20250818 "
+    "text_editor_20241022 "
     "text_editor_20250124 text_editor_20250429 text_editor_20250728 tool_search_tool_bm25 "
-    "tool_search_tool_bm25_20251119 tool_search_tool_regex tool_search_tool_regex_20251119 web_fetch_20250910 "
-    "web_fetch_20260209 web_fetch_20260309 web_fetch_20260318 web_search_20250305 web_search_20260209 "
+    "tool_search_tool_bm25_20251119 tool_search_tool_regex tool_search_tool_regex_20251119 "
+    "web_fetch_20250910 "
+    "web_fetch_20260209 web_fetch_20260309 web_fetch_20260318 web_search_20250305 "
+    "web_search_20260209 "
     "web_search_20260318"
 ).split()
 KEYS = frozenset(
-    "type name description input_schema cache_control strict eager_input_streaming allowed_callers defer_loading "
+    "type name description input_schema cache_control strict eager_input_streaming allowed_callers "
+    "defer_loading "
     "input_examples".split()
 )
 CHOICES = ("auto", "any", "tool", "none")
@@ -217,7 +222,8 @@ def _strict(where: str, name: str, schema: Mapping[str, Any]) -> list[Problem]:
         if "pattern" in node:
             add(
                 "strict_pattern",
-                "Input schema is not compatible with strict mode: string patterns are not supported",
+                "Input schema is not compatible with strict mode: string patterns are not "
+                "supported",
                 "some",
             )
         if "oneOf" in node:
@@ -230,7 +236,10 @@ def _strict(where: str, name: str, schema: Mapping[str, Any]) -> list[Problem]:
             add("strict_ref", f"External $ref '{reference}' is not supported")
     cycle = _cycle(schema)
     if cycle is not None:
-        message = f"Invalid schema: Circular reference detected in schema definitions: {' -> '.join(cycle)}."
+        message = (
+            "Invalid schema: Circular reference detected in schema definitions: "
+            f"{' -> '.join(cycle)}."
+        )
         found.append(
             Problem("anthropic.strict_recursion", where, message, "refused", tools=(name,))
         )
@@ -289,7 +298,8 @@ def _strict_limits(tools: list[Mapping[str, Any]]) -> list[Problem]:
     found: list[Problem] = []
     if len(strict) > MAX_STRICT_TOOLS:
         message = (
-            f"Too many strict tools ({len(strict)}). The maximum number of strict tools supported is "
+            f"Too many strict tools ({len(strict)}). The maximum number of strict tools supported "
+            "is "
             f"{MAX_STRICT_TOOLS}. Try reducing the number of tools marked as strict."
         )
         found.append(Problem("anthropic.strict_tools", "tools", message, "refused"))
@@ -297,20 +307,27 @@ def _strict_limits(tools: list[Mapping[str, Any]]) -> list[Problem]:
     optional, unions = sum(count[0] for count in counts), sum(count[1] for count in counts)
     if optional > MAX_OPTIONAL:
         message = (
-            f"Schemas contains too many optional parameters ({optional}), which would make grammar compilation "
-            f"inefficient. Reduce the number of optional parameters in your tool schemas (limit: {MAX_OPTIONAL})."
+            f"Schemas contains too many optional parameters ({optional}), which would make grammar "
+            "compilation "
+            "inefficient. Reduce the number of optional parameters in your tool schemas (limit: "
+            f"{MAX_OPTIONAL})."
         )
         found.append(Problem("anthropic.strict_optional", "tools", message, "refused"))
     if unions > MAX_UNIONS:
         message = (
-            f"Schemas contains too many parameters with union types ({unions} parameters with type arrays or anyOf). "
-            "This causes exponential compilation cost. Reduce the number of nullable or union-typed parameters "
+            f"Schemas contains too many parameters with union types ({unions} parameters with type "
+            "arrays or anyOf). "
+            "This causes exponential compilation cost. Reduce the number of nullable or "
+            "union-typed parameters "
             f"(limit: {MAX_UNIONS} parameters with unions)."
         )
         found.append(Problem("anthropic.strict_unions", "tools", message, "refused"))
     for tool, (alone, united) in zip(strict, counts, strict=True):
         if not found and (alone >= TOO_MANY_OPTIONAL_IN_ONE or united >= TOO_MANY_UNIONS_IN_ONE):
-            message = "Schema is too complex for compilation. Try reducing the number of tools or simplifying tool schemas."
+            message = (
+                "Schema is too complex for compilation. Try reducing the number of tools or "
+                "simplifying tool schemas."
+            )
             names = (tool["name"],) if isinstance(tool.get("name"), str) else ()
             found.append(
                 Problem("anthropic.strict_complexity", "tools", message, "refused", tools=names)

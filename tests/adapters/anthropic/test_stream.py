@@ -88,7 +88,7 @@ def check_deltas(turn: AssistantTurn, deltas: list[Delta]) -> None:
             assert told == json.loads(call.arguments or "{}")
 
 
-# --- recorded ------------------------------------------------------------------------------------------------------
+# --- recorded -------------------------------------------------------------------------------------
 
 
 def recorded_calls(events: list[Event]) -> list[tuple[str, str, Any]]:
@@ -166,7 +166,7 @@ def test_streamed_turns_are_what_recorded_clients_sent_back() -> None:
     assert compared >= 6
 
 
-# --- as good as unstreamed -----------------------------------------------------------------------------------------
+# --- as good as unstreamed ------------------------------------------------------------------------
 
 
 class Cutter:
@@ -345,7 +345,7 @@ def test_a_recorded_answer_gives_the_same_turn_streamed(
     check_deltas(turn, deltas)
 
 
-# --- each kind -----------------------------------------------------------------------------------------------------
+# --- each kind ------------------------------------------------------------------------------------
 
 
 def started(**fields: Any) -> Event:
@@ -592,7 +592,7 @@ def test_a_character_cut_in_two_is_told_whole() -> None:
     check_deltas(turn, deltas)
 
 
-# --- what fails ----------------------------------------------------------------------------------------------------
+# --- what fails -----------------------------------------------------------------------------------
 
 BEGUN = [
     started(),
@@ -747,7 +747,7 @@ def test_no_event_raises_but_errors_do(events: list[Any]) -> None:
     assert done == list(turn.calls[: len(done)])
 
 
-# --- cost ----------------------------------------------------------------------------------------------------------
+# --- cost -----------------------------------------------------------------------------------------
 
 
 def calls_to_read(count: int) -> int:
@@ -768,7 +768,7 @@ def test_the_work_is_linear_in_what_arrives() -> None:
     assert many < 11 * few
 
 
-# --- through the SDK -----------------------------------------------------------------------------------------------
+# --- through the SDK ------------------------------------------------------------------------------
 
 
 def test_streamed_requests_against_the_test_server() -> None:

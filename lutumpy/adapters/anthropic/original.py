@@ -1,4 +1,4 @@
-"""What was read from a history of this API, in the forms that a request may need: mostly as it is."""
+"""Messages that were read from a history of this API, in the forms that a request may need."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class TracedMethod(NamedTuple):
         """
         if not self.is_traced(client):
             return None
-        taken = self._taken_down(client, options["headers"], stream=stream)
+        taken = self._record_arguments(client, options["headers"], stream=stream)
         if taken is None:
             return None
         options = {
@@ -109,7 +109,7 @@ class TracedMethod(NamedTuple):
             # The environment names a provider that isn't installed: the SDK makes no spans either.
             return False
 
-    def _taken_down(
+    def _record_arguments(
         self, client: Any, headers: Mapping[str, str], *, stream: bool
     ) -> dict[str, Any] | None:
         """What the method hands to `post`; `None` when it doesn't work like that: the request is

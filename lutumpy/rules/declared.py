@@ -12,10 +12,10 @@ def declared_names(tools: Iterable[Any]) -> frozenset[str]:
     """The names of a request's tools, however its API nests them; MCP servers and built-in tools
     have none or their own.
     """
-    return frozenset(_names(tools))
+    return frozenset(_find_names(tools))
 
 
-def _names(tools: Iterable[Any]) -> Iterator[str]:
+def _find_names(tools: Iterable[Any]) -> Iterator[str]:
     for tool in tools:
         if isinstance(tool, str):
             yield tool
@@ -28,7 +28,7 @@ def _names(tools: Iterable[Any]) -> Iterator[str]:
             if name is not None:
                 yield name
             if tool.get("type") == "namespace":
-                yield from _names(items(tool.get("tools")))
+                yield from _find_names(items(tool.get("tools")))
 
 
 def undeclared(

@@ -40,7 +40,7 @@ def check_encoding(api: str, messages: Any, where: str) -> list[Problem]:
     found: list[Problem] = []
     for index, message in enumerate(messages if is_array(messages) else ()):
         if isinstance(message, (dict, list)) and not encodable(message):
-            found += _problems(api, message, where.format(index), index)
+            found += _find_problems(api, message, where.format(index), index)
     return found
 
 
@@ -62,10 +62,10 @@ def encodable(value: Any, *, half_characters: bool = False) -> bool:
     return True
 
 
-def _problems(api: str, message: Any, where: str, index: int) -> list[Problem]:
+def _find_problems(api: str, message: Any, where: str, index: int) -> list[Problem]:
     found: list[Problem] = []
     rule = f"{api}.encoding"
-    for path, value, is_key in _leaves(message, (index,)):
+    for path, value, is_key in _walk_leaves(message, (index,)):
         if isinstance(value, str) and _SURROGATE.search(value):
             text, certainty = HALF_CHARACTER[api]
             found.append(Problem(rule, where, text, certainty, path=path[:-1] if is_key else path))
@@ -80,7 +80,7 @@ def _is_json(value: Any) -> bool:
     return value is None or isinstance(value, (str, int))
 
 
-def _leaves(
+def _walk_leaves(
     value: Any, path: tuple[str | int, ...]
 ) -> Iterator[tuple[tuple[str | int, ...], Any, bool]]:
     """Every key, and every value that is no container, with its path; `json` nests no deeper than

@@ -42,7 +42,7 @@ def check_nesting(api: str, messages: Any, root: str) -> tuple[list[Problem], An
     for index, message in enumerate(messages):
         if not isinstance(message, (dict, list, tuple)) or not may_be_deep(message):
             continue
-        places = list(_too_deep(message))
+        places = list(_find_too_deep(message))
         if places and shallow is None:
             shallow = list(messages)
         for path in places:
@@ -53,7 +53,7 @@ def check_nesting(api: str, messages: Any, root: str) -> tuple[list[Problem], An
             )
             found.append(Problem(f"{api}.nesting", where, text, "some", path=(index, *path)))
             if shallow is not None:
-                _cut(shallow, (index, *path))
+                _replace_by_text(shallow, (index, *path))
     return found, messages if shallow is None else shallow
 
 
@@ -66,7 +66,7 @@ def may_be_deep(message: Any) -> bool:
     return text.count("[") + text.count("{") > MAX_NESTING
 
 
-def _too_deep(message: Any) -> Iterator[_Path]:
+def _find_too_deep(message: Any) -> Iterator[_Path]:
     """Paths of the containers at the first level that is too deep."""
     path: list[str | int] = []
     stack: list[tuple[int, str | int, Any]] = [(0, "", message)]
@@ -81,7 +81,7 @@ def _too_deep(message: Any) -> Iterator[_Path]:
         stack += [(level + 1, k, v) for k, v in entries if isinstance(v, (dict, list, tuple))]
 
 
-def _cut(root: list[Any], path: _Path) -> None:
+def _replace_by_text(root: list[Any], path: _Path) -> None:
     """Put the text of a value in its place, in copies of what holds it."""
     node: Any = root
     for step in path[:-1]:
@@ -102,16 +102,16 @@ def json_text(value: Any) -> str:
         elif what == "end":
             above.discard(node)
         elif not isinstance(node, (dict, list, tuple)):
-            pieces.append(_scalar(node))
+            pieces.append(_encode_scalar(node))
         elif id(node) in above:
             pieces.append(_quote(_CIRCLE))
         else:
             above.add(id(node))
-            stack += _pieces(node)
+            stack += _split_container(node)
     return "".join(pieces)
 
 
-def _pieces(node: Any) -> list[tuple[str, Any]]:
+def _split_container(node: Any) -> list[tuple[str, Any]]:
     """What is written of a container, last first."""
     is_object = isinstance(node, dict)
     found: list[tuple[str, Any]] = [("end", id(node)), ("text", "}" if is_object else "]")]
@@ -126,7 +126,7 @@ def _pieces(node: Any) -> list[tuple[str, Any]]:
     return found
 
 
-def _scalar(value: Any) -> str:
+def _encode_scalar(value: Any) -> str:
     try:
         return _encode(value)
     except (TypeError, ValueError, RecursionError):

@@ -75,7 +75,9 @@ class FreeBreakpoints:
             self._free = MAX_BREAKPOINTS - sent
             self._first = 0
             return
-        own: dict[Place, list[Any]] = {place: _breakpoints(extra.get(place)) for place in _ORDER}
+        own: dict[Place, list[Any]] = {
+            place: _find_breakpoints(extra.get(place)) for place in _ORDER
+        }
         self._own = frozenset({place for place in ("system", "messages") if place in extra})
         self._free = MAX_BREAKPOINTS - sent - sum([len(found) for found in own.values()])
         if "cache_control" in extra:
@@ -84,7 +86,7 @@ class FreeBreakpoints:
         lasting = [
             index
             for index, place in enumerate(_ORDER)
-            if any(_lasts(found) for found in own[place])
+            if any(_is_long_lived(found) for found in own[place])
         ]
         self._first = max(lasting, default=0)
 
@@ -152,10 +154,10 @@ def takes_breakpoint(message: bytes, *, as_read: bool = False) -> bool:
 
 def count_breakpoints(blocks: Any) -> int:
     """How many breakpoints content blocks hold, those inside of results too; a null is none."""
-    return len(_breakpoints(blocks))
+    return len(_find_breakpoints(blocks))
 
 
-def _breakpoints(value: Any) -> list[Any]:
+def _find_breakpoints(value: Any) -> list[Any]:
     """The breakpoints in tools, system blocks, messages or content blocks."""
     found: list[Any] = []
     for block in (
@@ -164,9 +166,9 @@ def _breakpoints(value: Any) -> list[Any]:
         if isinstance(block, Mapping):
             if block.get("cache_control") is not None:
                 found.append(block["cache_control"])
-            found += _breakpoints(block.get("content"))
+            found += _find_breakpoints(block.get("content"))
     return found
 
 
-def _lasts(found: Any) -> bool:
+def _is_long_lived(found: Any) -> bool:
     return isinstance(found, Mapping) and found.get("ttl") not in (None, "5m")

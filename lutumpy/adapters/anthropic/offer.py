@@ -53,7 +53,7 @@ def tools(offering: ToolOffering, strict: bool) -> bytes:
                     f"two tools of the offer are named {name!r}; the Messages API wants unique "
                     "names"
                 )
-        rendered = [_tool(spec, strict) for spec in offering.specs]
+        rendered = [_render_tool(spec, strict) for spec in offering.specs]
         _check_strict_limits(
             [
                 spec
@@ -62,7 +62,7 @@ def tools(offering: ToolOffering, strict: bool) -> bytes:
             ]
         )
         tools = b"[" + b",".join(rendered) + b"]"
-        _refuse(check_tools(json_values.decode(tools)))
+        _raise_if_refused(check_tools(json_values.decode(tools)))
         offering.rendered[key] = tools
     return tools
 
@@ -74,14 +74,14 @@ def tool_list(offering: ToolOffering, strict: bool) -> list[dict[str, Any]]:
     tools(offering, strict)
     shown: list[dict[str, Any]] = []
     for spec in offering.specs:
-        data = _tool(spec, strict)
+        data = _render_tool(spec, strict)
         shown.append(
-            json_values.decode(data) if _is_strict(spec, data) else _plain(spec, spec.schema)
+            json_values.decode(data) if _is_strict(spec, data) else _make_tool(spec, spec.schema)
         )
     return shown
 
 
-def _tool(spec: ToolSpec, strict: bool) -> bytes:
+def _render_tool(spec: ToolSpec, strict: bool) -> bytes:
     if spec.strict or (spec.strict is None and strict):
         data = spec.rendered.get(_STRICT)
         if data is None or (spec.strict and not data):
@@ -99,23 +99,23 @@ def _tool(spec: ToolSpec, strict: bool) -> bytes:
                     # "Schema is too complex for compilation", whatever the others are.
                     data = b""
                 else:
-                    data = _render(spec, schema, strict=True)
+                    data = _encode_tool(spec, schema, strict=True)
                 spec.rendered[_COUNTS] = encode((optional, unions))
             spec.rendered[_STRICT] = data
         if data:
             return data
     data = spec.rendered.get(_PLAIN)
     if data is None:
-        data = spec.rendered[_PLAIN] = _render(spec, spec.schema, strict=False)
+        data = spec.rendered[_PLAIN] = _encode_tool(spec, spec.schema, strict=False)
     return data
 
 
-def _plain(spec: ToolSpec, schema: Mapping[str, Any]) -> dict[str, Any]:
+def _make_tool(spec: ToolSpec, schema: Mapping[str, Any]) -> dict[str, Any]:
     return {"name": spec.name, "description": spec.description, "input_schema": schema}
 
 
-def _render(spec: ToolSpec, schema: Mapping[str, Any], *, strict: bool) -> bytes:
-    tool = _plain(spec, schema)
+def _encode_tool(spec: ToolSpec, schema: Mapping[str, Any], *, strict: bool) -> bytes:
+    tool = _make_tool(spec, schema)
     if strict:
         tool["strict"] = True
     return encode(tool)
@@ -125,7 +125,7 @@ def _is_strict(spec: ToolSpec, rendered: bytes) -> bool:
     return rendered is spec.rendered.get(_STRICT)
 
 
-def _refuse(problems: list[Problem]) -> None:
+def _raise_if_refused(problems: list[Problem]) -> None:
     """Raise for an offer that the API is sure to refuse: it would spoil every request with it."""
     sure = [problem for problem in problems if problem.certainty == "refused"]
     if sure:

@@ -108,14 +108,16 @@ def check_request(
     thinking_type = text(thinking.get("type")) if thinking is not None else None
     held = continues_thread(body)
     messages = body.get("messages")
-    found = _top_level(body, counted)
+    found = _check_top_level(body, counted)
     found += check_sampling(body, model, thinking_type)
     if messages is not None:
-        found += check_encoding("anthropic", messages, WHERE) + _messages(messages, model, held)
-    found += _system(body.get("system"))
+        found += check_encoding("anthropic", messages, WHERE) + _check_messages(
+            messages, model, held
+        )
+    found += _check_system(body.get("system"))
     found += check_tools(body.get("tools"))
     found += check_tool_choice(body, model, thinking_type, held=held)
-    found += _cache_controls(body)
+    found += _check_breakpoints(body)
     found += check_sequence(
         messages,
         model=model,
@@ -149,11 +151,11 @@ def check_messages(
         compatible: The host is another than Anthropic: what only Anthropic is known to refuse has
             certainty "some".
     """
-    found = check_encoding("anthropic", messages, WHERE) + _messages(
+    found = check_encoding("anthropic", messages, WHERE) + _check_messages(
         messages, model, server_held_prefix
     )
-    found += _system(system)
-    found += _cache_controls({"messages": messages, "system": system, "tools": tools})
+    found += _check_system(system)
+    found += _check_breakpoints({"messages": messages, "system": system, "tools": tools})
     # Names alone don't tell which of the provider's own tools are among them.
     objects = (
         tools if tools is not None and not any(isinstance(tool, str) for tool in tools) else None
@@ -161,11 +163,11 @@ def check_messages(
     found += check_sequence(
         messages, model=model, thinking=thinking, tools=objects, held=server_held_prefix
     )
-    found += _declared(messages, tools) if tools is not None else []
+    found += _check_declared(messages, tools) if tools is not None else []
     return for_compatible_host("anthropic", found) if compatible else found
 
 
-def _declared(messages: Any, tools: Sequence[Any]) -> list[Problem]:
+def _check_declared(messages: Any, tools: Sequence[Any]) -> list[Problem]:
     """Tools that are called or referred to, and not declared: hosts differ."""
     calls: list[tuple[str, str, str]] = []
     references: list[tuple[str, str]] = []
@@ -203,7 +205,7 @@ def shape(
     return Problem(rule, where, f"{where}: {message}" if where else message, certainty, **more)
 
 
-def _top_level(body: Mapping[str, Any], counted: bool) -> list[Problem]:
+def _check_top_level(body: Mapping[str, Any], counted: bool) -> list[Problem]:
     required, known = (REQUIRED[1:], COUNT_PARAMETERS) if counted else (REQUIRED, PARAMETERS)
     found = [
         shape("anthropic.required", key, "Field required")
@@ -219,7 +221,7 @@ def _top_level(body: Mapping[str, Any], counted: bool) -> list[Problem]:
         found.append(
             shape("anthropic.required", "max_tokens", "Input should be greater than or equal to 0")
         )
-    found += _thinking(body.get("thinking"), limit)
+    found += _check_thinking(body.get("thinking"), limit)
     effort = mapping(body.get("output_config"))
     refusal = (
         anthropic_models.effort_refusal(text(model), effort.get("effort"))
@@ -238,7 +240,7 @@ def _top_level(body: Mapping[str, Any], counted: bool) -> list[Problem]:
     return found + check_requested(body)
 
 
-def _thinking(thinking: Any, limit: Any) -> list[Problem]:
+def _check_thinking(thinking: Any, limit: Any) -> list[Problem]:
     if thinking is None:
         return []
     rule = "anthropic.thinking"
@@ -246,7 +248,7 @@ def _thinking(thinking: Any, limit: Any) -> list[Problem]:
         return [shape(rule, "thinking", "Input should be an object")]
     kind = thinking.get("type")
     if kind not in THINKING_TYPES:
-        return [shape(rule, "thinking", _tag(kind, THINKING_TYPES))]
+        return [shape(rule, "thinking", _wrong_tag(kind, THINKING_TYPES))]
     if kind != "enabled":
         return []
     budget = thinking.get("budget_tokens")
@@ -270,7 +272,7 @@ def _thinking(thinking: Any, limit: Any) -> list[Problem]:
     return []
 
 
-def _tag(value: Any, expected: Sequence[str]) -> str:
+def _wrong_tag(value: Any, expected: Sequence[str]) -> str:
     tags = ", ".join(f"'{tag}'" for tag in expected)
     if value is None:
         return "Unable to extract tag using discriminator 'type'"
@@ -280,7 +282,7 @@ def _tag(value: Any, expected: Sequence[str]) -> str:
 # ------------------------------------------------------------------ shapes
 
 
-def _messages(messages: Any, model: str | None, held: bool) -> list[Problem]:
+def _check_messages(messages: Any, model: str | None, held: bool) -> list[Problem]:
     rule = "anthropic.messages"
     if not is_array(messages):
         return [shape(rule, "messages", "Input should be a valid array")]
@@ -311,12 +313,14 @@ def _messages(messages: Any, model: str | None, held: bool) -> list[Problem]:
                 'not "system" as an input message role.'
             )
             found.append(Problem("anthropic.system_for_model", where, text, "refused"))
-        found += _extra(rule, where, message, frozenset({"role", "content"}))
-        found += _content(f"{where}.content", message)
+        found += _check_keys(rule, where, message, frozenset({"role", "content"}))
+        found += _check_content(f"{where}.content", message)
     return found
 
 
-def _extra(rule: str, where: str, value: Mapping[str, Any], known: frozenset[str]) -> list[Problem]:
+def _check_keys(
+    rule: str, where: str, value: Mapping[str, Any], known: frozenset[str]
+) -> list[Problem]:
     if value.keys() <= known:
         return []
     found: list[Problem] = []
@@ -330,7 +334,7 @@ def _extra(rule: str, where: str, value: Mapping[str, Any], known: frozenset[str
     return found
 
 
-def _content(where: str, message: Mapping[str, Any]) -> list[Problem]:
+def _check_content(where: str, message: Mapping[str, Any]) -> list[Problem]:
     content = message.get("content")
     if isinstance(content, str):
         return []
@@ -340,11 +344,11 @@ def _content(where: str, message: Mapping[str, Any]) -> list[Problem]:
         return [shape("anthropic.content", where, "Input should be a valid array")]
     found: list[Problem] = []
     for index, block in enumerate(items(content)):
-        found += _block(f"{where}.{index}", block, BLOCK_TYPES, "messages")
+        found += _check_block(f"{where}.{index}", block, BLOCK_TYPES, "messages")
     return found
 
 
-def _block(where: str, block: Any, types: Sequence[str], root: str) -> list[Problem]:
+def _check_block(where: str, block: Any, types: Sequence[str], root: str) -> list[Problem]:
     rule = "anthropic.block"
     if not isinstance(block, Mapping):
         return [shape(rule, where, "Input should be an object")]
@@ -352,30 +356,30 @@ def _block(where: str, block: Any, types: Sequence[str], root: str) -> list[Prob
     if kind is None:
         return [shape(rule, f"{where}.type", "Field required")]
     if kind not in types:
-        return [shape(rule, where, _tag(kind, types))]
+        return [shape(rule, where, _wrong_tag(kind, types))]
     inner = f"{where}.{kind}"
     found: list[Problem] = []
     if kind == "text":
-        found += _text(inner, block, root)
+        found += _check_text(inner, block, root)
     elif kind == "tool_use":
-        found += _tool_use(inner, block)
+        found += _check_tool_use(inner, block)
     elif kind == "tool_result":
-        found += _tool_result(where, inner, block)
+        found += _check_tool_result(where, inner, block)
     elif kind in ("server_tool_use", "mcp_tool_use"):
-        found += _id(
+        found += _check_id(
             "anthropic.server_id", f"{inner}.id", block.get("id"), server=kind == "server_tool_use"
         )
     elif kind == "thinking":
-        found += _strings("anthropic.thinking_block", inner, block, ("signature", "thinking"))
+        found += _check_strings("anthropic.thinking_block", inner, block, ("signature", "thinking"))
     elif kind == "image":
         found += check_source("anthropic.image_type", "anthropic.image_size", inner, block)
     elif kind == "document":
         found += check_source("anthropic.document_type", "anthropic.document_size", inner, block)
     elif kind == "redacted_thinking":
-        found += _strings("anthropic.thinking_block", inner, block, ("data",))
+        found += _check_strings("anthropic.thinking_block", inner, block, ("data",))
     known = CLOSED_BLOCKS.get(kind)
     if known is not None:
-        found += _extra("anthropic.block_keys", inner, block, known)
+        found += _check_keys("anthropic.block_keys", inner, block, known)
     if found and kind in ("tool_use", "tool_result"):
         found = about(
             found,
@@ -385,7 +389,7 @@ def _block(where: str, block: Any, types: Sequence[str], root: str) -> list[Prob
     return found
 
 
-def _strings(
+def _check_strings(
     rule: str, where: str, block: Mapping[str, Any], keys: tuple[str, ...]
 ) -> list[Problem]:
     found: list[Problem] = []
@@ -397,8 +401,8 @@ def _strings(
     return found
 
 
-def _text(where: str, block: Mapping[str, Any], root: str) -> list[Problem]:
-    found = _strings("anthropic.text", where, block, ("text",))
+def _check_text(where: str, block: Mapping[str, Any], root: str) -> list[Problem]:
+    found = _check_strings("anthropic.text", where, block, ("text",))
     if block.get("text") == "":
         found.append(
             Problem(
@@ -411,8 +415,8 @@ def _text(where: str, block: Mapping[str, Any], root: str) -> list[Problem]:
     return found
 
 
-def _tool_use(where: str, block: Mapping[str, Any]) -> list[Problem]:
-    found = _id("anthropic.tool_use_id", f"{where}.id", block.get("id"))
+def _check_tool_use(where: str, block: Mapping[str, Any]) -> list[Problem]:
+    found = _check_id("anthropic.tool_use_id", f"{where}.id", block.get("id"))
     name = block.get("name")
     if name is None:
         found.append(shape("anthropic.tool_use_name", f"{where}.name", "Field required"))
@@ -440,7 +444,7 @@ def _tool_use(where: str, block: Mapping[str, Any]) -> list[Problem]:
     return found
 
 
-def _id(rule: str, where: str, value: Any, *, server: bool = False) -> list[Problem]:
+def _check_id(rule: str, where: str, value: Any, *, server: bool = False) -> list[Problem]:
     if value is None:
         return [shape(rule, where, "Field required")]
     if not isinstance(value, str):
@@ -454,8 +458,8 @@ def _id(rule: str, where: str, value: Any, *, server: bool = False) -> list[Prob
     return [shape(rule, where, f"String should match pattern '{pattern}'", call_ids=(value,))]
 
 
-def _tool_result(where: str, inner: str, block: Mapping[str, Any]) -> list[Problem]:
-    found = _id("anthropic.tool_use_id", f"{inner}.tool_use_id", block.get("tool_use_id"))
+def _check_tool_result(where: str, inner: str, block: Mapping[str, Any]) -> list[Problem]:
+    found = _check_id("anthropic.tool_use_id", f"{inner}.tool_use_id", block.get("tool_use_id"))
     is_error = block.get("is_error")
     if "is_error" in block and not isinstance(is_error, bool):
         found.append(
@@ -463,7 +467,7 @@ def _tool_result(where: str, inner: str, block: Mapping[str, Any]) -> list[Probl
         )
     content = block.get("content")
     if isinstance(content, str) or "content" not in block:
-        return found + _empty_error(where, inner, block)
+        return found + _check_empty_error(where, inner, block)
     if not is_array(content):
         certainty: Certainty = "some" if content is None else "refused"
         found.append(
@@ -475,16 +479,16 @@ def _tool_result(where: str, inner: str, block: Mapping[str, Any]) -> list[Probl
             )
         )
     for index, part in enumerate(items(content)):
-        found += _block(f"{inner}.content.{index}", part, RESULT_TYPES, "messages")
+        found += _check_block(f"{inner}.content.{index}", part, RESULT_TYPES, "messages")
     parts = [part for part in items(content) if isinstance(part, Mapping)]
-    found += _empty_error(where, inner, block)
+    found += _check_empty_error(where, inner, block)
     if is_error is True and any(part.get("type") != "text" for part in parts):
         message = "all content must be type `text` if `is_error` is true"
         found.append(shape("anthropic.error_content", where, message))
     return found
 
 
-def _empty_error(where: str, inner: str, block: Mapping[str, Any]) -> list[Problem]:
+def _check_empty_error(where: str, inner: str, block: Mapping[str, Any]) -> list[Problem]:
     """An error says something [reported]."""
     if block.get("is_error") is not True or block.get("content") not in (None, "", [], ()):
         return []
@@ -492,18 +496,18 @@ def _empty_error(where: str, inner: str, block: Mapping[str, Any]) -> list[Probl
     return [Problem("anthropic.empty_error", where, message, "refused")]
 
 
-def _system(system: Any) -> list[Problem]:
+def _check_system(system: Any) -> list[Problem]:
     if system is None or isinstance(system, str):
         return []
     if not is_array(system):
         return [shape("anthropic.system", "system", "Input should be a valid array")]
     found: list[Problem] = []
     for index, block in enumerate(system):
-        found += _block(f"system.{index}", block, ("text",), "system")
+        found += _check_block(f"system.{index}", block, ("text",), "system")
     return found
 
 
-def _cache_controls(body: Mapping[str, Any]) -> list[Problem]:
+def _check_breakpoints(body: Mapping[str, Any]) -> list[Problem]:
     """Marks of the known kind, at most four over tools, system and messages; `null` does not count
     [recorded].
     """

@@ -97,7 +97,7 @@ def cache_problems(rule: str, body: Mapping[str, Any]) -> list[Problem]:
     """
     found: list[Problem] = []
     is_short = False
-    for where, path, holder in _holders(body):
+    for where, path, holder in _find_holders(body):
         mark = holder.get("cache_control")
         if mark is None:
             continue
@@ -105,7 +105,7 @@ def cache_problems(rule: str, body: Mapping[str, Any]) -> list[Problem]:
         path = (*path, "cache_control")
         wrong = [
             replace(problem, path=(*path, "ttl") if problem.position.endswith(".ttl") else path)
-            for problem in _mark(rule, where, mark)
+            for problem in _check_breakpoint(rule, where, mark)
         ]
         found += wrong
         if wrong or not isinstance(mark, Mapping):
@@ -123,7 +123,7 @@ def cache_problems(rule: str, body: Mapping[str, Any]) -> list[Problem]:
     return found
 
 
-def _mark(rule: str, where: str, mark: Any) -> list[Problem]:
+def _check_breakpoint(rule: str, where: str, mark: Any) -> list[Problem]:
     if not isinstance(mark, Mapping):
         return [Problem(rule, where, f"{where}: Input should be an object", "refused")]
     kind = mark.get("type")
@@ -150,20 +150,22 @@ def _mark(rule: str, where: str, mark: Any) -> list[Problem]:
     return found
 
 
-def _holders(body: Mapping[str, Any]) -> Iterator[tuple[str, _Path, Mapping[str, Any]]]:
+def _find_holders(body: Mapping[str, Any]) -> Iterator[tuple[str, _Path, Mapping[str, Any]]]:
     """Everything that may have a mark, with its position and path, in the order in which the API
     looks.
     """
     for index, tool in enumerate(items(body.get("tools"))):
         if isinstance(tool, Mapping):
             yield f"tools.{index}", ("tools", index), tool
-    yield from _blocks("system", ("system",), body.get("system"))
+    yield from _find_blocks("system", ("system",), body.get("system"))
     for index, message in enumerate(items(body.get("messages"))):
         content = message.get("content") if isinstance(message, Mapping) else None
-        yield from _blocks(f"messages.{index}.content", (index, "content"), content)
+        yield from _find_blocks(f"messages.{index}.content", (index, "content"), content)
 
 
-def _blocks(root: str, path: _Path, content: Any) -> Iterator[tuple[str, _Path, Mapping[str, Any]]]:
+def _find_blocks(
+    root: str, path: _Path, content: Any
+) -> Iterator[tuple[str, _Path, Mapping[str, Any]]]:
     """Blocks, those inside of results and documents before the one that they stand in."""
     stack = [(root, path, number, block) for number, block in enumerate(items(content))][::-1]
     seen: set[_Path] = set()

@@ -61,20 +61,20 @@ def check_sequence(
         held: The conversation's start is at the server, so the first result may answer a call that
             is not here.
     """
-    turns = _turns(messages)
-    found = _system_positions(turns, held)
-    found += _roles(turns)
-    found += _empty_users(turns)
-    found += _pairing(turns, held)
-    found += _toolsets(turns)
-    found += _server_tools(turns, tools, held)
-    found += _thinking(turns, thinking)
-    found += _issued(turns, issued or {})
+    turns = _join_turns(messages)
+    found = _check_system_positions(turns, held)
+    found += _check_roles(turns)
+    found += _check_empty_users(turns)
+    found += _check_pairing(turns, held)
+    found += _check_toolsets(turns)
+    found += _check_server_tools(turns, tools, held)
+    found += _check_thinking(turns, thinking)
+    found += _check_issued(turns, issued or {})
     listed = items(messages)
-    return found if listed and is_compacted(listed[-1]) else found + _last(turns, model)
+    return found if listed and is_compacted(listed[-1]) else found + _check_last(turns, model)
 
 
-def _turns(messages: Any) -> list[_Turn]:
+def _join_turns(messages: Any) -> list[_Turn]:
     turns: list[_Turn] = []
     for index, message in enumerate(items(messages)):
         if not isinstance(message, Mapping):
@@ -98,7 +98,7 @@ def _turns(messages: Any) -> list[_Turn]:
     return turns
 
 
-def _system_positions(turns: list[_Turn], held: bool) -> list[Problem]:
+def _check_system_positions(turns: list[_Turn], held: bool) -> list[Problem]:
     """A system message stands not first, and before an assistant message or at the end [probed]."""
     found: list[Problem] = []
     for number, turn in enumerate(turns):
@@ -116,7 +116,7 @@ def _system_positions(turns: list[_Turn], held: bool) -> list[Problem]:
     return found
 
 
-def _roles(turns: list[_Turn]) -> list[Problem]:
+def _check_roles(turns: list[_Turn]) -> list[Problem]:
     found: list[Problem] = []
     for turn in turns:
         for where, block in turn.blocks:
@@ -133,7 +133,7 @@ def _roles(turns: list[_Turn]) -> list[Problem]:
     return found
 
 
-def _empty_users(turns: list[_Turn]) -> list[Problem]:
+def _check_empty_users(turns: list[_Turn]) -> list[Problem]:
     found: list[Problem] = []
     for turn in turns:
         if turn.role == "user" and not turn.has_text:
@@ -146,22 +146,22 @@ def _empty_users(turns: list[_Turn]) -> list[Problem]:
 # ----------------------------------------------------------------- pairing
 
 
-def _pairing(turns: list[_Turn], held: bool) -> list[Problem]:
+def _check_pairing(turns: list[_Turn], held: bool) -> list[Problem]:
     found: list[Problem] = []
     earlier: set[str] = set()
     for number, turn in enumerate(turns):
         after = turns[number + 1] if number + 1 < len(turns) else None
         before = turns[number - 1] if number else None
         if turn.role == "assistant":
-            found += _uses(turn, after, earlier)
+            found += _check_uses(turn, after, earlier)
         elif turn.role == "user" and (before is not None or not held):
-            found += _results(turn, before)
+            found += _check_results(turn, before)
     return found
 
 
-def _uses(turn: _Turn, after: _Turn | None, earlier: set[str]) -> list[Problem]:
+def _check_uses(turn: _Turn, after: _Turn | None, earlier: set[str]) -> list[Problem]:
     """Ids unique, calls last, and each answered at the start of the next message."""
-    found = _uses_last(turn)
+    found = _check_uses_last(turn)
     uses: dict[str, str] = {}
     names: dict[str, str] = {}
     for where, block in turn.of("tool_use"):
@@ -171,7 +171,7 @@ def _uses(turn: _Turn, after: _Turn | None, earlier: set[str]) -> list[Problem]:
         names.setdefault(use_id, text(block.get("name")) or "")
         if use_id in uses:
             message = f"{where}: `tool_use` ids must be unique"
-            tools = _name(block)
+            tools = _name_of(block)
             found.append(
                 Problem(
                     "anthropic.unique_ids",
@@ -184,7 +184,7 @@ def _uses(turn: _Turn, after: _Turn | None, earlier: set[str]) -> list[Problem]:
             )
         elif use_id in earlier:
             message = f"{where}: the id {use_id} was used by an earlier turn"
-            tools = _name(block)
+            tools = _name_of(block)
             found.append(
                 Problem(
                     "anthropic.reused_id",
@@ -236,12 +236,12 @@ def _uses(turn: _Turn, after: _Turn | None, earlier: set[str]) -> list[Problem]:
     return found
 
 
-def _name(block: Mapping[str, Any]) -> tuple[str, ...]:
+def _name_of(block: Mapping[str, Any]) -> tuple[str, ...]:
     name = text(block.get("name"))
     return (name,) if name else ()
 
 
-def _uses_last(turn: _Turn) -> list[Problem]:
+def _check_uses_last(turn: _Turn) -> list[Problem]:
     """Nothing follows the calls of a turn: no recorded answer has it, and replaying it was refused
     [reported].
     """
@@ -267,7 +267,7 @@ def _uses_last(turn: _Turn) -> list[Problem]:
     return []
 
 
-def _toolsets(turns: list[_Turn]) -> list[Problem]:
+def _check_toolsets(turns: list[_Turn]) -> list[Problem]:
     """A result names the toolset that its call named [SDK]."""
     named: dict[str, str] = {}
     found: list[Problem] = []
@@ -286,12 +286,12 @@ def _toolsets(turns: list[_Turn]) -> list[Problem]:
     return found
 
 
-def _results(turn: _Turn, before: _Turn | None) -> list[Problem]:
+def _check_results(turn: _Turn, before: _Turn | None) -> list[Problem]:
     """Each result belongs to one call of the message before, and no other result does."""
     found: list[Problem] = []
     known: dict[str | None, tuple[str, ...]] = {}
     if before is not None and before.role == "assistant":
-        known = {text(block.get("id")): _name(block) for _, block in before.of("tool_use")}
+        known = {text(block.get("id")): _name_of(block) for _, block in before.of("tool_use")}
     seen: set[str] = set()
     for where, block in turn.of("tool_result"):
         use_id = text(block.get("tool_use_id"))
@@ -322,7 +322,7 @@ def _results(turn: _Turn, before: _Turn | None) -> list[Problem]:
 # ------------------------------------------------------------ server tools
 
 
-def _server_tools(turns: list[_Turn], tools: Any, held: bool) -> list[Problem]:
+def _check_server_tools(turns: list[_Turn], tools: Any, held: bool) -> list[Problem]:
     """Calls that the server runs: results after their calls, and nothing of ours said while one is
     under way.
     """
@@ -343,15 +343,15 @@ def _server_tools(turns: list[_Turn], tools: Any, held: bool) -> list[Problem]:
                 if result_of is None:
                     continue
                 if result_of not in uses and not held:
-                    found.append(_orphan(where, kind, result_of))
+                    found.append(_orphan_problem(where, kind, result_of))
                 answered.add(result_of)
     for use_id, (number, where, name) in uses.items():
         if use_id not in answered:
-            found += _pending(turns, number, use_id, where, name, tools)
+            found += _check_pending(turns, number, use_id, where, name, tools)
     return found
 
 
-def _orphan(where: str, kind: str, use_id: str) -> Problem:
+def _orphan_problem(where: str, kind: str, use_id: str) -> Problem:
     needed = "mcp_tool_use" if kind == "mcp_tool_result" else "server_tool_use"
     message = (
         f"{where}: unexpected `tool_use_id` found in `{kind}` blocks: {use_id}. "
@@ -360,7 +360,7 @@ def _orphan(where: str, kind: str, use_id: str) -> Problem:
     return Problem("anthropic.use_for_server_result", where, message, "refused", call_ids=(use_id,))
 
 
-def _pending(
+def _check_pending(
     turns: list[_Turn], number: int, use_id: str, where: str, name: str, tools: Any
 ) -> list[Problem]:
     """A server call without its result: the turn paused, or waits for our results alone."""
@@ -397,7 +397,7 @@ def _declares(tool: Any, family: str) -> bool:
 # ---------------------------------------------------------------- thinking
 
 
-def _thinking(turns: list[_Turn], thinking: str | None) -> list[Problem]:
+def _check_thinking(turns: list[_Turn], thinking: str | None) -> list[Problem]:
     """Thinking of the turn that goes on is there, first, and not the end of a message."""
     found: list[Problem] = []
     for turn in turns:
@@ -408,7 +408,7 @@ def _thinking(turns: list[_Turn], thinking: str | None) -> list[Problem]:
             )
             found.append(Problem("anthropic.thinking_last", where, message, "refused"))
     if thinking == "enabled":
-        found += _thinking_first(turns)
+        found += _check_thinking_first(turns)
     if (
         thinking == "disabled"
         and turns
@@ -425,7 +425,7 @@ def _thinking(turns: list[_Turn], thinking: str | None) -> list[Problem]:
     return found
 
 
-def _thinking_first(turns: list[_Turn]) -> list[Problem]:
+def _check_thinking_first(turns: list[_Turn]) -> list[Problem]:
     """With a thinking budget, the turn that our results continue starts with its thinking."""
     rounds: list[_Turn] = []
     for turn in reversed(turns):
@@ -457,7 +457,7 @@ def _thinking_first(turns: list[_Turn]) -> list[Problem]:
     return found
 
 
-def _issued(turns: list[_Turn], issued: Mapping[str, str]) -> list[Problem]:
+def _check_issued(turns: list[_Turn], issued: Mapping[str, str]) -> list[Problem]:
     """A signed block goes back with the text it was signed for."""
     found: list[Problem] = []
     for turn in turns:
@@ -480,7 +480,7 @@ def _issued(turns: list[_Turn], issued: Mapping[str, str]) -> list[Problem]:
 # ------------------------------------------------------------ last message
 
 
-def _last(turns: list[_Turn], model: str | None) -> list[Problem]:
+def _check_last(turns: list[_Turn], model: str | None) -> list[Problem]:
     """Newer models continue no assistant message, but for a turn that was paused: by a server tool,
     or after a compaction.
     """

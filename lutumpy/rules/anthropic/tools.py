@@ -68,10 +68,10 @@ def check_tools(tools: Any) -> list[Problem]:
         return [_shape("anthropic.tools", "tools", "Input should be a valid array")]
     found: list[Problem] = []
     for index, tool in enumerate(tools):
-        found += _tool(f"tools.{index}", tool)
+        found += _check_tool(f"tools.{index}", tool)
     objects = [tool for tool in tools if isinstance(tool, Mapping)]
     names = [tool["name"] for tool in objects if isinstance(tool.get("name"), str)]
-    repeated = tuple(dict.fromkeys(name for name, count in _counted(names) if count > 1))
+    repeated = tuple(dict.fromkeys(name for name, count in _count_names(names) if count > 1))
     if repeated:
         message = "tools: Tool names must be unique."
         found.append(Problem("anthropic.tool_names", "tools", message, "refused", tools=repeated))
@@ -85,10 +85,10 @@ def check_tools(tools: Any) -> list[Problem]:
                 "anthropic.all_deferred", "tools", "All tools have defer_loading: true", "refused"
             )
         )
-    return found + _strict_limits(objects)
+    return found + _check_strict_limits(objects)
 
 
-def _counted(names: list[str]) -> list[tuple[str, int]]:
+def _count_names(names: list[str]) -> list[tuple[str, int]]:
     counts: dict[str, int] = {}
     for name in names:
         counts[name] = counts.get(name, 0) + 1
@@ -101,7 +101,7 @@ def _shape(
     return Problem(rule, where, f"{where}: {message}", certainty, **more)
 
 
-def _tool(where: str, tool: Any) -> list[Problem]:
+def _check_tool(where: str, tool: Any) -> list[Problem]:
     if not isinstance(tool, Mapping):
         return [_shape("anthropic.tools", where, "Input should be an object")]
     kind = tool.get("type")
@@ -114,13 +114,13 @@ def _tool(where: str, tool: Any) -> list[Problem]:
         )
         return [_shape("anthropic.tool_type", where, message)]
     where = f"{where}.custom"
-    found = _name(f"{where}.name", tool.get("name"))
+    found = _check_name(f"{where}.name", tool.get("name"))
     description = tool.get("description")
     if "description" in tool and not isinstance(description, str):
         found.append(
             _shape("anthropic.tools", f"{where}.description", "Input should be a valid string")
         )
-    found += _input_schema(f"{where}.input_schema", tool)
+    found += _check_input_schema(f"{where}.input_schema", tool)
     if "strict" in tool and not isinstance(tool["strict"], bool):
         found.append(
             _shape("anthropic.tools", f"{where}.strict", "Input should be a valid boolean")
@@ -132,11 +132,11 @@ def _tool(where: str, tool: Any) -> list[Problem]:
     ]
     schema = mapping(tool.get("input_schema"))
     if tool.get("strict") is True and schema is not None and not found:
-        found += _strict(where, str(tool.get("name")), schema)
+        found += _check_strict(where, str(tool.get("name")), schema)
     return found
 
 
-def _name(where: str, value: Any) -> list[Problem]:
+def _check_name(where: str, value: Any) -> list[Problem]:
     rule = "anthropic.tool_name"
     if value is None:
         return [_shape(rule, where, "Field required")]
@@ -155,7 +155,7 @@ def _name(where: str, value: Any) -> list[Problem]:
     return []
 
 
-def _input_schema(where: str, tool: Mapping[str, Any]) -> list[Problem]:
+def _check_input_schema(where: str, tool: Mapping[str, Any]) -> list[Problem]:
     """The root is an object schema without combinators, strict or not."""
     rule = "anthropic.schema_root"
     schema = tool.get("input_schema")
@@ -181,7 +181,7 @@ def _input_schema(where: str, tool: Mapping[str, Any]) -> list[Problem]:
 # ------------------------------------------------------------------ strict
 
 
-def _strict(where: str, name: str, schema: Mapping[str, Any]) -> list[Problem]:
+def _check_strict(where: str, name: str, schema: Mapping[str, Any]) -> list[Problem]:
     found: list[Problem] = []
 
     def add(rule: str, message: str, certainty: Certainty = "refused") -> None:
@@ -234,7 +234,7 @@ def _strict(where: str, name: str, schema: Mapping[str, Any]) -> list[Problem]:
         reference = node.get("$ref")
         if isinstance(reference, str) and not reference.startswith("#"):
             add("strict_ref", f"External $ref '{reference}' is not supported")
-    cycle = _cycle(schema)
+    cycle = _find_cycle(schema)
     if cycle is not None:
         message = (
             "Invalid schema: Circular reference detected in schema definitions: "
@@ -246,7 +246,7 @@ def _strict(where: str, name: str, schema: Mapping[str, Any]) -> list[Problem]:
     return found
 
 
-def _cycle(schema: Mapping[str, Any]) -> list[str] | None:
+def _find_cycle(schema: Mapping[str, Any]) -> list[str] | None:
     """The definitions on a circle of references, its first again at the end, or None."""
     targets: dict[str, list[str]] = {}
     waiting = ["#"]
@@ -255,7 +255,7 @@ def _cycle(schema: Mapping[str, Any]) -> list[str] | None:
         if start in targets:
             continue
         node = resolve(schema, start)
-        inside = [sub for _, _, sub in _own(node)] if isinstance(node, Mapping) else []
+        inside = [sub for _, _, sub in _own_subschemas(node)] if isinstance(node, Mapping) else []
         targets[start] = [
             sub["$ref"]
             for sub in inside
@@ -284,13 +284,13 @@ def _cycle(schema: Mapping[str, Any]) -> list[str] | None:
     return None
 
 
-def _own(node: Mapping[str, Any]) -> list[tuple[Any, int, Any]]:
+def _own_subschemas(node: Mapping[str, Any]) -> list[tuple[Any, int, Any]]:
     """Subschemas of a definition, those of the definitions beside it left out."""
     bare = {key: value for key, value in node.items() if key not in ("$defs", "definitions")}
     return list(walk(bare))
 
 
-def _strict_limits(tools: list[Mapping[str, Any]]) -> list[Problem]:
+def _check_strict_limits(tools: list[Mapping[str, Any]]) -> list[Problem]:
     """Limits per request, and what one schema alone may have of them [recorded: 5 refused, 3
     accepted].
     """
@@ -378,7 +378,7 @@ def check_tool_choice(
     name = choice.get("name")
     if kind == "tool" and name is None:
         found.append(_shape(rule, "tool_choice.tool.name", "Field required"))
-    elif kind == "tool" and has_tools and not _provided(body, name):
+    elif kind == "tool" and has_tools and not _is_provided(body, name):
         shown = (name,) if isinstance(name, str) else ()
         message = f"Tool '{name}' not found in provided tools"
         found.append(
@@ -399,7 +399,7 @@ def check_tool_choice(
     return found
 
 
-def _provided(body: Mapping[str, Any], name: Any) -> bool:
+def _is_provided(body: Mapping[str, Any], name: Any) -> bool:
     tools = [tool for tool in items(body.get("tools")) if isinstance(tool, Mapping)]
     brings_more = bool(items(body.get("mcp_servers"))) or any(
         "toolset" in str(tool.get("type")) for tool in tools

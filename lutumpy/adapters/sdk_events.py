@@ -5,6 +5,24 @@ of what reading a long stream costs. What is an event, the end, or an error is a
 `openai._streaming`, `anthropic._streaming`.
 """
 
+# What is hard here
+# -----------------
+# Events arrive in bytes that are cut anywhere, between the two bytes of a line's end too. What is
+# kept between two calls of `feed`:
+#
+#   | kept             | why                                                                   |
+#   |------------------|-----------------------------------------------------------------------|
+#   | `_start`         | the first bytes may be a byte order mark, which may come in parts     |
+#   | `_after_return`  | a "\r" at the end may be the first half of "\r\n"                     |
+#   | `_held`          | an event that isn't complete; joined once, when its end is there, so  |
+#   |                  | that a long event in small parts isn't copied for each of them        |
+#
+# Most events of a long answer have the same few bytes before their data (`_usual`). Those are
+# recognised as a whole; every other shape goes through the rules of the format, line by line.
+#
+# Parsing all events of a network chunk at once was tried and dropped: it touches the memory twice
+# and took three times as long. So `feed` gives an iterator that parses an event when it is taken.
+
 from __future__ import annotations
 
 import sys

@@ -29,6 +29,8 @@ __all__ = ["SdkTransport"]
 _PLAIN_MODULES = frozenset(
     {f"{sdk}.{name}" for sdk in ("openai", "anthropic") for name in ("_client", "_base_client")}
 )
+# Methods of the SDKs' clients that see the body. A client that overrides one of them, as those for
+# Azure, Bedrock and Vertex do, expects an object there, and gets the bytes parsed.
 _REWRITERS = ("_prepare_options", "_build_request", "_prepare_url")
 
 
@@ -242,6 +244,8 @@ class SdkTransport:
 
 
 # (does it rewrite the body, which class to ask for as the answer) by class of the client.
+# Looking through the methods of a class takes longer than the rest of preparing a request, and a
+# program has few such classes, so what was found is kept as long as the class lives.
 _CLIENT_KINDS: weakref.WeakKeyDictionary[type, tuple[bool, Any]] = weakref.WeakKeyDictionary()
 
 

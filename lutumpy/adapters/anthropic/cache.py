@@ -1,9 +1,27 @@
-"""Breakpoints of the provider's prompt cache: set at the end of what the next request will begin
-with.
+"""Breakpoints of the provider's prompt cache, at the end of what the next request begins with.
 
-A breakpoint is one more member of a tool or a content block, spliced into bytes that are ready:
-nothing else changes.
+A breakpoint is one more member of a tool or of a content block. It is spliced into bytes that are
+ready, so that nothing else changes.
 """
+
+# What is hard here
+# -----------------
+# The provider reads a request in the order tools, system, messages, and can keep what it has read
+# up to each breakpoint. A breakpoint pays only where later requests are the same up to there:
+#
+#   | place    | where                                         | not when                       |
+#   |----------|-----------------------------------------------|--------------------------------|
+#   | tools    | the last tool without `defer_loading`         | a deferred tool can't have one |
+#   | system   | the last block before anything ephemeral      | `extra` holds a `system`       |
+#   | messages | the last message before anything ephemeral    | `extra` holds `messages`, or   |
+#   |          | whose last block takes one                    | an answer is sent as a prefill |
+#
+# And the request must stay legal:
+#
+#   * at most four breakpoints, those of the user and of an imported history among them; where room
+#     is short, the longest prefix wins: messages, then system, then tools (`request.py`);
+#   * none beside a top-level `cache_control` of the user's, which sets them at the provider;
+#   * none of ours (five minutes) before one of the user's that lasts an hour: the API refuses it.
 
 from __future__ import annotations
 

@@ -5,6 +5,29 @@ Consecutive messages of one role aren't merged, the API does that: so the reques
 prefix of the next one's.
 """
 
+# What is hard here
+# -----------------
+# Encoded messages are never touched again, but three things are only known when the next item
+# comes:
+#
+#   * A system message in the middle is legal before one of the assistant's or at the end, and
+#     only for some models. It is held back (`_held_system`) until the next message shows where it
+#     stands; before a user message it becomes a user's text in `<system>` tags.
+#   * Calls that the provider runs itself may wait for our results (`_running`). If their results
+#     don't arrive in the very next answer, the calls are taken out again: with anything else behind
+#     them the API refuses them. This is the one message that changes after it was sent.
+#   * An answer at the very end is a prefill, which some models take, shortened, and others refuse.
+#
+# `_last` says what the messages end with:
+#
+#   | `_last`     | the last message is            | a request now                                |
+#   |-------------|--------------------------------|----------------------------------------------|
+#   | "nothing"   | missing                        | refused: nothing to answer                   |
+#   | "user"      | a user's, or results           | sent; held system texts at its end           |
+#   | "assistant" | the application's words for it | a prefill, or refused                        |
+#   | "turn"      | an answer                      | a prefill without thinking, or refused       |
+#   | "paused"    | an answer that wants to go on  | sent as it is: the model continues           |
+
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -217,12 +240,10 @@ class MessagesEncoder:
 
     def history(self) -> bytes:
         """The JSON array of everything encoded so far, whatever it ends with."""
-        held = (
-            [_encode_message("system", self._make_content(self._held_system))]
-            if self._held_system
-            else []
-        )
-        return b"[" + b",".join([*self._messages, *held]) + b"]"
+        messages = self._messages.copy()
+        if self._held_system:
+            messages.append(_encode_message("system", self._make_content(self._held_system)))
+        return b"[" + b",".join(messages) + b"]"
 
     # --- what was read from a history of this API -------------------------------------------------
 
@@ -299,11 +320,10 @@ class MessagesEncoder:
     def _append_message(self, last: Last, message: bytes) -> None:
         if self._held_system:
             held, self._held_system = self._held_system, []
-            self._messages.append(
-                self._wrap_system_texts(held)
-                if last == "user"
-                else _encode_message("system", self._make_content(held))
-            )
+            if last == "user":
+                self._messages.append(self._wrap_system_texts(held))
+            else:
+                self._messages.append(_encode_message("system", self._make_content(held)))
         self._messages.append(message)
         self._last = last
 

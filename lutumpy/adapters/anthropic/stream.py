@@ -1,9 +1,34 @@
-"""From the events of a streamed message to the message that the API would have given unstreamed,
-and what arrives on the way.
-
-A block is read by the decoder of whole answers as soon as it is closed, so the turn is the
-unstreamed one's by construction.
+"""The stream decoder of the Messages API: events in; text, reasoning and calls out as they arrive;
+and at the end the turn that the API would have given unstreamed.
 """
+
+# What is hard here
+# -----------------
+# The turn must equal the unstreamed one, whatever order the events come in. So a block isn't
+# understood here: as soon as it is closed it goes to `ContentReader`, which reads whole answers.
+# Blocks may be open side by side (`_open`, by their index on the wire), but the reader takes them
+# in the order in which they began: `_read` counts those that it has got.
+#
+#   block:   open --------> closed --------> read
+#            its events     by its stop event, by another block of the same index, or by the end of
+#            add to it      the message; what comes for it later is dropped
+#
+#   message: none -----> started ----------> stopped ----------> ended --------> finished
+#            no event    message_start, or   message_delta with  message_stop    finish()
+#            yet         any block           a stop_reason
+#
+# A message is whole when it is stopped or ended; hosts leave out either. Before that, `finish`
+# raises, with what had arrived.
+#
+#   call:    begun -----> closed -----------> done (`CallDone` is reported)
+#            tool_use     its block is        when another call began, or when the stop reason says
+#            block        closed              that the answer wasn't cut
+#
+# A closed call isn't done yet: the last call of an answer that was cut off is a truncated one,
+# however whole its JSON looks, and the cut is only known from the stop reason behind it.
+#
+# Half characters: a delta may end between the two surrogates of a character. The first half waits
+# in its block, so that every reported text can be encoded.
 
 from __future__ import annotations
 
@@ -57,6 +82,7 @@ class MessagesStreamDecoder:
     )
 
     def __init__(self) -> None:
+        # Everything of the message but its content and usage, as far as it has arrived.
         self._message: dict[str, Any] | None = None
         self._usage: dict[str, Any] = {}
         self._blocks: list[StreamedBlock] = []

@@ -180,8 +180,8 @@ class HistoryReading:
         lines = [f"\n- {problem}" for problem in self._problems]
         raise TranscriptError(
             f"this {self._api} history can't be a transcript, where every call has one result "
-            "right after its turn; "
-            f"propose_repairs finds how to mend it, and nothing was read:{''.join(lines)}",
+            "right after its turn; propose_repairs finds how to mend it, and nothing was "
+            f"read:{''.join(lines)}",
             refused,
         )
 

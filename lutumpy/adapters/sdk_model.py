@@ -268,8 +268,7 @@ def _check_model_and_client(adapter: str, sdk: str, model: Any, client: Any) -> 
         if package in _ADAPTERS:
             raise TypeError(
                 f"{adapter} takes a client of {sdk} ({wanted}), not {package}'s "
-                f"{type(client).__name__}; "
-                f"{_ADAPTERS[package][1]} speaks with that"
+                f"{type(client).__name__}; {_ADAPTERS[package][1]} speaks with that"
             )
     if not hasattr(client, "post"):
         raise TypeError(

@@ -168,8 +168,7 @@ class SdkTransport:
         if self._async_client is None:
             raise TypeError(
                 f"{type(self._sync_client).__name__} is a sync client: use collect_sync() or "
-                "respond_sync(), "
-                f"or give the adapter an async client"
+                "respond_sync(), or give the adapter an async client"
             )
         return self._async_client
 
@@ -178,8 +177,7 @@ class SdkTransport:
             if self._make_sync is None:
                 raise TypeError(
                     f"{type(self._async_client).__name__} is an async client: use collect() or "
-                    "respond(), "
-                    f"or give the adapter a sync client"
+                    "respond(), or give the adapter a sync client"
                 )
             self._sync_client = self._make_sync()
         return self._sync_client

@@ -151,8 +151,7 @@ def test_a_long_list_of_values_is_limited_by_its_characters() -> None:
     (problem,) = with_values(*[f"{n:060}" for n in range(251)])
     assert problem.message == (
         "Invalid schema for function 'f': In context=('properties', 'x'), enum with 251 values "
-        "exceeds limit of 15000 "
-        "characters with 15060."
+        "exceeds limit of 15000 characters with 15060."
     )
 
 
@@ -489,8 +488,7 @@ def test_a_thinking_budget_asks_for_the_thinking_of_the_turn() -> None:
     (problem,) = refused(anthropic.check_request(body))
     assert problem.message.startswith(
         "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `text`. "
-        "When `thinking` is "
-        "enabled, a final `assistant` message must start with a thinking block"
+        "When `thinking` is enabled, a final `assistant` message must start with a thinking block"
     )
 
 
@@ -519,8 +517,7 @@ def test_thinking_that_was_disabled_cannot_end_the_transcript() -> None:
     assert [p.rule for p in found] == ["anthropic.thinking_disabled"]
     assert found[0].message.startswith(
         "messages.1.content.0: When thinking is disabled, an `assistant` message in the final "
-        "position "
-        "cannot contain `thinking`."
+        "position cannot contain `thinking`."
     )
 
 
@@ -530,8 +527,8 @@ def test_changed_thinking_is_told_by_what_the_server_signed() -> None:
     (problem,) = anthropic.check_request(body, issued={"Eq": "I thought."})
     assert problem.message == (
         "messages.1.content.0: `thinking` or `redacted_thinking` blocks in the latest assistant "
-        "message cannot be "
-        "modified. These blocks must remain as they were in the original response."
+        "message cannot be modified. These blocks must remain as they were in the original "
+        "response."
     )
 
 
@@ -621,13 +618,10 @@ def test_work_grows_with_the_body_not_with_its_square(api: str) -> None:
 
 WORDS = st.sampled_from(
     "type role content messages input tools tool_calls id call_id name function arguments user "
-    "assistant tool system "
-    "text tool_use tool_result reasoning function_call function_call_output message parameters "
-    "input_schema strict "
-    "properties required items anyOf $ref #/$defs/x $defs enum model max_tokens tool_choice "
-    "thinking any auto object "
-    "array string summary output tool_use_id is_error cache_control claude-sonnet-5 gpt-5 custom "
-    "signature web_search "
+    "assistant tool system text tool_use tool_result reasoning function_call function_call_output "
+    "message parameters input_schema strict properties required items anyOf $ref #/$defs/x $defs "
+    "enum model max_tokens tool_choice thinking any auto object array string summary output "
+    "tool_use_id is_error cache_control claude-sonnet-5 gpt-5 custom signature web_search "
     "server_tool_use previous_response_id conversation additionalProperties integer minimum".split()
 )
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | WORDS | st.text(max_size=5)

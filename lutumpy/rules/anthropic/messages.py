@@ -44,9 +44,8 @@ __all__ = ["check_messages", "check_request"]
 REQUIRED = ("max_tokens", "messages", "model")
 PARAMETERS = frozenset(
     "billing_policy cache_control compaction container context_management diagnostics "
-    "fallback_credit_token fallbacks "
-    "inference_geo max_tokens mcp_servers messages metadata model output_config output_format "
-    "service_tier speed "
+    "fallback_credit_token fallbacks inference_geo max_tokens mcp_servers messages metadata model "
+    "output_config output_format service_tier speed "
     "stop_sequences stream system temperature thinking thread tool_choice tools top_k top_p".split()
 )
 COUNT_PARAMETERS = frozenset(
@@ -59,12 +58,9 @@ COUNT_PARAMETERS = frozenset(
 ROLES = ("user", "assistant", "system")
 BLOCK_TYPES = (
     "advisor_tool_result bash_code_execution_tool_result browser_state code_execution_tool_result "
-    "compaction "
-    "container_upload document fallback image mcp_tool_listing mcp_tool_result mcp_tool_use "
-    "mid_conv_system "
-    "redacted_thinking search_result server_tool_use "
-    "text text_editor_code_execution_tool_result thinking tool_addition tool_reference "
-    "tool_removal "
+    "compaction container_upload document fallback image mcp_tool_listing mcp_tool_result "
+    "mcp_tool_use mid_conv_system redacted_thinking search_result server_tool_use text "
+    "text_editor_code_execution_tool_result thinking tool_addition tool_reference tool_removal "
     "tool_result tool_search_tool_result tool_use web_fetch_tool_result web_search_tool_result"
 ).split()
 RESULT_TYPES = ("browser_state", "document", "image", "search_result", "text", "tool_reference")

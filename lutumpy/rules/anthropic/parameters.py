@@ -115,9 +115,8 @@ def cache_problems(rule: str, body: Mapping[str, Any]) -> list[Problem]:
         elif is_short:
             message = (
                 f"{where}.ttl: a ttl='1h' cache_control block must not come after a ttl='5m' "
-                "cache_control block. "
-                "Note that blocks are processed in the following order: `tools`, `system`, "
-                "`messages`."
+                "cache_control block. Note that blocks are processed in the following order: "
+                "`tools`, `system`, `messages`."
             )
             found.append(Problem(rule, f"{where}.ttl", message, "refused", path=(*path, "ttl")))
     return found

@@ -219,9 +219,8 @@ def _check_uses(turn: _Turn, after: _Turn | None, earlier: set[str]) -> list[Pro
         at = ".".join(uses[lacking[0]].split(".")[:2])
         message = (
             f"{at}: `tool_use` ids were found without `tool_result` blocks immediately after: "
-            f"{', '.join(lacking)}. "
-            "Each `tool_use` block must have a corresponding `tool_result` block in the next "
-            "message."
+            f"{', '.join(lacking)}. Each `tool_use` block must have a corresponding `tool_result` "
+            "block in the next message."
         )
         tools = tuple(dict.fromkeys([names[use_id] for use_id in lost or late if names[use_id]]))
         found.append(Problem(rule, at, message, "refused", call_ids=lost or late, tools=tools))
@@ -308,8 +307,8 @@ def _check_results(turn: _Turn, before: _Turn | None) -> list[Problem]:
             )
         elif use_id in seen:
             message = (
-                f"{where}: each tool_use must have a single result. "
-                f"Found multiple `tool_result` blocks with id: {use_id}"
+                f"{where}: each tool_use must have a single result. Found multiple `tool_result` "
+                f"blocks with id: {use_id}"
             )
             rule = "anthropic.single_result"
             found.append(
@@ -418,8 +417,8 @@ def _check_thinking(turns: list[_Turn], thinking: str | None) -> list[Problem]:
         where, block = turns[-1].of(*THINKING)[0]
         message = (
             f"{where}: When thinking is disabled, an `assistant` message in the final position "
-            "cannot contain "
-            f"`{block.get('type')}`. To use thinking blocks, enable `thinking` in your request."
+            f"cannot contain `{block.get('type')}`. To use thinking blocks, enable `thinking` in "
+            "your request."
         )
         found.append(Problem("anthropic.thinking_disabled", where, message, "refused"))
     return found
@@ -446,12 +445,10 @@ def _check_thinking_first(turns: list[_Turn]) -> list[Problem]:
         where, block = turn.blocks[0]
         message = (
             f"{where}.type: Expected `thinking` or `redacted_thinking`, but found "
-            f"`{block.get('type')}`. When "
-            "`thinking` is enabled, a final `assistant` message must start with a thinking block "
-            "(preceeding the "
-            "lastmost set of `tool_use` and `tool_result` blocks). We recommend you include "
-            "thinking blocks from "
-            "previous turns. To avoid this requirement, disable `thinking`."
+            f"`{block.get('type')}`. When `thinking` is enabled, a final `assistant` message must "
+            "start with a thinking block (preceeding the lastmost set of `tool_use` and "
+            "`tool_result` blocks). We recommend you include thinking blocks from previous turns. "
+            "To avoid this requirement, disable `thinking`."
         )
         found.append(Problem("anthropic.thinking_first", where, message, certainty))
     return found
@@ -470,8 +467,8 @@ def _check_issued(turns: list[_Turn], issued: Mapping[str, str]) -> list[Problem
             ):
                 message = (
                     f"{where}: `thinking` or `redacted_thinking` blocks in the latest assistant "
-                    "message cannot be "
-                    "modified. These blocks must remain as they were in the original response."
+                    "message cannot be modified. These blocks must remain as they were in the "
+                    "original response."
                 )
                 found.append(Problem("anthropic.thinking_modified", where, message, "refused"))
     return found

@@ -24,17 +24,14 @@ from lutumpy.rules.strict import ANTHROPIC_STRICT, strict_counts
 _SERVER_TYPE = re.compile(r"[a-z_0-9]+_20\d{6}\Z")
 UNDATED_TYPES = ("custom", "mcp_toolset", "tool_search_tool_bm25", "tool_search_tool_regex")
 TOOL_TYPES = (
-    "advisor_20260301 bash_20241022 bash_20250124 browser_toolset_20260801 code_execution_20250522 "
-    "code_execution_20250825 code_execution_20260120 code_execution_20260521 computer_20241022 "
-    "computer_20250124 "
-    "computer_20251124 computer_toolset_20260801 custom mcp_toolset memory_20250818 "
-    "text_editor_20241022 "
+    "advisor_20260301 bash_20241022 bash_20250124 browser_toolset_20260801 "
+    "code_execution_20250522 code_execution_20250825 code_execution_20260120 "
+    "code_execution_20260521 computer_20241022 computer_20250124 computer_20251124 "
+    "computer_toolset_20260801 custom mcp_toolset memory_20250818 text_editor_20241022 "
     "text_editor_20250124 text_editor_20250429 text_editor_20250728 tool_search_tool_bm25 "
     "tool_search_tool_bm25_20251119 tool_search_tool_regex tool_search_tool_regex_20251119 "
-    "web_fetch_20250910 "
-    "web_fetch_20260209 web_fetch_20260309 web_fetch_20260318 web_search_20250305 "
-    "web_search_20260209 "
-    "web_search_20260318"
+    "web_fetch_20250910 web_fetch_20260209 web_fetch_20260309 web_fetch_20260318 "
+    "web_search_20250305 web_search_20260209 web_search_20260318"
 ).split()
 KEYS = frozenset(
     "type name description input_schema cache_control strict eager_input_streaming allowed_callers "
@@ -299,8 +296,7 @@ def _check_strict_limits(tools: list[Mapping[str, Any]]) -> list[Problem]:
     if len(strict) > MAX_STRICT_TOOLS:
         message = (
             f"Too many strict tools ({len(strict)}). The maximum number of strict tools supported "
-            "is "
-            f"{MAX_STRICT_TOOLS}. Try reducing the number of tools marked as strict."
+            f"is {MAX_STRICT_TOOLS}. Try reducing the number of tools marked as strict."
         )
         found.append(Problem("anthropic.strict_tools", "tools", message, "refused"))
     counts = [strict_counts(tool.get("input_schema")) for tool in strict]
@@ -308,18 +304,15 @@ def _check_strict_limits(tools: list[Mapping[str, Any]]) -> list[Problem]:
     if optional > MAX_OPTIONAL:
         message = (
             f"Schemas contains too many optional parameters ({optional}), which would make grammar "
-            "compilation "
-            "inefficient. Reduce the number of optional parameters in your tool schemas (limit: "
-            f"{MAX_OPTIONAL})."
+            "compilation inefficient. Reduce the number of optional parameters in your tool "
+            f"schemas (limit: {MAX_OPTIONAL})."
         )
         found.append(Problem("anthropic.strict_optional", "tools", message, "refused"))
     if unions > MAX_UNIONS:
         message = (
             f"Schemas contains too many parameters with union types ({unions} parameters with type "
-            "arrays or anyOf). "
-            "This causes exponential compilation cost. Reduce the number of nullable or "
-            "union-typed parameters "
-            f"(limit: {MAX_UNIONS} parameters with unions)."
+            "arrays or anyOf). This causes exponential compilation cost. Reduce the number of "
+            f"nullable or union-typed parameters (limit: {MAX_UNIONS} parameters with unions)."
         )
         found.append(Problem("anthropic.strict_unions", "tools", message, "refused"))
     for tool, (alone, united) in zip(strict, counts, strict=True):

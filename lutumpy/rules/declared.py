@@ -46,6 +46,7 @@ def undeclared(
         tools: The tools of the request, or their names.
         none_is_some: Some hosts want tools declared at all where the history has calls.
     """
+    # One problem for each tool is enough: a history may call the same one a hundred times.
     known = declared_names(tools)
     found: dict[str, Problem] = {}
     for where, name, call_id in calls:

@@ -10,6 +10,7 @@ from typing import Any
 
 from lutumpy.rules.problem import Certainty, Problem, is_array
 
+# The standard library's encoder, as the rules use nothing else: it is asked only whether it can.
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False).encode
 _SURROGATE = re.compile("[\ud800-\udfff]")
 

@@ -1,6 +1,13 @@
-"""Values nested deeper than JSON readers follow: they are found here, and no other rule looks into
-them.
-"""
+"""Values nested deeper than JSON readers follow. No other rule looks into them."""
+
+# What is hard here
+# -----------------
+# A hostile value may be nested deeper than Python's stack, or hold itself, so nothing recurses:
+# every walk has a stack of its own. The quick test for nearly all messages counts the brackets of
+# the JSON text: with fewer of them than levels nothing can be too deep.
+#
+# The other rules do recurse. They get the messages with the JSON text of each value that is too
+# deep in its place, so that they stay simple and report what else is wrong.
 
 from __future__ import annotations
 
@@ -16,6 +23,7 @@ MAX_NESTING = 300
 below 1,000.
 """
 
+# What stands in the text where a value would begin anew inside itself.
 _CIRCLE = "nested in itself"
 _Path: TypeAlias = "tuple[str | int, ...]"
 _encode = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode

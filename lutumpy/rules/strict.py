@@ -6,6 +6,27 @@ into the description, where the model still reads it; what can't be said at all 
 `DeclarationError` with its path. Which subset is data: a `Dialect`.
 """
 
+# What is hard here
+# -----------------
+# A strict form may accept less than the schema did, but never more, and it must not lose what the
+# model is told. So each keyword goes one of five ways:
+#
+#   | keyword                               | way                                             |
+#   |---------------------------------------|-------------------------------------------------|
+#   | types, enums, `properties`, `items`   | stay; objects are closed                        |
+#   | limits that the dialect takes         | stay (`Dialect.keywords`, `formats`)            |
+#   | other limits, `default`, `examples`   | become words at the end of the description      |
+#   | `oneOf`, a single `allOf`, a `$ref`   | rewritten: `anyOf`; merged with what stands     |
+#   | with siblings, a tuple of one type    | beside; `items`                                 |
+#   | `not`, `if`, `patternProperties`, ... | refused: no words make the model hold to these  |
+#
+# Recursion: inlining a reference never ends when the definition leads back to it, so such
+# references are found first (`recursive`) and get a branch of their own in place of inlining.
+#
+# Optional properties: OpenAI wants every property required. An optional one then takes null as
+# well, and the null is read as "left out" when the call is decoded. Anthropic takes optional
+# properties, but only so many in a request (`strict_counts`).
+
 from __future__ import annotations
 
 import json
@@ -106,6 +127,7 @@ ANTHROPIC_STRICT = Dialect(
 )
 
 
+# Keywords that restrict nothing, so they may stand beside a reference and override what it says.
 _ANNOTATIONS = frozenset(
     {
         "title",
@@ -118,9 +140,11 @@ _ANNOTATIONS = frozenset(
         "$comment",
     }
 )
+# Left out without a word: they say nothing that a model could act on.
 _SILENT = frozenset(
     {"$schema", "$id", "$anchor", "$comment", "discriminator", "readOnly", "writeOnly"}
 )
+# Restrictions that neither subset has a word for. In a description they would be a wish only.
 _IMPOSSIBLE = frozenset(
     {
         "not",
@@ -169,12 +193,11 @@ def strict_changes(
 
 
 def strict_counts(schema: Any) -> tuple[int, int]:
-    """How many optional and how many union parameters a schema has: Anthropic limits both over all
-    strict tools.
+    """The numbers of optional and of union parameters in a schema.
 
-    A parameter is optional when its object doesn't require it; a union is a schema with a list of
-    types or with a non-empty `anyOf`. A shared definition counts once. Total for any JSON value,
-    however deep.
+    Anthropic limits both over all strict tools of a request. A parameter is optional when its
+    object doesn't require it. A union is a schema with a list of types or with a non-empty `anyOf`.
+    A shared definition counts once. Any JSON value is taken, however deep.
     """
     optional = unions = 0
     for _, _, node in walk(schema):

@@ -25,6 +25,8 @@ from lutumpy.rules.strict import ANTHROPIC_STRICT, strict_counts, strict_schema
 
 __all__ = ["check_forced", "tool_choice", "tool_list", "tools"]
 
+# Under which names the rendered bytes are kept: with a tool for all offers, with an offer for all
+# requests. The counts of a strict schema are kept beside its bytes.
 _PLAIN = API
 _STRICT = f"{API}:strict"
 _COUNTS = f"{API}:strict_counts"
@@ -122,6 +124,7 @@ def _encode_tool(spec: ToolSpec, schema: Mapping[str, Any], *, strict: bool) -> 
 
 
 def _is_strict(spec: ToolSpec, rendered: bytes) -> bool:
+    # The very object: a tool without a strict form has other bytes under another key.
     return rendered is spec.rendered.get(_STRICT)
 
 

@@ -28,13 +28,13 @@ def part_blocks(part: Part) -> list[dict[str, Any]]:
     if isinstance(part, TextPart):
         return text_blocks([part.text]) if part.text.strip() else []
     found = sendable(part)
-    block = (
-        None
-        if found is None
-        else _encode_image(found)
-        if isinstance(found, ImagePart)
-        else _encode_document(found)
-    )
+    block = None
+    if isinstance(found, ImagePart):
+        block = _encode_image(found)
+    elif found is not None:
+        block = _encode_document(found)
+    # What the API doesn't take is named in a text, so that the model knows that something was
+    # there.
     return [block if block is not None else {"type": "text", "text": describe(part)}]
 
 

@@ -5,6 +5,22 @@ Neighbouring messages of one role are one for this API. So the calls of an answe
 several messages, and their results too, with a text after them.
 """
 
+# What is hard here
+# -----------------
+# A transcript has turns (an answer with the results of its calls), a history has messages. The two
+# meet like this:
+#
+#   | in the history                                  | in the transcript                        |
+#   |-------------------------------------------------|------------------------------------------|
+#   | assistant messages in a row, without calls      | one turn each                            |
+#   | the same, from the first one with calls on      | one turn: its results come after all     |
+#   | `tool_result` blocks in the user messages after | the results of that turn                 |
+#   | other blocks behind them in the same message    | a user message without entries: the      |
+#   |                                                 | results' entries already hold its blocks |
+#   | other blocks before them                        | refused: nothing can be put between      |
+#
+# The turn with calls waits (`_waiting`) until the next message shows its results.
+
 from __future__ import annotations
 
 import itertools

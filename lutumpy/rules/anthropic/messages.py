@@ -1,8 +1,8 @@
 """The law of Anthropic's Messages: what `POST /v1/messages` refuses, and in which words.
 
 Sources: Anthropic's API description, recorded exchanges, and errors that users report. The shapes
-of the body and of content blocks are here; the sequence of blocks is in `anthropic_sequence`, tools
-are in `anthropic_tools`.
+of the body and of content blocks are here; the sequence of blocks is in `sequence`, tools are in
+`tools`.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ COUNT_PARAMETERS = frozenset(
 )
 """What `POST /v1/messages/count_tokens` takes."""
 
+# The kinds of block in the order in which the API lists them when it refuses another [recorded].
 ROLES = ("user", "assistant", "system")
 BLOCK_TYPES = (
     "advisor_tool_result bash_code_execution_tool_result browser_state code_execution_tool_result "
@@ -64,6 +65,8 @@ BLOCK_TYPES = (
     "tool_result tool_search_tool_result tool_use web_fetch_tool_result web_search_tool_result"
 ).split()
 RESULT_TYPES = ("browser_state", "document", "image", "search_result", "text", "tool_reference")
+# Blocks whose fields are all known: with another one the API answers "Extra inputs are not
+# permitted". Blocks of server tools are left out: their fields change with each release.
 CLOSED_BLOCKS: Mapping[str, frozenset[str]] = {
     "text": frozenset({"type", "text", "cache_control", "citations"}),
     "tool_use": frozenset(
@@ -153,13 +156,14 @@ def check_messages(
     found += _check_system(system)
     found += _check_breakpoints({"messages": messages, "system": system, "tools": tools})
     # Names alone don't tell which of the provider's own tools are among them.
-    objects = (
-        tools if tools is not None and not any(isinstance(tool, str) for tool in tools) else None
-    )
+    objects = tools
+    if tools is not None and any(isinstance(tool, str) for tool in tools):
+        objects = None
     found += check_sequence(
         messages, model=model, thinking=thinking, tools=objects, held=server_held_prefix
     )
-    found += _check_declared(messages, tools) if tools is not None else []
+    if tools is not None:
+        found += _check_declared(messages, tools)
     return for_compatible_host("anthropic", found) if compatible else found
 
 

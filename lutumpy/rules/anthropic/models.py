@@ -8,6 +8,8 @@ from collections.abc import Mapping
 _NAME = re.compile(r"claude-(opus|sonnet|haiku|fable|mythos)-(\d{1,2})(?:[-.](\d{1,2})(?!\d))?")
 _OLD_NAME = re.compile(r"claude-(?:[123](?:\D|\Z)|instant|4-(?:opus|sonnet))")
 
+# Only what a name is known to mean is enforced. Gateways give models names of their own, so an
+# unknown name forbids nothing, and takes nothing for granted either (`takes_...`).
 NO_PREFILL_FROM: Mapping[str, tuple[int, int]] = {
     "opus": (4, 6),
     "sonnet": (4, 6),

@@ -11,6 +11,7 @@ from typing import Any
 
 from lutumpy.rules.problem import Problem, items, mapping
 
+# The words of these refusals are made up after the API's manner: none was recorded yet.
 THREAD_KEYS: Mapping[str, frozenset[str]] = {
     "create": frozenset({"type"}),
     "continue": frozenset({"type", "previous_message_id"}),

@@ -1,6 +1,21 @@
-"""The Messages rules about the sequence of blocks: roles, calls and results, thinking, server
-tools, the end.
-"""
+"""The Messages rules about the sequence of blocks: roles, pairs, thinking, server tools, the end."""
+
+# What is hard here
+# -----------------
+# Neighbouring messages of one role are one turn to the API, so the rules look at turns (`_Turn`),
+# and positions still name messages. The order of the checks is the order in which the API was seen
+# to answer: a request with two faults gets the first one's words.
+#
+#   | a `tool_use` of an assistant turn is ...         | rule                          |
+#   |--------------------------------------------------|-------------------------------|
+#   | answered at the start of the next user turn      | fine                          |
+#   | answered there, behind other content             | `results_first`, refused      |
+#   | answered nowhere in the next turn                | `results_after_uses`, refused |
+#   | answered there in another order than called      | `result_order`, discouraged   |
+#   | answered twice                                   | `single_result`, refused      |
+#   | a `server_tool_use` without a result, at the end | fine: the turn was paused     |
+#   | the same, in front of results for other calls    | fine: the turn waits for them |
+#   | the same, in front of anything else              | refused                       |
 
 from __future__ import annotations
 
@@ -12,6 +27,7 @@ from lutumpy.rules.anthropic import models as anthropic_models
 from lutumpy.rules.anthropic.requests import is_compacted
 from lutumpy.rules.problem import Certainty, Problem, is_array, items, text
 
+# Which roles blocks may have [recorded: "`tool_use` blocks can only be in `assistant` messages"].
 ASSISTANT_ONLY = ("tool_use", "thinking", "redacted_thinking", "server_tool_use", "mcp_tool_use")
 SHOWN = ("image", "document")
 USER_ONLY = ("tool_result", *SHOWN)
@@ -50,7 +66,7 @@ def check_sequence(
     issued: Mapping[str, str] | None = None,
     held: bool = False,
 ) -> list[Problem]:
-    """Problems of the order and pairing of blocks; shapes are somebody else's.
+    """Problems of the order and pairing of blocks; the shapes are checked in `messages`.
 
     Args:
         messages: The request's `messages`.
@@ -70,8 +86,11 @@ def check_sequence(
     found += _check_server_tools(turns, tools, held)
     found += _check_thinking(turns, thinking)
     found += _check_issued(turns, issued or {})
+    # A summary at the end is what the next answer continues, on every model.
     listed = items(messages)
-    return found if listed and is_compacted(listed[-1]) else found + _check_last(turns, model)
+    if listed and is_compacted(listed[-1]):
+        return found
+    return found + _check_last(turns, model)
 
 
 def _join_turns(messages: Any) -> list[_Turn]:
@@ -90,7 +109,8 @@ def _join_turns(messages: Any) -> list[_Turn]:
             if content:
                 turn.blocks.append((f"messages.{index}.content", {"type": "text", "text": content}))
         elif not is_array(content):
-            turn.has_text = True  # a wrong shape, told already; not an empty message
+            # A wrong shape, which another rule reports. It isn't an empty message.
+            turn.has_text = True
         for number, block in enumerate(items(content)):
             turn.has_text = True
             if isinstance(block, Mapping):
@@ -121,9 +141,12 @@ def _check_roles(turns: list[_Turn]) -> list[Problem]:
     for turn in turns:
         for where, block in turn.blocks:
             kind = block.get("type")
-            needed = (
-                "assistant" if kind in ASSISTANT_ONLY else "user" if kind in USER_ONLY else None
-            )
+            needed = None
+            if kind in ASSISTANT_ONLY:
+                needed = "assistant"
+            elif kind in USER_ONLY:
+                needed = "user"
+            # A system message in the middle may show images and documents [probed].
             if kind in SHOWN and turn.role == "system":
                 continue
             if needed is not None and turn.role != needed and turn.role:

@@ -21,6 +21,8 @@ from lutumpy.rules.problem import Certainty, Problem, is_array, is_number, items
 from lutumpy.rules.schema_walk import resolve, type_names, walk
 from lutumpy.rules.strict import ANTHROPIC_STRICT, strict_counts
 
+# Types of the provider's own tools end in a date. New ones appear without notice, so any name with
+# a date is taken; the list below is what the API names when it refuses a type.
 _SERVER_TYPE = re.compile(r"[a-z_0-9]+_20\d{6}\Z")
 UNDATED_TYPES = ("custom", "mcp_toolset", "tool_search_tool_bm25", "tool_search_tool_regex")
 TOOL_TYPES = (
@@ -47,6 +49,7 @@ CHOICE_KEYS: Mapping[str, frozenset[str]] = {
 }
 FORCED = ("any", "tool")
 
+# "For 'integer' type, properties maximum, minimum are not supported" [recorded].
 STRICT_REFUSED: Mapping[str, tuple[str, ...]] = {
     "integer": ("exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum", "multipleOf"),
     "number": ("exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum", "multipleOf"),
@@ -243,6 +246,8 @@ def _check_strict(where: str, name: str, schema: Mapping[str, Any]) -> list[Prob
     return found
 
 
+# Recursion is refused with the circle spelled out ("Node -> Node"), so the circle itself is needed
+# and not only whether there is one. Both walks below have stacks of their own.
 def _find_cycle(schema: Mapping[str, Any]) -> list[str] | None:
     """The definitions on a circle of references, its first again at the end, or None."""
     targets: dict[str, list[str]] = {}
@@ -316,6 +321,8 @@ def _check_strict_limits(tools: list[Mapping[str, Any]]) -> list[Problem]:
         )
         found.append(Problem("anthropic.strict_unions", "tools", message, "refused"))
     for tool, (alone, united) in zip(strict, counts, strict=True):
+        # Reported only within the limits of a request: beyond them the API says just that
+        # [recorded].
         if not found and (alone >= TOO_MANY_OPTIONAL_IN_ONE or united >= TOO_MANY_UNIONS_IN_ONE):
             message = (
                 "Schema is too complex for compilation. Try reducing the number of tools or "

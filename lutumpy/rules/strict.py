@@ -29,9 +29,8 @@ into the description, where the model still reads it; what can't be said at all 
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeGuard
 
@@ -39,6 +38,7 @@ from lutumpy.errors import DeclarationError
 from lutumpy.rules.pointer import escape, pointer, tokens
 from lutumpy.rules.problem import is_array, items, mapping
 from lutumpy.rules.schema_walk import LISTS, subschemas, walk
+from lutumpy.rules.strict_notes import describe_keywords, keyword_note
 
 __all__ = [
     "ANTHROPIC_STRICT",
@@ -316,7 +316,7 @@ class _Rewrite:
             elif key not in ("properties", "additionalProperties", *_SILENT):
                 if self.stays(key, value):
                     out[key] = value
-                elif note := _note(key, value):
+                elif note := keyword_note(key, value):
                     notes[key] = note
                     self.note(path, "described", key)
         types = _types(schema)
@@ -325,7 +325,7 @@ class _Rewrite:
         if "array" in types and "items" not in schema:
             raise self.no_form(path, "an array needs the type of its items")
         if notes:
-            out["description"] = _described(out.get("description"), notes)
+            out["description"] = describe_keywords(out.get("description"), notes)
         return out
 
     def branch(self, schema: Any, path: tuple[str, ...]) -> Schema:
@@ -479,49 +479,3 @@ def _discriminators(schema: Schema) -> Iterator[tuple[tuple[str, ...], str]]:
                 yield tuple(tokens(ref)), about["propertyName"]
     for _, inner in subschemas(schema):
         yield from _discriminators(inner)
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _count(value: Any, noun: str) -> str:
-    return f"{value} {noun}" if value == 1 else f"{value} {noun}s"
-
-
-_NOTES: dict[str, Callable[[Any], str]] = {
-    "default": lambda v: "" if v is None else f"Default: {_json(v)}.",
-    "examples": lambda v: (
-        f"Examples: {', '.join(map(_json, v))}." if _is_list(v) else f"Example: {_json(v)}."
-    ),
-    "deprecated": lambda v: "Deprecated." if v else "",
-    "minimum": lambda v: f"At least {v}.",
-    "maximum": lambda v: f"At most {v}.",
-    "exclusiveMinimum": lambda v: f"More than {v}.",
-    "exclusiveMaximum": lambda v: f"Less than {v}.",
-    "multipleOf": lambda v: f"A multiple of {v}.",
-    "minLength": lambda v: f"At least {_count(v, 'character')}.",
-    "maxLength": lambda v: f"At most {_count(v, 'character')}.",
-    "minItems": lambda v: f"At least {_count(v, 'item')}.",
-    "maxItems": lambda v: f"At most {_count(v, 'item')}.",
-    "uniqueItems": lambda v: "No item twice." if v else "",
-    "pattern": lambda v: f"Matches the regular expression {v}",
-    "format": lambda v: f"Format: {v}.",
-}
-
-
-def _note(key: str, value: Any) -> str:
-    """What a keyword says, as short text; empty when there is nothing to say."""
-    if key in _NOTES:
-        return _NOTES[key](value)
-    return f"{key}: {_json(value)}."
-
-
-def _described(description: str | None, notes: Mapping[str, str]) -> str:
-    """`description` and the notes after it, defaults first and lower limits before upper ones."""
-    order = {key: position for position, key in enumerate(_NOTES)}
-    text = " ".join(notes[key] for key in sorted(notes, key=lambda key: order.get(key, len(order))))
-    if not description:
-        return text
-    end = "" if description.rstrip().endswith((".", "!", "?", ":", ";")) else "."
-    return f"{description.rstrip()}{end} {text}"

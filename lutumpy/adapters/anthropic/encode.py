@@ -36,7 +36,6 @@ from typing import Any, Literal
 from lutumpy.adapters.anthropic.cache import count_breakpoints, mark, takes_breakpoint
 from lutumpy.adapters.anthropic.decode import (
     API,
-    INVALID_INPUT,
     REASONING,
     SERVER_CALLS,
     TOOLSET_KIND,
@@ -50,6 +49,14 @@ from lutumpy.adapters.anthropic.original import (
     takes_system_breakpoint,
 )
 from lutumpy.adapters.anthropic.parts import part_blocks, text_blocks
+from lutumpy.adapters.anthropic.turn_blocks import (
+    encode_message,
+    find_container,
+    find_late_results,
+    has_result,
+    parse_input,
+    shorten_to_prefill,
+)
 from lutumpy.core import json_values
 from lutumpy.core.encoding import Renamer
 from lutumpy.core.items import (
@@ -72,6 +79,8 @@ __all__ = ["MessagesEncoder"]
 
 # The API has no limit for ids of calls: those of some hosts carry state, and go back whole.
 _LONGEST_CALL_ID = 1024
+
+_ASSISTANT = b'{"role":"assistant","content":'
 
 Last = Literal["nothing", "user", "assistant", "turn", "paused"]
 
@@ -226,9 +235,9 @@ class MessagesEncoder:
                     "message first"
                 )
             if self._last == "turn":
-                messages[-1:] = _shorten_to_prefill(messages[-1])
+                messages[-1:] = shorten_to_prefill(messages[-1])
         elif self._held_system:
-            messages.append(_encode_message("system", self._make_content(self._held_system)))
+            messages.append(encode_message("system", self._make_content(self._held_system)))
         if not messages:
             raise TranscriptError(
                 "there is nothing to answer: a request of the Messages API needs a user message "
@@ -242,7 +251,7 @@ class MessagesEncoder:
         """The JSON array of everything encoded so far, whatever it ends with."""
         messages = self._messages.copy()
         if self._held_system:
-            messages.append(_encode_message("system", self._make_content(self._held_system)))
+            messages.append(encode_message("system", self._make_content(self._held_system)))
         return b"[" + b",".join(messages) + b"]"
 
     # --- what was read from a history of this API -------------------------------------------------
@@ -296,7 +305,7 @@ class MessagesEncoder:
             if blocks:
                 only_text = len(blocks) == 1 and blocks[0]["type"] == "text" and not self._as_blocks
                 self._append_message(
-                    "user", _encode_message("user", blocks[0]["text"] if only_text else blocks)
+                    "user", encode_message("user", blocks[0]["text"] if only_text else blocks)
                 )
             return
         texts = [
@@ -308,7 +317,7 @@ class MessagesEncoder:
             # "final assistant content cannot end with trailing whitespace"
             texts[-1] = texts[-1].rstrip()
             self._append_message(
-                "assistant", _encode_message("assistant", self._make_content(texts))
+                "assistant", encode_message("assistant", self._make_content(texts))
             )
         elif self._last == "nothing":
             self._system += texts
@@ -323,7 +332,7 @@ class MessagesEncoder:
             if last == "user":
                 self._messages.append(self._wrap_system_texts(held))
             else:
-                self._messages.append(_encode_message("system", self._make_content(held)))
+                self._messages.append(encode_message("system", self._make_content(held)))
         self._messages.append(message)
         self._last = last
 
@@ -332,7 +341,7 @@ class MessagesEncoder:
 
     def _wrap_system_texts(self, texts: list[str]) -> bytes:
         """A system message as a user's, where the API takes none of the system's."""
-        return _encode_message(
+        return encode_message(
             "user", self._make_content([f"<system>\n{text}\n</system>" for text in texts])
         )
 
@@ -354,7 +363,7 @@ class MessagesEncoder:
         if b'"cache_control":' in content:
             self.breakpoints += count_breakpoints(json_values.decode(content))
         if self._running is not None:
-            self._drop_unfinished_calls(_find_late_results(turn))
+            self._drop_unfinished_calls(find_late_results(turn))
         paused = turn.finish_reason == "paused" and turn.api == API
         self._append_message("paused" if paused else "turn", _ASSISTANT + content + b"}")
         if turn.results_only and turn.api == API:
@@ -374,13 +383,13 @@ class MessagesEncoder:
         blocks = [
             b
             for b in given
-            if kind_of(b) not in SERVER_CALLS or b.get("id") in arrived or _has_result(given, b)
+            if kind_of(b) not in SERVER_CALLS or b.get("id") in arrived or has_result(given, b)
         ]
         if len(blocks) == len(given):
             return
         while blocks and kind_of(blocks[-1]) in REASONING:
             blocks.pop()
-        self._messages[index : index + 1] = [_encode_message("assistant", blocks)] if blocks else []
+        self._messages[index : index + 1] = [encode_message("assistant", blocks)] if blocks else []
         if self._stable is not None and not blocks:
             self._stable = self._stable[0], min(self._stable[1], len(self._messages))
 
@@ -414,7 +423,7 @@ class MessagesEncoder:
                 self._toolsets[call.id] = str(blocks[call.position].get("toolset_name"))
         if turn.calls and b'"container"' in turn.residue:
             blocks = blocks if blocks is not None else json_values.decode(turn.native)
-            self._container = _find_container(turn, blocks)
+            self._container = find_container(turn, blocks)
         if not changes and not turn.reasoning_dropped:
             return turn.native
         blocks = blocks if blocks is not None else json_values.decode(turn.native)
@@ -437,7 +446,7 @@ class MessagesEncoder:
                         "type": "tool_use",
                         "id": self._ids(block.id),
                         "name": self._names(block.name),
-                        "input": _parse_input(block),
+                        "input": parse_input(block),
                     }
                 )
         return blocks
@@ -452,7 +461,7 @@ class MessagesEncoder:
         # parallel calls.
         self._append_message(
             "user",
-            _encode_message("user", [self._encode_result(result) for result in results.results]),
+            encode_message("user", [self._encode_result(result) for result in results.results]),
         )
 
     def _encode_result(self, result: ResultBlock) -> dict[str, Any]:
@@ -473,69 +482,3 @@ class MessagesEncoder:
         if content:
             block["content"] = content
         return block
-
-
-def _find_late_results(turn: AssistantTurn) -> set[str]:
-    """Ids of the provider's calls that an answer brings results of."""
-    blocks: list[dict[str, Any]] = json_values.decode(turn.native) if turn.api == API else []
-    found = [b.get("tool_use_id") for b in blocks if b["type"].endswith("_tool_result")]
-    return {call_id for call_id in found if isinstance(call_id, str)}
-
-
-def _has_result(blocks: list[dict[str, Any]], call: dict[str, Any]) -> bool:
-    return any(
-        kind_of(b).endswith("_tool_result") and b.get("tool_use_id") == call.get("id")
-        for b in blocks
-    )
-
-
-_ASSISTANT = b'{"role":"assistant","content":'
-
-
-def _encode_message(role: str, content: str | list[dict[str, Any]]) -> bytes:
-    return encode({"role": role, "content": content})
-
-
-def _shorten_to_prefill(message: bytes) -> list[bytes]:
-    """An answer as the beginning of the next one.
-
-    "final assistant content cannot end with trailing whitespace"; "The final block in an assistant
-    message cannot be `thinking`", and without thinking such a message may hold none at all.
-    """
-    said = json_values.decode(message)
-    content = said.get("content")
-    if isinstance(content, str):
-        kept: Any = content.rstrip()
-    else:
-        kept = (
-            [b for b in content if kind_of(b) not in REASONING] if isinstance(content, list) else []
-        )
-        while kept and kind_of(kept[-1]) == "text":
-            last = kept.pop()
-            text = last.get("text")
-            if isinstance(text, str) and text.strip():
-                kept.append({**last, "text": text.rstrip()})
-                break
-    return [encode({**said, "content": kept})] if kept else []
-
-
-def _parse_input(call: CallBlock) -> dict[str, Any]:
-    """The arguments of another API's call as an object (rule R3)."""
-    if call.kind != "function":
-        return {"input": call.arguments}
-    try:
-        value = json_values.parse_arguments(call.arguments)
-    except (ValueError, RecursionError):
-        return {INVALID_INPUT: call.arguments}
-    # A number that overflows to infinity can't be written again, so the text is what is kept.
-    fits = isinstance(value, dict) and not json_values.holds_non_finite(value)
-    return value if fits else {INVALID_INPUT: call.arguments}
-
-
-def _find_container(turn: AssistantTurn, blocks: list[dict[str, Any]]) -> bytes:
-    callers = [blocks[call.position].get("caller") for call in turn.calls if call.answerable]
-    if all(not isinstance(caller, dict) or caller.get("type") == "direct" for caller in callers):
-        return b""
-    container = json_values.decode(turn.residue).get("container")
-    found = container.get("id") if isinstance(container, dict) else container
-    return encode(found) if isinstance(found, str) and found else b""

@@ -1,8 +1,8 @@
-"""The Messages rules about the sequence of blocks: roles, pairs, thinking, server tools, the end."""
+"""The Messages rules about the sequence of blocks: roles, pairs, thinking, and what ends it."""
 
 # What is hard here
 # -----------------
-# Neighbouring messages of one role are one turn to the API, so the rules look at turns (`_Turn`),
+# Neighbouring messages of one role are one turn to the API, so the rules look at turns (`Turn`),
 # and positions still name messages. The order of the checks is the order in which the API was seen
 # to answer: a request with two faults gets the first one's words.
 #
@@ -20,41 +20,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from lutumpy.rules.anthropic import models as anthropic_models
 from lutumpy.rules.anthropic.requests import is_compacted
-from lutumpy.rules.problem import Certainty, Problem, is_array, items, text
+from lutumpy.rules.anthropic.server_tools import SERVER_USES, check_server_tools
+from lutumpy.rules.anthropic.turns import Turn, join_turns
+from lutumpy.rules.problem import Certainty, Problem, items, text
 
 # Which roles blocks may have [recorded: "`tool_use` blocks can only be in `assistant` messages"].
 ASSISTANT_ONLY = ("tool_use", "thinking", "redacted_thinking", "server_tool_use", "mcp_tool_use")
 SHOWN = ("image", "document")
 USER_ONLY = ("tool_result", *SHOWN)
 THINKING = ("thinking", "redacted_thinking")
-SERVER_USES = ("server_tool_use", "mcp_tool_use")
-SERVER_TOOL_OF: Mapping[str, str] = {
-    "bash_code_execution": "code_execution",
-    "text_editor_code_execution": "code_execution",
-    "tool_search_tool_regex": "tool_search_tool",
-    "tool_search_tool_bm25": "tool_search_tool",
-}
-"""Name in a `server_tool_use` to the name of the result block and the tool type, where they differ.
-"""
-
-
-@dataclass(slots=True)
-class _Turn:
-    """Neighbouring messages of one role: the API merges them before it looks."""
-
-    role: str
-    first: int
-    last: int
-    blocks: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
-    has_text: bool = False
-
-    def of(self, *kinds: str) -> list[tuple[str, Mapping[str, Any]]]:
-        return [(where, block) for where, block in self.blocks if block.get("type") in kinds]
 
 
 def check_sequence(
@@ -77,13 +55,13 @@ def check_sequence(
         held: The conversation's start is at the server, so the first result may answer a call that
             is not here.
     """
-    turns = _join_turns(messages)
+    turns = join_turns(messages)
     found = _check_system_positions(turns, held)
     found += _check_roles(turns)
     found += _check_empty_users(turns)
     found += _check_pairing(turns, held)
     found += _check_toolsets(turns)
-    found += _check_server_tools(turns, tools, held)
+    found += check_server_tools(turns, tools, held)
     found += _check_thinking(turns, thinking)
     found += _check_issued(turns, issued or {})
     # A summary at the end is what the next answer continues, on every model.
@@ -93,32 +71,7 @@ def check_sequence(
     return found + _check_last(turns, model)
 
 
-def _join_turns(messages: Any) -> list[_Turn]:
-    turns: list[_Turn] = []
-    for index, message in enumerate(items(messages)):
-        if not isinstance(message, Mapping):
-            continue
-        role = text(message.get("role")) or ""
-        if not turns or turns[-1].role != role:
-            turns.append(_Turn(role, index, index))
-        turn = turns[-1]
-        turn.last = index
-        content = message.get("content")
-        if isinstance(content, str):
-            turn.has_text = turn.has_text or bool(content)
-            if content:
-                turn.blocks.append((f"messages.{index}.content", {"type": "text", "text": content}))
-        elif not is_array(content):
-            # A wrong shape, which another rule reports. It isn't an empty message.
-            turn.has_text = True
-        for number, block in enumerate(items(content)):
-            turn.has_text = True
-            if isinstance(block, Mapping):
-                turn.blocks.append((f"messages.{index}.content.{number}", block))
-    return turns
-
-
-def _check_system_positions(turns: list[_Turn], held: bool) -> list[Problem]:
+def _check_system_positions(turns: list[Turn], held: bool) -> list[Problem]:
     """A system message stands not first, and before an assistant message or at the end [probed]."""
     found: list[Problem] = []
     for number, turn in enumerate(turns):
@@ -136,7 +89,7 @@ def _check_system_positions(turns: list[_Turn], held: bool) -> list[Problem]:
     return found
 
 
-def _check_roles(turns: list[_Turn]) -> list[Problem]:
+def _check_roles(turns: list[Turn]) -> list[Problem]:
     found: list[Problem] = []
     for turn in turns:
         for where, block in turn.blocks:
@@ -156,7 +109,7 @@ def _check_roles(turns: list[_Turn]) -> list[Problem]:
     return found
 
 
-def _check_empty_users(turns: list[_Turn]) -> list[Problem]:
+def _check_empty_users(turns: list[Turn]) -> list[Problem]:
     found: list[Problem] = []
     for turn in turns:
         if turn.role == "user" and not turn.has_text:
@@ -169,7 +122,7 @@ def _check_empty_users(turns: list[_Turn]) -> list[Problem]:
 # ----------------------------------------------------------------- pairing
 
 
-def _check_pairing(turns: list[_Turn], held: bool) -> list[Problem]:
+def _check_pairing(turns: list[Turn], held: bool) -> list[Problem]:
     found: list[Problem] = []
     earlier: set[str] = set()
     for number, turn in enumerate(turns):
@@ -182,7 +135,7 @@ def _check_pairing(turns: list[_Turn], held: bool) -> list[Problem]:
     return found
 
 
-def _check_uses(turn: _Turn, after: _Turn | None, earlier: set[str]) -> list[Problem]:
+def _check_uses(turn: Turn, after: Turn | None, earlier: set[str]) -> list[Problem]:
     """Ids unique, calls last, and each answered at the start of the next message."""
     found = _check_uses_last(turn)
     uses: dict[str, str] = {}
@@ -263,7 +216,7 @@ def _name_of(block: Mapping[str, Any]) -> tuple[str, ...]:
     return (name,) if name else ()
 
 
-def _check_uses_last(turn: _Turn) -> list[Problem]:
+def _check_uses_last(turn: Turn) -> list[Problem]:
     """Nothing follows the calls of a turn: no recorded answer has it, and replaying it was refused
     [reported].
     """
@@ -289,7 +242,7 @@ def _check_uses_last(turn: _Turn) -> list[Problem]:
     return []
 
 
-def _check_toolsets(turns: list[_Turn]) -> list[Problem]:
+def _check_toolsets(turns: list[Turn]) -> list[Problem]:
     """A result names the toolset that its call named [SDK]."""
     named: dict[str, str] = {}
     found: list[Problem] = []
@@ -308,7 +261,7 @@ def _check_toolsets(turns: list[_Turn]) -> list[Problem]:
     return found
 
 
-def _check_results(turn: _Turn, before: _Turn | None) -> list[Problem]:
+def _check_results(turn: Turn, before: Turn | None) -> list[Problem]:
     """Each result belongs to one call of the message before, and no other result does."""
     found: list[Problem] = []
     known: dict[str | None, tuple[str, ...]] = {}
@@ -341,85 +294,10 @@ def _check_results(turn: _Turn, before: _Turn | None) -> list[Problem]:
     return found
 
 
-# ------------------------------------------------------------ server tools
-
-
-def _check_server_tools(turns: list[_Turn], tools: Any, held: bool) -> list[Problem]:
-    """Calls that the server runs: results after their calls, and nothing of ours said while one is
-    under way.
-    """
-    found: list[Problem] = []
-    uses: dict[str, tuple[int, str, str]] = {}  # id: (turn, position, name of its result)
-    answered: set[str] = set()
-    for number, turn in enumerate(turns):
-        if turn.role != "assistant":
-            continue
-        for where, block in turn.blocks:
-            kind = text(block.get("type")) or ""
-            use_id = text(block.get("id"))
-            if kind in SERVER_USES and use_id is not None:
-                name = text(block.get("name")) or ""
-                uses[use_id] = (number, where, "mcp" if kind == "mcp_tool_use" else name)
-            elif kind.endswith("_tool_result"):
-                result_of = text(block.get("tool_use_id"))
-                if result_of is None:
-                    continue
-                if result_of not in uses and not held:
-                    found.append(_orphan_problem(where, kind, result_of))
-                answered.add(result_of)
-    for use_id, (number, where, name) in uses.items():
-        if use_id not in answered:
-            found += _check_pending(turns, number, use_id, where, name, tools)
-    return found
-
-
-def _orphan_problem(where: str, kind: str, use_id: str) -> Problem:
-    needed = "mcp_tool_use" if kind == "mcp_tool_result" else "server_tool_use"
-    message = (
-        f"{where}: unexpected `tool_use_id` found in `{kind}` blocks: {use_id}. "
-        f"Each `{kind}` block must have a corresponding `{needed}` block before it."
-    )
-    return Problem("anthropic.use_for_server_result", where, message, "refused", call_ids=(use_id,))
-
-
-def _check_pending(
-    turns: list[_Turn], number: int, use_id: str, where: str, name: str, tools: Any
-) -> list[Problem]:
-    """A server call without its result: the turn paused, or waits for our results alone."""
-    ids = (use_id,)
-    base = (
-        f"`{name}` tool use with id `{use_id}` was found without a corresponding "
-        f"`{name}_tool_result` block"
-    )
-    if number < len(turns) - 1:
-        after = turns[number + 1]
-        only_results = after.role == "user" and all(
-            block.get("type") == "tool_result" for _, block in after.blocks
-        )
-        if not only_results or not turns[number].of("tool_use"):
-            return [
-                Problem("anthropic.mixed_turn_results_only", where, base, "refused", call_ids=ids)
-            ]
-        if number + 2 < len(turns):
-            return [Problem("anthropic.server_result_missing", where, base, "some", call_ids=ids)]
-    family = SERVER_TOOL_OF.get(name, name)
-    if is_array(tools) and name != "mcp" and not any(_declares(tool, family) for tool in tools):
-        message = f"{base} but no `{family}` tool was provided"
-        message = message.replace("block but", "block, but")
-        return [Problem("anthropic.server_tool_declared", where, message, "some", call_ids=ids)]
-    return []
-
-
-def _declares(tool: Any, family: str) -> bool:
-    if not isinstance(tool, Mapping):
-        return False
-    return (text(tool.get("type")) or "").startswith(family) or tool.get("name") == family
-
-
 # ---------------------------------------------------------------- thinking
 
 
-def _check_thinking(turns: list[_Turn], thinking: str | None) -> list[Problem]:
+def _check_thinking(turns: list[Turn], thinking: str | None) -> list[Problem]:
     """Thinking of the turn that goes on is there, first, and not the end of a message."""
     found: list[Problem] = []
     for turn in turns:
@@ -447,9 +325,9 @@ def _check_thinking(turns: list[_Turn], thinking: str | None) -> list[Problem]:
     return found
 
 
-def _check_thinking_first(turns: list[_Turn]) -> list[Problem]:
+def _check_thinking_first(turns: list[Turn]) -> list[Problem]:
     """With a thinking budget, the turn that our results continue starts with its thinking."""
-    rounds: list[_Turn] = []
+    rounds: list[Turn] = []
     for turn in reversed(turns):
         if turn.role == "user" and any(
             block.get("type") != "tool_result" for _, block in turn.blocks
@@ -477,7 +355,7 @@ def _check_thinking_first(turns: list[_Turn]) -> list[Problem]:
     return found
 
 
-def _check_issued(turns: list[_Turn], issued: Mapping[str, str]) -> list[Problem]:
+def _check_issued(turns: list[Turn], issued: Mapping[str, str]) -> list[Problem]:
     """A signed block goes back with the text it was signed for."""
     found: list[Problem] = []
     for turn in turns:
@@ -500,7 +378,7 @@ def _check_issued(turns: list[_Turn], issued: Mapping[str, str]) -> list[Problem
 # ------------------------------------------------------------ last message
 
 
-def _check_last(turns: list[_Turn], model: str | None) -> list[Problem]:
+def _check_last(turns: list[Turn], model: str | None) -> list[Problem]:
     """Newer models continue no assistant message, but for a turn that was paused: by a server tool,
     or after a compaction.
     """

@@ -264,13 +264,13 @@ def test_messages_knows_every_role_and_block(path: str) -> None:
     messages = objects(field(sdk_type(path), "messages"))
     assert lacking(anthropic.ROLES, values(*[fields(each)["role"] for each in messages])) == []
     blocks = tagged("type", *[fields(each)["content"] for each in messages])
-    assert lacking(blocks.BLOCK_TYPES, blocks) == []
-    for kind, known in blocks.CLOSED_BLOCKS.items():
+    assert lacking(anthropic_blocks.BLOCK_TYPES, blocks) == []
+    for kind, known in anthropic_blocks.CLOSED_BLOCKS.items():
         # What a program writes; the models of answers may have keys that are not sent back.
         written = [each for each in blocks[kind] if not is_model(each)]
         assert (kind, lacking(known, keys(*written))) == (kind, [])
     results = tagged("type", *[fields(each)["content"] for each in blocks["tool_result"]])
-    assert lacking(blocks.RESULT_TYPES, results) == []
+    assert lacking(anthropic_blocks.RESULT_TYPES, results) == []
 
 
 @MESSAGES

@@ -18,6 +18,7 @@ import pytest
 from pydantic import BaseModel
 from typing_extensions import NotRequired, Required, get_type_hints
 
+from lutumpy.rules.anthropic import blocks as anthropic_blocks
 from lutumpy.rules.anthropic import messages as anthropic
 from lutumpy.rules.anthropic import requests as anthropic_requests
 from lutumpy.rules.anthropic import tools as anthropic_tools

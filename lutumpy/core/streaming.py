@@ -104,10 +104,10 @@ class StreamDecoder(Protocol):
         ...
 
 
-class PieceDecoder(StreamDecoder, Protocol):
+class ArgumentsDecoder(StreamDecoder, Protocol):
     """A decoder with short ways for the events that most of a long call is made of."""
 
-    def piece(self, chunk: Any) -> tuple[int, str] | None:
+    def feed_arguments(self, chunk: Any) -> tuple[int, str] | None:
         """Take the next event, if it is nothing but a piece of the arguments of a call that began before.
 
         Never raises. What is taken counts as fed.
@@ -118,7 +118,7 @@ class PieceDecoder(StreamDecoder, Protocol):
         """
         ...
 
-    def gather(self, chunks: Iterable[Any]) -> None:
+    def feed_all(self, chunks: Iterable[Any]) -> None:
         """Take all of `chunks`, as `feed` does one after the other, and tell nothing. Raises as `feed` does."""
         ...
 

@@ -122,8 +122,8 @@ class MessagesStreamDecoder:
             self._fail(event)
         return deltas
 
-    def piece(self, chunk: Any) -> tuple[int, str] | None:
-        """Take an event that is only a piece of a call's arguments; see `PieceDecoder`."""
+    def feed_arguments(self, chunk: Any) -> tuple[int, str] | None:
+        """Take an event that is only a piece of a call's arguments; see `ArgumentsDecoder`."""
         try:
             if type(chunk) is dict:
                 if chunk["type"] != "content_block_delta":
@@ -155,7 +155,7 @@ class MessagesStreamDecoder:
         block.json.append(piece)
         return block.call, piece
 
-    def gather(self, chunks: Iterable[Any]) -> None:
+    def feed_all(self, chunks: Iterable[Any]) -> None:
         """Take all of `chunks`, and tell nothing. Raises as `feed` does."""
         index: object = _NO_INDEX
         take: Callable[[str], object] = str
@@ -183,7 +183,7 @@ class MessagesStreamDecoder:
                         continue
             except (AttributeError, KeyError, TypeError):
                 pass
-            if self.piece(chunk) is not None:
+            if self.feed_arguments(chunk) is not None:
                 continue
             self.feed(chunk)
             index = _NO_INDEX
@@ -528,6 +528,6 @@ _TEXT_FIELDS = {
 
 
 if TYPE_CHECKING:
-    from lutumpy.core.streaming import PieceDecoder
+    from lutumpy.core.streaming import ArgumentsDecoder
 
-    _PIECES: type[PieceDecoder] = MessagesStreamDecoder
+    _PIECES: type[ArgumentsDecoder] = MessagesStreamDecoder

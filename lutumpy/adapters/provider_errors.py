@@ -1,7 +1,7 @@
 """Errors of the providers and of their SDKs, in this library's words.
 
-The SDKs are not imported for it: their errors are known by the names of their classes and packages, and only public
-attributes are read.
+The SDKs are not imported for it: their errors are known by the names of their classes and packages,
+and only public attributes are read.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ from lutumpy.errors import AdapterError
 __all__ = ["adapter_error", "error_body", "is_sdk_error", "shorten_text"]
 
 _SDK_PACKAGES = frozenset({"openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2"})
-# Classes that stand for "no answer came": of the SDKs, and of the HTTP stack where an SDK lets them through.
+# Classes that stand for "no answer came": of the SDKs, and of the HTTP stack where an SDK lets them
+# through.
 _CONNECTION_ERRORS = frozenset({"APIConnectionError", "TransportError"})
-# Error types that come without an HTTP status (in a body with status 200, or in a stream) and may pass.
+# Error types that come without an HTTP status (in a body with status 200, or in a stream) and may
+# pass.
 _PASSING_TYPES = frozenset(
     {
         "api_error",
@@ -67,9 +69,11 @@ def error_body(
 
 
 def adapter_error(error: BaseException, provider: str) -> AdapterError:
-    """An error of either SDK, or of the HTTP stack under it, in this library's words; to be raised `from` the original.
+    """An error of either SDK, or of the HTTP stack under it, in this library's words; to be raised
+    `from` the original.
 
-    Only public attributes of the SDK's errors are read: `status_code`, `response.headers`, `request_id`, `body`.
+    Only public attributes of the SDK's errors are read: `status_code`, `response.headers`,
+    `request_id`, `body`.
     """
     body: Any = getattr(error, "body", None)
     details: Any = body.get("error", body) if isinstance(body, Mapping) else body
@@ -148,7 +152,9 @@ def _message(error: BaseException, details: Any) -> str:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait, from `retry-after-ms`, or `retry-after` as seconds or as a date (RFC 9110, section 10.2.3)."""
+    """Seconds to wait, from `retry-after-ms`, or `retry-after` as seconds or as a date (RFC 9110,
+    section 10.2.3).
+    """
     for name, divisor in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         value = headers.get(name)
         if value is None:

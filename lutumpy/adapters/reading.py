@@ -1,7 +1,8 @@
-"""What the readers of histories share: entries as JSON, bytes kept as they are, and the transcript that is made of them.
+"""What the readers of histories share: entries as JSON, bytes kept as they are, and the transcript
+that is made of them.
 
-A reader of an API tells messages, turns and results apart, and says which entries stand for each. What can't be paired is
-collected, so that every problem is reported at once, and nothing is made.
+A reader of an API tells messages, turns and results apart, and says which entries stand for each.
+What can't be paired is collected, so that every problem is reported at once, and nothing is made.
 """
 
 from __future__ import annotations
@@ -100,7 +101,8 @@ class HistoryReading:
         given = list(messages)
         found = [entry_of(entry, position.format(index)) for index, entry in enumerate(given)]
         if any(b"\xef\xbf\xbd" in entry.data for entry in found):
-            # Where lone surrogates were replaced, ids that differed may be the same now: they are told apart as they came.
+            # Where lone surrogates were replaced, ids that differed may be the same now: they are
+            # told apart as they came.
             ids = _HistoryIds()
             found = [
                 entry_of(entry, position.format(index), ids) for index, entry in enumerate(given)
@@ -116,7 +118,9 @@ class HistoryReading:
         return Verbatim(self._api, tuple([entry.data for entry in entries]))
 
     def message(self, role: Role, parts: Iterable[Part], entries: Iterable[Entry]) -> None:
-        """A message of the application, said by these entries; by an entry that an item before has, if there are none."""
+        """A message of the application, said by these entries; by an entry that an item before has,
+        if there are none.
+        """
         self.add(Message(role, tuple(parts), verbatim=self.verbatim(entries)))
 
     def add(self, message: Message) -> None:
@@ -164,7 +168,8 @@ class HistoryReading:
         """The transcript.
 
         Args:
-            checked: What the rules of the API say of the history; asked for only if something stood against it.
+            checked: What the rules of the API say of the history; asked for only if something stood
+                against it.
 
         Raises:
             TranscriptError: something can't be part of a transcript.
@@ -189,7 +194,9 @@ class HistoryReading:
 
 
 class _HistoryIds:
-    """Ids of a history that can't be sent as they are: each gets one that can, and no two the same one (rule C6)."""
+    """Ids of a history that can't be sent as they are: each gets one that can, and no two the same
+    one (rule C6).
+    """
 
     __slots__ = ("_owners",)
 
@@ -197,7 +204,9 @@ class _HistoryIds:
         self._owners: dict[str, str] = {}
 
     def cleaned(self, value: Any) -> Any:
-        """A JSON value with every id in it cleaned: whatever stands under `id`, `call_id`, `tool_use_id` and the like."""
+        """A JSON value with every id in it cleaned: whatever stands under `id`, `call_id`,
+        `tool_use_id` and the like.
+        """
         if isinstance(value, dict):
             return {
                 name: self._id(inner)
@@ -263,7 +272,8 @@ def _plain(value: Any) -> Any:
         return dict(value)
     fields = getattr(type(value), "model_fields", None)
     if isinstance(fields, dict):
-        # What was set, by its name on the wire; a dump of the whole would also hold what the SDK parsed, further down.
+        # What was set, by its name on the wire; a dump of the whole would also hold what the SDK
+        # parsed, further down.
         given = value.model_fields_set
         plain = {
             field.serialization_alias or field.alias or name: getattr(value, name)
@@ -341,7 +351,9 @@ def file_part(data: Any, media_type: Any, filename: Any = None) -> FilePart | No
 
 
 def text_only(parts: Iterable[Part]) -> list[Part]:
-    """The parts as a message takes them that isn't the user's: texts, and texts in place of the rest."""
+    """The parts as a message takes them that isn't the user's: texts, and texts in place of the
+    rest.
+    """
     return [part if isinstance(part, TextPart) else left_out(_NAMES[type(part)]) for part in parts]
 
 
@@ -349,7 +361,9 @@ _NAMES: dict[type[Any], str] = {ImagePart: "image", FilePart: "file"}
 
 
 def status_of(content: str | tuple[Part, ...], failed: bool = False) -> ResultStatus:
-    """The status of a result: where the wire has no flag, only a rejection can be told, by how its text begins."""
+    """The status of a result: where the wire has no flag, only a rejection can be told, by how its
+    text begins.
+    """
     first = content if isinstance(content, str) else content[0] if content else ""
     said = first.text if isinstance(first, TextPart) else first
     if isinstance(said, str) and said.startswith(REJECTION_PREFIX):

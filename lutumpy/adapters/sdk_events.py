@@ -1,7 +1,8 @@
 """The events in the bytes of an open response, split and parsed many at a time.
 
-The SDKs' own stream classes take each line and each event through several generators, which is most of what reading a long
-stream costs. What is an event, the end, or an error is as they have it: `openai._streaming`, `anthropic._streaming`.
+The SDKs' own stream classes take each line and each event through several generators, which is most
+of what reading a long stream costs. What is an event, the end, or an error is as they have it:
+`openai._streaming`, `anthropic._streaming`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ class EventError(Exception):
 
 
 class EventSplitter:
-    """Takes the bytes of one response as they come, cut anywhere, and gives its events. The work is linear in the bytes.
+    """Takes the bytes of one response as they come, cut anywhere, and gives its events. The work is
+    linear in the bytes.
 
     Args:
         response: The response, for errors.
@@ -42,7 +44,8 @@ class EventSplitter:
 
     Attributes:
         ended: Whether the event came that is said to be the last.
-        error: What the events end in: the provider's error, or what is wrong with an event. Nothing is taken after it.
+        error: What the events end in: the provider's error, or what is wrong with an event. Nothing
+            is taken after it.
     """
 
     __slots__ = (
@@ -72,7 +75,9 @@ class EventSplitter:
         self.error: Exception | None = None
 
     def feed(self, data: bytes) -> Iterator[Any]:
-        """The events that are complete with `data`; each is parsed when it is taken, so that they need no memory together."""
+        """The events that are complete with `data`; each is parsed when it is taken, so that they
+        need no memory together.
+        """
         if self._start is not None:
             data = self._without_mark(self._start + data)
         if b"\r" in data or self._after_return:
@@ -116,7 +121,9 @@ class EventSplitter:
             self.error = error
 
     def _without_mark(self, data: bytes) -> bytes:
-        """The first bytes without the byte order mark that a stream may begin with [HTML, 9.2.6]; it may come in parts."""
+        """The first bytes without the byte order mark that a stream may begin with [HTML, 9.2.6];
+        it may come in parts.
+        """
         if len(data) < len(BOM_UTF8) and BOM_UTF8.startswith(data):
             self._start = data
             return b""
@@ -165,16 +172,18 @@ class EventSplitter:
 
 
 def event_splitter(stream: Any) -> EventSplitter | None:
-    """A splitter for the bytes of an SDK's open stream; `None` when only the stream itself knows how to read them."""
+    """A splitter for the bytes of an SDK's open stream; `None` when only the stream itself knows
+    how to read them.
+    """
     kind = type(stream)
     sdk = kind.__module__.partition(".")[0]
-    module = sys.modules.get(f"{sdk}._streaming")
-    if sdk not in ("anthropic", "openai") or kind not in (
-        getattr(module, "AsyncStream", 0),
-        getattr(module, "Stream", 0),
-    ):
+    if sdk not in ("anthropic", "openai"):
         return None
-    # Another decoder is that of a host with another format; an observer wants to be told of the events.
+    package: Any = sys.modules.get(sdk)
+    if kind not in (getattr(package, "AsyncStream", None), getattr(package, "Stream", None)):
+        return None
+    # Another decoder is that of a host with another format; an observer wants to be told of the
+    # events.
     if (
         type(getattr(stream, "_decoder", None)).__name__ != "SSEDecoder"
         or getattr(stream, "_observer", None) is not None

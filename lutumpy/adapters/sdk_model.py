@@ -1,4 +1,6 @@
-"""What every adapter shares: the options of its requests, and one request with one answer, whole or streamed."""
+"""What every adapter shares: the options of its requests, and one request with one answer, whole or
+streamed.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SdkModel"]
 
-# The SDKs by their packages: the class that their clients are of, and the adapters that speak with them.
+# The SDKs by their packages: the class that their clients are of, and the adapters that speak with
+# them.
 _ADAPTERS: Mapping[str, tuple[str, str]] = {
     "openai": ("OpenAI", "OpenAIChat or OpenAIResponses"),
     "anthropic": ("Anthropic", "AnthropicMessages"),
@@ -37,11 +40,13 @@ _ADAPTERS: Mapping[str, tuple[str, str]] = {
 
 
 class SdkModel(ABC):
-    """A model behind one wire of an SDK. The adapters say how a request is built and an answer read.
+    """A model behind one wire of an SDK. The adapters say how a request is built and an answer
+    read.
 
     Args:
         model: The model's name.
-        client: The user's client of the SDK, async or sync; one is made at the first request when it is `None`.
+        client: The user's client of the SDK, async or sync; one is made at the first request when
+            it is `None`.
         make_async: Makes an async client; it imports the SDK.
         make_sync: The same for a sync client.
         made_here: Options for a client made here, by name; they go with no client that was given.
@@ -60,8 +65,8 @@ class SdkModel(ABC):
     _path: ClassVar[str]
     # The SDK's own method for such a request, where it makes a span of it.
     _method: ClassVar[TracedMethod | None] = None
-    # Takes transcript, offer and options; gives the fields of a request, as ready JSON by name. `model` is among them
-    # only where a parameter of the user's sets it.
+    # Takes transcript, offer and options; gives the fields of a request, as ready JSON by name.
+    # `model` is among them only where a parameter of the user's sets it.
     _fields: Callable[..., Fields]
 
     def __init__(
@@ -111,12 +116,15 @@ class SdkModel(ABC):
     async def aclose(self) -> None:
         """Close the clients that were made here, async and sync; the next request makes another.
 
-        A client that was given is the caller's, and stays open. `async with OpenAIChat(...) as llm` closes at its end.
+        A client that was given is the caller's, and stays open. `async with OpenAIChat(...) as llm`
+        closes at its end.
         """
         await self._transport.aclose()
 
     def close(self) -> None:
-        """Close the sync client that was made here, as `aclose` does; `with OpenAIChat(...) as llm` closes at its end."""
+        """Close the sync client that was made here, as `aclose` does; `with OpenAIChat(...) as llm`
+        closes at its end.
+        """
         self._transport.close()
 
     async def __aenter__(self) -> Self:
@@ -137,8 +145,10 @@ class SdkModel(ABC):
         """One request through an async client, and its answer; the transcript is not changed.
 
         Raises:
-            AdapterError: the request failed after the SDK's own retries, or the answer is no answer.
-            InvalidToolConstraints: the API, or this model, is known to refuse the offer; nothing was sent.
+            AdapterError: the request failed after the SDK's own retries, or the answer is no
+                answer.
+            InvalidToolConstraints: the API, or this model, is known to refuse the offer; nothing
+                was sent.
             TranscriptError: there is nothing to answer; nothing was sent.
         """
         return self._answer(await self._transport.send(self._body(transcript, offering, options)))
@@ -152,7 +162,9 @@ class SdkModel(ABC):
     def open_stream(
         self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
     ) -> ChunkStream:
-        """One streamed request, sent when the stream is entered; the transcript isn't changed. Raises as `respond` does."""
+        """One streamed request, sent when the stream is entered; the transcript isn't changed.
+        Raises as `respond` does.
+        """
         return self._transport.stream(
             self._body(transcript, offering, options, stream=True), self.stream_decoder()
         )
@@ -167,7 +179,9 @@ class SdkModel(ABC):
     @staticmethod
     @abstractmethod
     def stream_decoder() -> StreamDecoder:
-        """A new decoder for one stream of your own: feed it the API's events, objects of the SDK or dicts."""
+        """A new decoder for one stream of your own: feed it the API's events, objects of the SDK or
+        dicts.
+        """
 
     def _body(
         self,

@@ -1,7 +1,9 @@
-"""The way of a request through an SDK's client: ready JSON bytes in, the reply or an open stream out.
+"""The way of a request through an SDK's client: ready JSON bytes in, the reply or an open stream
+out.
 
-The bytes go through the SDK client's own `post`, so that keys, retries, timeouts, proxies and middleware stay the SDK's.
-The SDK itself is imported only when a client has to be made, or by whoever made the one that was given.
+The bytes go through the SDK client's own `post`, so that keys, retries, timeouts, proxies and
+middleware stay the SDK's. The SDK itself is imported only when a client has to be made, or by
+whoever made the one that was given.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ class SdkTransport:
     Args:
         provider: The adapter's name, for errors.
         path: The path below the client's base URL, as the SDK spells it: `/chat/completions`.
-        client: The user's client, async or sync; `None` makes one from the environment at the first request.
+        client: The user's client, async or sync; `None` makes one from the environment at the first
+            request.
         make_async: Makes an async client; it imports the SDK.
         make_sync: The same for a sync client.
         headers: Further headers for every request.
@@ -112,9 +115,11 @@ class SdkTransport:
             raise
 
     def stream(self, body: bytes, decoder: StreamDecoder) -> ChunkStream:
-        """Post `body`, a JSON object that asks for a stream, when the result is entered; it gives the events as dicts.
+        """Post `body`, a JSON object that asks for a stream, when the result is entered; it gives
+        the events as dicts.
 
-        Errors of the SDK, of the connection and of the event format are raised as `AdapterError` with `.partial`.
+        Errors of the SDK, of the connection and of the event format are raised as `AdapterError`
+        with `.partial`.
         """
 
         async def open_response() -> Any:
@@ -123,7 +128,7 @@ class SdkTransport:
                 self._path, **self._stream_arguments(client, body, "AsyncStream")
             )
 
-        return SdkStream(open_response, decoder, self._told)
+        return SdkStream(open_response, decoder, self._read_error)
 
     def stream_sync(self, body: bytes, decoder: StreamDecoder) -> ChunkStreamSync:
         """The same without an event loop."""
@@ -132,7 +137,7 @@ class SdkTransport:
             client = self._sync()
             return client.post(self._path, **self._stream_arguments(client, body, "Stream"))
 
-        return SdkStreamSync(open_response, decoder, self._told)
+        return SdkStreamSync(open_response, decoder, self._read_error)
 
     def client(self) -> Any:
         """The client that requests go through, async or sync; `None` before one is made here."""
@@ -209,8 +214,10 @@ class SdkTransport:
             options["timeout"] = self._timeout
         return options
 
-    def _told(self, error: Exception, reading: bool) -> AdapterError | None:
-        """What was raised while a stream was opened or read; `None` for a bug, or something of the caller's."""
+    def _read_error(self, error: Exception, reading: bool) -> AdapterError | None:
+        """What was raised while a stream was opened or read; `None` for a bug, or something of the
+        caller's.
+        """
         if isinstance(error, EventError) or is_sdk_error(error):
             return adapter_error(error, self._provider)
         if reading and isinstance(
@@ -224,7 +231,9 @@ class SdkTransport:
         return None
 
     def _raise(self, error: Exception) -> None:
-        """Raise what the SDK raised as an `AdapterError`; everything else is a bug or the caller's, and passes."""
+        """Raise what the SDK raised as an `AdapterError`; everything else is a bug or the caller's,
+        and passes.
+        """
         if is_sdk_error(error):
             raise adapter_error(error, self._provider) from error
 
@@ -243,18 +252,23 @@ def _is_async(client: Any) -> bool:
 
 
 def _rewrites_body(kind: type) -> bool:
-    """Whether the client reads or changes the body as an object, as those for Azure, Bedrock and Vertex do."""
+    """Whether the client reads or changes the body as an object, as those for Azure, Bedrock and
+    Vertex do.
+    """
     for base in kind.__mro__:
         for name in _REWRITERS:
             method = base.__dict__.get(name)
-            # The method's module, since the SDKs set that of their public classes to the package itself.
+            # The method's module, since the SDKs set that of their public classes to the package
+            # itself.
             if method is not None and getattr(method, "__module__", "") not in _PLAIN_MODULES:
                 return True
     return False
 
 
 def _response_class(kind: type) -> Any:
-    """The response class of the HTTP stack that this client's SDK uses: asked for, it gives the answer unparsed."""
+    """The response class of the HTTP stack that this client's SDK uses: asked for, it gives the
+    answer unparsed.
+    """
     for base in kind.__mro__:
         if base.__module__.endswith("._base_client"):
             module = sys.modules[base.__module__]
@@ -265,7 +279,9 @@ def _response_class(kind: type) -> Any:
 
 
 def _stream_class(kind: type, name: str) -> Any:
-    """The class of an event stream that this client's SDK uses, of plain objects; `None` for a client of no SDK."""
+    """The class of an event stream that this client's SDK uses, of plain objects; `None` for a
+    client of no SDK.
+    """
     for base in kind.__mro__:
         if base.__module__.endswith("._base_client"):
             found = getattr(sys.modules[base.__module__], name, None)

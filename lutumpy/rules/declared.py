@@ -9,7 +9,9 @@ from lutumpy.rules.problem import Certainty, Problem, items, text
 
 
 def declared_names(tools: Iterable[Any]) -> frozenset[str]:
-    """The names of a request's tools, however its API nests them; MCP servers and built-in tools have none or their own."""
+    """The names of a request's tools, however its API nests them; MCP servers and built-in tools
+    have none or their own.
+    """
     return frozenset(_names(tools))
 
 

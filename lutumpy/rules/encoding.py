@@ -23,11 +23,14 @@ HALF_CHARACTER: Mapping[str, tuple[str, Certainty]] = {
     "responses": (NOT_JSON["responses"], "some"),
     "anthropic": ("The request body is not valid JSON: no low surrogate in string", "refused"),
 }
-"""Users report that a lone surrogate breaks every later request to Anthropic; of OpenAI it is likely."""
+"""Users report that a lone surrogate breaks every later request to Anthropic; of OpenAI it is
+likely.
+"""
 
 
 def check_encoding(api: str, messages: Any, where: str) -> list[Problem]:
-    """Strings with a lone surrogate, numbers that are infinite or none, and values that JSON doesn't know.
+    """Strings with a lone surrogate, numbers that are infinite or none, and values that JSON
+    doesn't know.
 
     Args:
         api: `chat`, `responses` or `anthropic`.
@@ -80,7 +83,9 @@ def _is_json(value: Any) -> bool:
 def _leaves(
     value: Any, path: tuple[str | int, ...]
 ) -> Iterator[tuple[tuple[str | int, ...], Any, bool]]:
-    """Every key, and every value that is no container, with its path; `json` nests no deeper than Python recurses."""
+    """Every key, and every value that is no container, with its path; `json` nests no deeper than
+    Python recurses.
+    """
     stack: list[tuple[tuple[str | int, ...], Any]] = [(path, value)]
     while stack:
         at, node = stack.pop()

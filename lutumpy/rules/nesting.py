@@ -1,4 +1,6 @@
-"""Values nested deeper than JSON readers follow: they are found here, and no other rule looks into them."""
+"""Values nested deeper than JSON readers follow: they are found here, and no other rule looks into
+them.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from typing import Any, TypeAlias
 from lutumpy.rules.problem import Problem, is_array
 
 MAX_NESTING = 300
-"""Levels of one message. JSON readers stop at some hundreds: those of Rust at 128 or 200, Python's below 1,000."""
+"""Levels of one message. JSON readers stop at some hundreds: those of Rust at 128 or 200, Python's
+below 1,000.
+"""
 
 _CIRCLE = "nested in itself"
 _Path: TypeAlias = "tuple[str | int, ...]"
@@ -19,7 +23,8 @@ _quote = json_encoder.encode_basestring
 
 
 def check_nesting(api: str, messages: Any, root: str) -> tuple[list[Problem], Any]:
-    """Values that begin below the deepest level, and the messages with their JSON text instead of them.
+    """Values that begin below the deepest level, and the messages with their JSON text instead of
+    them.
 
     Args:
         api: `chat`, `responses` or `anthropic`.
@@ -27,7 +32,8 @@ def check_nesting(api: str, messages: Any, root: str) -> tuple[list[Problem], An
         root: How positions of this list begin, with `{}` for the index.
 
     Returns:
-        The problems, and `messages` itself if there are none, else a list that shares what is not nested too deeply.
+        The problems, and `messages` itself if there are none, else a list that shares what is not
+        nested too deeply.
     """
     if not is_array(messages):
         return [], messages

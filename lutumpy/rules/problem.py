@@ -1,4 +1,6 @@
-"""What a rule says when it is broken, and the words in which OpenAI and Anthropic name a wrong shape."""
+"""What a rule says when it is broken, and the words in which OpenAI and Anthropic name a wrong
+shape.
+"""
 
 from __future__ import annotations
 

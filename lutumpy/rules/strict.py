@@ -1,9 +1,9 @@
 """JSON Schemas in the strict form of a provider (rule D5).
 
-A strict tool makes the provider hold the model to the schema token by token, for a subset of JSON Schema.
-`strict_schema` rewrites a schema into such a subset. What the subset has no word for goes into the description, where
-the model still reads it; what can't be said at all is a `DeclarationError` with its path. Which subset is data: a
-`Dialect`.
+A strict tool makes the provider hold the model to the schema token by token, for a subset of JSON
+Schema. `strict_schema` rewrites a schema into such a subset. What the subset has no word for goes
+into the description, where the model still reads it; what can't be said at all is a
+`DeclarationError` with its path. Which subset is data: a `Dialect`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ class Dialect:
         name: How errors call it.
         require_all: Every property must be required; an optional one is made nullable instead.
         recursion: Whether a definition may refer to itself.
-        keywords: Limits and annotations that may stay where they are; the others move into the description.
+        keywords: Limits and annotations that may stay where they are; the others move into the
+            description.
         formats: Values of `format` that may stay.
         min_items: Values of `minItems` that may stay; `None` for all.
     """
@@ -62,9 +63,11 @@ class StrictChange:
     """One thing that a strict form says differently from the schema that it was made of.
 
     Attributes:
-        path: Where, as a JSON Pointer in the schema; what a reference with siblings names counts as standing there.
-        kind: `described`: a keyword went into the description, where nothing enforces it. `nullable`: an optional
-            property became a required one that takes null. `any_of`: `oneOf` became `anyOf`.
+        path: Where, as a JSON Pointer in the schema; what a reference with siblings names counts as
+            standing there.
+        kind: `described`: a keyword went into the description, where nothing enforces it.
+            `nullable`: an optional property became a required one that takes null. `any_of`:
+            `oneOf` became `anyOf`.
         keyword: The keyword of `described`.
     """
 
@@ -73,8 +76,8 @@ class StrictChange:
     keyword: str = ""
 
 
-# The tables follow the providers' documentation and recorded answers. `default` is taken by OpenAI today, but older and
-# compatible endpoints refuse it, and in a required property it has no meaning.
+# The tables follow the providers' documentation and recorded answers. `default` is taken by OpenAI
+# today, but older and compatible endpoints refuse it, and in a required property it has no meaning.
 OPENAI_STRICT = Dialect(
     name="OpenAI",
     require_all=True,
@@ -166,10 +169,12 @@ def strict_changes(
 
 
 def strict_counts(schema: Any) -> tuple[int, int]:
-    """How many optional and how many union parameters a schema has: Anthropic limits both over all strict tools.
+    """How many optional and how many union parameters a schema has: Anthropic limits both over all
+    strict tools.
 
-    A parameter is optional when its object doesn't require it; a union is a schema with a list of types or with a
-    non-empty `anyOf`. A shared definition counts once. Total for any JSON value, however deep.
+    A parameter is optional when its object doesn't require it; a union is a schema with a list of
+    types or with a non-empty `anyOf`. A shared definition counts once. Total for any JSON value,
+    however deep.
     """
     optional = unions = 0
     for _, _, node in walk(schema):
@@ -178,7 +183,8 @@ def strict_counts(schema: Any) -> tuple[int, int]:
         required = {name for name in items(node.get("required")) if isinstance(name, str)}
         properties = mapping(node.get("properties")) or {}
         optional += sum(1 for name in properties if name not in required)
-        # "17 parameters with type arrays or anyOf": an empty `anyOf` isn't valid JSON Schema, and unites nothing.
+        # "17 parameters with type arrays or anyOf": an empty `anyOf` isn't valid JSON Schema, and
+        # unites nothing.
         unions += is_array(node.get("type")) or bool(items(node.get("anyOf")))
     return optional, unions
 
@@ -308,7 +314,9 @@ class _Rewrite:
         return self.rewrite(schema, path)
 
     def flatten(self, schema: Schema, path: tuple[str, ...]) -> Schema:
-        """`schema` without what only groups: single `allOf`, references with siblings, tuples of one type."""
+        """`schema` without what only groups: single `allOf`, references with siblings, tuples of
+        one type.
+        """
         if "allOf" in schema:
             entries = schema["allOf"]
             if len(entries) != 1 or not _is_object(entries[0]):
@@ -331,7 +339,9 @@ class _Rewrite:
         return schema
 
     def merged(self, target: Schema, siblings: Schema, path: tuple[str, ...]) -> Schema:
-        """`target` with annotations that stood beside it; anything else beside it would change what is accepted."""
+        """`target` with annotations that stood beside it; anything else beside it would change what
+        is accepted.
+        """
         for key, value in siblings.items():
             if key not in _ANNOTATIONS | _SILENT and target.get(key, siblings) != value:
                 raise self.no_form(
@@ -435,7 +445,8 @@ def _refs(schema: Schema, *, definitions: bool = False) -> Iterator[str]:
 def _discriminators(schema: Schema) -> Iterator[tuple[tuple[str, ...], str]]:
     """Definitions that a discriminated union tells apart, each with the property that does it.
 
-    OpenAI wants that property to come first: objects of a union "must not share identical first keys".
+    OpenAI wants that property to come first: objects of a union "must not share identical first
+    keys".
     """
     about = schema.get("discriminator")
     if _is_object(about) and isinstance(about.get("propertyName"), str):

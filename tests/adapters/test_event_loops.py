@@ -1,4 +1,6 @@
-"""One adapter in several event loops: nothing is printed, no descriptor stays open, and a user's client is the user's."""
+"""One adapter in several event loops: nothing is printed, no descriptor stays open, and a user's
+client is the user's.
+"""
 
 from __future__ import annotations
 
@@ -89,7 +91,8 @@ def test_several_event_loops_leave_nothing_open(make: Callable[..., Any], url: s
     before = open_sockets()
     for _ in range(4):
         asyncio.run(ask(llm))
-    # Our side of each connection is closed by now; the server, which is in this process, closes its own when it notices.
+    # Our side of each connection is closed by now; the server, which is in this process, closes its
+    # own when it notices.
     noticed = threading.Event()
     for _ in range(200):
         if open_sockets() <= before:

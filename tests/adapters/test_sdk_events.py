@@ -1,4 +1,6 @@
-"""The events in the bytes of a response are those that the SDKs' own decoders find, however the bytes are cut (S1)."""
+"""The events in the bytes of a response are those that the SDKs' own decoders find, however the
+bytes are cut (S1).
+"""
 
 from __future__ import annotations
 
@@ -84,7 +86,8 @@ def test_the_events_are_those_of_the_sdk_S1(
     named: bool, pieces: list[str], end: str, newline: str, size: int
 ) -> None:
     if not named:
-        # With an id, that SDK takes every empty line after it for an event without data, and fails on it.
+        # With an id, that SDK takes every empty line after it for an event without data, and fails
+        # on it.
         pieces = [
             piece.replace("id: 7%", "")
             for piece in pieces

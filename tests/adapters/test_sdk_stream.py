@@ -1,4 +1,6 @@
-"""Streams through both SDKs: what they give, how they fail, and that leaving one closes its connection."""
+"""Streams through both SDKs: what they give, how they fail, and that leaving one closes its
+connection.
+"""
 
 from __future__ import annotations
 

@@ -23,11 +23,11 @@ def run(script: str) -> list[str]:
 
 def test_importing_the_package_loads_neither_the_checks_nor_the_repairs() -> None:
     loaded = run("import lutumpy, sys; print(*sys.modules)")
+    rules = {name for name in loaded if name.startswith("lutumpy.rules.")}
     # Tools walk through their schemas with these; they check nothing.
-    walking = {"", ".pointer", ".problem", ".schema_walk"}
-    early = {f"lutumpy.rules{name}" for name in walking}
-    late = ("lutumpy.rules", "lutumpy.doctor", "lutumpy.doctor.check", "lutumpy.doctor.json_patch")
-    assert [name for name in loaded if name.startswith(late) and name not in early] == []
+    walking = {"pointer", "problem", "schema_walk"}
+    assert rules <= {f"lutumpy.rules.{name}" for name in walking}
+    assert [name for name in loaded if name.startswith("lutumpy.doctor")] == []
 
 
 @pytest.mark.parametrize("name", NAMES)

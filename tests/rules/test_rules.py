@@ -1,4 +1,6 @@
-"""The law of each wire: every rule is broken once, with the provider's own words; valid and recorded requests pass."""
+"""The law of each wire: every rule is broken once, with the provider's own words; valid and
+recorded requests pass.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ def valid(api: str) -> Json:
 
 
 def edit(body: Json, path: str, value: Any) -> Json:
-    """Set what is at `path`, such as `messages.2.content`, or delete it for `...`; `+2` inserts before the third."""
+    """Set what is at `path`, such as `messages.2.content`, or delete it for `...`; `+2` inserts
+    before the third.
+    """
     *parents, last = path.split(".")
     node: Any = body
     for part in parents:

@@ -1,7 +1,8 @@
-"""The tables of the rules against the types of the installed SDKs: what an SDK can send is never an unknown field.
+"""The tables of the rules against the types of the installed SDKs: what an SDK can send is never an
+unknown field.
 
-A table may have more than an SDK: other versions, and what hosts accept. A new SDK that can send more fails here, and the
-message names what the table lacks.
+A table may have more than an SDK: other versions, and what hosts accept. A new SDK that can send
+more fails here, and the message names what the table lacks.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ def sdk_type(path: str) -> Any:
 
 
 def alternatives(hint: Any) -> Iterator[Any]:
-    """What a type may be, one by one: members of unions, elements of lists; values of literals as `Literal` types."""
+    """What a type may be, one by one: members of unions, elements of lists; values of literals as
+    `Literal` types.
+    """
     origin = get_origin(hint)
     if origin in WRAPPERS:
         yield from alternatives(get_args(hint)[0])
@@ -61,7 +64,9 @@ def alternatives(hint: Any) -> Iterator[Any]:
 
 
 def objects(*hints: Any) -> list[type]:
-    """The objects among the alternatives: TypedDicts, and models where an SDK lets one send what it answered."""
+    """The objects among the alternatives: TypedDicts, and models where an SDK lets one send what it
+    answered.
+    """
     found = [each for hint in hints for each in alternatives(hint)]
     return [
         each

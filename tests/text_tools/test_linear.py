@@ -1,4 +1,7 @@
-"""The work is linear in what arrives, also where the text is made to hurt (rule S3), counted in characters looked at."""
+"""The work is linear in what arrives, for hostile texts too (rule S3).
+
+It is counted in characters looked at.
+"""
 
 from __future__ import annotations
 

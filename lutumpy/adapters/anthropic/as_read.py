@@ -32,7 +32,9 @@ def kind_of(block: Any) -> str:
 
 
 def as_blocks(entry: bytes) -> bytes:
-    """The message with a list as its content, and that at its end, so that a breakpoint can be put into its last block."""
+    """The message with a list as its content, and that at its end, so that a breakpoint can be put
+    into its last block.
+    """
     message = json_values.decode(entry)
     if "content" not in message:
         return entry

@@ -1,6 +1,8 @@
-"""Breakpoints of the provider's prompt cache: set at the end of what the next request will begin with.
+"""Breakpoints of the provider's prompt cache: set at the end of what the next request will begin
+with.
 
-A breakpoint is one more member of a tool or a content block, spliced into bytes that are ready: nothing else changes.
+A breakpoint is one more member of a tool or a content block, spliced into bytes that are ready:
+nothing else changes.
 """
 
 from __future__ import annotations
@@ -106,13 +108,16 @@ def mark(data: bytes, closing: bytes) -> bytes:
 
 
 def mark_last_tool(tools: Any) -> list[Any] | None:
-    """The user's own tools with a breakpoint on the last one that takes any, or `None` when none does."""
+    """The user's own tools with a breakpoint on the last one that takes any, or `None` when none
+    does.
+    """
     if not isinstance(tools, (list, tuple)):
         return None
     marked = list(tools)
     for index in range(len(marked) - 1, -1, -1):
         tool = marked[index]
-        # "Tools with defer_loading=true cannot have cache_control set": they aren't part of the prefix.
+        # "Tools with defer_loading=true cannot have cache_control set": they aren't part of the
+        # prefix.
         if isinstance(tool, Mapping) and not tool.get("defer_loading"):
             marked[index] = {
                 "cache_control": _BREAKPOINT,

@@ -1,7 +1,8 @@
 """From a transcript to the messages of the Anthropic Messages API, as JSON bytes.
 
-Each item is encoded once, when the transcript hands it over; a request joins what is there. Consecutive messages of one
-role aren't merged, the API does that: so the request of one turn is a prefix of the next one's.
+Each item is encoded once, when the transcript hands it over; a request joins what is there.
+Consecutive messages of one role aren't merged, the API does that: so the request of one turn is a
+prefix of the next one's.
 """
 
 from __future__ import annotations
@@ -56,10 +57,11 @@ class MessagesEncoder:
     """The encoded form of a transcript for this API.
 
     Args:
-        system_in_messages: The model takes `role: system` inside `messages`. It may stand after a user message, and
-            before one of the assistant or at the end, so such a message is held back until it's known what follows.
-        as_blocks: A single text is a block too, not a string, so that a message can take a breakpoint of the prompt
-            cache in one request, and be the same without it in the next.
+        system_in_messages: The model takes `role: system` inside `messages`. It may stand after a
+            user message, and before one of the assistant or at the end, so such a message is held
+            back until it's known what follows.
+        as_blocks: A single text is a block too, not a string, so that a message can take a
+            breakpoint of the prompt cache in one request, and be the same without it in the next.
 
     Attributes:
         breakpoints: How many breakpoints the conversation holds of its own.
@@ -99,7 +101,8 @@ class MessagesEncoder:
         self._last: Last = "nothing"
         self._container: bytes = b""
         self._toolsets: dict[str, str] = {}
-        # Which message holds calls that the provider still runs: they need their results in the very next answer.
+        # Which message holds calls that the provider still runs: they need their results in the
+        # very next answer.
         self._running: int | None = None
         self._ids = Renamer(CALL_ID, _LONGEST_CALL_ID, "toolu_")
         self._names = Renamer(NAME, MAX_NAME_OF_OLDER_HOSTS, "tool_")
@@ -134,7 +137,8 @@ class MessagesEncoder:
     # --- reading ---------------------------------------------------------------------------------------------------
 
     def system(self, at: int | None = None) -> bytes:
-        """The leading system and developer messages: a string when it's one, a list of text blocks when more, or `b""`.
+        """The leading system and developer messages: a string when it's one, a list of text blocks
+        when more, or `b""`.
 
         Args:
             at: Which block gets a breakpoint of the prompt cache.
@@ -151,7 +155,9 @@ class MessagesEncoder:
         return b"[" + b",".join(blocks) + b"]" if blocks else self._system_read
 
     def end_of_system(self) -> int | None:
-        """The last block of the system's that stays as it is in later requests, or `None`; also when it has a breakpoint."""
+        """The last block of the system's that stays as it is in later requests, or `None`; also
+        when it has a breakpoint.
+        """
         stable = len(self._system) if self._stable is None else self._stable[0]
         if stable or not self._system_read:
             return stable - 1 + len(system_blocks(self._system_read)) if stable else None
@@ -159,7 +165,9 @@ class MessagesEncoder:
         return len(blocks) - 1 if blocks and takes_system_breakpoint(blocks[-1]) else None
 
     def end_of_messages(self) -> int | None:
-        """The last message that stays as it is in later requests, and takes a breakpoint; or `None`."""
+        """The last message that stays as it is in later requests, and takes a breakpoint; or
+        `None`.
+        """
         # An answer at the very end is sent as the beginning of the next one, perhaps shortened.
         stable = len(self._messages) - (self._last == "turn")
         if self._stable is not None:
@@ -323,9 +331,11 @@ class MessagesEncoder:
             self._running = len(self._messages) - 1
 
     def _settle(self, arrived: set[str]) -> None:
-        """Leave calls of the provider out whose results didn't come, since another provider took the next turn.
+        """Leave calls of the provider out whose results didn't come, since another provider took
+        the next turn.
 
-        With anything after them the API refuses such calls: the one case in which a message changes after it was sent.
+        With anything after them the API refuses such calls: the one case in which a message changes
+        after it was sent.
         """
         index, self._running = self._running, None
         if index is None:
@@ -345,7 +355,9 @@ class MessagesEncoder:
             self._stable = self._stable[0], min(self._stable[1], len(self._messages))
 
     def _own_content(self, turn: AssistantTurn) -> bytes:
-        """The content as it was received; rewritten only where the API would refuse it, or reasoning left it."""
+        """The content as it was received; rewritten only where the API would refuse it, or
+        reasoning left it.
+        """
         if not turn.native:
             return b""
         changes: dict[int, dict[str, str]] = {}
@@ -406,7 +418,8 @@ class MessagesEncoder:
         if results.verbatim is not None and results.verbatim.api == API:
             self._as_read(results.verbatim.entries, "user")
             return
-        # All of them in one message: in separate ones the API takes them too, but models unlearn parallel calls.
+        # All of them in one message: in separate ones the API takes them too, but models unlearn
+        # parallel calls.
         self._append("user", _message("user", [self._result(result) for result in results.results]))
 
     def _result(self, result: ResultBlock) -> dict[str, Any]:
@@ -453,8 +466,8 @@ def _message(role: str, content: str | list[dict[str, Any]]) -> bytes:
 def _as_prefill(message: bytes) -> list[bytes]:
     """An answer as the beginning of the next one.
 
-    "final assistant content cannot end with trailing whitespace"; "The final block in an assistant message cannot be
-    `thinking`", and without thinking such a message may hold none at all.
+    "final assistant content cannot end with trailing whitespace"; "The final block in an assistant
+    message cannot be `thinking`", and without thinking such a message may hold none at all.
     """
     said = json_values.decode(message)
     content = said.get("content")

@@ -34,8 +34,8 @@ def tools(offering: ToolOffering, strict: bool) -> bytes:
     """The `tools` of a request; rendered once for each offer, and each tool once for all offers.
 
     Raises:
-        InvalidToolConstraints: a name that the API refuses, or more strict tools, optional or union parameters among
-            them than one request may have.
+        InvalidToolConstraints: a name that the API refuses, or more strict tools, optional or union
+            parameters among them than one request may have.
         DeclarationError: a tool asks for strict, and its schema has no strict form.
     """
     key = _STRICT if strict else _PLAIN
@@ -66,7 +66,9 @@ def tools(offering: ToolOffering, strict: bool) -> bytes:
 
 
 def tool_list(offering: ToolOffering, strict: bool) -> list[dict[str, Any]]:
-    """The tools of an offer alone, as JSON values that hold the tools' own schemas. Raises as `tools` does."""
+    """The tools of an offer alone, as JSON values that hold the tools' own schemas. Raises as
+    `tools` does.
+    """
     tools(offering, strict)
     shown: list[dict[str, Any]] = []
     for spec in offering.specs:
@@ -169,7 +171,8 @@ def check_forced(offering: ToolOffering, model: str | None, extra: Mapping[str, 
     """Refuse what is known to be refused (rule C9).
 
     Raises:
-        InvalidToolConstraints: the model takes no forced choice, or thinking has a budget, which forbids one.
+        InvalidToolConstraints: the model takes no forced choice, or thinking has a budget, which
+            forbids one.
     """
     if offering.mode == "auto":
         return

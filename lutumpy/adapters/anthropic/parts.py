@@ -1,4 +1,6 @@
-"""Content parts as blocks of the Anthropic Messages API: the same in user messages and in tool results."""
+"""Content parts as blocks of the Anthropic Messages API: the same in user messages and in tool
+results.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ def text_blocks(texts: Iterable[str]) -> list[dict[str, Any]]:
 
 
 def part_blocks(part: Part) -> list[dict[str, Any]]:
-    """The block of a part; none for white space, which the API refuses; a text that names it for what it doesn't take."""
+    """The block of a part; none for white space, which the API refuses; a text that names it for
+    what it doesn't take.
+    """
     if isinstance(part, TextPart):
         return text_blocks([part.text]) if part.text.strip() else []
     found = sendable(part)

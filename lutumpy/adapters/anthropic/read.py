@@ -1,7 +1,8 @@
-"""A history of the Anthropic Messages API as a transcript: its messages told apart, and kept as they are.
+"""A history of the Anthropic Messages API as a transcript: its messages told apart, and kept as
+they are.
 
-Neighbouring messages of one role are one for this API. So the calls of an answer may stand in several messages, and
-their results too, with a text after them.
+Neighbouring messages of one role are one for this API. So the calls of an answer may stand in
+several messages, and their results too, with a text after them.
 """
 
 from __future__ import annotations
@@ -127,7 +128,8 @@ class _MessagesReading:
         self._turn(waiting, [], [])
 
     def _answers(self, run: list[Entry]) -> None:
-        # Up to the first call, each message is an answer. From there on they are one, since its results come after all.
+        # Up to the first call, each message is an answer. From there on they are one, since its
+        # results come after all.
         calling = next((k for k, entry in enumerate(run) if _calls(entry)), len(run) - 1)
         for entry in run[:calling]:
             self._turn(_Waiting(_turn([entry]), [entry]), [], [])

@@ -1,4 +1,6 @@
-"""From a transcript and an offer to the fields of a request of the Anthropic Messages API, as JSON bytes."""
+"""From a transcript and an offer to the fields of a request of the Anthropic Messages API, as JSON
+bytes.
+"""
 
 from __future__ import annotations
 
@@ -32,12 +34,16 @@ def request_fields(
     cache: Cache | None = None,
     extra: Mapping[str, Any],
 ) -> Fields:
-    """The fields of a request's body as JSON bytes, without `model`; `messages` last, since it grows.
+    """The fields of a request's body as JSON bytes, without `model`; `messages` last, since it
+    grows.
 
     Args:
-        model: For what depends on the model: forced choices, `role: system` inside the messages, prefill.
-        cache: `auto` sets breakpoints of the prompt cache at the end of what later requests begin with.
-        extra: Further parameters; they win over what stands here, but tools stand beside the offered ones.
+        model: For what depends on the model: forced choices, `role: system` inside the messages,
+            prefill.
+        cache: `auto` sets breakpoints of the prompt cache at the end of what later requests begin
+            with.
+        extra: Further parameters; they win over what stands here, but tools stand beside the
+            offered ones.
 
     Raises:
         TranscriptError: there is nothing to answer.

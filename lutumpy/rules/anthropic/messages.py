@@ -1,7 +1,8 @@
 """The law of Anthropic's Messages: what `POST /v1/messages` refuses, and in which words.
 
-Sources: Anthropic's API description, recorded exchanges, and errors that users report. The shapes of the body and of
-content blocks are here; the sequence of blocks is in `anthropic_sequence`, tools are in `anthropic_tools`.
+Sources: Anthropic's API description, recorded exchanges, and errors that users report. The shapes
+of the body and of content blocks are here; the sequence of blocks is in `anthropic_sequence`, tools
+are in `anthropic_tools`.
 """
 
 from __future__ import annotations
@@ -83,13 +84,15 @@ def check_request(
     counted: bool = False,
     compatible: bool = False,
 ) -> list[Problem]:
-    """Every problem of a request body, in the order in which the API would meet them. No JSON makes it raise.
+    """Every problem of a request body, in the order in which the API would meet them. No JSON makes
+    it raise.
 
     Args:
         body: The request.
         issued: Signature to thinking text, of the blocks that the server knows to have written.
         counted: The request asks for its tokens to be counted, which takes fewer parameters.
-        compatible: The host is another than Anthropic: what only Anthropic is known to refuse has certainty "some".
+        compatible: The host is another than Anthropic: what only Anthropic is known to refuse has
+            certainty "some".
     """
     if not isinstance(body, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  # the wire may bring anything
         return [shape("anthropic.body", "", "Input should be an object")]
@@ -136,7 +139,8 @@ def check_messages(
         model: Its `model`, for what only some models refuse.
         thinking: The `type` of its `thinking`: enabled, adaptive, disabled.
         server_held_prefix: The conversation's start is at the server, which continues a thread.
-        compatible: The host is another than Anthropic: what only Anthropic is known to refuse has certainty "some".
+        compatible: The host is another than Anthropic: what only Anthropic is known to refuse has
+            certainty "some".
     """
     found = check_encoding("anthropic", messages, WHERE) + _messages(
         messages, model, server_held_prefix
@@ -492,7 +496,9 @@ def _system(system: Any) -> list[Problem]:
 
 
 def _cache_controls(body: Mapping[str, Any]) -> list[Problem]:
-    """Marks of the known kind, at most four over tools, system and messages; `null` does not count [recorded]."""
+    """Marks of the known kind, at most four over tools, system and messages; `null` does not count
+    [recorded].
+    """
     found = cache_problems("anthropic.cache_control", body)
     blocks = [*items(body.get("tools")), *items(body.get("system"))]
     for message in items(body.get("messages")):

@@ -43,8 +43,8 @@ SYSTEM_IN_MESSAGES = frozenset(
         ("sonnet", (5, 5)),
     }
 )
-"""The models that take `role: system` inside `messages` [recorded: opus 4.8, fable 5; the others reported]. Of Sonnet 5 the
-sources say both, so it is in neither list."""
+"""The models that take `role: system` inside `messages` [recorded: opus 4.8, fable 5; the others
+reported]. Of Sonnet 5 the sources say both, so it is in neither list."""
 
 EFFORT_LEVELS: Mapping[str, tuple[str, ...]] = {"claude-opus-4-6": ("high", "low", "max", "medium")}
 
@@ -71,7 +71,9 @@ def refuses_system_messages(model: str | None) -> bool:
 
 
 def takes_system_messages(model: str | None) -> bool:
-    """Whether `role: system` inside `messages` is known to be taken: by the vendor's own API, under its own names only."""
+    """Whether `role: system` inside `messages` is known to be taken: by the vendor's own API, under
+    its own names only.
+    """
     return (
         model is not None and model.startswith("claude-") and version(model) in SYSTEM_IN_MESSAGES
     )

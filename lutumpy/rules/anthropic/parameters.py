@@ -1,9 +1,11 @@
-"""The sampling parameters of Messages, and the marks for the cache: what their values may be, and which models take them.
+"""The sampling parameters of Messages, and the marks for the cache: what their values may be, and
+which models take them.
 
-Sources: Anthropic's API description (models released after Opus 4.6 take a `temperature` of 1 and a `top_p` from 0.99 on for
-backwards compatibility, everything else is a 400; `CacheControlEphemeral`), and answers that users report:
-anthropic-sdk-python#893 (range), inspect_ai#3721, pr-agent#2456 and nanobot#4685 (models), one-hub#529 (thinking),
-bedrock-chat#979 (both parameters), headroom#2939 (order of lifetimes).
+Sources: Anthropic's API description (models released after Opus 4.6 take a `temperature` of 1 and a
+`top_p` from 0.99 on for backwards compatibility, everything else is a 400;
+`CacheControlEphemeral`), and answers that users report: anthropic-sdk-python#893 (range),
+inspect_ai#3721, pr-agent#2456 and nanobot#4685 (models), one-hub#529 (thinking), bedrock-chat#979
+(both parameters), headroom#2939 (order of lifetimes).
 """
 
 from __future__ import annotations
@@ -142,7 +144,9 @@ def _mark(rule: str, where: str, mark: Any) -> list[Problem]:
 
 
 def _holders(body: Mapping[str, Any]) -> Iterator[tuple[str, _Path, Mapping[str, Any]]]:
-    """Everything that may have a mark, with its position and path, in the order in which the API looks."""
+    """Everything that may have a mark, with its position and path, in the order in which the API
+    looks.
+    """
     for index, tool in enumerate(items(body.get("tools"))):
         if isinstance(tool, Mapping):
             yield f"tools.{index}", ("tools", index), tool

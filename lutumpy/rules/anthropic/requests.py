@@ -1,6 +1,7 @@
 """The Messages rules about what a request asks for beside an answer: threads, compaction, who pays.
 
-Sources: the types and doc strings of Anthropic's SDKs (2.12); the API's own words for these refusals are not recorded.
+Sources: the types and doc strings of Anthropic's SDKs (2.12); the API's own words for these
+refusals are not recorded.
 """
 
 from __future__ import annotations
@@ -134,7 +135,9 @@ def _billing(body: Mapping[str, Any]) -> list[Problem]:
 
 
 def is_compacted(message: Any) -> bool:
-    """Whether a message is a summary alone: the answer to a compaction, which the next request may end with."""
+    """Whether a message is a summary alone: the answer to a compaction, which the next request may
+    end with.
+    """
     blocks = items(message.get("content")) if isinstance(message, Mapping) else ()
     return bool(blocks) and all(
         isinstance(block, Mapping) and block.get("type") == "compaction" for block in blocks

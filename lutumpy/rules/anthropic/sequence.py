@@ -1,4 +1,6 @@
-"""The Messages rules about the sequence of blocks: roles, calls and results, thinking, server tools, the end."""
+"""The Messages rules about the sequence of blocks: roles, calls and results, thinking, server
+tools, the end.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ SERVER_TOOL_OF: Mapping[str, str] = {
     "tool_search_tool_regex": "tool_search_tool",
     "tool_search_tool_bm25": "tool_search_tool",
 }
-"""Name in a `server_tool_use` to the name of the result block and the tool type, where they differ."""
+"""Name in a `server_tool_use` to the name of the result block and the tool type, where they differ.
+"""
 
 
 @dataclass(slots=True)
@@ -55,7 +58,8 @@ def check_sequence(
         thinking: The `type` of its `thinking`.
         tools: Its tools.
         issued: Signature to thinking text, of the blocks that the server knows to have written.
-        held: The conversation's start is at the server, so the first result may answer a call that is not here.
+        held: The conversation's start is at the server, so the first result may answer a call that
+            is not here.
     """
     turns = _turns(messages)
     found = _system_positions(turns, held)
@@ -236,7 +240,9 @@ def _name(block: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _uses_last(turn: _Turn) -> list[Problem]:
-    """Nothing follows the calls of a turn: no recorded answer has it, and replaying it was refused [reported]."""
+    """Nothing follows the calls of a turn: no recorded answer has it, and replaying it was refused
+    [reported].
+    """
     called: tuple[str, Mapping[str, Any]] | None = None
     for where, block in turn.blocks:
         if block.get("type") == "tool_use":
@@ -311,7 +317,9 @@ def _results(turn: _Turn, before: _Turn | None) -> list[Problem]:
 
 
 def _server_tools(turns: list[_Turn], tools: Any, held: bool) -> list[Problem]:
-    """Calls that the server runs: results after their calls, and nothing of ours said while one is under way."""
+    """Calls that the server runs: results after their calls, and nothing of ours said while one is
+    under way.
+    """
     found: list[Problem] = []
     uses: dict[str, tuple[int, str, str]] = {}  # id: (turn, position, name of its result)
     answered: set[str] = set()
@@ -422,7 +430,8 @@ def _thinking_first(turns: list[_Turn]) -> list[Problem]:
     for turn in reversed(rounds):
         if not turn.of("tool_use") or not turn.blocks or turn.blocks[0][1].get("type") in THINKING:
             continue
-        # Without interleaving a model thinks once, so only the first round of a turn is sure to need it.
+        # Without interleaving a model thinks once, so only the first round of a turn is sure to
+        # need it.
         certainty: Certainty = "refused" if turn is rounds[-1] else "some"
         where, block = turn.blocks[0]
         message = (
@@ -458,7 +467,9 @@ def _issued(turns: list[_Turn], issued: Mapping[str, str]) -> list[Problem]:
 
 
 def _last(turns: list[_Turn], model: str | None) -> list[Problem]:
-    """Newer models continue no assistant message, but for a turn that was paused: by a server tool, or after a compaction."""
+    """Newer models continue no assistant message, but for a turn that was paused: by a server tool,
+    or after a compaction.
+    """
     if not turns or turns[-1].role != "assistant" or turns[-1].of(*SERVER_USES):
         return []
     turn = turns[-1]

@@ -282,7 +282,9 @@ def _own(node: Mapping[str, Any]) -> list[tuple[Any, int, Any]]:
 
 
 def _strict_limits(tools: list[Mapping[str, Any]]) -> list[Problem]:
-    """Limits per request, and what one schema alone may have of them [recorded: 5 refused, 3 accepted]."""
+    """Limits per request, and what one schema alone may have of them [recorded: 5 refused, 3
+    accepted].
+    """
     strict = [tool for tool in tools if tool.get("strict") is True]
     found: list[Problem] = []
     if len(strict) > MAX_STRICT_TOOLS:
@@ -322,7 +324,9 @@ def _strict_limits(tools: list[Mapping[str, Any]]) -> list[Problem]:
 def check_tool_choice(
     body: Mapping[str, Any], model: str | None, thinking: str | None, *, held: bool = False
 ) -> list[Problem]:
-    """Problems of `tool_choice`, with what model and thinking allow; `held` if the server has the tools."""
+    """Problems of `tool_choice`, with what model and thinking allow; `held` if the server has the
+    tools.
+    """
     choice = body.get("tool_choice")
     if choice is None:
         return []

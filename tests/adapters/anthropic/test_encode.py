@@ -1,4 +1,6 @@
-"""Requests of the Messages API: what each item becomes, what is refused, and that every legal transcript can be sent."""
+"""Requests of the Messages API: what each item becomes, what is refused, and that every legal
+transcript can be sent.
+"""
 
 from __future__ import annotations
 
@@ -523,7 +525,9 @@ def test_a_server_tool_beside_calls_gets_its_result_in_the_next_answer() -> None
 
 
 def test_a_server_tool_whose_result_never_came_is_left_out() -> None:
-    """Another provider took the next turn: back here, the API would refuse the call without its result."""
+    """Another provider took the next turn: back here, the API would refuse the call without its
+    result.
+    """
     transcript = finished(reply(RUNNING, tool_use("a"), stop_reason="tool_use"))
     commit(transcript, foreign(TextBlock("Yes.")))
     transcript.push_user("And?")

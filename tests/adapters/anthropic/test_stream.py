@@ -1,4 +1,6 @@
-"""Streams of the Messages API: recorded ones, re-cut ones, broken ones, and what is told while they run."""
+"""Streams of the Messages API: recorded ones, re-cut ones, broken ones, and what is told while they
+run.
+"""
 
 from __future__ import annotations
 
@@ -150,7 +152,9 @@ def ids_of(content: Any) -> set[str]:
 
 
 def test_streamed_turns_are_what_recorded_clients_sent_back() -> None:
-    """Follow-up requests of the recorded conversations hold the turns that were streamed before, value for value."""
+    """Follow-up requests of the recorded conversations hold the turns that were streamed before,
+    value for value.
+    """
     compared = 0
     for row in STREAMED:
         content = json.loads(run(events_of(row["response"]))[0].native)

@@ -1,7 +1,7 @@
 """The base of the encoders of Chat Completions and Responses: a transcript's items as ready JSON.
 
-Each item is encoded once, when it is added, into fragments: the entries of one JSON array. A request
-only joins them, however long the conversation is. Four kinds of item go four ways:
+Each item is encoded once, when it is added, into fragments: the entries of one JSON array. A
+request only joins them, however long the conversation is. Four kinds of item go four ways:
 
     item                                   | method            | what is sent
     ---------------------------------------+-------------------+------------------------------------

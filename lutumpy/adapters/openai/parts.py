@@ -1,4 +1,4 @@
-"""Content parts as both OpenAI APIs take them, and the texts that replace what they don't take (K7)."""
+"""Content parts as both OpenAI APIs take them, and texts in place of what they don't take (K7)."""
 
 from __future__ import annotations
 

@@ -201,7 +201,7 @@ def _keep_parts(parts: list[Any], blocks: list[Block]) -> list[Any] | None:
 def _keep_audio(
     audio: Any, kept: dict[str, Any], residue: dict[str, Any], blocks: list[Block], content: Any
 ) -> None:
-    """A spoken reply goes back by its id [OpenAI's API description]; the sound itself stays here."""
+    """A spoken reply goes back by its id [API description]; the sound itself stays here."""
     if audio_id := text(mapping(audio).get("id")):
         kept["audio"] = {"id": audio_id}
     if not content and (transcript := text(mapping(audio).get("transcript"))):

@@ -252,7 +252,7 @@ class ChatEncoder(HistoryEncoder):
                 has_legacy = True
             if len(call.id) > self._own_limit and call.position >= 0:
                 with_long_id.append(call)
-        # A message that is short as a whole has no long arguments, so its calls needn't be looked at.
+        # A message that is short as a whole has no long arguments: its calls needn't be looked at.
         long = long_calls(turn) if len(turn.native) > MAX_ARGUMENTS else []
         is_sent_as_it_came = not (
             misnamed
@@ -358,4 +358,4 @@ _ENCODERS: Mapping[CallIds | None, tuple[str, Callable[[], ChatEncoder]]] = {
     None: (API, ChatEncoder),
     **{name: (f"{API}:{name}", partial(ChatEncoder, name)) for name in CALL_ID_RULES},
 }
-"""For each rule about call ids, the key that a transcript keeps its encoder under, and the encoder."""
+"""For each rule about call ids: the key that a transcript keeps its encoder under, the encoder."""

@@ -4,12 +4,12 @@ The results of a turn stand right after it, each named by the id of its call. So
 is open, and waits for results:
 
     message                | a turn is open                          | no turn is open
-    -----------------------+-----------------------------------------+---------------------------------
+    -----------------------+-----------------------------------------+-------------------------
     `assistant`            | the turn ends, and another one opens    | a turn opens
     `tool`                 | answers the call with its id; refused   | refused
                            | if there is none                        |
-    `function`, older form | answers the turn's only call, if that   | becomes a message of the user
-                           | is of the older form too; else as right |
+    `function`, older form | answers the turn's only call, if that   | becomes a message of the
+                           | is of the older form too; else as right | user
     any other, or the end  | the turn ends; a call without a result  | a message
                            | is refused                              |
 

@@ -1,7 +1,7 @@
 """A streamed Chat Completions reply, merged into the reply that the API would have sent whole.
 
 Every chunk has the first choice's `delta`, an object with some fields of the message. Merging them
-is the easy part; `StreamedCalls`, `StreamedContent` and `MergedObject` each merge one kind of field.
+is the easy part: `StreamedCalls`, `StreamedContent` and `MergedObject` each merge a kind of field.
 The hard part is that hosts differ, and that a stream has to end in the very turn that the whole
 reply would have been (rule S1). So the merged message goes to `decode_chat`, which decodes whole
 replies, and nothing here decides what a message means.

@@ -1,4 +1,4 @@
-"""The tool calls of a streamed chat message: which delta belongs to which call (S2), and when it ends.
+"""The calls of a streamed chat message: which delta belongs to which (S2), and when one is done.
 
 OpenAI gives each call an index, and sends its id and name with the first delta. Compatible hosts
 leave the index out, give all calls the same one, send id and name with every delta, or send them

@@ -1,7 +1,7 @@
-"""The content of a streamed chat message: a text, or a list of parts (Mistral), that arrives as deltas.
+"""The content of a streamed chat message: deltas of a text, or (Mistral) of a list of parts.
 
     state  | content so far          | a text arrives           | a list arrives
-    -------+-------------------------+--------------------------+------------------------------------
+    -------+-------------------------+--------------------------+-----------------------------
     text   | the deltas of one text  | one more delta           | the text becomes the first part
     parts  | a list of parts         | as a part of type `text` | its parts are merged one by one
 

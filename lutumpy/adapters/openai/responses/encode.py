@@ -43,8 +43,8 @@ API = "openai_responses"
 _ID_OF_CALL = attrgetter("id")
 _CALL_IDS = CallIdRule(ANY_ID, MAX_CALL_ID, "call_")
 
-# Quotes inside a JSON string are escaped, so this finds every id of an item. At worst it finds the id
-# of something inside one too, and a turn is decoded without need.
+# Quotes inside a JSON string are escaped, so this finds every id of an item. At worst it finds the
+# id of something inside one too, and a turn is decoded without need.
 _IDS = re.compile(rb'"id":"([^"\\]+)"')
 
 
@@ -134,7 +134,7 @@ class ResponsesEncoder(HistoryEncoder):
     def _put_text(self, role: str, text: str) -> None:
         message = {"role": role, "content": cut_output(text)}
         if role == "assistant":
-            # llama.cpp's server takes an assistant's message only with its type; the API takes both.
+            # llama.cpp's server wants the type of an assistant's message; the API takes both forms.
             message = {"type": "message", **message}
         self._put(message)
 

@@ -17,7 +17,7 @@ read in their order by `OutputReading`, which reads whole replies as well. Each 
     ----------+---------------------------------------------+------------------------------------
     begun     | the item is there                           | nothing: whether it counts as a call
               |                                             | may depend on an item that comes later
-    numbered  | every item before it is a call or is none   | `CallDelta`, all of its arguments so far
+    numbered  | every item before it is a call or is none   | `CallDelta`, all arguments so far
     complete  | the item is done, so are those before it,   | `CallDone`
               | and its arguments are a JSON object         |
     at end    | the reply is there                          | what was not reported: `_report_rest`

@@ -1,4 +1,4 @@
-"""The output items of a streamed Responses reply: which item an event is about, and what it is so far.
+"""The output items of a streamed reply: which item an event is about, and what it is so far.
 
 Two things are hard. Hosts identify items in different ways: some give all items one index, others
 change an item's id on the way. So the id is looked up first, and then the index.
@@ -158,7 +158,7 @@ class StreamedItems:
         return entry
 
     def about(self, event: Mapping[str, Any], kind: str) -> StreamedItem:
-        """The item of this type that a delta belongs to; begun now if a host left that event out."""
+        """The item of this type that a delta belongs to; it begins now if a host left that out."""
         entry = self._find(event, event.get("item_id"))
         if entry is not None and not entry.done and entry.kind == kind:
             return entry
@@ -194,7 +194,7 @@ class StreamedItems:
             self.outputs.add(answered)
 
     def _is_call(self, entry: StreamedItem) -> bool | None:
-        """Whether an item is a call of the turn, in step with `OutputReading`; `None`: not known."""
+        """Whether an item is a call of the turn, as `OutputReading` finds; `None`: not known."""
         kind = entry.kind
         if kind in CALLS:
             # If a host leaves the beginning of an item out, the name comes with its end.

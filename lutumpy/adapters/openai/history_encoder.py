@@ -1,20 +1,19 @@
-"""The base of the encoders of Chat Completions and Responses: a transcript's items as ready JSON.
+"""The base of the encoders of both OpenAI APIs: a transcript's items as ready JSON."""
 
-Each item is encoded once, when it is added, into fragments: the entries of one JSON array. A
-request only joins them, however long the conversation is. Four kinds of item go four ways:
-
-    item                                   | method            | what is sent
-    ---------------------------------------+-------------------+------------------------------------
-    read from a history of this API        | `_put_original`   | its own entries, unchanged
-    answered by this API                   | `_replay`         | the reply, with what OpenAI would
-                                           |                   | refuse in a history repaired
-    answered by another API                | `_project`        | its text and its calls (R2)
-    a message, or results                  | `_encode_message` | as this API spells them
-                                           | `_encode_results` |
-
-Ids and names of other providers' calls may not fit here. A `Renamer` replaces them, the same way
-each time, so that a call and its result still agree and a request's prefix stays the same.
-"""
+# Each item is encoded once, when it is added, into fragments: the entries of one JSON array. A
+# request only joins them, however long the conversation is. Four kinds of item go four ways:
+#
+#   item                                   | method            | what is sent
+#   ---------------------------------------+-------------------+------------------------------------
+#   read from a history of this API        | `_put_original`   | its own entries, unchanged
+#   answered by this API                   | `_replay`         | the reply, with what OpenAI would
+#                                          |                   | refuse in a history repaired
+#   answered by another API                | `_project`        | its text and its calls (R2)
+#   a message, or results                  | `_encode_message` | as this API spells them
+#                                          | `_encode_results` |
+#
+# Ids and names of other providers' calls may not fit here. A `Renamer` replaces them, the same way
+# each time, so that a call and its result still agree and a request's prefix stays the same.
 
 from __future__ import annotations
 

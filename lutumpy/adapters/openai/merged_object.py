@@ -1,9 +1,8 @@
-"""A JSON object that arrives as deltas over a stream, merged into the object that they make up.
+"""A JSON object that arrives as deltas over a stream, merged into the object that they make up."""
 
-A text of a million characters may arrive in as many deltas, so none of them may cost a copy of what
-came before. The deltas of a text are kept in a list, each is touched once, and they are joined when
-somebody asks for the whole.
-"""
+# A text of a million characters may arrive in as many deltas, so none of them may cost a copy of
+# what came before. The deltas of a text are kept in a list, each is touched once, and they are
+# joined when somebody asks for the whole.
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""The offer's part of a request to OpenAI: `tools`, `tool_choice` and `parallel_tool_calls`.
+"""The offer's part of a request to OpenAI: `tools`, `tool_choice` and `parallel_tool_calls`."""
 
-A tool is rendered once for all offers that have it, and a list of tools once for each offer: the
-bytes are kept in `ToolSpec.rendered` and `ToolOffering.rendered`, by the API and by whether tools
-that leave it open are strict. How each API spells a tool is passed in.
-"""
+# A tool is rendered once for all offers that have it, and a list of tools once for each offer: the
+# bytes are kept in `ToolSpec.rendered` and `ToolOffering.rendered`, by the API and by whether tools
+# that leave it open are strict. How each API spells a tool is passed in.
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streamed Chat Completions replies: recorded, cut in every way, and as compatible hosts send them."""
+"""Streamed Chat Completions replies: recorded, cut in every way, and as other hosts send them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streamed Responses replies: recorded, rendered with parts left out, and as compatible hosts do."""
+"""Streamed Responses replies: recorded, rendered with parts left out, and as other hosts do."""
 
 from __future__ import annotations
 

@@ -1,12 +1,11 @@
-"""A Chat Completions reply as an `AssistantTurn`.
+"""A Chat Completions reply as an `AssistantTurn`."""
 
-Nothing in a reply makes this raise. One pass over the message gives three things:
-
-- blocks and calls, for reading and for other APIs;
-- the message as it goes back in a history (`native`). It is kept as it came, and repaired only
-  where OpenAI would refuse it in a history;
-- the residue: fields that only replies have. They are kept and never sent.
-"""
+# Nothing in a reply makes this raise. One pass over the message gives three things:
+#
+# - blocks and calls, for reading and for other APIs;
+# - the message as it goes back in a history (`native`). It is kept as it came, and repaired only
+#   where OpenAI would refuse it in a history;
+# - the residue: fields that only replies have. They are kept and never sent.
 
 from __future__ import annotations
 

@@ -1,14 +1,13 @@
-"""A transcript and an offer as the body of a Chat Completions request.
+"""A transcript and an offer as the body of a Chat Completions request."""
 
-What is hard here is what this API can't express:
-
-- an assistant's message has at most `MAX_CALLS` calls, so a longer one is sent in parts, each with
-  its results after it. The message is held back until the results come (`_held`).
-- a tool message holds text only. Images and files of a result follow in a user's message.
-- a call of the older form (`function_call`) has no id. Its entry of `tool_calls`, which the decoder
-  added to keep an id, is left out again.
-- hosts differ in the ids that they take; see `rules/call_ids.py`.
-"""
+# What is hard here is what this API can't express:
+#
+# - an assistant's message has at most `MAX_CALLS` calls, so a longer one is sent in parts, each
+#   with its results after it. The message is held back until the results come (`_held`).
+# - a tool message holds text only. Images and files of a result follow in a user's message.
+# - a call of the older form (`function_call`) has no id. Its entry of `tool_calls`, which the
+#   decoder added to keep an id, is left out again.
+# - hosts differ in the ids that they take; see `rules/call_ids.py`.
 
 from __future__ import annotations
 

@@ -1,20 +1,19 @@
-"""A history of Chat Completions as a transcript; every message also goes back as it was read.
+"""A history of Chat Completions as a transcript; every message also goes back as it was read."""
 
-The results of a turn stand right after it, each named by the id of its call. So one turn at a time
-is open, and waits for results:
-
-    message                | a turn is open                          | no turn is open
-    -----------------------+-----------------------------------------+-------------------------
-    `assistant`            | the turn ends, and another one opens    | a turn opens
-    `tool`                 | answers the call with its id; refused   | refused
-                           | if there is none                        |
-    `function`, older form | answers the turn's only call, if that   | becomes a message of the
-                           | is of the older form too; else as right | user
-    any other, or the end  | the turn ends; a call without a result  | a message
-                           | is refused                              |
-
-A refusal doesn't stop the reading: all of them are reported together at the end.
-"""
+# The results of a turn stand right after it, each named by the id of its call. So one turn at a
+# time is open, and waits for results:
+#
+#   message                | a turn is open                          | no turn is open
+#   -----------------------+-----------------------------------------+-------------------------
+#   `assistant`            | the turn ends, and another one opens    | a turn opens
+#   `tool`                 | answers the call with its id; refused   | refused
+#                          | if there is none                        |
+#   `function`, older form | answers the turn's only call, if that   | becomes a message of the
+#                          | is of the older form too; else as right | user
+#   any other, or the end  | the turn ends; a call without a result  | a message
+#                          | is refused                              |
+#
+# A refusal doesn't stop the reading: all of them are reported together at the end.
 
 from __future__ import annotations
 

@@ -1,24 +1,23 @@
-"""A streamed Chat Completions reply, merged into the reply that the API would have sent whole.
+"""A streamed Chat Completions reply, merged into the reply that the API would have sent whole."""
 
-Every chunk has the first choice's `delta`, an object with some fields of the message. Merging them
-is the easy part: `StreamedCalls`, `StreamedContent` and `MergedObject` each merge a kind of field.
-The hard part is that hosts differ, and that a stream has to end in the very turn that the whole
-reply would have been (rule S1). So the merged message goes to `decode_chat`, which decodes whole
-replies, and nothing here decides what a message means.
-
-The states of a decoder, and what brings it from one to the next:
-
-    state      | what is known                          | leaves it
-    -----------+----------------------------------------+--------------------------------------
-    waiting    | nothing                                | any chunk with `choices`: `Started`
-    receiving  | a part of the message                  | `finish_reason`, or a last count
-    counted    | the tokens, and no `finish_reason`     | any delta: back to receiving
-    finished   | why the model stopped: calls are done  | nothing; late chunks are still merged
-
-`finish()` gives the turn when counted or finished, and raises before. "Counted" is there for hosts
-that never say why the model stopped: a count of the reply's tokens, with nothing in it or after it,
-is the end as well. An error event raises from any state.
-"""
+# Every chunk has the first choice's `delta`, an object with some fields of the message. Merging
+# them is the easy part: `StreamedCalls`, `StreamedContent` and `MergedObject` each merge a kind of
+# field. The hard part is that hosts differ, and that a stream has to end in the very turn that the
+# whole reply would have been (rule S1). So the merged message goes to `decode_chat`, which decodes
+# whole replies, and nothing here decides what a message means.
+#
+# The states of a decoder, and what brings it from one to the next:
+#
+#   state      | what is known                          | leaves it
+#   -----------+----------------------------------------+--------------------------------------
+#   waiting    | nothing                                | any chunk with `choices`: `Started`
+#   receiving  | a part of the message                  | `finish_reason`, or a last count
+#   counted    | the tokens, and no `finish_reason`     | any delta: back to receiving
+#   finished   | why the model stopped: calls are done  | nothing; late chunks are still merged
+#
+# `finish()` gives the turn when counted or finished, and raises before. "Counted" is there for
+# hosts that never say why the model stopped: a count of the reply's tokens, with nothing in it or
+# after it, is the end as well. An error event raises from any state.
 
 from __future__ import annotations
 

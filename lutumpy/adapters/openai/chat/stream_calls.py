@@ -1,24 +1,23 @@
-"""The calls of a streamed chat message: which delta belongs to which (S2), and when one is done.
+"""The calls of a streamed chat message: which delta belongs to which (S2), and when one is done."""
 
-OpenAI gives each call an index, and sends its id and name with the first delta. Compatible hosts
-leave the index out, give all calls the same one, send id and name with every delta, or send them
-late. So none of the three can be trusted alone; `_find` asks, in this order:
-
-    the delta has              | it belongs to
-    ---------------------------+------------------------------------------------------------------
-    a known index              | that call, unless its id is another one: then to the call with the
-                               | delta's id, if the name fits
-    a new index, a known id    | the call with this id, if the delta has no name
-    no index, a known id       | the call with this id
-    no index, another id       | the current call, if that has no id yet; else to a new call
-    no index, no id            | the current call
-
-and a delta begins a new call all the same, when its name is not the call's, when both an id and a
-name are new, or when it begins another object after the call's arguments were a whole one.
-
-A call is complete when the model stops, or when the next one begins and nothing can follow its
-arguments. The last call of a reply that was cut is never complete (rule C2a).
-"""
+# OpenAI gives each call an index, and sends its id and name with the first delta. Compatible hosts
+# leave the index out, give all calls the same one, send id and name with every delta, or send them
+# late. So none of the three can be trusted alone; `_find` asks, in this order:
+#
+#   the delta has              | it belongs to
+#   ---------------------------+------------------------------------------------------------------
+#   a known index              | that call, unless its id is another one: then to the call with the
+#                              | delta's id, if the name fits
+#   a new index, a known id    | the call with this id, if the delta has no name
+#   no index, a known id       | the call with this id
+#   no index, another id       | the current call, if that has no id yet; else to a new call
+#   no index, no id            | the current call
+#
+# and a delta begins a new call all the same, when its name is not the call's, when both an id and a
+# name are new, or when it begins another object after the call's arguments were a whole one.
+#
+# A call is complete when the model stops, or when the next one begins and nothing can follow its
+# arguments. The last call of a reply that was cut is never complete (rule C2a).
 
 from __future__ import annotations
 

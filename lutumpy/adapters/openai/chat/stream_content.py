@@ -1,13 +1,12 @@
-"""The content of a streamed chat message: deltas of a text, or (Mistral) of a list of parts.
+"""The content of a streamed chat message: deltas of a text, or (Mistral) of a list of parts."""
 
-    state  | content so far          | a text arrives           | a list arrives
-    -------+-------------------------+--------------------------+-----------------------------
-    text   | the deltas of one text  | one more delta           | the text becomes the first part
-    parts  | a list of parts         | as a part of type `text` | its parts are merged one by one
-
-A part continues the last one when both are a text, a refusal or a `thinking` part; every other part
-comes whole.
-"""
+#   state  | content so far          | a text arrives           | a list arrives
+#   -------+-------------------------+--------------------------+-----------------------------
+#   text   | the deltas of one text  | one more delta           | the text becomes the first part
+#   parts  | a list of parts         | as a part of type `text` | its parts are merged one by one
+#
+# A part continues the last one when both are a text, a refusal or a `thinking` part; every other
+# part comes whole.
 
 from __future__ import annotations
 

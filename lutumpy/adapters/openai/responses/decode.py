@@ -1,14 +1,13 @@
-"""A Responses reply as an `AssistantTurn`.
+"""A Responses reply as an `AssistantTurn`."""
 
-Nothing in a reply makes this raise. `OutputReading` takes the output items one after another, as
-they come in a stream or stand in a whole reply or in a history. It gives blocks and calls, the
-items as they go back in an input, and a residue that is kept and never sent. Items are kept as they
-came, and repaired only where OpenAI would refuse them in an input.
-
-What is hard is reasoning: it goes back only together with the item that it led to. If that item
-isn't sent, the reasoning is dropped, and the items after it lose their ids, by which they would ask
-for it (`item_ids.py`).
-"""
+# Nothing in a reply makes this raise. `OutputReading` takes the output items one after another, as
+# they come in a stream or stand in a whole reply or in a history. It gives blocks and calls, the
+# items as they go back in an input, and a residue that is kept and never sent. Items are kept as
+# they came, and repaired only where OpenAI would refuse them in an input.
+#
+# What is hard is reasoning: it goes back only together with the item that it led to. If that item
+# isn't sent, the reasoning is dropped, and the items after it lose their ids, by which they would
+# ask for it (`item_ids.py`).
 
 from __future__ import annotations
 

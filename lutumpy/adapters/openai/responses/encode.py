@@ -1,9 +1,8 @@
-"""A transcript and an offer as the body of a Responses request.
+"""A transcript and an offer as the body of a Responses request."""
 
-What is hard here is the ids of items: OpenAI refuses one that is sent twice, so every id that was
-sent is remembered, and a turn in which one would be repeated is sent with fitted ids
-(`item_ids.py`). Whether a turn needs that is decided on its bytes, without decoding them.
-"""
+# What is hard here is the ids of items: OpenAI refuses one that is sent twice, so every id that was
+# sent is remembered, and a turn in which one would be repeated is sent with fitted ids
+# (`item_ids.py`). Whether a turn needs that is decided on its bytes, without decoding them.
 
 from __future__ import annotations
 

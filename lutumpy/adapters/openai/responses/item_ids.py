@@ -1,19 +1,18 @@
-"""The ids of output items: which ones may be sent back, and what happens around one that may not.
+"""The ids of output items: which may be sent back, and what happens around one that may not."""
 
-OpenAI refuses an id without the prefix of its type, one that is too long, and one that is sent
-twice. It also ties items together by their ids: an item with an id must come with the reasoning
-that led to it, and reasoning with the item that it led to. Of items without ids it asks neither. So
-where such a tie breaks, the ids after it are left out as well:
-
-    an item whose id doesn't fit      | what is sent                          | the ids after it
-    ----------------------------------+---------------------------------------+-----------------
-    a request for an approval         | the item: the approval names its id   | stay
-    reasoning with its text           | the item without its id               | left out
-    reasoning without                 | nothing                               | left out
-    a message                         | the item without its id; reasoning    | left out, if there
-                                      | right before it is left out           | was such reasoning
-    any other                         | the item without its id               | stay
-"""
+# OpenAI refuses an id without the prefix of its type, one that is too long, and one that is sent
+# twice. It also ties items together by their ids: an item with an id must come with the reasoning
+# that led to it, and reasoning with the item that it led to. Of items without ids it asks neither.
+# So where such a tie breaks, the ids after it are left out as well:
+#
+#   an item whose id doesn't fit      | what is sent                          | the ids after it
+#   ----------------------------------+---------------------------------------+-----------------
+#   a request for an approval         | the item: the approval names its id   | stay
+#   reasoning with its text           | the item without its id               | left out
+#   reasoning without                 | nothing                               | left out
+#   a message                         | the item without its id; reasoning    | left out, if there
+#                                     | right before it is left out           | was such reasoning
+#   any other                         | the item without its id               | stay
 
 from __future__ import annotations
 

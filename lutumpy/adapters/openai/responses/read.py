@@ -1,20 +1,19 @@
-"""A history of Responses as a transcript; every item also goes back as it was read, where it stood.
+"""A history of Responses as a transcript; every item also goes back as it was read."""
 
-This API has no turns, and an output may stand anywhere after its call. So turns have to be found: a
-turn is a run of items that a model made. While a call of it waits for an output, the turn is open,
-and all that comes belongs to it:
-
-    item                    | a turn is open            | a turn with all outputs | no turn
-    ------------------------+---------------------------+-------------------------+----------------
-    made by a model         | joins the turn            | ends it, opens another  | opens a turn
-    the output of a call    | answers a call of it      | refused, unless the     | as on the left
-                            |                           | server holds the call   |
-    a message               | is kept inside the turn,  | ends it                 | a message
-                            | and stands after it       |                         |
-
-Outputs of calls that the server holds (`server_held_prefix`) and that stand side by side become the
-results of a turn that is made up for them.
-"""
+# This API has no turns, and an output may stand anywhere after its call. So turns have to be found:
+# a turn is a run of items that a model made. While a call of it waits for an output, the turn is
+# open, and all that comes belongs to it:
+#
+#   item                    | a turn is open            | a turn with all outputs | no turn
+#   ------------------------+---------------------------+-------------------------+----------------
+#   made by a model         | joins the turn            | ends it, opens another  | opens a turn
+#   the output of a call    | answers a call of it      | refused, unless the     | as on the left
+#                           |                           | server holds the call   |
+#   a message               | is kept inside the turn,  | ends it                 | a message
+#                           | and stands after it       |                         |
+#
+# Outputs of calls that the server holds (`server_held_prefix`) and that stand side by side become
+# the results of a turn that is made up for them.
 
 from __future__ import annotations
 

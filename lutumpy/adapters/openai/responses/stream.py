@@ -1,30 +1,29 @@
-"""A streamed Responses reply: its last event has all of it, unless a host leaves items out.
+"""A streamed Responses reply: its last event has all of it, unless a host leaves items out."""
 
-The stream is a list of items, each with events of its own:
-
-    response.created, .in_progress, .queued       the reply begins
-      response.output_item.added                  an item begins
-        response.output_text.delta, ...           a delta of its text
-        response.function_call_arguments.delta    a delta of its arguments
-      response.output_item.done                   the item as a whole
-    response.completed, .incomplete, ...          the reply as a whole
-
-`StreamedItems` knows the items so far. What is hard is to report a call as soon as nothing can
-change it, with the index that it has in the finished turn (rule S1). Complete items are therefore
-read in their order by `OutputReading`, which reads whole replies as well. Each call goes through:
-
-    state     | what has happened                           | what is reported
-    ----------+---------------------------------------------+------------------------------------
-    begun     | the item is there                           | nothing: whether it counts as a call
-              |                                             | may depend on an item that comes later
-    numbered  | every item before it is a call or is none   | `CallDelta`, all arguments so far
-    complete  | the item is done, so are those before it,   | `CallDone`
-              | and its arguments are a JSON object         |
-    at end    | the reply is there                          | what was not reported: `_report_rest`
-
-A call waits for the end where something that follows can still change it: ids that have to be left
-out, and arguments that are not whole, as in a reply that is cut.
-"""
+# The stream is a list of items, each with events of its own:
+#
+#   response.created, .in_progress, .queued       the reply begins
+#     response.output_item.added                  an item begins
+#       response.output_text.delta, ...           a delta of its text
+#       response.function_call_arguments.delta    a delta of its arguments
+#     response.output_item.done                   the item as a whole
+#   response.completed, .incomplete, ...          the reply as a whole
+#
+# `StreamedItems` knows the items so far. What is hard is to report a call as soon as nothing can
+# change it, with the index that it has in the finished turn (rule S1). Complete items are therefore
+# read in their order by `OutputReading`, which reads whole replies as well. Each call goes through:
+#
+#   state     | what has happened                           | what is reported
+#   ----------+---------------------------------------------+------------------------------------
+#   begun     | the item is there                           | nothing: whether it counts as a call
+#             |                                             | may depend on an item that comes later
+#   numbered  | every item before it is a call or is none   | `CallDelta`, all arguments so far
+#   complete  | the item is done, so are those before it,   | `CallDone`
+#             | and its arguments are a JSON object         |
+#   at end    | the reply is there                          | what was not reported: `_report_rest`
+#
+# A call waits for the end where something that follows can still change it: ids that have to be
+# left out, and arguments that are not whole, as in a reply that is cut.
 
 from __future__ import annotations
 

@@ -1,20 +1,19 @@
-"""The output items of a streamed reply: which item an event is about, and what it is so far.
+"""The output items of a streamed reply: which item an event is about, and what it is so far."""
 
-Two things are hard. Hosts identify items in different ways: some give all items one index, others
-change an item's id on the way. So the id is looked up first, and then the index.
-
-And a call has an index in the finished turn that depends on what stands before it: a call that the
-provider may have run itself counts only if the reply has no output of it. Until that is known, the
-calls after it have no index:
-
-    the item                              | is it a call of the turn?
-    --------------------------------------+----------------------------------------------------
-    a function or custom call             | yes, once its name is known
-    a search for tools                    | if the client is to run it
-    another call that a client may run    | if the reply has no output of it: known when the
-                                          | output comes, and otherwise at the end of the reply
-    anything else                         | no
-"""
+# Two things are hard. Hosts identify items in different ways: some give all items one index, others
+# change an item's id on the way. So the id is looked up first, and then the index.
+#
+# And a call has an index in the finished turn that depends on what stands before it: a call that
+# the provider may have run itself counts only if the reply has no output of it. Until that is
+# known, the calls after it have no index:
+#
+#   the item                              | is it a call of the turn?
+#   --------------------------------------+----------------------------------------------------
+#   a function or custom call             | yes, once its name is known
+#   a search for tools                    | if the client is to run it
+#   another call that a client may run    | if the reply has no output of it: known when the
+#                                         | output comes, and otherwise at the end of the reply
+#   anything else                         | no
 
 from __future__ import annotations
 

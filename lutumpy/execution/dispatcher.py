@@ -77,7 +77,7 @@ class Runner:
         self.keyed: tuple[str, ...] = keyed
 
     def run(self, call: BaseToolCall, key: IdempotencyKey | None) -> Any:
-        """Run the tool's code; what it returns may have to be awaited."""
+        """Run the tool's code; the value it returns may have to be awaited."""
         values = self._values
         if self.keyed or self._with_metadata:
             values = {
@@ -193,6 +193,7 @@ class Dispatcher(Generic[TS]):
                 problems.append(
                     f"nothing runs {selector.name!r}: register a handler with @dispatch.on({place})"
                 )
+        # All problems at once: whoever fixes one by one would start the program again for each.
         if problems:
             lines = "".join([f"\n- {problem}" for problem in problems])
             raise DeclarationError(

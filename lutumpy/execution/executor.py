@@ -114,6 +114,7 @@ class ToolExecutor:
             raise TypeError(
                 f"run takes a Dispatcher, not {type(dispatch).__name__}; nothing was run"
             )
+        # Everything is checked before anything runs: a run is never refused halfway.
         dispatch.close()
         runners = [dispatch.runner(call) for call in listed]
         if report is None:
@@ -232,6 +233,7 @@ def _check_calls(calls: Iterable[BaseToolCall]) -> Sequence[BaseToolCall]:
 
 
 def _report_of(call: BaseToolCall, resume: ExecutionReport | None) -> CallReport:
+    # A report of an earlier run is used again where it has the call's final result.
     known = resume.find(call) if resume is not None else None
     return known if known is not None and known.settled else CallReport(call)
 

@@ -77,7 +77,7 @@ def log_retry(
 def log_return(report: CallReport) -> None:
     """The thread of a call that nobody waited for any more has returned."""
     logger.info(
-        "%s of %s: the function has returned after it was given up; what it gave is dropped",
+        "%s of %s: the function has returned after it was given up; its output is dropped",
         report.call_id,
         report.tool,
         extra={"tool": report.tool, "call_id": report.call_id},

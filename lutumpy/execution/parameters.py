@@ -32,6 +32,7 @@ __all__ = [
 
 Source = Literal["context", "key", "metadata"]
 
+# In place of a value that the context doesn't have: `None` may be a value.
 MISSING: Any = object()
 _ASYNC_RESULTS = (collections.abc.Awaitable, collections.abc.Coroutine)
 _SUPPLIED: Mapping[Any, Source] = {IdempotencyKey: "key", ToolMetadata: "metadata"}

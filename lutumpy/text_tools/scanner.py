@@ -78,7 +78,7 @@ class _Fence:
         mark: What its fence is made of.
         length: How many of them.
         in_line: It began behind other text.
-        info: What stands behind the opening fence, up to a limit.
+        info: The text behind the opening fence, up to a limit.
         clean: So far it holds nothing but calls and white space.
         held: What it holds from its first call on: text, and blocks that may be calls.
     """
@@ -131,7 +131,7 @@ class TextScanner(TextMachine):
         self._opening, self._think_end = begins_in or ("", "")
 
     def flush(self) -> str:
-        """The text has ended: gives what was held back and is no part of a call."""
+        """The text has ended; returns held-back text that isn't part of a call."""
         self._run(self._carry, final=True)
         block, fence = self._block, self._fence
         if block is not None:
@@ -329,7 +329,7 @@ class TextScanner(TextMachine):
         self._emit(run, 0, len(run))
 
     def _closing_line(self, text: str, pos: int, final: bool) -> int:
-        """Behind a closing fence, which is not one if anything else stands on its line."""
+        """Behind a closing fence, which is not one if there is other text on its line."""
         stop = self._emit(text, pos, end_of(_BLANKS, text, pos))
         if stop < len(text):
             if text[stop] == "\n":

@@ -27,9 +27,9 @@ _EXAMPLE = '{"parameter": "value"}'
 class TagToolParser:
     """Reads calls that a model writes as JSON between tags, and instructs it to.
 
-    Between the tags stands one call, or an array of calls; a Markdown fence may stand inside or
-    around them. What stands in `<think>...</think>` is the answer's reasoning; what stands in a
-    code block that holds more than calls is text (rules T1 to T3).
+    The text between the tags is one call, or an array of calls; a Markdown fence may stand inside
+    or around them. The text in `<think>...</think>` is the answer's reasoning. A code block that
+    holds more than calls is text (rules T1 to T3).
 
     Args:
         tags: Start and end tag, or a `CallSyntax`. Tags must not contain quotes, backslashes,

@@ -193,7 +193,8 @@ def _check_results(turn: AssistantTurn, results: ToolResults) -> None:
     for call, result in zip(calls, results.results, strict=False):
         if (call.name, call.kind) != (result.name, result.kind):
             raise TranscriptError(
-                f"the result of call {call.id!r} is of another tool: {result.name!r} ({result.kind})"
+                f"the result of call {call.id!r} is of another tool: "
+                f"{result.name!r} ({result.kind})"
             )
 
 

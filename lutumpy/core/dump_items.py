@@ -174,7 +174,7 @@ def load_item(data: Mapping[str, Any]) -> Item:
 
 
 def _check_native(turn: AssistantTurn, native: Any) -> None:
-    """Check that the native form is one of its API, and has the calls where the turn says they are."""
+    """Check that the native form fits its API, and has the calls where the turn says they are."""
     if turn.api in api_names():  # a user's own model may have a form of its own
         shape = serving(turn.api, "rules").SHAPE
         if (turn.calls_key, turn.id_field) != (shape.calls_key, shape.call_id_key):
@@ -320,7 +320,7 @@ def _load_result(data: Mapping[str, Any]) -> ResultBlock:
 
 
 def expect(value: Any, kind: type[Any], name: str) -> Any:
-    """The value, if it is of this type; `name` says in the `TranscriptError` which value is meant."""
+    """The value, if it is of this type; `name` says in the error which value is meant."""
     # To Python `True` is an integer, to JSON it isn't.
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise TranscriptError(f"{name} is {type(value).__name__}, not {kind.__name__}")

@@ -105,7 +105,7 @@ class Transcript(ItemStore):
         self._push("user", content)
 
     def push_assistant(self, content: str | Sequence[str | Part]) -> None:
-        """Add an assistant message that no model wrote: an example, or the beginning of an answer."""
+        """Add an assistant message that no model wrote, such as an example."""
         self._push("assistant", content)
 
     def push_ephemeral_system(self, content: str | Sequence[str | Part]) -> None:
@@ -218,8 +218,8 @@ class Transcript(ItemStore):
         turn = self._last_turn_or_none()
         if turn is not None and turn.results_only:
             raise TranscriptError(
-                "the last turn left a tool of the provider running; it takes no text before the next turn, "
-                "so make that turn first; the transcript is unchanged"
+                "the last turn left a tool of the provider running; it takes no text before the "
+                "next turn, so make that turn first; the transcript is unchanged"
             )
 
     def _last_turn_or_none(self) -> AssistantTurn | None:

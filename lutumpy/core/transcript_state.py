@@ -5,9 +5,9 @@ What is hard: any line may raise, also by a signal (Ctrl-C, a worker's time limi
 the transcript must be as it was before the change or as it is after it. An interrupt can come
 between two assignments, but not in the middle of one. So:
 
-    lists of the transcript     items | call ids | failures | usages      they only grow
-                                  |        |          |         |
-    State                       stable    ids     failures   answers      how much of each list counts
+    lists of the transcript   items | call ids | failures | usages    they only grow
+                                |        |          |         |
+    State                     stable    ids     failures   answers    how much of each list counts
 
 A change first writes behind what counts, where nobody looks, and then assigns a new `State`: this
 one assignment is the change. If it is interrupted before, what it wrote is overwritten by the next

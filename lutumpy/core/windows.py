@@ -251,8 +251,9 @@ def fitting(
     alone = sum(costs[last.start : last.start + len(last.items)])
     without = ", without a summary" if summary else ""
     raise TranscriptError(
-        f"a window of {max_tokens} tokens is too small: the last round alone takes {alone}, and what stays "
-        f"with it, such as system messages, {max(0, need - alone)}{without}; the transcript is unchanged"
+        f"a window of {max_tokens} tokens is too small: the last round alone takes {alone}, "
+        f"and what stays with it, such as system messages, {max(0, need - alone)}{without}; "
+        "the transcript is unchanged"
     )
 
 

@@ -27,7 +27,7 @@ from lutumpy.loops.settings import (
     refuse_async_hooks,
 )
 from lutumpy.streaming import StreamEvent
-from lutumpy.tools.toolset import HasView, View
+from lutumpy.tools.views import HasView, View
 
 __all__ = ["run_tools", "run_tools_sync"]
 

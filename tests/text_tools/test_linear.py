@@ -12,7 +12,7 @@ import pytest
 from text_toolkit import Tools, answers, asked, call
 
 from lutumpy import NeedsTools
-from lutumpy.adapters.openai.history import HistoryEncoder
+from lutumpy.adapters.openai.history_encoder import HistoryEncoder
 from lutumpy.testing import Reply, ScriptedModel
 from lutumpy.text_tools import TagToolParser, TextTools
 from lutumpy.text_tools import block as block_module

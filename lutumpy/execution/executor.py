@@ -19,7 +19,7 @@ from lutumpy.execution.run import Backoff, Run
 from lutumpy.execution.slots import Slots
 from lutumpy.execution.unresolved import Unresolved, UnresolvedCall
 from lutumpy.hooks import BaseToolCall
-from lutumpy.tools.selectors import ByTool
+from lutumpy.tools import ByTool
 
 __all__ = ["ToolExecutor", "refuse_running_loop"]
 
@@ -201,7 +201,10 @@ class ToolExecutor:
 
 
 def refuse_running_loop(message: str) -> None:
-    """Raise `RuntimeError` with this message inside a running event loop of any library."""
+    """Raise `RuntimeError` with this message inside a running event loop of any library.
+
+    For sync functions that run an event loop of their own, as `ToolExecutor.run_sync` does.
+    """
     try:
         anyio.lowlevel.current_token()
     except RuntimeError:

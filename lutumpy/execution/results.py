@@ -11,7 +11,7 @@ from typing import Literal
 
 from lutumpy import ToolResult
 from lutumpy.hooks import BaseToolCall
-from lutumpy.tools.failures import failure_text, is_for_the_model
+from lutumpy.tools import failure_text, is_for_the_model
 
 __all__ = ["ExecutionResult", "Outcome"]
 

@@ -40,7 +40,7 @@ from lutumpy import (
     TurnResult,
     Usage,
 )
-from lutumpy.core.item_store import FailureKey, failure_key
+from lutumpy.core import json_values
 from lutumpy.execution import ExecutionReport, ExecutionResult, ToolExecutor
 from lutumpy.hooks import BaseToolCall, ToolHooks
 from lutumpy.loops.effects import Effects
@@ -63,6 +63,8 @@ logger: logging.Logger = logging.getLogger("lutumpy.loops")
 
 OpenRound: TypeAlias = "ToolRound[Any] | ToolRoundPlan[Any]"
 Descriptions: TypeAlias = Mapping[Any, str]
+# The tool, and its arguments as a JSON value.
+FailureKey: TypeAlias = "tuple[str, str]"
 
 WITHHELD = (
     "The tool ran, and what it did stands, but what it said is withheld: it could not be reviewed."
@@ -336,7 +338,7 @@ def _failed_calls(results: Iterable[ToolResult]) -> Iterator[ToolMetadata]:
 
 
 def _failure_key(metadata: ToolMetadata) -> FailureKey:
-    return failure_key(metadata.name, metadata.arguments)
+    return metadata.name, json_values.canonical_arguments(metadata.arguments)
 
 
 def _has_words_of_the_tool(result: ToolResult) -> bool:

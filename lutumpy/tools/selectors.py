@@ -172,7 +172,9 @@ class ByTool(Protocol[S_co, V_co]):
     The keys of a `Mapping` are invariant, so that a dictionary whose keys are all functions would be refused.
     """
 
-    def items(self) -> ItemsView[S_co, V_co]: ...
+    def items(self) -> ItemsView[S_co, V_co]:
+        """Each selector with its value."""
+        ...
 
 
 class FunctionSelector(Selector[TS, BaseModel, O], Generic[TS, P, O]):

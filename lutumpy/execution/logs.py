@@ -44,7 +44,7 @@ def log_result(report: CallReport, output_error: str | None = None) -> None:
         report.attempts,
         result.latency,
         f": {output_error}" if output_error else "",
-        extra=_fields(report, result.outcome, result.latency),
+        extra=_log_fields(report, result.outcome, result.latency),
         # What a tool raises for the model needs no traceback: it is not a defect of the program.
         exc_info=None if error is None or is_for_the_model(error) else error,
     )
@@ -69,7 +69,7 @@ def log_retry(
         report.tool,
         report.attempts,
         delay,
-        extra=_fields(report, "timed_out", latency),
+        extra=_log_fields(report, "timed_out", latency),
         exc_info=error,
     )
 
@@ -84,7 +84,7 @@ def log_return(report: CallReport) -> None:
     )
 
 
-def _fields(report: CallReport, status: str, latency: float) -> dict[str, Any]:
+def _log_fields(report: CallReport, status: str, latency: float) -> dict[str, Any]:
     return {
         "tool": report.tool,
         "call_id": report.call_id,

@@ -57,7 +57,7 @@ class Parameter:
 
 
 class ToolCode(Protocol):
-    """What this package uses of `Selector.tool`: a tool's declaration, and its code if it has any."""
+    """The members of `Selector.tool` that matter here: the declaration, and the code if any."""
 
     @property
     def definition(self) -> ToolDef: ...

@@ -118,7 +118,8 @@ def timed_out(
         error: What it raised when it was stopped, if anything.
         began: Whether its code was reached at all.
     """
-    text = f"The tool did not finish within {_seconds(call.selector.definition.options.timeout)}"
+    timeout = _format_seconds(call.selector.definition.options.timeout)
+    text = f"The tool did not finish within {timeout}"
     if attempts > 1:
         text += f", in {attempts} attempts"
     if not began:
@@ -180,5 +181,5 @@ def unusable(
     )
 
 
-def _seconds(timeout: float) -> str:
+def _format_seconds(timeout: float) -> str:
     return f"{timeout:g} second{'' if timeout == 1 else 's'}"

@@ -58,7 +58,7 @@ class TagToolParser:
         thinking: Sequence[tuple[str, str]] = THINK,
         starts_thinking: bool = False,
     ) -> None:
-        syntax = tags if isinstance(tags, CallSyntax) else _pair(tags)
+        syntax = tags if isinstance(tags, CallSyntax) else _make_syntax(tags)
         if starts_thinking and not thinking:
             raise ValueError("starts_thinking=True needs to know the texts around thinking")
         self.syntax: CallSyntax = syntax
@@ -144,7 +144,7 @@ class TagToolParser:
         return f"TagToolParser({self.tags!r})"
 
 
-def _pair(tags: object) -> CallSyntax:
+def _make_syntax(tags: object) -> CallSyntax:
     match tags:
         case (str(start), str(end)):
             return CallSyntax(start, (end,))

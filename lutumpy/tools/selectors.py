@@ -180,7 +180,9 @@ class Selector(Generic[TS, I, O]):
 class ByTool(Protocol[S_co, V_co]):
     """Values by selector, as descriptions of a turn: any mapping."""
 
-    def items(self) -> ItemsView[S_co, V_co]: ...
+    def items(self) -> ItemsView[S_co, V_co]:
+        """Each selector with its value."""
+        ...
 
 
 class FunctionSelector(Selector[TS, BaseModel, O], Generic[TS, P, O]):

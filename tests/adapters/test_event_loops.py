@@ -1,4 +1,6 @@
-"""One adapter in several event loops: nothing is printed, no descriptor stays open, and a user's client is the user's."""
+"""One adapter in several event loops: nothing is printed, no descriptor stays open, and a user's
+client is the user's.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ REPLIES = {
     b'"message":{"role":"assistant","content":"hi"}}]}',
     "/responses": b'{"id":"r","status":"completed","output":[{"type":"message","role":"assistant",'
     b'"content":[{"type":"output_text","text":"hi"}]}]}',
-    "/v1/messages": b'{"id":"m","type":"message","stop_reason":"end_turn","content":[{"type":"text","text":"hi"}]}',
+    "/v1/messages": b'{"id":"m","type":"message","stop_reason":"end_turn",'
+    b'"content":[{"type":"text","text":"hi"}]}',
 }
 ADAPTERS: list[Any] = [OpenAIChat, OpenAIResponses, AnthropicMessages]
 DESCRIPTORS = Path("/proc/self/fd")
@@ -89,7 +92,8 @@ def test_several_event_loops_leave_nothing_open(make: Callable[..., Any], url: s
     before = open_sockets()
     for _ in range(4):
         asyncio.run(ask(llm))
-    # Our side of each connection is closed by now; the server, which is in this process, closes its own when it notices.
+    # Our side of each connection is closed by now; the server, which is in this process, closes its
+    # own when it notices.
     noticed = threading.Event()
     for _ in range(200):
         if open_sockets() <= before:

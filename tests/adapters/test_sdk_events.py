@@ -1,4 +1,6 @@
-"""The events in the bytes of a response are those that the SDKs' own decoders find, however the bytes are cut (S1)."""
+"""The events in the bytes of a response are those that the SDKs' own decoders find, however the
+bytes are cut (S1).
+"""
 
 from __future__ import annotations
 
@@ -86,7 +88,8 @@ def test_the_events_are_those_of_the_sdk_S1(
     named: bool, pieces: list[str], end: str, newline: str, size: int
 ) -> None:
     if not named:
-        # With an id, that SDK takes every empty line after it for an event without data, and fails on it.
+        # With an id, that SDK takes every empty line after it for an event without data, and fails
+        # on it.
         pieces = [
             piece.replace("id: 7%", "")
             for piece in pieces
@@ -166,7 +169,8 @@ def test_another_stream_is_left_to_its_own_class() -> None:
     assert event_splitter(plain) is not None
     assert event_splitter(Derived(cast_to=object, response=response, client=client)) is None
     assert event_splitter(Own()) is None
-    plain._decoder = SimpleNamespace()  # type: ignore[assignment]  # as of a host with a format of its own
+    # As of a host with a format of its own.
+    plain._decoder = SimpleNamespace()  # type: ignore[assignment]
     assert event_splitter(plain) is None
 
 
@@ -177,7 +181,8 @@ class Slow(httpx2.AsyncByteStream):
         self.closed = 0
 
     async def __aiter__(self) -> Any:
-        yield b'data: {"id": "c", "model": "m", "choices": [{"index": 0, "delta": {"content": "Hi"}, "finish_reason": "stop"}]}\n\n'
+        choice = b'{"index": 0, "delta": {"content": "Hi"}, "finish_reason": "stop"}'
+        yield b'data: {"id": "c", "model": "m", "choices": [' + choice + b"]}\n\n"
         yield b"data: [DONE]\n\n"
         await asyncio.Event().wait()
 

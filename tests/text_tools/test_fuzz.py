@@ -142,8 +142,8 @@ def test_t1_every_call_that_was_written_is_read(
 ) -> None:
     parser = PARSERS[name]
     written = [
-        parser.format_call(tool, json.dumps(given, indent=indent, ensure_ascii=False))
-        for tool, given in calls
+        parser.format_call(tool, json.dumps(args, indent=indent, ensure_ascii=False))
+        for tool, args in calls
     ]
     separator = "" if name != "mistral" else "."
     text = "".join([between[k] + separator + call + separator for k, call in enumerate(written)])
@@ -159,10 +159,10 @@ def test_t2_a_text_that_is_cut_keeps_what_was_complete_and_runs_nothing_else(
 ) -> None:
     parser = TagToolParser()
     if array:
-        body = json.dumps([{"name": tool, "args": given} for tool, given in calls])
+        body = json.dumps([{"name": tool, "args": args} for tool, args in calls])
         text = f"[TOOL_CALL]{body}[/TOOL_CALL]"
     else:
-        text = "".join([parser.format_call(tool, json.dumps(given)) for tool, given in calls])
+        text = "".join([parser.format_call(tool, json.dumps(args)) for tool, args in calls])
     cut = data.draw(st.integers(0, len(text)))
     parsed = parser.parse(text[:cut])
     whole = [(c.name, json.loads(c.arguments)) for c in parsed.calls if c.problem is None]

@@ -1,4 +1,7 @@
-"""Decoding the arguments of one call (rules C2 to C5, D5, D6)."""
+"""Decoding the arguments of one call (rules C2 to C5, D5, D6).
+
+Below `Toolset.parse`: it raises the same for what is `Refused` here with its reason.
+"""
 
 import asyncio
 import json

@@ -55,7 +55,7 @@ def native(turn: AssistantTurn) -> Any:
     return json.loads(turn.native)
 
 
-# --- recorded ------------------------------------------------------------------------------------------------------
+# --- recorded -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["source"].rsplit("/", 1)[-1])
@@ -109,7 +109,7 @@ def test_bytes_text_and_objects_of_the_sdk_give_the_same_turn(row: dict[str, Any
     assert [type(block) for block in read.blocks] == [type(block) for block in turn.blocks]
 
 
-# --- each kind -----------------------------------------------------------------------------------------------------
+# --- each kind ------------------------------------------------------------------------------------
 
 
 def test_text_and_calls() -> None:
@@ -361,7 +361,8 @@ def test_an_error_body_and_what_is_no_object_are_errors_of_the_provider() -> Non
 
 def test_lone_surrogates_and_numbers_that_json_lacks_can_be_replayed() -> None:
     turn = AnthropicMessages.response(
-        '{"content":[{"type":"text","text":"\\ud800"},{"type":"tool_use","id":"a","name":"n\\udc00","input":{"x":"\\ud83d"}}]}'
+        '{"content":[{"type":"text","text":"\\ud800"},'
+        '{"type":"tool_use","id":"a","name":"n\\udc00","input":{"x":"\\ud83d"}}]}'
     )
     assert turn.text == "\ufffd"
     assert turn.calls[0].name == "n\ufffd"
@@ -371,7 +372,7 @@ def test_lone_surrogates_and_numbers_that_json_lacks_can_be_replayed() -> None:
     }
 
 
-# --- hostile -------------------------------------------------------------------------------------------------------
+# --- hostile --------------------------------------------------------------------------------------
 
 TEXTS = st.text(st.characters(codec=None), max_size=8)
 VALUES: st.SearchStrategy[Any] = st.recursive(

@@ -1,4 +1,6 @@
-"""Streams of the Messages API: recorded ones, re-cut ones, broken ones, and what is told while they run."""
+"""Streams of the Messages API: recorded ones, re-cut ones, broken ones, and what is told while they
+run.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +89,7 @@ def check_deltas(turn: AssistantTurn, deltas: list[Delta]) -> None:
             assert told == json.loads(call.arguments or "{}")
 
 
-# --- recorded ------------------------------------------------------------------------------------------------------
+# --- recorded -------------------------------------------------------------------------------------
 
 
 def recorded_calls(events: list[Event]) -> list[tuple[str, str, Any]]:
@@ -151,7 +153,9 @@ def ids_of(content: Any) -> set[str]:
 
 
 def test_streamed_turns_are_what_recorded_clients_sent_back() -> None:
-    """Follow-up requests of the recorded conversations hold the turns that were streamed before, value for value."""
+    """Follow-up requests of the recorded conversations hold the turns that were streamed before,
+    value for value.
+    """
     compared = 0
     for row in STREAMED:
         content = json.loads(run(events_of(row["response"]))[0].native)
@@ -163,7 +167,7 @@ def test_streamed_turns_are_what_recorded_clients_sent_back() -> None:
     assert compared >= 6
 
 
-# --- as good as unstreamed -----------------------------------------------------------------------------------------
+# --- as good as unstreamed ------------------------------------------------------------------------
 
 
 class Cutter:
@@ -342,7 +346,7 @@ def test_a_recorded_answer_gives_the_same_turn_streamed(
     check_deltas(turn, deltas)
 
 
-# --- each kind -----------------------------------------------------------------------------------------------------
+# --- each kind ------------------------------------------------------------------------------------
 
 
 def started(**fields: Any) -> Event:
@@ -589,7 +593,7 @@ def test_a_character_cut_in_two_is_told_whole() -> None:
     check_deltas(turn, deltas)
 
 
-# --- what fails ----------------------------------------------------------------------------------------------------
+# --- what fails -----------------------------------------------------------------------------------
 
 BEGUN = [
     started(),
@@ -744,7 +748,7 @@ def test_no_event_raises_but_errors_do(events: list[Any]) -> None:
     assert done == list(turn.calls[: len(done)])
 
 
-# --- cost ----------------------------------------------------------------------------------------------------------
+# --- cost -----------------------------------------------------------------------------------------
 
 
 def calls_to_read(count: int) -> int:
@@ -765,7 +769,7 @@ def test_the_work_is_linear_in_what_arrives() -> None:
     assert many < 11 * few
 
 
-# --- through the SDK -----------------------------------------------------------------------------------------------
+# --- through the SDK ------------------------------------------------------------------------------
 
 
 def test_streamed_requests_against_the_test_server() -> None:

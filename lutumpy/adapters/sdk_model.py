@@ -4,9 +4,10 @@ streamed.
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 
 from lutumpy.adapters.replies import SdkReply, reply_object
 from lutumpy.adapters.sdk_body import Fields, join_body
@@ -29,7 +30,7 @@ from lutumpy.errors import AdapterError
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["SdkModel"]
+__all__ = ["RequestDefaults", "SdkModel"]
 
 # The SDKs by their packages: the class that their clients are of, and the adapters that speak with
 # them.
@@ -37,6 +38,22 @@ _ADAPTERS: Mapping[str, tuple[str, str]] = {
     "openai": ("OpenAI", "OpenAIChat or OpenAIResponses"),
     "anthropic": ("Anthropic", "AnthropicMessages"),
 }
+
+
+class RequestDefaults(TypedDict, total=False):
+    """What every request of a model is made with, unless a turn has an option of its own.
+
+    The constructors of adapters take these as keywords, which checkers and editors show one by one.
+    The arguments of `SdkModel` say what each means, and have their default values.
+    """
+
+    temperature: float | None
+    max_output_tokens: int | None
+    strict: bool | None
+    structured: StructuredMode
+    extra: Mapping[str, Any] | None
+    headers: Mapping[str, str] | None
+    timeout: float | None
 
 
 class SdkModel(ABC):
@@ -68,6 +85,8 @@ class SdkModel(ABC):
     # Takes transcript, offer and options; gives the fields of a request, as ready JSON by name.
     # `model` is among them only where a parameter of the user's sets it.
     _fields: Callable[..., Fields]
+    # What `help()` shows of the constructor.
+    __signature__: ClassVar[inspect.Signature]
 
     def __init__(
         self,
@@ -77,13 +96,13 @@ class SdkModel(ABC):
         make_sync: Callable[[], Any],
         made_here: Mapping[str, str | None],
         *,
-        temperature: float | None,
-        max_output_tokens: int | None,
-        strict: bool | None,
-        structured: StructuredMode,
-        extra: Mapping[str, Any] | None,
-        headers: Mapping[str, str] | None,
-        timeout: float | None,
+        temperature: float | None = None,
+        max_output_tokens: int | None = None,
+        strict: bool | None = None,
+        structured: StructuredMode = "native",
+        extra: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float | None = None,
     ) -> None:
         if client is not None and any(value is not None for value in made_here.values()):
             names = " and ".join(made_here)
@@ -110,6 +129,10 @@ class SdkModel(ABC):
             timeout=timeout,
             method=self._method,
         )
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.__signature__ = _full_signature(cls)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.model!r})"
@@ -236,6 +259,23 @@ class SdkModel(ABC):
     @abstractmethod
     def _decode(reply: dict[str, Any], request_id: str | None) -> AssistantTurn:
         """The answer, or an `AdapterError` for what is none."""
+
+
+def _full_signature(cls: type[SdkModel]) -> inspect.Signature:
+    """The signature of an adapter's constructor, with the keywords of `RequestDefaults` one by one.
+
+    Checkers and editors know them from the annotation; `help()` would show `**defaults` only.
+    """
+    known = inspect.signature(SdkModel.__init__).parameters
+    own = inspect.signature(cls.__init__)
+    shown: list[inspect.Parameter] = []
+    for parameter in list(own.parameters.values())[1:]:
+        is_defaults = RequestDefaults.__name__ in str(parameter.annotation)
+        if is_defaults and parameter.kind is parameter.VAR_KEYWORD:
+            shown += [known[name] for name in RequestDefaults.__annotations__]
+        else:
+            shown.append(parameter)
+    return own.replace(parameters=shown, return_annotation=inspect.Signature.empty)
 
 
 def _check_model_and_client(adapter: str, sdk: str, model: Any, client: Any) -> None:

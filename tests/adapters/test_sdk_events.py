@@ -18,8 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from openai import AsyncOpenAI, OpenAI
 from openai import Stream as OpenAIStream
+from profiles import examples
+from toolkit import Files
 
-from lutumpy import Finished, Session, ToolInput, Toolset, tool, tool_input
+from lutumpy import Finished, Session
 from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.adapters.sdk_events import EventError, EventSplitter, event_splitter
 
@@ -75,7 +77,7 @@ def by_the_sdk(kind: Any, client: Any, body: bytes) -> tuple[list[Any], str]:
 
 
 @pytest.mark.parametrize("named", [True, False], ids=["anthropic", "openai"])
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     pieces=st.lists(st.sampled_from(PIECES), max_size=6),
     end=st.sampled_from(ENDS),
@@ -170,17 +172,6 @@ def test_another_stream_is_left_to_its_own_class() -> None:
     # As of a host with a format of its own.
     plain._decoder = SimpleNamespace()  # type: ignore[assignment]
     assert event_splitter(plain) is None
-
-
-@tool_input(name="write")
-class Write(ToolInput[None]):
-    """Write a file."""
-
-    text: str
-
-
-class Files(Toolset):
-    write = tool(Write)
 
 
 class Slow(httpx2.AsyncByteStream):

@@ -14,6 +14,7 @@ import pytest
 from counting import calls_made
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from profiles import examples
 
 from lutumpy.errors import Problem
 from lutumpy.rules.anthropic import messages as anthropic
@@ -636,7 +637,7 @@ JSON = st.recursive(
 
 
 @given(JSON)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_no_json_makes_a_check_raise(value: Any) -> None:
     for check in CHECKS.values():
         for problem in check(value):
@@ -645,7 +646,7 @@ def test_no_json_makes_a_check_raise(value: Any) -> None:
 
 
 @given(st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_no_damage_to_a_valid_request_makes_a_check_raise(data: st.DataObject) -> None:
     api = data.draw(st.sampled_from(list(CHECKS)))
     body = valid(api)

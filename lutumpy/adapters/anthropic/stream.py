@@ -122,8 +122,8 @@ class MessagesStreamDecoder:
             self._raise_error(event)
         return deltas
 
-    def piece(self, chunk: Any) -> tuple[int, str] | None:
-        """Take an event that is only a piece of a call's arguments; see `PieceDecoder`."""
+    def feed_arguments(self, chunk: Any) -> tuple[int, str] | None:
+        """Take an event that is only a piece of a call's arguments; see `ArgumentsDecoder`."""
         try:
             if type(chunk) is dict:
                 if chunk["type"] != "content_block_delta":
@@ -151,16 +151,16 @@ class MessagesStreamDecoder:
         block.json.append(piece)
         return block.call, piece
 
-    def gather(self, chunks: Iterable[Any]) -> None:
+    def feed_all(self, chunks: Iterable[Any]) -> None:
         """Take all of `chunks`, and report nothing. Raises as `feed` does.
 
-        The loop looks at an event as `piece` does, but only whether it goes on with the call of the
-        event before, and it doesn't ask for ASCII, as nobody sees the piece. The plain loop
-        over `piece` and `feed` was tried: it takes half as long again for each event.
+        The loop looks at an event as `feed_arguments` does, but only whether it goes on with the
+        call of the event before, and it doesn't ask for ASCII, as nobody sees the piece. The plain
+        loop over `feed_arguments` and `feed` was tried: it takes half as long again for each event.
         """
         # The index of the call that the event before was about, and what takes its pieces. Compared
         # by identity: the index is the same object from event to event as long as it is small, and
-        # for others `piece` is right as well.
+        # for others `feed_arguments` is right as well.
         index: object = _NO_INDEX
         append: Callable[[str], object] = str
         for chunk in chunks:
@@ -182,7 +182,7 @@ class MessagesStreamDecoder:
                             continue
             except (AttributeError, KeyError, TypeError):
                 pass  # not an event of that shape: the long way says what it is
-            if self.piece(chunk) is not None:
+            if self.feed_arguments(chunk) is not None:
                 continue
             self.feed(chunk)
             index = _NO_INDEX
@@ -372,6 +372,6 @@ class MessagesStreamDecoder:
 
 
 if TYPE_CHECKING:
-    from lutumpy.core.streaming import PieceDecoder
+    from lutumpy.core.streaming import ArgumentsDecoder
 
-    _PIECES: type[PieceDecoder] = MessagesStreamDecoder
+    _PIECES: type[ArgumentsDecoder] = MessagesStreamDecoder

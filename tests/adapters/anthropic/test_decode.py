@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from profiles import examples
 
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.core.items import (
@@ -413,7 +414,7 @@ FIELDS = ("id", "model", "stop_reason", "stop_details", "usage", "container", "r
 STOPS = st.sampled_from(("end_turn", "tool_use", "max_tokens", "refusal", "pause_turn"))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     st.lists(BLOCKS | VALUES, max_size=5) | VALUES,
     st.dictionaries(st.sampled_from(FIELDS), VALUES, max_size=5),
@@ -437,7 +438,7 @@ def test_no_json_object_breaks_the_decoder(content: Any, fields: dict[str, Any],
         assert isinstance(sent[call.position]["input"], dict)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.data())
 def test_no_damage_to_a_recorded_answer_breaks_the_decoder(data: st.DataObject) -> None:
     reply = json.loads(json.dumps(data.draw(st.sampled_from(ROWS))["response"]))

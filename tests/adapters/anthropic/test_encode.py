@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from profiles import examples
 
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.core import json_values
@@ -816,7 +817,7 @@ STEPS = st.one_of(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(st.lists(STEPS, max_size=7), st.sampled_from((None, OLD, NEW, LATEST)))
 def test_whatever_was_committed_is_a_request_that_the_api_takes(
     steps: Any, model: str | None

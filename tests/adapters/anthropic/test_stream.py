@@ -15,6 +15,7 @@ import pytest
 from counting import calls_made
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from profiles import examples
 
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.anthropic.decode import decode_message
@@ -335,7 +336,7 @@ def test_a_stream_gives_the_turn_of_the_same_answer_unstreamed(
 
 
 @pytest.mark.parametrize("row", WHOLE, **by_source)
-@settings(max_examples=5)
+@settings(max_examples=examples(5))
 @given(data=st.data())
 def test_a_recorded_answer_gives_the_same_turn_streamed(
     row: dict[str, Any], data: st.DataObject

@@ -179,8 +179,9 @@ class HistoryReading:
         refused = tuple([problem for problem in checked if problem.certainty == "refused"])
         lines = [f"\n- {problem}" for problem in self._problems]
         raise TranscriptError(
-            f"this {self._api} history can't be a transcript, where every call has one result right after its turn; "
-            f"propose_repairs finds how to mend it, and nothing was read:{''.join(lines)}",
+            f"this {self._api} history can't be a transcript, where every call has one result "
+            "right after its turn; propose_repairs finds how to mend it, and nothing was "
+            f"read:{''.join(lines)}",
             refused,
         )
 
@@ -190,7 +191,7 @@ class HistoryReading:
         return bool(self._problems)
 
 
-# --- JSON --------------------------------------------------------------------------------------------------------------
+# --- JSON -----------------------------------------------------------------------------------------
 
 
 class _HistoryIds:
@@ -259,14 +260,14 @@ def decoded(value: Any, position: str, ids: _HistoryIds | None = None) -> tuple[
         if ids is not None:
             text = _encode(ids.cleaned(json_values.decode(text)))
         data = json_values.clean_text(text).encode()
-        if data.count(b"[") + data.count(b"{") > _DEPTH and _depth(data) > _DEPTH:
+        if data.count(b"[") + data.count(b"{") > _DEPTH and _measure_depth(data) > _DEPTH:
             raise ValueError(f"nested deeper than {_DEPTH} levels")
         return data, json_values.decode(data)
     except (ValueError, TypeError, RecursionError) as error:
         raise TranscriptError(f"{position} is no JSON: {error}; nothing was read") from error
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     """What stands for an object that is no JSON value by itself."""
     if isinstance(value, Mapping):
         return dict(value)
@@ -289,11 +290,11 @@ def _plain(value: Any) -> Any:
 
 
 _encode = json.JSONEncoder(
-    ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain
+    ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_to_plain
 ).encode
 
 
-def _depth(data: bytes) -> int:
+def _measure_depth(data: bytes) -> int:
     """How deep JSON text is nested."""
     deepest = depth = 0
     for found in re.finditer(rb"[\[{]|[\]}]", re.sub(rb'"(?:[^"\\]|\\.)*"', b"", data)):
@@ -302,7 +303,7 @@ def _depth(data: bytes) -> int:
     return deepest
 
 
-# --- content -----------------------------------------------------------------------------------------------------------
+# --- content --------------------------------------------------------------------------------------
 
 
 def left_out(kind: Any, detail: Any = None) -> TextPart:
@@ -320,7 +321,7 @@ def image_part(url: Any, detail: Any = None) -> Part:
     looked = detail if detail in ("low", "high", "auto") else None
     if not isinstance(url, str):
         return left_out("image")
-    found = _data_of(url)
+    found = _decode_data_url(url)
     if found is not None:
         return ImagePart(found[1], found[0], detail=looked)
     return ImagePart(url=url, detail=looked) if _is_http(url) else left_out("image", url[:100])
@@ -331,7 +332,7 @@ def file_at(url: Any, filename: Any = None) -> Part:
     named = filename if isinstance(filename, str) and filename else None
     if not isinstance(url, str):
         return left_out("file", named)
-    found = _data_of(url)
+    found = _decode_data_url(url)
     if found is not None:
         return FilePart(found[1], found[0], filename=named)
     return (
@@ -342,7 +343,7 @@ def file_at(url: Any, filename: Any = None) -> Part:
 def file_part(data: Any, media_type: Any, filename: Any = None) -> FilePart | None:
     """The file whose bytes are given as base64; `None` when they aren't."""
     content = (
-        _base64(data)
+        _decode_base64(data)
         if isinstance(data, str) and isinstance(media_type, str) and media_type
         else None
     )
@@ -371,14 +372,14 @@ def status_of(content: str | tuple[Part, ...], failed: bool = False) -> ResultSt
     return "error" if failed else "ok"
 
 
-def _data_of(url: str) -> tuple[str, bytes] | None:
+def _decode_data_url(url: str) -> tuple[str, bytes] | None:
     """Media type and bytes of a data URL."""
     head = _DATA_URL.match(url)
-    data = _base64(url[head.end() :]) if head is not None else None
+    data = _decode_base64(url[head.end() :]) if head is not None else None
     return (head[1], data) if head is not None and data else None
 
 
-def _base64(text: str) -> bytes | None:
+def _decode_base64(text: str) -> bytes | None:
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):

@@ -10,6 +10,9 @@ from lutumpy.core import json_values
 from lutumpy.core.safe_text import safe_repr
 from lutumpy.errors import AdapterError
 
+# What `post` gives depends on the client: a response of the HTTP stack (asked for with `cast_to`),
+# the SDK's raw response (for requests that make a span), or whatever a replaced `post` in a user's
+# tests returns. All of them are read here.
 __all__ = ["SdkReply", "read_reply", "reply_object"]
 
 

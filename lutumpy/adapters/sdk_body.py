@@ -35,7 +35,7 @@ def join_body(fields: Fields) -> bytes:
     # once, however long it is.
     pieces: list[bytes] = []
     for name, value in fields.items():
-        key = _NAMES.get(name) or _name(name)
+        key = _NAMES.get(name) or _encode_name(name)
         if isinstance(value, bytes):
             pieces.append(key + value)
         else:
@@ -104,12 +104,12 @@ def history_list(data: bytes) -> list[dict[str, Any]]:
     return entries
 
 
-def _name(name: str) -> bytes:
+def _encode_name(name: str) -> bytes:
     return encode(name) + b":"
 
 
 _NAMES: dict[str, bytes] = {
-    name: _name(name)
+    name: _encode_name(name)
     for name in (
         "input",
         "max_tokens",

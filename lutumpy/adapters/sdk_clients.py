@@ -44,7 +44,7 @@ class OwnClients:
         loop = _running_loop()
         kept = self._kept.get(loop)
         if kept is None:
-            self._let_go()
+            self._forget_ended_loops()
             client = self._make()
             guard = _until_the_loop_ends(weakref.ref(self), loop, client)
             await anext(guard)
@@ -55,7 +55,7 @@ class OwnClients:
         """Close the client of the loop that runs here. Those of other running loops are closed by
         these.
         """
-        self._let_go()
+        self._forget_ended_loops()
         kept = self._kept.pop(_running_loop(), None)
         if kept is not None:
             await kept.guard.aclose()
@@ -66,7 +66,7 @@ class OwnClients:
         if kept is not None and kept.client is client:
             del self._kept[loop]
 
-    def _let_go(self) -> None:
+    def _forget_ended_loops(self) -> None:
         """Forget the clients of loops that ended without closing them."""
         for loop in list(self._kept):
             if isinstance(loop, asyncio.AbstractEventLoop) and loop.is_closed():

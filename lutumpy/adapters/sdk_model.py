@@ -107,7 +107,8 @@ class SdkModel(ABC):
         if client is not None and any(value is not None for value in made_here.values()):
             names = " and ".join(made_here)
             raise TypeError(
-                f"{names} are for a client made here; the client that was given has its own, so give them to the client"
+                f"{names} are for a client made here; the client that was given has its own, so "
+                "give them to the client"
             )
         _check_model_and_client(type(self).__name__, self.sdk, model, client)
         check_options(temperature, max_output_tokens, extra, strict)
@@ -297,7 +298,8 @@ def _check_model_and_client(adapter: str, sdk: str, model: Any, client: Any) -> 
     wanted = f"Async{_ADAPTERS[sdk][0]} or {_ADAPTERS[sdk][0]}"
     if isinstance(client, type):
         raise TypeError(
-            f"{adapter} takes a client, not the class {client.__name__}: make one, as {client.__name__}()"
+            f"{adapter} takes a client, not the class {client.__name__}: make one, as "
+            f"{client.__name__}()"
         )
     for kind in type(client).__mro__:
         package = kind.__module__.partition(".")[0]
@@ -305,8 +307,8 @@ def _check_model_and_client(adapter: str, sdk: str, model: Any, client: Any) -> 
             return
         if package in _ADAPTERS:
             raise TypeError(
-                f"{adapter} takes a client of {sdk} ({wanted}), not {package}'s {type(client).__name__}; "
-                f"{_ADAPTERS[package][1]} speaks with that"
+                f"{adapter} takes a client of {sdk} ({wanted}), not {package}'s "
+                f"{type(client).__name__}; {_ADAPTERS[package][1]} speaks with that"
             )
     if not hasattr(client, "post"):
         raise TypeError(

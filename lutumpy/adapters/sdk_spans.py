@@ -65,7 +65,7 @@ class TracedMethod(NamedTuple):
         """
         if not self.is_traced(client):
             return None
-        taken = self._taken_down(client, options["headers"], stream=stream)
+        taken = self._record_arguments(client, options["headers"], stream=stream)
         if taken is None:
             return None
         options = {
@@ -106,9 +106,10 @@ class TracedMethod(NamedTuple):
                 return True
             return bool(trace.get_current_span().get_span_context().is_valid)
         except Exception:
-            return False  # the environment names a provider that isn't installed: then the SDK makes no spans either
+            # The environment names a provider that isn't installed: the SDK makes no spans either.
+            return False
 
-    def _taken_down(
+    def _record_arguments(
         self, client: Any, headers: Mapping[str, str], *, stream: bool
     ) -> dict[str, Any] | None:
         """What the method hands to `post`; `None` when it doesn't work like that: the request is

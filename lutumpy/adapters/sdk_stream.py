@@ -8,15 +8,15 @@ for plain objects it builds no models of them.
 
 # What is hard here
 # -----------------
-# A stream may end in five ways, and the connection must be given back in each of them:
+# A stream may end in several ways, and the connection must be given back in each of them:
 #
-#   | state  | `_entered` | `_source` | left by                                                       |
-#   |--------|------------|-----------|---------------------------------------------------------------|
-#   | new    | no         | None      | entering: open; an error while connecting: closed             |
-#   | open   | yes        | set       | the provider's last event: drained; end of the bytes, or an   |
-#   |        |            |           | error in them: raised, still to be left; leaving it: closed   |
-#   | drained| yes        | None      | leaving it: closed                                            |
-#   | closed | yes        | None      | nothing: a new request needs a new stream                     |
+#   | state   | `_source` | left by                                                        |
+#   |---------|-----------|----------------------------------------------------------------|
+#   | new     | None      | entering -> open; an error while connecting -> closed          |
+#   | open    | set       | the provider's last event -> drained; leaving -> closed;       |
+#   |         |           | the end of the bytes or an error in them is raised, still open |
+#   | drained | None      | leaving -> closed                                              |
+#   | closed  | None      | nothing: a new request needs a new stream                      |
 #
 # Draining: behind the provider's last event (`[DONE]`) the HTTP response still has an end of its
 # own, some bytes that often come in a packet of their own. A response that is closed before them

@@ -29,6 +29,8 @@ __all__ = ["SdkTransport"]
 _PLAIN_MODULES = frozenset(
     {f"{sdk}.{name}" for sdk in ("openai", "anthropic") for name in ("_client", "_base_client")}
 )
+# Methods of the SDKs' clients that see the body. A client that overrides one of them, as those for
+# Azure, Bedrock and Vertex do, expects an object there, and gets the bytes parsed.
 _REWRITERS = ("_prepare_options", "_build_request", "_prepare_url")
 
 
@@ -94,10 +96,10 @@ class SdkTransport:
             TypeError: the client that was given is a sync one.
         """
         try:
-            client = await self._async()
-            return read_reply(await client.post(self._path, **self._arguments(client, body)))
+            client = await self._async_client_here()
+            return read_reply(await client.post(self._path, **self._post_arguments(client, body)))
         except Exception as error:
-            self._raise(error)
+            self._raise_in_our_words(error)
             raise
 
     def send_sync(self, body: bytes) -> SdkReply:
@@ -108,10 +110,10 @@ class SdkTransport:
             TypeError: the client that was given is an async one.
         """
         try:
-            client = self._sync()
-            return read_reply(client.post(self._path, **self._arguments(client, body)))
+            client = self._sync_client_here()
+            return read_reply(client.post(self._path, **self._post_arguments(client, body)))
         except Exception as error:
-            self._raise(error)
+            self._raise_in_our_words(error)
             raise
 
     def stream(self, body: bytes, decoder: StreamDecoder) -> ChunkStream:
@@ -123,9 +125,9 @@ class SdkTransport:
         """
 
         async def open_response() -> Any:
-            client = await self._async()
+            client = await self._async_client_here()
             return await client.post(
-                self._path, **self._stream_arguments(client, body, "AsyncStream")
+                self._path, **self._stream_post_arguments(client, body, "AsyncStream")
             )
 
         return SdkStream(open_response, decoder, self._read_error)
@@ -134,8 +136,8 @@ class SdkTransport:
         """The same without an event loop."""
 
         def open_response() -> Any:
-            client = self._sync()
-            return client.post(self._path, **self._stream_arguments(client, body, "Stream"))
+            client = self._sync_client_here()
+            return client.post(self._path, **self._stream_post_arguments(client, body, "Stream"))
 
         return SdkStreamSync(open_response, decoder, self._read_error)
 
@@ -160,27 +162,27 @@ class SdkTransport:
         if client is not None:
             client.close()
 
-    async def _async(self) -> Any:
+    async def _async_client_here(self) -> Any:
         if self._own is not None:
             return await self._own.current()
         if self._async_client is None:
             raise TypeError(
-                f"{type(self._sync_client).__name__} is a sync client: use collect_sync() or respond_sync(), "
-                f"or give the adapter an async client"
+                f"{type(self._sync_client).__name__} is a sync client: use collect_sync() or "
+                "respond_sync(), or give the adapter an async client"
             )
         return self._async_client
 
-    def _sync(self) -> Any:
+    def _sync_client_here(self) -> Any:
         if self._sync_client is None:
             if self._make_sync is None:
                 raise TypeError(
-                    f"{type(self._async_client).__name__} is an async client: use collect() or respond(), "
-                    f"or give the adapter a sync client"
+                    f"{type(self._async_client).__name__} is an async client: use collect() or "
+                    "respond(), or give the adapter a sync client"
                 )
             self._sync_client = self._make_sync()
         return self._sync_client
 
-    def _arguments(self, client: Any, body: bytes) -> dict[str, Any]:
+    def _post_arguments(self, client: Any, body: bytes) -> dict[str, Any]:
         options = self._options()
         traced = (
             None if self._method is None else self._method.post_arguments(client, body, options)
@@ -196,12 +198,12 @@ class SdkTransport:
             return {"body": json_values.decode(body), "cast_to": cast_to, "options": options}
         return {"content": body, "cast_to": cast_to, "options": options}
 
-    def _stream_arguments(self, client: Any, body: bytes, stream_class: str) -> dict[str, Any]:
+    def _stream_post_arguments(self, client: Any, body: bytes, stream_class: str) -> dict[str, Any]:
         if self._method is not None:
             traced = self._method.post_arguments(client, body, self._options(), stream=True)
             if traced is not None:
                 return traced
-        arguments = self._arguments(client, body)
+        arguments = self._post_arguments(client, body)
         return arguments | {
             "cast_to": object,
             "stream": True,
@@ -224,13 +226,14 @@ class SdkTransport:
             error, (ValueError, RecursionError)
         ):  # from the SDK's own parsing of an event
             return AdapterError(
-                f"{self._provider}: the stream holds an event that is no JSON: {shorten_text(str(error))}",
+                f"{self._provider}: the stream holds an event that is no JSON: "
+                f"{shorten_text(str(error))}",
                 provider=self._provider,
                 retryable=True,
             )
         return None
 
-    def _raise(self, error: Exception) -> None:
+    def _raise_in_our_words(self, error: Exception) -> None:
         """Raise what the SDK raised as an `AdapterError`; everything else is a bug or the caller's,
         and passes.
         """
@@ -239,6 +242,8 @@ class SdkTransport:
 
 
 # (does it rewrite the body, which class to ask for as the answer) by class of the client.
+# Looking through the methods of a class takes longer than the rest of preparing a request, and a
+# program has few such classes, so what was found is kept as long as the class lives.
 _CLIENT_KINDS: weakref.WeakKeyDictionary[type, tuple[bool, Any]] = weakref.WeakKeyDictionary()
 
 

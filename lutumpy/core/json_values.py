@@ -1,5 +1,6 @@
-"""JSON as this library writes, reads and compares it: one encoder, so that equal values give equal
-bytes everywhere.
+"""JSON as this library writes, reads and compares it, in one place for all.
+
+There is one encoder, so that equal values give equal bytes everywhere.
 
 A transcript must be sendable at any moment, and some values that Python accepts are refused by
 every provider: lone surrogates (not encodable as UTF-8), NaN and infinities (not JSON). `encode`
@@ -12,16 +13,16 @@ replaces them, and never raises.
 # library's, but neither takes everything that models, providers and users bring. Each has a slow
 # companion that takes the rest:
 #
-#   | value or text                          | fast way           | slow way                                  |
-#   |----------------------------------------|--------------------|-------------------------------------------|
-#   | lone surrogates in a value             | raises             | U+FFFD for each                           |
-#   | a type that isn't JSON                 | raises, or its own | its `str`                                 |
-#   | NaN and infinities in a value          | "NaN", "Infinity"  | the same                                  |
-#   | a whole number of over 4,300 digits    | written            | a text: Python couldn't read the number   |
-#   | a value of over 254 levels             | raises             | whole up to 500, else cut below level 200 |
-#   | a text with escaped lone surrogates    | raises             | read as they are                          |
-#   | a text of over 201 levels              | raises             | as deep as Python's stack allows          |
-#   | a byte order mark before the text      | raises             | skipped                                   |
+#   | value or text                       | fast way           | slow way                       |
+#   |-------------------------------------|--------------------|--------------------------------|
+#   | lone surrogates in a value          | raises             | U+FFFD for each                |
+#   | a type that isn't JSON              | raises, or its own | its `str`                      |
+#   | NaN and infinities in a value       | "NaN", "Infinity"  | the same                       |
+#   | a whole number over 4,300 digits    | written            | a text: Python can't read it   |
+#   | a value deeper than 254 levels      | raises             | whole up to 500, else cut      |
+#   | a text with escaped lone surrogates | raises             | read as they are               |
+#   | a text deeper than 201 levels       | raises             | as deep as Python's stack goes |
+#   | a byte order mark before the text   | raises             | skipped                        |
 #
 # The slow way writes each scalar with the fast encoder, so a number has one spelling (`1e-7`, where
 # the standard library writes `1e-07`), whatever stands beside it.
@@ -57,7 +58,7 @@ _DIGITS = b"0123456789"
 _NonFinite: TypeAlias = Literal["strings", "constants"]
 
 
-# --- writing -----------------------------------------------------------------------------------------------------------
+# --- writing --------------------------------------------------------------------------------------
 
 
 def encode(value: Any) -> bytes:
@@ -166,7 +167,7 @@ def _encode_key(key: Any) -> bytes:
     return member[1:-2]  # without what stands around it in `{"key":0}`
 
 
-# --- reading -----------------------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 
 def decode(data: bytes | bytearray | str) -> Any:
@@ -185,7 +186,7 @@ def decode(data: bytes | bytearray | str) -> Any:
     return json.loads(data.removeprefix("\ufeff") if isinstance(data, str) else data)
 
 
-# --- replacing ---------------------------------------------------------------------------------------------------------
+# --- replacing ------------------------------------------------------------------------------------
 
 
 def clean_text(text: str) -> str:
@@ -220,7 +221,7 @@ def clean(value: Any, depth: int = 0) -> Any:
     return clean_text(safe_str(value))
 
 
-# --- comparing and copying ---------------------------------------------------------------------------------------------
+# --- comparing and copying ------------------------------------------------------------------------
 
 
 def equal(left: Any, right: Any) -> bool:
@@ -274,7 +275,7 @@ def copied(value: Any, levels: int | None = None) -> Any:
     return root[0]
 
 
-# --- arguments of calls ------------------------------------------------------------------------------------------------
+# --- arguments of calls ---------------------------------------------------------------------------
 
 
 def parse_arguments(text: str) -> Any:
@@ -302,7 +303,7 @@ def refuse_constant(name: str) -> Any:
 
 
 def may_hold_constants(text: str) -> bool:
-    """Whether a text might spell `NaN` or an infinity; one where it stands in a string counts, too."""
+    """Whether a text might spell `NaN` or an infinity; one inside a string counts too."""
     return "NaN" in text or "Infinity" in text
 
 

@@ -1,4 +1,4 @@
-"""From a position, as a provider writes it, to a path that finds the value in the list of messages."""
+"""From a position, as a provider writes it, to the path of that value in the list of messages."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from typing import Any
 
 from lutumpy.rules.problem import is_array
 
+# OpenAI writes `messages[2].tool_calls[0].id` and `input[3].output`, Anthropic
+# `messages.2.content.0.tool_use.id`: with the kind of the block, which isn't a key, after its
+# index.
 _TOKEN = re.compile(r"[^.\[\]]+")
 _NUMBER = re.compile(r"(?<=[.\[])\d+(?=[.\]]|\Z)")
 _FIRST = re.compile(r"\w+(?:\[\d+\]|\.\d+)")

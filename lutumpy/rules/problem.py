@@ -61,7 +61,7 @@ def is_json(text: str) -> bool:
 
 
 def _parsed(text: str) -> Any:
-    # Python limits the digits of an integer, and takes `NaN` and `Infinity`, which JSON has not.
+    # Python limits the digits of an integer, and takes `NaN` and `Infinity`, which aren't JSON.
     return json.loads(text, parse_int=float, parse_constant=_refuse_constant)
 
 

@@ -6,11 +6,31 @@ into the description, where the model still reads it; what can't be said at all 
 `DeclarationError` with its path. Which subset is data: a `Dialect`.
 """
 
+# What is hard here
+# -----------------
+# A strict form may accept less than the schema did, but never more, and it must not lose what the
+# model is told. So each keyword goes one of five ways:
+#
+#   | keyword                               | way                                             |
+#   |---------------------------------------|-------------------------------------------------|
+#   | types, enums, `properties`, `items`   | stay; objects are closed                        |
+#   | limits that the dialect takes         | stay (`Dialect.keywords`, `formats`)            |
+#   | other limits, `default`, `examples`   | become words at the end of the description      |
+#   | `oneOf`, a single `allOf`, a `$ref`   | rewritten: `anyOf`; merged with what stands     |
+#   | with siblings, a tuple of one type    | beside; `items`                                 |
+#   | `not`, `if`, `patternProperties`, ... | refused: no words make the model hold to these  |
+#
+# Recursion: inlining a reference never ends when the definition leads back to it, so such
+# references are found first (`recursive`) and get a branch of their own in place of inlining.
+#
+# Optional properties: OpenAI wants every property required. An optional one then takes null as
+# well, and the null is read as "left out" when the call is decoded. Anthropic takes optional
+# properties, but only so many in a request (`strict_counts`).
+
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeGuard
 
@@ -18,6 +38,7 @@ from lutumpy.errors import DeclarationError
 from lutumpy.rules.pointer import escape, pointer, tokens
 from lutumpy.rules.problem import is_array, items, mapping
 from lutumpy.rules.schema_walk import LISTS, subschemas, walk
+from lutumpy.rules.strict_notes import describe_keywords, keyword_note
 
 __all__ = [
     "ANTHROPIC_STRICT",
@@ -106,6 +127,7 @@ ANTHROPIC_STRICT = Dialect(
 )
 
 
+# Keywords that restrict nothing, so they may stand beside a reference and override what it says.
 _ANNOTATIONS = frozenset(
     {
         "title",
@@ -118,9 +140,11 @@ _ANNOTATIONS = frozenset(
         "$comment",
     }
 )
+# Left out without a word: they say nothing that a model could act on.
 _SILENT = frozenset(
     {"$schema", "$id", "$anchor", "$comment", "discriminator", "readOnly", "writeOnly"}
 )
+# Restrictions that neither subset has a word for. In a description they would be a wish only.
 _IMPOSSIBLE = frozenset(
     {
         "not",
@@ -169,12 +193,11 @@ def strict_changes(
 
 
 def strict_counts(schema: Any) -> tuple[int, int]:
-    """How many optional and how many union parameters a schema has: Anthropic limits both over all
-    strict tools.
+    """The numbers of optional and of union parameters in a schema.
 
-    A parameter is optional when its object doesn't require it; a union is a schema with a list of
-    types or with a non-empty `anyOf`. A shared definition counts once. Total for any JSON value,
-    however deep.
+    Anthropic limits both over all strict tools of a request. A parameter is optional when its
+    object doesn't require it. A union is a schema with a list of types or with a non-empty `anyOf`.
+    A shared definition counts once. Any JSON value is taken, however deep.
     """
     optional = unions = 0
     for _, _, node in walk(schema):
@@ -293,7 +316,7 @@ class _Rewrite:
             elif key not in ("properties", "additionalProperties", *_SILENT):
                 if self.stays(key, value):
                     out[key] = value
-                elif note := _note(key, value):
+                elif note := keyword_note(key, value):
                     notes[key] = note
                     self.note(path, "described", key)
         types = _types(schema)
@@ -302,7 +325,7 @@ class _Rewrite:
         if "array" in types and "items" not in schema:
             raise self.no_form(path, "an array needs the type of its items")
         if notes:
-            out["description"] = _described(out.get("description"), notes)
+            out["description"] = describe_keywords(out.get("description"), notes)
         return out
 
     def branch(self, schema: Any, path: tuple[str, ...]) -> Schema:
@@ -456,49 +479,3 @@ def _discriminators(schema: Schema) -> Iterator[tuple[tuple[str, ...], str]]:
                 yield tuple(tokens(ref)), about["propertyName"]
     for _, inner in subschemas(schema):
         yield from _discriminators(inner)
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _count(value: Any, noun: str) -> str:
-    return f"{value} {noun}" if value == 1 else f"{value} {noun}s"
-
-
-_NOTES: dict[str, Callable[[Any], str]] = {
-    "default": lambda v: "" if v is None else f"Default: {_json(v)}.",
-    "examples": lambda v: (
-        f"Examples: {', '.join(map(_json, v))}." if _is_list(v) else f"Example: {_json(v)}."
-    ),
-    "deprecated": lambda v: "Deprecated." if v else "",
-    "minimum": lambda v: f"At least {v}.",
-    "maximum": lambda v: f"At most {v}.",
-    "exclusiveMinimum": lambda v: f"More than {v}.",
-    "exclusiveMaximum": lambda v: f"Less than {v}.",
-    "multipleOf": lambda v: f"A multiple of {v}.",
-    "minLength": lambda v: f"At least {_count(v, 'character')}.",
-    "maxLength": lambda v: f"At most {_count(v, 'character')}.",
-    "minItems": lambda v: f"At least {_count(v, 'item')}.",
-    "maxItems": lambda v: f"At most {_count(v, 'item')}.",
-    "uniqueItems": lambda v: "No item twice." if v else "",
-    "pattern": lambda v: f"Matches the regular expression {v}",
-    "format": lambda v: f"Format: {v}.",
-}
-
-
-def _note(key: str, value: Any) -> str:
-    """What a keyword says, as short text; empty when there is nothing to say."""
-    if key in _NOTES:
-        return _NOTES[key](value)
-    return f"{key}: {_json(value)}."
-
-
-def _described(description: str | None, notes: Mapping[str, str]) -> str:
-    """`description` and the notes after it, defaults first and lower limits before upper ones."""
-    order = {key: position for position, key in enumerate(_NOTES)}
-    text = " ".join(notes[key] for key in sorted(notes, key=lambda key: order.get(key, len(order))))
-    if not description:
-        return text
-    end = "" if description.rstrip().endswith((".", "!", "?", ":", ";")) else "."
-    return f"{description.rstrip()}{end} {text}"

@@ -339,7 +339,7 @@ async def test_a_client_that_rewrites_the_body_is_given_an_object() -> None:
     assert host.requests[0].url.path == "/openai/deployments/deployed/chat/completions"
 
 
-# --- the adapters --------------------------------------------------------------------------------------------------
+# --- the adapters ---------------------------------------------------------------------------------
 
 
 async def answer(model: OpenAIChat | OpenAIResponses) -> AssistantTurn:

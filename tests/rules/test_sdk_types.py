@@ -18,6 +18,7 @@ import pytest
 from pydantic import BaseModel
 from typing_extensions import NotRequired, Required, get_type_hints
 
+from lutumpy.rules.anthropic import blocks as anthropic_blocks
 from lutumpy.rules.anthropic import messages as anthropic
 from lutumpy.rules.anthropic import requests as anthropic_requests
 from lutumpy.rules.anthropic import tools as anthropic_tools
@@ -82,7 +83,8 @@ def is_model(value: type) -> bool:
 def fields(owner: type) -> dict[str, Any]:
     """A TypedDict's or model's keys with their types."""
     if is_model(owner):
-        return {name: field.annotation for name, field in owner.model_fields.items()}  # type: ignore[attr-defined]
+        fields = owner.model_fields  # type: ignore[attr-defined]
+        return {name: field.annotation for name, field in fields.items()}
     hints: dict[str, Any] = get_type_hints(
         owner, vars(sys.modules[owner.__module__]), include_extras=True
     )
@@ -263,13 +265,13 @@ def test_messages_knows_every_role_and_block(path: str) -> None:
     messages = objects(field(sdk_type(path), "messages"))
     assert lacking(anthropic.ROLES, values(*[fields(each)["role"] for each in messages])) == []
     blocks = tagged("type", *[fields(each)["content"] for each in messages])
-    assert lacking(anthropic.BLOCK_TYPES, blocks) == []
-    for kind, known in anthropic.CLOSED_BLOCKS.items():
+    assert lacking(anthropic_blocks.BLOCK_TYPES, blocks) == []
+    for kind, known in anthropic_blocks.CLOSED_BLOCKS.items():
         # What a program writes; the models of answers may have keys that are not sent back.
         written = [each for each in blocks[kind] if not is_model(each)]
         assert (kind, lacking(known, keys(*written))) == (kind, [])
     results = tagged("type", *[fields(each)["content"] for each in blocks["tool_result"]])
-    assert lacking(anthropic.RESULT_TYPES, results) == []
+    assert lacking(anthropic_blocks.RESULT_TYPES, results) == []
 
 
 @MESSAGES

@@ -121,7 +121,8 @@ def test_unsupported_keywords_move_into_the_description_D5() -> None:
         (OPENAI_STRICT, 'Examples: "a". At least 2 characters. At most 1 character.'),
         (
             ANTHROPIC_STRICT,
-            'Examples: "a". At least 2 characters. At most 1 character. Matches the regular expression ^a+$',
+            'Examples: "a". At least 2 characters. At most 1 character. Matches the regular '
+            "expression ^a+$",
         ),
     ):
         assert (

@@ -121,11 +121,11 @@ def usage_of(usage: Any) -> Usage:
     """
     if not isinstance(usage, dict):
         return Usage()
-    read = _count(usage.get("cache_read_input_tokens"))
-    written = _count(usage.get("cache_creation_input_tokens"))
-    fresh, output = _count(usage.get("input_tokens")), _count(usage.get("output_tokens"))
+    read = _read_count(usage.get("cache_read_input_tokens"))
+    written = _read_count(usage.get("cache_creation_input_tokens"))
+    fresh, output = _read_count(usage.get("input_tokens")), _read_count(usage.get("output_tokens"))
     details = usage.get("output_tokens_details")
-    thinking = _count(details.get("thinking_tokens")) if isinstance(details, dict) else 0
+    thinking = _read_count(details.get("thinking_tokens")) if isinstance(details, dict) else 0
     counted = Usage(
         fresh, output, fresh + output + read + written, read, written, thinking, read + written
     )
@@ -169,15 +169,15 @@ class ContentReader:
         else:
             kind = block.get("type")
             if kind == "text":
-                self._text(block)
+                self._read_text(block)
             elif kind == "tool_use":
-                self._call(block)
+                self._read_call(block)
             elif kind == "thinking":
-                self._thinking(block)
+                self._read_thinking(block)
             elif kind == "redacted_thinking":
-                self._redacted(block)
+                self._read_redacted(block)
             elif isinstance(kind, str) and kind and kind not in _USERS_ONLY:
-                self._opaque(kind, block)
+                self._read_opaque(kind, block)
             else:
                 self.dropped[str(self.position)] = block
         self.position += 1
@@ -248,7 +248,7 @@ class ContentReader:
             block["type"] in SERVER_CALLS and isinstance(call_id, str) and call_id in self.running
         )
 
-    def _text(self, block: dict[str, Any]) -> None:
+    def _read_text(self, block: dict[str, Any]) -> None:
         text = block.get("text")
         if not isinstance(text, str) or not text:
             # "messages: text content blocks must be non-empty"
@@ -256,11 +256,11 @@ class ContentReader:
                 self.dropped[str(self.position)] = block
             return
         self.blocks.append(TextBlock(clean_text(text)))
-        self.native.append(self._sent_text(block) if len(block) > 2 else block)
+        self.native.append(self._clean_text_block(block) if len(block) > 2 else block)
 
-    def _call(self, block: dict[str, Any]) -> None:
+    def _read_call(self, block: dict[str, Any]) -> None:
         call_id, name, given = block.get("id"), block.get("name"), block.get("input")
-        sent = self._sent(block, own=True)
+        sent = self._clean_block(block, own=True)
         problem: str | None = None
         if not isinstance(call_id, str):
             call_id = ""
@@ -297,9 +297,9 @@ class ContentReader:
         self.native.append(sent)
         self.calls.append(call)
 
-    def _thinking(self, block: dict[str, Any]) -> None:
+    def _read_thinking(self, block: dict[str, Any]) -> None:
         text, signature = block.get("thinking"), block.get("signature")
-        sent = self._sent(block, own=True)
+        sent = self._clean_block(block, own=True)
         if not isinstance(text, str):
             text = ""
             sent = {**sent, "thinking": text}
@@ -309,14 +309,14 @@ class ContentReader:
         self.blocks.append(ReasoningBlock(clean_text(text), signed=bool(signature)))
         self.native.append(sent)
 
-    def _redacted(self, block: dict[str, Any]) -> None:
+    def _read_redacted(self, block: dict[str, Any]) -> None:
         if not isinstance(block.get("data"), str):
             self.dropped[str(self.position)] = block
             return
         self.blocks.append(ReasoningBlock("", signed=True))
-        self.native.append(self._sent(block, own=True))
+        self.native.append(self._clean_block(block, own=True))
 
-    def _opaque(self, kind: str, block: dict[str, Any]) -> None:
+    def _read_opaque(self, kind: str, block: dict[str, Any]) -> None:
         if kind in SERVER_CALLS:
             call_id = block.get("id")
             if isinstance(call_id, str):
@@ -326,7 +326,7 @@ class ContentReader:
             if isinstance(call_id, str):
                 self.running.discard(call_id)
         self.blocks.append(OpaqueBlock(clean_text(kind)))
-        sent = self._sent(block, own=False)
+        sent = self._clean_block(block, own=False)
         given = sent.get("input", {})
         if kind in SERVER_CALLS and not isinstance(given, dict):
             sent = {
@@ -341,20 +341,20 @@ class ContentReader:
             }
         self.native.append(sent)
 
-    def _sent_text(self, block: dict[str, Any]) -> dict[str, Any]:
-        sent = self._sent(block, own=True)
+    def _clean_text_block(self, block: dict[str, Any]) -> dict[str, Any]:
+        sent = self._clean_block(block, own=True)
         citations = sent.get("citations")
         if isinstance(citations, list) and any(
             isinstance(c, dict) and "file_id" in c for c in citations
         ):
             # Answers name the file, requests have no such field: "file_id: Extra inputs are not
             # permitted".
-            sent = {**sent, "citations": [_without_file(c) for c in citations]}
+            sent = {**sent, "citations": [_drop_file_id(c) for c in citations]}
             if any(isinstance(c, dict) and c.get("file_id") is not None for c in citations):
                 self.dropped[str(self.position)] = {"citations": citations}
         return sent
 
-    def _sent(self, block: dict[str, Any], *, own: bool) -> dict[str, Any]:
+    def _clean_block(self, block: dict[str, Any], *, own: bool) -> dict[str, Any]:
         """`block` without what a request refuses: itself, not to be changed, or a copy.
 
         Args:
@@ -377,11 +377,11 @@ class ContentReader:
         return sent
 
 
-def _count(value: Any) -> int:
+def _read_count(value: Any) -> int:
     return value if type(value) is int and value > 0 else 0
 
 
-def _without_file(citation: Any) -> Any:
+def _drop_file_id(citation: Any) -> Any:
     return (
         {k: v for k, v in citation.items() if k != "file_id"}
         if isinstance(citation, dict)

@@ -19,7 +19,8 @@ from lutumpy.rules.anthropic import models as anthropic_models
 
 __all__ = ["DEFAULT_MAX_TOKENS", "encoder_of", "request_fields"]
 
-DEFAULT_MAX_TOKENS = 4096  # the wire wants a limit
+# The API requires a limit. This one is within what every model takes.
+DEFAULT_MAX_TOKENS = 4096
 
 
 def request_fields(
@@ -67,7 +68,7 @@ def request_fields(
     encoder = encoder_of(transcript, model, cache is not None)
     free = FreeBreakpoints(extra, encoder.breakpoints) if cache is not None else None
     at_message = at_system = None
-    # The longest prefix first: it is worth most where the user's own leave room for few.
+    # The longest prefix first: it saves most where the user's own breakpoints leave room for few.
     if (
         free is not None
         and free.at("messages")

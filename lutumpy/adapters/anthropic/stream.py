@@ -1,9 +1,34 @@
-"""From the events of a streamed message to the message that the API would have given unstreamed,
-and what arrives on the way.
-
-A block is read by the decoder of whole answers as soon as it is closed, so the turn is the
-unstreamed one's by construction.
+"""The stream decoder of the Messages API: events in; text, reasoning and calls out as they arrive;
+and at the end the turn that the API would have given unstreamed.
 """
+
+# What is hard here
+# -----------------
+# The turn must equal the unstreamed one, whatever order the events come in. So a block isn't
+# understood here: as soon as it is closed it goes to `ContentReader`, which reads whole answers.
+# Blocks may be open side by side (`_open`, by their index on the wire), but the reader takes them
+# in the order in which they began: `_read` counts those that it has got.
+#
+#   block:   open --------> closed --------> read
+#            its events     by its stop event, by another block of the same index, or by the end of
+#            add to it      the message; what comes for it later is dropped
+#
+#   message: none -----> started ----------> stopped ----------> ended --------> finished
+#            no event    message_start, or   message_delta with  message_stop    finish()
+#            yet         any block           a stop_reason
+#
+# A message is whole when it is stopped or ended; hosts leave out either. Before that, `finish`
+# raises, with what had arrived.
+#
+#   call:    begun -----> closed -----------> done (`CallDone` is reported)
+#            tool_use     its block is        when another call began, or when the stop reason says
+#            block        closed              that the answer wasn't cut
+#
+# A closed call isn't done yet: the last call of an answer that was cut off is a truncated one,
+# however whole its JSON looks, and the cut is only known from the stop reason behind it.
+#
+# Half characters: a delta may end between the two surrogates of a character. The first half waits
+# in its block, so that every reported text can be encoded.
 
 from __future__ import annotations
 
@@ -57,6 +82,7 @@ class MessagesStreamDecoder:
     )
 
     def __init__(self) -> None:
+        # Everything of the message but its content and usage, as far as it has arrived.
         self._message: dict[str, Any] | None = None
         self._usage: dict[str, Any] = {}
         self._blocks: list[StreamedBlock] = []
@@ -78,22 +104,22 @@ class MessagesStreamDecoder:
         kind = event.get("type")
         deltas: list[Delta] = []
         if kind == "content_block_delta":
-            self._block_delta(event, deltas)
+            self._add_delta(event, deltas)
         elif kind == "content_block_start":
-            self._block_start(event, deltas)
+            self._open_block(event, deltas)
         elif kind == "content_block_stop":
-            block = self._find(event)
+            block = self._find_block(event)
             if block is not None:
-                self._close([block], deltas)
+                self._close_blocks([block], deltas)
         elif kind == "message_start":
-            self._message_start(event.get("message"), deltas)
+            self._take_message_start(event.get("message"), deltas)
         elif kind == "message_delta":
-            self._message_delta(event, deltas)
+            self._take_message_delta(event, deltas)
         elif kind == "message_stop":
             self._ended = True
-            self._close(self._blocks[self._read :], deltas)
+            self._close_blocks(self._blocks[self._read :], deltas)
         elif kind == "error":
-            self._fail(event)
+            self._raise_error(event)
         return deltas
 
     def feed_arguments(self, chunk: Any) -> tuple[int, str] | None:
@@ -180,7 +206,7 @@ class MessagesStreamDecoder:
                     request_id=request_id,
                     partial=self.partial(),
                 )
-            self._close(self._blocks[self._read :], [])
+            self._close_blocks(self._blocks[self._read :], [])
             self._turn = self._reader.turn(
                 {**(self._message or {}), "usage": self._usage}, request_id
             )
@@ -203,14 +229,14 @@ class MessagesStreamDecoder:
         stop = self._message.get("stop_reason") if self._message is not None else None
         return stop if isinstance(stop, str) and stop else None
 
-    # --- the message -----------------------------------------------------------------------------------------------
+    # --- the message ------------------------------------------------------------------------------
 
-    def _message_start(self, message: Any, deltas: list[Delta]) -> None:
+    def _take_message_start(self, message: Any, deltas: list[Delta]) -> None:
         if not isinstance(message, dict) or self._message is not None:
             return
         # Why it stopped is said at the end; what stands here is null, or a host's mistake.
         self._message = {**message, "stop_reason": None}
-        self._count(message.get("usage"))
+        self._take_usage(message.get("usage"))
         model, response_id = message.get("model"), message.get("id")
         deltas.append(
             Started(
@@ -220,12 +246,12 @@ class MessagesStreamDecoder:
         )
         content = message.get("content")
         for index, block in enumerate(content if isinstance(content, list) else ()):
-            self._block_start({"index": index, "content_block": block}, deltas)
+            self._open_block({"index": index, "content_block": block}, deltas)
 
-    def _message_delta(self, event: Mapping[str, Any], deltas: list[Delta]) -> None:
+    def _take_message_delta(self, event: Mapping[str, Any], deltas: list[Delta]) -> None:
         if self._message is None:
             self._message = {}
-        self._count(event.get("usage"))
+        self._take_usage(event.get("usage"))
         delta = event.get("delta")
         news = {key: value for key, value in event.items() if key not in ("type", "delta", "usage")}
         news.update(delta if isinstance(delta, dict) else {})
@@ -235,27 +261,27 @@ class MessagesStreamDecoder:
         self._message.update({key: value for key, value in news.items() if value is not None})
         if stopped or not self._stop_reason:
             return
-        self._close(self._blocks[self._read :], deltas)
+        self._close_blocks(self._blocks[self._read :], deltas)
         refused = finish_of(self._stop_reason) == "refusal"
         text = refusal_text(self._message.get("stop_details")) if refused else ""
         if text and not any(type(block) is TextBlock for block in self._reader.blocks):
             deltas.append(RefusalDelta(text))
 
-    def _count(self, usage: Any) -> None:
+    def _take_usage(self, usage: Any) -> None:
         """Take token counts: they are totals so far, and null says nothing."""
         if isinstance(usage, dict):
             self._usage.update({key: value for key, value in usage.items() if value is not None})
 
-    def _fail(self, event: Mapping[str, Any]) -> None:
+    def _raise_error(self, event: Mapping[str, Any]) -> None:
         request_id = event.get("request_id")
         error = error_body(event, API, request_id if isinstance(request_id, str) else None)
         if error is not None:
             error.partial = self.partial()
             raise error
 
-    # --- blocks ----------------------------------------------------------------------------------------------------
+    # --- blocks -----------------------------------------------------------------------------------
 
-    def _find(self, event: Mapping[str, Any]) -> StreamedBlock | None:
+    def _find_block(self, event: Mapping[str, Any]) -> StreamedBlock | None:
         """The open block that an event means: by its index, or the last one when it gives none."""
         index = event.get("index")
         if isinstance(index, int):
@@ -263,12 +289,12 @@ class MessagesStreamDecoder:
         last = self._blocks[-1] if self._blocks else None
         return last if last is not None and not last.closed else None
 
-    def _block_start(self, event: Mapping[str, Any], deltas: list[Delta]) -> None:
+    def _open_block(self, event: Mapping[str, Any], deltas: list[Delta]) -> None:
         start = event.get("content_block")
         if not isinstance(start, dict):
             return
-        if (previous := self._find(event)) is not None:
-            self._close([previous], deltas)
+        if (previous := self._find_block(event)) is not None:
+            self._close_blocks([previous], deltas)
         index = event.get("index")
         block = StreamedBlock(start, index if isinstance(index, int) else None)
         self._blocks.append(block)
@@ -277,43 +303,43 @@ class MessagesStreamDecoder:
         if block.kind == "tool_use":
             block.call = self._calls
             self._calls += 1
-            self._settle(deltas)
+            self._read_closed_blocks(deltas)
             deltas.append(CallDelta(block.call, block.id, block.name, ""))
         elif block.kind in ("text", "thinking"):
-            self._tell(block, start.get(block.kind), deltas)
+            self._report(block, start.get(block.kind), deltas)
         elif block.kind == "fallback":
             # Another model took over; an unstreamed message names the last one.
             model = target.get("model") if isinstance(target := start.get("to"), dict) else None
             if isinstance(model, str) and self._message is not None:
                 self._message["model"] = model
 
-    def _block_delta(self, event: Mapping[str, Any], deltas: list[Delta]) -> None:
+    def _add_delta(self, event: Mapping[str, Any], deltas: list[Delta]) -> None:
         delta = event.get("delta")
         if not isinstance(delta, dict) or not isinstance(kind := delta.get("type"), str):
             return
-        block = self._find(event)
+        block = self._find_block(event)
         if block is None:
             beginning = BEGINNINGS.get(kind)
             if beginning is None:
                 return
-            self._block_start({"index": event.get("index"), "content_block": beginning}, deltas)
+            self._open_block({"index": event.get("index"), "content_block": beginning}, deltas)
             block = self._blocks[-1]
-        self._tell(block, block.add(kind, delta), deltas)
+        self._report(block, block.add(kind, delta), deltas)
 
-    def _tell(self, block: StreamedBlock, piece: Any, deltas: list[Delta]) -> None:
+    def _report(self, block: StreamedBlock, piece: Any, deltas: list[Delta]) -> None:
         """Say what arrived, where it is anything to read."""
         if not isinstance(piece, str) or not piece:
             return
         piece = block.readable(piece)
         if piece:
-            deltas.append(self._delta(block, piece))
+            deltas.append(self._make_delta(block, piece))
 
-    def _delta(self, block: StreamedBlock, piece: str) -> Delta:
+    def _make_delta(self, block: StreamedBlock, piece: str) -> Delta:
         if block.call >= 0:
             return CallDelta(block.call, block.id, block.name, piece)
         return TextDelta(piece) if block.kind == "text" else ReasoningDelta(piece)
 
-    def _close(self, blocks: Sequence[StreamedBlock], deltas: list[Delta]) -> None:
+    def _close_blocks(self, blocks: Sequence[StreamedBlock], deltas: list[Delta]) -> None:
         for block in blocks:
             if block.closed:
                 continue
@@ -321,12 +347,12 @@ class MessagesStreamDecoder:
             if block.index is not None and self._open.get(block.index) is block:
                 del self._open[block.index]
             if block.half:
-                deltas.append(self._delta(block, "\ufffd"))
+                deltas.append(self._make_delta(block, "\ufffd"))
             if block.call >= 0 and not block.json and block.start.get("input"):
-                deltas.append(self._delta(block, encode_text(block.start["input"])))
-        self._settle(deltas)
+                deltas.append(self._make_delta(block, encode_text(block.start["input"])))
+        self._read_closed_blocks(deltas)
 
-    def _settle(self, deltas: list[Delta]) -> None:
+    def _read_closed_blocks(self, deltas: list[Delta]) -> None:
         """Read the blocks that are closed, and tell which calls are done.
 
         The last call of an answer that was cut is a truncated one however whole it looks, so a call

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 _NAME = re.compile(r"claude-(opus|sonnet|haiku|fable|mythos)-(\d{1,2})(?:[-.](\d{1,2})(?!\d))?")
 _OLD_NAME = re.compile(r"claude-(?:[123](?:\D|\Z)|instant|4-(?:opus|sonnet))")
 
+# Only what a name is known to mean is enforced. Gateways give models names of their own, so an
+# unknown name forbids nothing, and takes nothing for granted either (`takes_...`).
 NO_PREFILL_FROM: Mapping[str, tuple[int, int]] = {
     "opus": (4, 6),
     "sonnet": (4, 6),
@@ -63,7 +65,7 @@ def refuses_prefill(model: str | None) -> bool:
 
 
 def refuses_system_messages(model: str | None) -> bool:
-    """Models before the 4.6 generation know `system` only as a parameter [reported for haiku 4.5]."""
+    """Models before 4.6 know `system` only as a parameter [reported for haiku 4.5]."""
     known = version(model)
     if known is not None:
         return known[1] < (4, 6)
@@ -98,4 +100,7 @@ def effort_refusal(model: str | None, effort: object) -> str | None:
     levels = EFFORT_LEVELS.get(model or "")
     if levels is None or not isinstance(effort, str) or effort in levels:
         return None
-    return f"This model does not support effort level '{effort}'. Supported levels: {', '.join(levels)}."
+    return (
+        f"This model does not support effort level '{effort}'. Supported levels: "
+        f"{', '.join(levels)}."
+    )

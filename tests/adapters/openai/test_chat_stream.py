@@ -14,6 +14,7 @@ from counting import calls_made
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from openai.types.chat import ChatCompletionChunk
+from profiles import examples
 
 from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.adapters.openai.chat.decode import decode_chat
@@ -286,7 +287,7 @@ def unstreamed(reply: dict[str, Any]) -> dict[str, Any]:
     return copy
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.data())
 def test_a_stream_ends_in_the_turn_of_the_same_answer_unstreamed(data: st.DataObject) -> None:
     reply = unstreamed(
@@ -306,7 +307,7 @@ ARGUMENTS = st.one_of(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(st.data())
 def test_mixed_calls_of_any_kind_end_as_they_would_unstreamed(data: st.DataObject) -> None:
     texts = data.draw(st.lists(ARGUMENTS, min_size=1, max_size=4))
@@ -647,7 +648,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(
     st.lists(
         JSON | st.builds(chunk, JSON, st.sampled_from([None, "stop", "length", 3])), max_size=6

@@ -14,6 +14,7 @@ from counting import calls_made
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from openai.types.responses import ResponseStreamEvent
+from profiles import examples
 from pydantic import TypeAdapter
 
 from lutumpy.adapters.openai import OpenAIResponses
@@ -153,7 +154,7 @@ SCRIPTS = st.builds(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(SCRIPTS, st.data())
 def test_a_stream_ends_in_the_turn_of_the_same_answer_unstreamed(
     script: Reply, data: st.DataObject
@@ -431,7 +432,7 @@ EVENTS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.lists(JSON | EVENTS, max_size=6))
 def test_nothing_in_an_event_raises(stream: list[Any]) -> None:
     decoder = ResponsesStreamDecoder()

@@ -55,9 +55,9 @@ INTEGER_RANGES: Mapping[str, tuple[int, int]] = {"n": (1, 128)}
 """Least and greatest value of each count [API description]."""
 
 # ---------------------------------------------------------------- strict schemas
-# All of these are in the guide to structured outputs; levels and properties are probed, too: "14
-# levels of nesting exceeds limit of 10.", "6000 parameters exceeds limit of 5000." In 2024 they were
-# smaller (100 properties, 5 levels), and some hosts may still use those numbers.
+# All of these are in the guide to structured outputs; levels and properties are probed, too:
+# "14 levels of nesting exceeds limit of 10.", "6000 parameters exceeds limit of 5000." In 2024 they
+# were smaller (100 properties, 5 levels), and some hosts may still use those numbers.
 
 MAX_STRICT_PROPERTIES = 5000
 """Properties in one schema, those of nested objects included."""

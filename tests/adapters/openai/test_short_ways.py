@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from toolkit import Files
 
-from lutumpy import Session
+from lutumpy import NeedsTools, Session
 from lutumpy.adapters.openai.chat.stream import ChatStreamDecoder
 from lutumpy.adapters.openai.responses.stream import ResponsesStreamDecoder
 from lutumpy.testing import Call, Reply, render_stream
@@ -50,6 +50,8 @@ def test_the_reader_takes_deltas_of_arguments_and_whole_streams_the_short_way(ap
     for event in events:
         reader.feed(event)
     assert told.arguments > 10
-    Files.offer().reader(collected, session).collect(events)
+    outcome = Files.offer().reader(collected, session).collect(events)
+    assert isinstance(outcome, NeedsTools)
+    outcome.round.discard()
     assert collected.streams == 1
     assert collected.arguments == told.arguments

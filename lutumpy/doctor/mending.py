@@ -19,20 +19,17 @@ Stage: TypeAlias = "Callable[[Editor, list[Problem]], None]"
 """Mends what it can of the problems of a pass."""
 
 
-def each(menders: Mapping[str, Mender]) -> Stage:
-    """A stage that mends problem by problem."""
+def mend_each(menders: Mapping[str, Mender]) -> Stage:
+    """A stage that mends one problem after another, by the rule that each breaks."""
 
-    def stage(editor: Editor, problems: list[Problem]) -> None:
+    def mend_stage(editor: Editor, problems: list[Problem]) -> None:
         for problem in problems:
             mender = menders.get(problem.rule)
-            if (
-                mender is not None
-                and message_index(problem) is not None
-                and not editor.gone(problem.path)
-            ):
-                mender(editor, problem)
+            if mender is None or message_index(problem) is None or editor.gone(problem.path):
+                continue
+            mender(editor, problem)
 
-    return stage
+    return mend_stage
 
 
 def drop_entry(editor: Editor, path: Path, problem: Problem, kind: RepairKind, reason: str) -> None:
@@ -107,32 +104,48 @@ def placed(problems: Iterable[Problem]) -> list[tuple[Problem, int]]:
     ]
 
 
-def told_apart(
-    problems: Iterable[Problem], open_call: str
+def separate_open_calls(
+    problems: Iterable[Problem], open_call_rule: str
 ) -> tuple[list[Problem], dict[int, Problem]]:
-    """The problems of calls that wait, by the rule's id; and those of results that stand loose, by the index of their message."""
-    opened: list[Problem] = []
+    """The two sides of broken pairing.
+
+    Args:
+        problems: Problems of calls and of results.
+        open_call_rule: The rule that a call without a result breaks.
+
+    Returns:
+        The problems of open calls; and those of results that answer nothing, by the index of the
+        message that each is in.
+    """
+    open_calls: list[Problem] = []
     loose: dict[int, Problem] = {}
     for problem, index in placed(problems):
-        if problem.rule == open_call:
-            opened.append(problem)
+        if problem.rule == open_call_rule:
+            open_calls.append(problem)
         else:
             loose[index] = problem
-    return opened, loose
+    return open_calls, loose
 
 
 def drop_left_over(
-    editor: Editor, loose: Mapping[int, Problem], twice: str, article: str, word: str
+    editor: Editor, loose: Mapping[int, Problem], second_rule: str, article: str, word: str
 ) -> None:
-    """Take out what no call has claimed: second results, by the id of their rule, and those of calls that aren't there."""
+    """Leave out the results that no call has taken.
+
+    Args:
+        editor: The messages.
+        loose: The problem of each, by the index of its message.
+        second_rule: The rule that a second result of a call breaks.
+        article: The article of the word.
+        word: What the API calls a result.
+    """
     for index, problem in loose.items():
-        if not editor.gone((index,)):
-            reason = (
-                f"The call has {article} {word} already; this second one is left out."
-                if problem.rule == twice
-                else f"The call that this {word} answers isn't there; the {word} is left out."
-            )
-            drop_entry(editor, (index,), problem, "drop_result", reason)
+        if editor.gone((index,)):
+            continue
+        reason = f"The call that this {word} answers is missing; the {word} is left out."
+        if problem.rule == second_rule:
+            reason = f"The call has {article} {word} already; this second one is left out."
+        drop_entry(editor, (index,), problem, "drop_result", reason)
 
 
 def by_id(editor: Editor, paths: Sequence[Path], key: str) -> dict[str, list[Path]]:

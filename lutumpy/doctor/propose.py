@@ -2,43 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lutumpy.apis import Api, serves, serving
+from lutumpy.apis import Api
+from lutumpy.doctor.catalogue import Row, StageRow, repairs_of
 from lutumpy.doctor.check import check_messages, plain_json
 from lutumpy.doctor.editor import Editor, copied
-from lutumpy.doctor.foreign import convert_messages
-from lutumpy.doctor.mending import Stage
 from lutumpy.doctor.repair import Repair
 from lutumpy.errors import Problem
-from lutumpy.rules.hosts import is_compatible, is_softened
+from lutumpy.rules.hosts import is_compatible
 
 __all__ = ["propose_repairs"]
 
-ALSO = frozenset(
-    {
-        "anthropic.nesting",
-        "anthropic.prefill_whitespace",
-        "anthropic.toolset_name",
-        "chat.arguments_json",
-        "chat.call_id",
-        "chat.duplicate_call_id",
-        "chat.encoding",
-        "chat.nesting",
-        "responses.arguments_json",
-        "responses.duplicate_call_id",
-        "responses.duplicate_output",
-        "responses.encoding",
-        "responses.nesting",
-    }
-)
-"""Rules whose breaches are mended although a refusal isn't sure: a mistake beyond doubt, and the repair loses nothing."""
-
+# No history needs so many: each stage mends at most a few times. The bound only keeps a mistake in
+# a table, two repairs that undo each other, from running for ever.
 _MOST_PASSES = 60
-
-_READABLE = 2
-"""The stages after which every value is one that JSON knows: messages of other APIs are read then, before anything is mended."""
 
 
 def propose_repairs(
@@ -80,9 +59,13 @@ def propose_repairs(
         ValueError: `api` is none of the three, or `host` is neither a name that is known nor an address.
     """
     document = copied(plain_json(messages))
-    outside = [*_entries(plain_json(tools)), *_entries(plain_json(system))]
+    outside = [*_entries_of(plain_json(tools)), *_entries_of(plain_json(system))]
     editor = Editor(document if isinstance(document, list) else [], outside)
-    softens = compatible or (host is not None and is_compatible(api, host))
+    repairs = repairs_of(api)
+    if not repairs.stages:
+        check_messages(api, [], host=host)  # a wrong host is an error all the same
+        return []
+    is_other_host = compatible or (host is not None and is_compatible(api, host))
     for _ in range(_MOST_PASSES):
         found = check_messages(
             api,
@@ -95,49 +78,46 @@ def propose_repairs(
             compatible=compatible,
             host=host,
         )
-        if not _pass(api, editor, [p for p in found if _wanted(api, p, softens, thorough)], found):
+        wanted = found
+        if not thorough:
+            wanted = [p for p in found if _is_wanted(repairs.rows, p, is_other_host)]
+        if not _mend_first_stage(repairs.stages, editor, wanted, found):
             break
     return editor.repairs
 
 
-def _entries(value: Any) -> list[Any]:
+def _entries_of(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _wanted(api: Api, problem: Problem, compatible: bool, thorough: bool) -> bool:
-    if thorough or problem.certainty == "refused":
+def _is_wanted(rows: Mapping[str, Row], problem: Problem, is_other_host: bool) -> bool:
+    """Whether a problem is mended without being thorough."""
+    if problem.certainty == "refused":
         return True
-    softened = compatible and is_softened(serving(api, "rules").PREFIX, problem)
-    return problem.rule in ALSO and not softened
+    row = rows.get(problem.rule)
+    if row is None or not row.mending.although_unsure:
+        return False
+    return not (is_other_host and row.rule.vendor_only)
 
 
-def stages_of(api: Api) -> tuple[tuple[frozenset[str], Stage], ...]:
-    """The rules of an API that are mended, in the order in which that is tried, and what mends them."""
-    stages: tuple[tuple[frozenset[str], Stage], ...] = ()
-    if serves(api, "repairs"):
-        stages = serving(api, "repairs").STAGES
-    return stages
-
-
-def _pass(api: Api, editor: Editor, problems: list[Problem], found: list[Problem]) -> bool:
-    """Mend the first stage that can be mended; whether anything was.
+def _mend_first_stage(
+    stages: Sequence[StageRow], editor: Editor, wanted: list[Problem], found: list[Problem]
+) -> bool:
+    """Mend what the first stage with a repair can mend; whether there was one.
 
     Args:
-        api: The wire.
+        stages: The stages of the API.
         editor: The messages.
-        problems: What is to be mended.
+        wanted: The problems that are to be mended.
         found: All problems.
     """
     before = len(editor.repairs)
     editor.next_pass()
-    for number, (rules, stage) in enumerate(stages_of(api)):
-        if number == _READABLE:
-            convert_messages(api, editor, found)
-            if len(editor.repairs) > before:
-                return True
+    for rules, mend, any_certainty in stages:
+        problems = found if any_certainty else wanted
         chosen = [problem for problem in problems if problem.rule in rules]
         if chosen:
-            stage(editor, chosen)
+            mend(editor, chosen)
             if len(editor.repairs) > before:
                 return True
     return False

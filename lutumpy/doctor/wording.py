@@ -103,7 +103,12 @@ def as_arguments(value: Any) -> str:
     return as_text(as_object(value))
 
 
-def shortened(text: str, limit: int, wrap: Callable[[str], str]) -> str:
+def text_arguments(value: Any) -> str:
+    """Arguments for an API that takes texts; a text stays as it is, JSON or not."""
+    return value if isinstance(value, str) else as_arguments(value)
+
+
+def shorten_to_fit(text: str, limit: int, wrap: Callable[[str], str]) -> str:
     """The longest of a few beginnings of a text that fits when wrapped."""
     length = limit
     while True:

@@ -1,12 +1,13 @@
-"""Hosts: whose an address is, and which rules other hosts than the vendor are known, or likely, not to keep.
+"""Hosts: which address a name means, and what changes where another host than the vendor is asked.
 
+Which rules other hosts don't keep stands in each API's table of rules (`rules/<api>/catalogue.py`).
 Sources: recordings of eleven hosts that speak OpenAI's APIs; the addresses that the hosts document.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from urllib.parse import urlsplit
 
@@ -19,7 +20,6 @@ __all__ = [
     "for_compatible_host",
     "host_name",
     "is_compatible",
-    "is_softened",
 ]
 
 COMPATIBLE = "compatible"
@@ -56,33 +56,13 @@ HOSTS: Mapping[str, str] = {
 }
 """Hosts by the names that people call them."""
 
-OWN_RULES: Mapping[str, frozenset[str]] = {
-    "chat": frozenset(
-        "audio_for_model audio_format call_id call_name content file_data image_type parallel_tool_calls "
-        "parallel_tool_calls_needs_tools parameter_for_model parts ranges role_for_model "
-        "tool_choice tool_choice_needs_tools tool_choice_unknown tool_name tools tools_count tools_for_model "
-        "unknown_parameter web_search_for_model".split()
-    ),
-    "responses": frozenset(
-        "arguments_length call_name dangling_reasoning duplicate_item file_data file_url held_prefix image_type item_id "
-        "item_keys item_type parallel_tool_calls parameter_for_model part_length parts ranges "
-        "reasoning_summary required_reasoning status tool_choice tool_choice_needs_tools tool_choice_unknown "
-        "tool_name tools tools_count unknown_parameter".split()
-    ),
-}
-"""Rules that other hosts of OpenAI's APIs don't keep: shapes, names, schemas, models and lengths, not pairing."""
-
-EVERYWHERE = frozenset(
-    "body content encoding messages results_after_uses results_first role single_result tool_use_id tool_use_input "
-    "unique_ids use_for_result".split()
-)
-"""Rules of Messages that hold wherever it is spoken: a message says whose it is, and a result which call it answers."""
-
 _ADDRESS = re.compile(r"[\w.-]+(?::\d+)?\Z")
 
 
 def host_name(given: str) -> str:
-    """The host that a name or an address means: `groq`, `api.groq.com`, `https://api.groq.com/openai/v1`.
+    """The host that a name or an address means.
+
+    `groq`, `api.groq.com` and `https://api.groq.com/openai/v1` mean the same one.
 
     Raises:
         ValueError: It is neither `compatible`, nor a name that is known, nor an address.
@@ -99,7 +79,8 @@ def host_name(given: str) -> str:
     is_address = "." in found or ":" in found or found.startswith("localhost")
     if not is_address or (_ADDRESS.match(found) is None and not found.startswith("[")):
         raise ValueError(
-            f"unknown host {given!r}: an address (api.groq.com, https://host/v1), {COMPATIBLE!r}, or one of {', '.join(HOSTS)}"
+            f"unknown host {given!r}: an address (api.groq.com, https://host/v1), {COMPATIBLE!r}, "
+            f"or one of {', '.join(HOSTS)}"
         )
     return found
 
@@ -115,28 +96,19 @@ def is_compatible(api: str, host: str) -> bool:
     return found != vendor and not found.endswith(f".{vendor}")
 
 
-def for_compatible_host(prefix: str, found: list[Problem]) -> list[Problem]:
-    """The same problems, sure no more where only the vendor is known to refuse.
+def for_compatible_host(
+    found: list[Problem], is_vendor_only: Callable[[Problem], bool]
+) -> list[Problem]:
+    """The same problems; those that only the vendor is known to refuse are not sure any more.
 
     Args:
-        prefix: `chat`, `responses` or `anthropic`.
         found: The problems.
+        is_vendor_only: Whether other hosts may accept what a problem is about. The table of rules
+            of each API has this function.
     """
-    return [
-        replace(problem, certainty="some")
-        if problem.certainty == "refused" and is_softened(prefix, problem)
-        else problem
-        for problem in found
-    ]
-
-
-def is_softened(prefix: str, problem: Problem) -> bool:
-    """Whether other hosts than the vendor may take what breaks this rule."""
-    family, _, rule = problem.rule.partition(".")
-    if family == "anthropic":
-        return rule not in EVERYWHERE or problem.message.endswith("Extra inputs are not permitted")
-    too_long = problem.code in ("string_above_max_length", "array_above_max_length")
-    no_calls = rule == "tool_calls" and problem.code == "empty_array"
-    return (
-        rule in OWN_RULES[prefix] or rule.startswith(("strict_", "schema_")) or too_long or no_calls
-    )
+    softened: list[Problem] = []
+    for problem in found:
+        if problem.certainty == "refused" and is_vendor_only(problem):
+            problem = replace(problem, certainty="some")
+        softened.append(problem)
+    return softened

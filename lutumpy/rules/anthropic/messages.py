@@ -12,6 +12,7 @@ from typing import Any
 
 from lutumpy.rules import media
 from lutumpy.rules.anthropic import models as anthropic_models
+from lutumpy.rules.anthropic.catalogue import is_vendor_only
 from lutumpy.rules.anthropic.parameters import cache_problems, check_sampling
 from lutumpy.rules.anthropic.requests import check_requested, continues_thread
 from lutumpy.rules.anthropic.sequence import check_sequence
@@ -113,7 +114,7 @@ def check_request(
         issued=issued,
         held=held,
     )
-    return for_compatible_host("anthropic", found) if compatible else found
+    return for_compatible_host(found, is_vendor_only) if compatible else found
 
 
 def check_messages(
@@ -150,7 +151,7 @@ def check_messages(
         messages, model=model, thinking=thinking, tools=objects, held=server_held_prefix
     )
     found += _declared(messages, tools) if tools is not None else []
-    return for_compatible_host("anthropic", found) if compatible else found
+    return for_compatible_host(found, is_vendor_only) if compatible else found
 
 
 def _declared(messages: Any, tools: Sequence[Any]) -> list[Problem]:

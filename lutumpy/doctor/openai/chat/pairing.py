@@ -15,7 +15,7 @@ from lutumpy.doctor.mending import (
     message_index,
     nearest,
     placed,
-    told_apart,
+    separate_open_calls,
 )
 from lutumpy.doctor.wording import INTERRUPTED, Fresh
 from lutumpy.errors import Problem
@@ -215,7 +215,7 @@ def _sort(editor: Editor, problem: Problem, index: int) -> None:
 
 def mend_pairing(editor: Editor, problems: list[Problem]) -> None:
     """Results move right behind their calls, calls without one are closed, and what is left over goes."""
-    opened, loose = told_apart(problems, "chat.results_after_calls")
+    opened, loose = separate_open_calls(problems, "chat.results_after_calls")
     candidates = by_id(editor, [(index,) for index in sorted(loose)], "tool_call_id")
     opened = [problem for problem in opened if not _drop_twin(editor, problem)]
     windows = [_Window(editor, problem, loose) for problem in opened]

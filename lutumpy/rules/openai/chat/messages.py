@@ -13,6 +13,7 @@ from lutumpy.rules.call_ids import CHAT_MAX
 from lutumpy.rules.declared import undeclared
 from lutumpy.rules.encoding import check_encoding
 from lutumpy.rules.hosts import for_compatible_host
+from lutumpy.rules.openai.chat.catalogue import is_vendor_only
 from lutumpy.rules.openai.chat.tools import (
     MAX_NAME,
     check_model_limits,
@@ -93,7 +94,7 @@ def check_request(body: Mapping[str, Any], *, compatible: bool = False) -> list[
     found += check_model_limits(body, model)
     found += check_model_parameters("chat", body)
     found += _pairing(messages)
-    return for_compatible_host("chat", found) if compatible else found
+    return for_compatible_host(found, is_vendor_only) if compatible else found
 
 
 def check_messages(
@@ -114,7 +115,7 @@ def check_messages(
     found = check_encoding("chat", messages, WHERE) + _shapes(messages, model) + _pairing(messages)
     if tools is not None:
         found += undeclared("chat.tool_declared", _named_calls(messages), tools)
-    return for_compatible_host("chat", found) if compatible else found
+    return for_compatible_host(found, is_vendor_only) if compatible else found
 
 
 def _top_level(body: Mapping[str, Any]) -> list[Problem]:

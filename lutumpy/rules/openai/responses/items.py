@@ -16,6 +16,7 @@ from lutumpy.rules.declared import undeclared
 from lutumpy.rules.encoding import check_encoding
 from lutumpy.rules.hosts import for_compatible_host
 from lutumpy.rules.openai.models import check_model_parameters
+from lutumpy.rules.openai.responses.catalogue import is_vendor_only
 from lutumpy.rules.openai.responses.requests import COUNT_PARAMETERS, check_background
 from lutumpy.rules.openai.responses.sequence import check_sequence
 from lutumpy.rules.openai.responses.tools import check_tool_choice, check_tools
@@ -137,7 +138,7 @@ def check_request(
     found += check_tool_choice(body, held)
     found += check_model_parameters("responses", body)
     found += check_sequence(entries, held, required_reasoning)
-    return for_compatible_host("responses", found) if compatible else found
+    return for_compatible_host(found, is_vendor_only) if compatible else found
 
 
 def check_messages(
@@ -164,7 +165,7 @@ def check_messages(
         found += undeclared(
             "responses.tool_declared", _named_calls(input), [*tools, *_additional(input)]
         )
-    return for_compatible_host("responses", found) if compatible else found
+    return for_compatible_host(found, is_vendor_only) if compatible else found
 
 
 def _top_level(body: Mapping[str, Any], counted: bool) -> list[Problem]:

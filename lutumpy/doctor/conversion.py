@@ -21,7 +21,7 @@ from lutumpy.errors import Problem
 
 __all__ = ["conversion_to", "mend_foreign_part", "write_entry"]
 
-# Parts of text differ in their names alone. Repairs of contents mend them, with reasons of their own.
+# Parts of text differ in their names alone. Repairs of contents mend them, with other reasons.
 _TEXT_PARTS = ("text", "input_text", "output_text")
 
 

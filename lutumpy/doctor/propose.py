@@ -1,4 +1,4 @@
-"""Proposals: pass after pass over the problems that are left, until none is found that can be mended."""
+"""Proposals: pass after pass over the problems that are left, until none can be mended."""
 
 from __future__ import annotations
 
@@ -33,30 +33,36 @@ def propose_repairs(
     host: str | None = None,
     thorough: bool = False,
 ) -> list[Repair]:
-    """What would make the messages acceptable, one repair at a time; nothing is changed, and no JSON makes it raise.
+    """What would make the messages acceptable, one repair at a time.
 
-    Proposed is what mends a problem that is refused for sure, and a few mistakes that only some hosts refuse (repeated ids,
-    a second output, unreadable arguments). Nothing is guessed: what needs a decision of yours gets no repair, and is still
-    in `check_messages` afterwards. A transcript without such problems gets none, and so does a repaired one.
+    Nothing is changed, and no JSON makes it raise. Repairs are proposed for problems that are sure
+    to be refused, and for a few mistakes that only some hosts refuse (repeated ids, a second
+    output, unreadable arguments). Nothing is guessed: a problem that needs your decision gets no
+    repair, and `check_messages` still reports it afterwards. A history without such problems gets
+    no repairs, and neither does a repaired one.
 
     Args:
-        api: The wire that the messages are for.
+        api: The API that the messages are for.
         messages: The list of messages or input items: JSON values, or objects of the SDKs.
         tools: As for `check_messages`, and so are the arguments up to `compatible`.
-        server_held_prefix: The start of the conversation is at the server. Not for Chat.
-        system: Anthropic's top-level `system`.
+        server_held_prefix: The start of the conversation is at the server. Not for Chat
+            Completions.
+        system: The top-level `system` of Messages.
         model: The request's model.
-        thinking: The `type` of Anthropic's `thinking` parameter.
-        compatible: The host is another than the vendor: what OpenAI or Anthropic alone refuses is left as it is.
+        thinking: The `type` of the `thinking` parameter of Messages.
+        compatible: The host is not the vendor's: what the vendor alone refuses is left as it is.
         host: The host's address or name, as for `check_messages`.
-        thorough: Mend also what only some hosts refuse, and what works badly: ids of earlier turns used again, results in
-            another order than their calls, text behind calls, calls that were cut off.
+        thorough: Mend also what only some hosts refuse, and what works badly: ids of earlier turns
+            used again, results in another order than their calls, text behind calls, calls that
+            were cut off.
 
     Returns:
-        The repairs in the order in which they are applied; each is made for the messages as they are after those before.
+        The repairs in the order in which they are applied; each is made for the messages as the
+        repairs before it leave them.
 
     Raises:
-        ValueError: `api` is none of the three, or `host` is neither a name that is known nor an address.
+        UnknownApiError: there is no such API.
+        ValueError: `host` is neither a known name nor an address.
     """
     document = copied(plain_json(messages))
     outside = [*_entries_of(plain_json(tools)), *_entries_of(plain_json(system))]

@@ -3,9 +3,9 @@
 A module that mends the histories of an API may define `SPELLING`, an instance of a subclass of
 `Spelling`. Everything here has a default, so a new API says only how it differs:
 
-    to be recognized and read in histories of other APIs    `calls`, `results`, `readers`, `entries`,
-                                                            `result_id_key`, `read_beside_content`
-    to have other APIs' messages written in its spelling    `parts`, `write_group`, `write_media`
+    to be read in histories of other APIs        `calls`, `results`, `readers`, `entries`,
+                                                 `result_id_key`, `read_beside_content`
+    to have other APIs' messages written in it   `parts`, `write_group`, `write_media`
 """
 
 from __future__ import annotations

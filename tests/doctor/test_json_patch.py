@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from lutumpy.doctor.json_patch import PatchError, apply_operations, pointer, resolve, tokens
+from lutumpy.doctor.json_patch import PatchError, apply_operations, resolve
+from lutumpy.rules.pointer import pointer, tokens
 
 
 @pytest.mark.parametrize(

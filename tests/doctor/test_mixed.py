@@ -10,14 +10,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
-from composed import APIS, PNG, History, composed
+from composed import APIS, PNG, ROWS, History, composed
 from test_mutations import Client
 from test_repairs import USER, Json, mended, output, tool
 
 from lutumpy.apis import Api
 from lutumpy.doctor import apply_repairs, check_messages, propose_repairs
-from lutumpy.doctor.catalogue import RULES
-from lutumpy.doctor.written import FAILED
+from lutumpy.doctor.spelling import FAILED
 from lutumpy.testing.wire import serve
 
 DIRECTIONS = [(other, api) for api in APIS for other in APIS if api != other]
@@ -690,6 +689,6 @@ def test_reasoning_of_another_api_goes_from_a_message_that_says_more(api: Api) -
 def test_what_no_api_can_read_as_a_call_is_not_taken_for_another_apis(junk: Any) -> None:
     for api in APIS:
         for repair in propose_repairs(api, [{"tool_calls": junk}, USER]):
-            assert repair.kind in RULES[repair.rule].repairs
+            assert repair.kind in ROWS[repair.rule].mending.repairs
             assert "another API" not in repair.reason
             assert "the API that wrote it" not in repair.reason

@@ -8,7 +8,7 @@ import random
 from typing import Any, get_args
 
 import pytest
-from composed import APIS, History, composed, recorded
+from composed import APIS, ROWS, History, composed, recorded
 from counting import calls_made
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,10 +17,11 @@ from mutations import MUTATIONS
 from lutumpy import TranscriptError
 from lutumpy.apis import Api
 from lutumpy.doctor import Problem, apply_repairs, check_messages, propose_repairs
-from lutumpy.doctor.catalogue import KINDS, RULES
-from lutumpy.doctor.json_patch import apply_operations, tokens
+from lutumpy.doctor.catalogue import KINDS
+from lutumpy.doctor.json_patch import apply_operations
 from lutumpy.doctor.repair import Repair, RepairKind
 from lutumpy.rules.paths import path_of
+from lutumpy.rules.pointer import tokens
 
 SURE = "refused"
 
@@ -104,7 +105,7 @@ def test_no_json_makes_the_doctor_raise(api: Api, history: Any) -> None:
             mended = apply_repairs(history, repairs)
             assert propose_repairs(api, mended, thorough=thorough) == []
         for problem in found:
-            assert problem.certainty in RULES[problem.rule].certainties
+            assert problem.certainty in ROWS[problem.rule].rule.certainties
 
 
 @pytest.mark.parametrize("api", APIS)
@@ -128,7 +129,7 @@ def test_after_the_repairs_nothing_is_sure_to_be_refused_but_what_takes_a_guess(
     assert {p.rule for p in left} <= NOT_MENDED or len(mended) == 1
     assert propose_repairs(api, mended, server_held_prefix=held, thorough=thorough) == []
     for repair in repairs:
-        assert repair.kind in RULES[repair.rule].repairs, repair
+        assert repair.kind in ROWS[repair.rule].mending.repairs, repair
         json.dumps(repair.patch, allow_nan=False)
 
 
@@ -252,12 +253,12 @@ def test_repairs_fit_their_own_transcript_alone(api: Api, data: st.DataObject, s
 
 
 def test_of_each_rule_that_may_stay_broken_the_table_says_why() -> None:
-    assert [rule for rule in NOT_MENDED if not RULES[rule].left] == []
+    assert [rule for rule in NOT_MENDED if not ROWS[rule].mending.left] == []
 
 
 def test_every_kind_of_repair_mends_some_rule() -> None:
     assert (
-        {kind for rule in RULES.values() for kind in rule.repairs}
+        {kind for row in ROWS.values() for kind in row.mending.repairs}
         == set(KINDS)
         == set(get_args(RepairKind))
     )

@@ -487,7 +487,8 @@ def test_a_repair_is_a_receipt_with_the_exact_edit() -> None:
     assert repair == Repair(
         kind="close_call",
         rule="anthropic.results_after_uses",
-        reason="The call has no result in the message behind it, and the API wants one; it is closed as interrupted.",
+        reason="The call has no result in the next message, but the API requires one; "
+        "it is closed as interrupted.",
         position="messages.1",
         call_ids=("b",),
         tools=("weather",),
@@ -569,3 +570,30 @@ def test_a_call_is_not_closed_twice_by_the_same_repair() -> None:
 def test_what_is_no_repair_is_told() -> None:
     with pytest.raises(TranscriptError, match="repair 1 is none: int"):
         apply_repairs([{"role": "user", "content": "Look."}], [5])  # type: ignore[list-item]
+
+
+# An item without a type is read as a reference, whatever other keys it has.
+ENCRYPTED: Json = {"type": "reasoning", "id": "rs_0", "summary": [], "encrypted_content": "gAAA"}
+SPOKEN: Json = {
+    "type": "message",
+    "id": "msg_0",
+    "role": "assistant",
+    "content": [{"type": "output_text", "text": "Rain."}],
+}
+TYPELESS: Json = {key: value for key, value in ENCRYPTED.items() if key != "type"}
+
+
+@pytest.mark.parametrize("copy_of_it", [TYPELESS, {"type": "item_reference", "id": "rs_0"}])
+def test_a_reference_to_an_item_of_the_same_input_is_left_out(copy_of_it: Json) -> None:
+    kinds, after = mended("openai_responses", [USER, ENCRYPTED, copy_of_it, SPOKEN, USER])
+    assert kinds == ["drop_duplicate"]
+    assert after == [USER, ENCRYPTED, SPOKEN, USER]
+
+
+def test_an_item_of_an_unknown_type_with_the_id_of_another_loses_it() -> None:
+    history = [USER, ENCRYPTED, SPOKEN, {"type": 5, "id": "rs_0"}, USER]
+    found = [p.rule for p in check_messages("openai_responses", history)]
+    assert "responses.duplicate_item" in found
+    after = apply_repairs(history, propose_repairs("openai_responses", history))
+    left = [p.rule for p in check_messages("openai_responses", after) if p.certainty == "refused"]
+    assert "responses.duplicate_item" not in left

@@ -14,7 +14,7 @@ __all__ = ["cut_long_arguments", "rename_tools", "wrap_unreadable", "write_as_te
 
 
 def write_as_text(editor: Editor, problem: Problem) -> None:
-    """Arguments that are not a text, as the JSON of an object; a custom call's input as its text."""
+    """Arguments that are not a text, as the JSON of an object; free text as its JSON."""
     value = editor.get(problem.path)
     if problem.path[-1] != "input":
         editor.put(problem.path, as_arguments(value))

@@ -1,4 +1,4 @@
-"""Contents that both of OpenAI's APIs refuse: a wrong type, nothing at all, texts of another type."""
+"""Contents that both of OpenAI's APIs refuse: a wrong type, nothing, texts of another type."""
 
 from __future__ import annotations
 

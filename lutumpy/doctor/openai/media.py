@@ -88,7 +88,7 @@ def mend_chat_media(editor: Editor, problem: Problem) -> None:
 
 
 def mend_responses_media(editor: Editor, problem: Problem) -> None:
-    """An image that is a PDF or a text, a file that is an image or a text: written as what it is."""
+    """An image or a file that is something else by its type: written as what it is."""
     path = problem.path[:3]
     part = editor.get(path)
     if not isinstance(part, dict):

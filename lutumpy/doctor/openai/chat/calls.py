@@ -8,7 +8,7 @@ from typing import Any
 from lutumpy.doctor.editor import Editor
 from lutumpy.doctor.mending import drop_entry
 from lutumpy.doctor.openai.arguments import rename_tools
-from lutumpy.doctor.openai.chat.messages import end_of_results
+from lutumpy.doctor.openai.chat.results import end_of_results
 from lutumpy.doctor.pieces import type_of
 from lutumpy.errors import Problem
 from lutumpy.rules.openai.chat.messages import CALL_TYPES, MAX_CALLS

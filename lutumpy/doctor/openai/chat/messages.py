@@ -7,6 +7,7 @@ from typing import Any
 from lutumpy.doctor.conversion import mend_foreign_part
 from lutumpy.doctor.editor import Editor
 from lutumpy.doctor.entries import mend_entry, mend_role_name
+from lutumpy.doctor.openai.chat.results import end_of_results
 from lutumpy.doctor.openai.chat.spelling import SPELLING
 from lutumpy.doctor.openai.contents import mend_content, mend_text_part
 from lutumpy.doctor.pieces import type_of
@@ -14,7 +15,6 @@ from lutumpy.errors import Problem
 from lutumpy.rules.openai.chat.messages import PARTS, ROLES
 
 __all__ = [
-    "end_of_results",
     "mend_list_entry",
     "mend_message_content",
     "mend_part",
@@ -119,12 +119,3 @@ def _move_part_to_user(editor: Editor, problem: Problem, part: dict[str, Any], r
     content = [{"type": "text", "text": f"[{note}]"}, part]
     editor.insert((behind,), {"role": "user", "content": content})
     editor.done("move_content", problem, reason)
-
-
-def end_of_results(editor: Editor, index: int) -> int:
-    """The index of the first message from an index on that is not a result."""
-    while True:
-        message = editor.get((index,))
-        if not isinstance(message, dict) or message.get("role") != "tool":
-            return index
-        index += 1

@@ -1,6 +1,6 @@
 """How Chat Completions spells what other APIs say too.
 
-a call      {"id", "type": "function", "function": {"name", "arguments"}} in a message's `tool_calls`
+a call      {"id", "type": "function", "function": {"name", "arguments"}} in `tool_calls`
 a result    a message of the role `tool` with a `tool_call_id`
 old ones    `function_call` in a message, and a message of the role `function` with the same name
 """

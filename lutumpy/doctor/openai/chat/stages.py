@@ -19,6 +19,12 @@ from lutumpy.doctor.conversion import conversion_to
 from lutumpy.doctor.mending import replace_characters, write_nested
 from lutumpy.doctor.openai.arguments import cut_long_arguments, wrap_unreadable, write_as_text
 from lutumpy.doctor.openai.chat.calls import mend_call, mend_names, split_calls
+from lutumpy.doctor.openai.chat.ids import (
+    mend_ids,
+    mend_repeats,
+    mend_result_ids,
+    mend_reused,
+)
 from lutumpy.doctor.openai.chat.messages import (
     mend_list_entry,
     mend_message_content,
@@ -26,13 +32,7 @@ from lutumpy.doctor.openai.chat.messages import (
     mend_role,
     set_user_role,
 )
-from lutumpy.doctor.openai.chat.pairing import (
-    mend_ids,
-    mend_pairing,
-    mend_repeats,
-    mend_result_ids,
-    mend_reused,
-)
+from lutumpy.doctor.openai.chat.pairing import mend_pairing
 from lutumpy.doctor.openai.chat.spelling import SPELLING
 from lutumpy.doctor.openai.media import mend_chat_media
 from lutumpy.rules.openai.chat.catalogue import RULES

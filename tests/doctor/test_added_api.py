@@ -1,4 +1,4 @@
-"""An API that is added while the program runs: what its module may define, and what it may leave out."""
+"""An API added while the program runs: what its module may define, and what it may leave out."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ from lutumpy.doctor.spelling import Json, PartReader, ReadContent, ResultReader,
 from lutumpy.errors import Problem
 from lutumpy.rules.shape import HistoryContext, RequestShape
 
-# Its lines are {"by": who, "line": text}, {"ask": id, "tool": name, "with": arguments} with the type
-# `ask`, and {"told": id, "line": text} with the type `told`.
+# An API with three types of entries: texts, calls and results.
 RULES = ModuleType("added_api_rules")
 REPAIRS = ModuleType("added_api_repairs")
 ASK: Json = {"type": "ask", "ask": "a", "tool": "weather", "with": {"city": "Oslo"}}

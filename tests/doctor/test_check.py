@@ -1,4 +1,4 @@
-"""`check_messages`: the rules about transcripts behind one door, with places that a program can go to."""
+"""`check_messages`: the rules about histories behind one door, with places for programs."""
 
 from __future__ import annotations
 
@@ -315,7 +315,7 @@ def test_what_json_does_not_know_is_refused(api: Api, value: Any) -> None:
 
 
 def test_the_test_servers_rules_are_these_rules() -> None:
-    """One source: what `check_messages` is sure about, the check of a whole request is sure about."""
+    """Both checks have one source: what `check_messages` is sure about, that of requests is."""
     checks = {"openai_chat": chat, "openai_responses": responses, "anthropic_messages": anthropic}
     for row in rows("violations.jsonl"):
         messages = row.get("value") if row["path"] in ("messages", "input") else None

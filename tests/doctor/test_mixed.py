@@ -1,4 +1,4 @@
-"""Histories that mix APIs, as a switch of the provider leaves them: what another API spelled is kept, paired and accepted."""
+"""Histories that mix APIs, as a switch of the provider leaves them, are converted and accepted."""
 
 from __future__ import annotations
 
@@ -62,7 +62,10 @@ def calls_of(history: History) -> dict[str, tuple[str, Any]]:
 
 
 def results_of(history: History) -> dict[str, tuple[str, bool]]:
-    """The text of each result, by id, and whether it shows something too; marks of errors are words of the text."""
+    """The text of each result, by id, and whether it shows something too.
+
+    Words that mark an error are left out of the text.
+    """
     found: dict[str, tuple[str, bool]] = {}
     for node in walk(history):
         call_id = node.get("tool_call_id", node.get("tool_use_id"))
@@ -644,31 +647,80 @@ def test_a_model_shows_nothing_so_what_it_was_to_show_is_the_users(
     [
         ("openai_chat", INPUT_PDF, CHAT_PDF),
         ("openai_chat", PDF, CHAT_PDF),
-        ("openai_chat", {"type": "input_file", "file_id": "file-1"}, {"type": "file", "file": {"file_id": "file-1"}}),
-        ("openai_chat", {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "x"}},
-         {"type": "text", "text": "x"}),
-        ("openai_chat", {"type": "input_file", "file_url": "https://x/a.pdf"},
-         {"type": "text", "text": "[file left out: https://x/a.pdf]"}),
-        ("openai_chat", {"type": "image", "source": {"type": "file", "file_id": "file_1"}},
-         {"type": "text", "text": "[image left out: file_1]"}),
-        ("openai_chat", {"type": "search_result", "source": "x", "title": "y", "content": []},
-         {"type": "text", "text": '{"type":"search_result","source":"x","title":"y","content":[]}'}),
-        ("openai_responses", {"type": "document", "source": {"type": "url", "url": "https://x/a.pdf"}},
-         {"type": "input_file", "file_url": "https://x/a.pdf"}),
-        ("openai_responses", {"type": "file", "file": {"file_id": "file-1"}}, {"type": "input_file", "file_id": "file-1"}),
-        ("openai_responses", {"type": "image", "source": {"type": "file", "file_id": "file_1"}},
-         {"type": "input_text", "text": "[image left out: file_1]"}),
-        ("openai_responses", {"type": "document", "source": {"type": "file", "file_id": "f"}},
-         {"type": "input_text", "text": "[file left out: f]"}),
-        ("anthropic_messages", {"type": "input_image", "image_url": "https://x/1.png"},
-         {"type": "image", "source": {"type": "url", "url": "https://x/1.png"}}),
-        ("anthropic_messages", {"type": "input_image", "file_id": "file-1"}, {"type": "text", "text": "[image left out: file-1]"}),
-        ("anthropic_messages", {"type": "input_audio", "input_audio": {"data": "AA==", "format": "wav"}},
-         {"type": "text", "text": "[audio left out]"}),
+        (
+            "openai_chat",
+            {"type": "input_file", "file_id": "file-1"},
+            {"type": "file", "file": {"file_id": "file-1"}},
+        ),
+        (
+            "openai_chat",
+            {
+                "type": "document",
+                "source": {"type": "text", "media_type": "text/plain", "data": "x"},
+            },
+            {"type": "text", "text": "x"},
+        ),
+        (
+            "openai_chat",
+            {"type": "input_file", "file_url": "https://x/a.pdf"},
+            {"type": "text", "text": "[file left out: https://x/a.pdf]"},
+        ),
+        (
+            "openai_chat",
+            {"type": "image", "source": {"type": "file", "file_id": "file_1"}},
+            {"type": "text", "text": "[image left out: file_1]"},
+        ),
+        (
+            "openai_chat",
+            {"type": "search_result", "source": "x", "title": "y", "content": []},
+            {
+                "type": "text",
+                "text": '{"type":"search_result","source":"x","title":"y","content":[]}',
+            },
+        ),
+        (
+            "openai_responses",
+            {"type": "document", "source": {"type": "url", "url": "https://x/a.pdf"}},
+            {"type": "input_file", "file_url": "https://x/a.pdf"},
+        ),
+        (
+            "openai_responses",
+            {"type": "file", "file": {"file_id": "file-1"}},
+            {"type": "input_file", "file_id": "file-1"},
+        ),
+        (
+            "openai_responses",
+            {"type": "image", "source": {"type": "file", "file_id": "file_1"}},
+            {"type": "input_text", "text": "[image left out: file_1]"},
+        ),
+        (
+            "openai_responses",
+            {"type": "document", "source": {"type": "file", "file_id": "f"}},
+            {"type": "input_text", "text": "[file left out: f]"},
+        ),
+        (
+            "anthropic_messages",
+            {"type": "input_image", "image_url": "https://x/1.png"},
+            {"type": "image", "source": {"type": "url", "url": "https://x/1.png"}},
+        ),
+        (
+            "anthropic_messages",
+            {"type": "input_image", "file_id": "file-1"},
+            {"type": "text", "text": "[image left out: file-1]"},
+        ),
+        (
+            "anthropic_messages",
+            {"type": "input_audio", "input_audio": {"data": "AA==", "format": "wav"}},
+            {"type": "text", "text": "[audio left out]"},
+        ),
         ("anthropic_messages", INPUT_PDF, PDF),
-        ("anthropic_messages", {"type": "refusal", "refusal": "No."}, {"type": "text", "text": "No."}),
+        (
+            "anthropic_messages",
+            {"type": "refusal", "refusal": "No."},
+            {"type": "text", "text": "No."},
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_part_of_another_api_shows_the_same_here(
     api: Api, part: Json, wanted: Json, client: Client
 ) -> None:

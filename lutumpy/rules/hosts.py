@@ -1,7 +1,10 @@
-"""Hosts: which address a name means, and what changes where another host than the vendor is asked.
+"""Hosts: whose an address is, and what changes where the vendor of an API is not asked.
 
-Which rules other hosts don't keep stands in each API's table of rules (`rules/<api>/catalogue.py`).
-Sources: recordings of eleven hosts that speak OpenAI's APIs; the addresses that the hosts document.
+Compatible hosts speak a vendor's API and check less of it. So a problem that only the vendor is
+known to refuse is less certain elsewhere: `for_compatible_host` turns "refused" into "some". Which
+rules these are stands in each API's table of rules (`rules/<api>/catalogue.py`).
+
+Sources: recordings of eleven hosts that speak OpenAI's APIs; the addresses that hosts document.
 """
 
 from __future__ import annotations
@@ -54,7 +57,7 @@ HOSTS: Mapping[str, str] = {
     "vllm": "localhost:8000",
     "xai": "api.x.ai",
 }
-"""Hosts by the names that people call them."""
+"""Hosts by the names that people use for them."""
 
 _ADDRESS = re.compile(r"[\w.-]+(?::\d+)?\Z")
 
@@ -62,10 +65,12 @@ _ADDRESS = re.compile(r"[\w.-]+(?::\d+)?\Z")
 def host_name(given: str) -> str:
     """The host that a name or an address means.
 
-    `groq`, `api.groq.com` and `https://api.groq.com/openai/v1` mean the same one.
+    Args:
+        given: `groq`, `api.groq.com`, `https://api.groq.com/openai/v1`, or `compatible` for any
+            host that isn't the vendor's own.
 
     Raises:
-        ValueError: It is neither `compatible`, nor a name that is known, nor an address.
+        ValueError: It is neither `compatible`, nor a known name, nor an address.
     """
     word = given.strip().lower()
     if word == COMPATIBLE:
@@ -79,14 +84,14 @@ def host_name(given: str) -> str:
     is_address = "." in found or ":" in found or found.startswith("localhost")
     if not is_address or (_ADDRESS.match(found) is None and not found.startswith("[")):
         raise ValueError(
-            f"unknown host {given!r}: an address (api.groq.com, https://host/v1), {COMPATIBLE!r}, "
-            f"or one of {', '.join(HOSTS)}"
+            f"unknown host {given!r}: an address (api.groq.com, https://host/v1), "
+            f"{COMPATIBLE!r}, or one of {', '.join(HOSTS)}"
         )
     return found
 
 
 def is_compatible(api: str, host: str) -> bool:
-    """Whether a host, named as for `host_name`, is another than the vendor of an API.
+    """Whether a host, named as for `host_name`, is not the vendor of an API.
 
     Raises:
         ValueError: as for `host_name`.
@@ -99,7 +104,7 @@ def is_compatible(api: str, host: str) -> bool:
 def for_compatible_host(
     found: list[Problem], is_vendor_only: Callable[[Problem], bool]
 ) -> list[Problem]:
-    """The same problems; those that only the vendor is known to refuse are not sure any more.
+    """The same problems, but with certainty "some" where only the vendor is known to refuse.
 
     Args:
         found: The problems.

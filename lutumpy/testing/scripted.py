@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.adapters.sdk import adapter_error
+from lutumpy.adapters.provider_errors import adapter_error
 from lutumpy.adapters.sdk_body import Fields, body_dict
 from lutumpy.adapters.sdk_model import SdkModel
 from lutumpy.core.items import AssistantTurn

@@ -54,7 +54,8 @@ RECORDED = {
 WORDS = st.sampled_from(
     "type role content tool_calls id call_id tool_call_id tool_use_id name function arguments user "
     "assistant tool system text tool_use tool_result reasoning function_call function_call_output "
-    "custom_tool_call message input summary output is_error cache_control signature thinking server_tool_use custom c1 c2 toolu_1 fc_1 rs_1 msg_1".split()
+    "custom_tool_call message input summary output is_error cache_control signature thinking "
+    "server_tool_use custom c1 c2 toolu_1 fc_1 rs_1 msg_1".split()
 )
 SCALARS = st.none() | st.booleans() | st.integers(-3, 3) | st.floats() | WORDS | st.text(max_size=4)
 JSON = st.recursive(

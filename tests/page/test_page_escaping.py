@@ -19,10 +19,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lutumpy.apis import Api, api_names
 from lutumpy.doctor.check import check_messages
 from lutumpy.errors import Problem
 from lutumpy.page import render, write
-from lutumpy.page.readers import APIS, Api
 from lutumpy.page.text import shown
 
 TESTS = Path(__file__).parent.parent
@@ -31,7 +31,8 @@ SHARED = TESTS.parent.parent / "shared" / "fixtures"
 FIXTURES += sorted(SHARED.glob("*.jsonl")) if SHARED.is_dir() else []
 
 FRAGMENTS = (
-    "< > & \" ' ` = </script> <script> <!-- --> ]]> <img/src=x/onerror=alert(1)> </pre> </details> <style> </style> "
+    "< > & \" ' ` = </script> <script> <!-- --> ]]> <img/src=x/onerror=alert(1)> </pre> </details> "
+    "<style> </style> "
     "<base/href=//x> {{ }} {% %} {{7*7}} &lt; &#60; javascript: on a \\u003c"
 ).split(" ")
 HOSTILE = st.lists(
@@ -46,12 +47,16 @@ JSON = st.recursive(
     max_leaves=8,
 )
 KEYS = (
-    "role content type text tool_calls function arguments name id tool_call_id call_id output input tool_use_id is_error "
-    "image_url url source data media_type file summary reasoning_content refusal function_call thinking signature"
+    "role content type text tool_calls function arguments name id tool_call_id call_id output "
+    "input tool_use_id is_error "
+    "image_url url source data media_type file summary reasoning_content refusal function_call "
+    "thinking signature"
 ).split()
 WORDS = (
-    "system user assistant tool function message function_call function_call_output tool_use tool_result text thinking "
-    "image image_url input_text output_text reasoning web_search_call custom_tool_call file document custom"
+    "system user assistant tool function message function_call function_call_output tool_use "
+    "tool_result text thinking "
+    "image image_url input_text output_text reasoning web_search_call custom_tool_call file "
+    "document custom"
 ).split()
 NEARLY = st.recursive(
     st.none() | st.booleans() | st.integers() | HOSTILE | st.sampled_from(WORDS),
@@ -134,7 +139,7 @@ def test_no_text_anywhere_becomes_markup_and_all_of_it_is_shown(
 
 @CHECKED
 @given(
-    st.sampled_from([*APIS]),
+    st.sampled_from([*api_names()]),
     st.lists(NEARLY, max_size=5) | JSON.filter(lambda v: isinstance(v, list)),
     JSON,
 )
@@ -151,14 +156,17 @@ def test_any_json_is_a_page(
     "file", FIXTURES, ids=[f"{file.parent.parent.name}-{file.stem}" for file in FIXTURES]
 )
 def test_every_recorded_conversation_is_a_page(file: Path, safe: Callable[[str], Any]) -> None:
-    """The recorded requests, refused and odd ones included, with the answers' usage and what the check says of them."""
+    """The recorded requests, refused and odd ones included, with the answers' usage and what the
+    check says of them.
+    """
     for number, line in enumerate(file.read_text().splitlines()):
         entry = json.loads(line)
         request = entry.get("request", {})
         named = entry.get("api") or next(
-            (name for name in APIS if file.stem.removeprefix("compat_").startswith(name)), None
+            (name for name in api_names() if file.stem.removeprefix("compat_").startswith(name)),
+            None,
         )
-        api: Api = named if named in APIS else "openai_chat"
+        api: Api = named if named in api_names() else "openai_chat"
         messages = request.get("messages", request.get("input", entry.get("question", [[]])[0]))
         system = request.get("system", request.get("instructions"))
         answer = entry.get("response")
@@ -214,7 +222,8 @@ def test_the_same_conversation_gives_the_same_bytes_in_every_process(
     (tmp_path / "chat.json").write_text(json.dumps(chat))
     program = (
         "import json, sys; from lutumpy.page import write\n"
-        "write(sys.argv[2], json.load(open(sys.argv[1])), api='openai_chat', problems=[], title='A <title>')"
+        "write(sys.argv[2], json.load(open(sys.argv[1])), api='openai_chat', problems=[], title='A "
+        "<title>')"
     )
     pages = []
     for seed in ("1", "2"):
@@ -262,7 +271,9 @@ def test_the_size_of_a_page_grows_with_the_conversation_and_no_faster() -> None:
 
 
 def test_the_time_for_a_page_grows_with_the_conversation_and_no_faster() -> None:
-    """Processor time of the same program at two sizes; twice the ratio of a linear one is far from a square's eight times it."""
+    """Processor time of the same program at two sizes; twice the ratio of a linear one is far from
+    a square's eight times it.
+    """
 
     def seconds(count: int) -> float:
         messages = rounds(count)

@@ -25,6 +25,7 @@ from lutumpy import (
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.apis import api_names
 from lutumpy.core import json_values
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.rules.schema_walk import walk
@@ -35,8 +36,9 @@ from lutumpy.rules.strict import (
     strict_changes,
     strict_schema,
 )
-from lutumpy.tool_doctor import APIS, Finding, ToolReport, check_tools
+from lutumpy.tool_doctor import Finding, ToolReport, check_tools
 
+APIS = api_names()
 OPENAI = ("openai_chat", "openai_responses")
 ADAPTERS: dict[str, Any] = {
     "openai_chat": OpenAIChat,
@@ -122,7 +124,9 @@ def test_missing_descriptions_are_found_in_nested_models_too() -> None:
 
 
 def test_a_docstring_entry_that_matches_nothing_is_found_again_after_the_import() -> None:
-    """D3: the decorator has warned when the module was imported; the doctor says it whenever it is asked."""
+    """D3: the decorator has warned when the module was imported; the doctor says it whenever it is
+    asked.
+    """
     (finding,) = found(check_tools(Tools), "tool.docstring")
     assert finding.tool == "look"
     assert "'directoin'" in finding.message
@@ -287,7 +291,9 @@ LIMITS = [
 def test_the_strict_limits_of_anthropic_are_held_over_the_list(
     rule: str, most: int, parameters: dict[str, Any], strict: bool | None
 ) -> None:
-    """C9: 20 strict tools, 24 optional parameters, 16 unions; an error where the tools themselves ask for strict."""
+    """C9: 20 strict tools, 24 optional parameters, 16 unions; an error where the tools themselves
+    ask for strict.
+    """
     assert found(check_tools(many(most, parameters, strict)), rule) == []
     report = check_tools(many(most + 1, parameters, strict))
     (finding,) = found(report, rule)
@@ -394,7 +400,9 @@ schemas = st.recursive(
 def test_a_tool_without_an_error_is_offered_without_an_error(
     properties: dict[str, Any], asks: bool | None, adapter: bool
 ) -> None:
-    """The doctor and the adapters agree: what it lets pass they send, and what they refuse it has called an error."""
+    """The doctor and the adapters agree: what it lets pass they send, and what they refuse it has
+    called an error.
+    """
     one = definition("t", {"properties": properties, "additionalProperties": False}, asks)
     for api in APIS:
         report = check_tools([one], apis=(api,), strict=adapter)

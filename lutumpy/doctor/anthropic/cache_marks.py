@@ -8,7 +8,7 @@ from lutumpy.doctor.anthropic.turns import Conversation
 from lutumpy.doctor.editor import Editor, Path
 from lutumpy.doctor.mending import message_index
 from lutumpy.errors import Problem
-from lutumpy.rules.anthropic.messages import MAX_CACHE_CONTROLS
+from lutumpy.rules.anthropic.limits import MAX_BREAKPOINTS
 
 __all__ = ["mend_cache_marks"]
 
@@ -29,8 +29,8 @@ def mend_cache_marks(editor: Editor, problems: list[Problem]) -> None:
     for block in editor.outside:
         if isinstance(block, dict) and block.get("cache_control") is not None:
             outside += 1
-    too_many = max(0, len(marked) + outside - MAX_CACHE_CONTROLS)
-    reason = f"A request takes {MAX_CACHE_CONTROLS} of these marks; the first ones are left out."
+    too_many = max(0, len(marked) + outside - MAX_BREAKPOINTS)
+    reason = f"A request takes {MAX_BREAKPOINTS} of these marks; the first ones are left out."
     for path in marked[:too_many]:
         editor.remove_key((*path, "cache_control"))
         editor.done("drop_key", counted[0], reason)

@@ -8,7 +8,7 @@ from typing import Any
 from lutumpy.doctor.editor import Editor
 from lutumpy.doctor.wording import Fresh, as_arguments, as_text, shorten_to_fit
 from lutumpy.errors import Problem
-from lutumpy.rules.openai.shapes import MAX_TEXT
+from lutumpy.rules.openai.limits import MAX_ARGUMENTS
 
 __all__ = ["cut_long_arguments", "rename_tools", "wrap_unreadable", "write_as_text"]
 
@@ -39,13 +39,13 @@ def wrap_unreadable(editor: Editor, problem: Problem) -> None:
 def cut_long_arguments(editor: Editor, problem: Problem) -> None:
     """Arguments longer than the API accepts in a history, cut; what is left is still JSON."""
     value = editor.get(problem.path)
-    if not isinstance(value, str) or len(value) <= MAX_TEXT:
+    if not isinstance(value, str) or len(value) <= MAX_ARGUMENTS:
         return
     is_free_text = problem.path[-1] == "input"
     wrap = as_text if is_free_text else _wrap_cut_text
-    editor.put(problem.path, shorten_to_fit(value, MAX_TEXT, wrap))
+    editor.put(problem.path, shorten_to_fit(value, MAX_ARGUMENTS, wrap))
     reason = (
-        f"The arguments have {len(value)} characters, and the API accepts {MAX_TEXT}; "
+        f"The arguments have {len(value)} characters, and the API accepts {MAX_ARGUMENTS}; "
         "the rest is cut off."
     )
     editor.done("wrap_arguments", problem, reason)

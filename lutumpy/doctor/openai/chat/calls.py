@@ -11,8 +11,9 @@ from lutumpy.doctor.openai.arguments import rename_tools
 from lutumpy.doctor.openai.chat.results import end_of_results
 from lutumpy.doctor.pieces import type_of
 from lutumpy.errors import Problem
-from lutumpy.rules.openai.chat.messages import CALL_TYPES, MAX_CALLS
-from lutumpy.rules.openai.chat.tools import MAX_NAME
+from lutumpy.rules.openai.chat.limits import MAX_CALLS
+from lutumpy.rules.openai.chat.messages import CALL_TYPES
+from lutumpy.rules.openai.limits import MAX_NAME
 
 __all__ = ["mend_call", "mend_names", "split_calls"]
 

@@ -17,7 +17,7 @@ from lutumpy.doctor.mending import by_id, drop_entry, expect_entry, message_inde
 from lutumpy.doctor.openai.chat.results import calls_of, is_result, results_after
 from lutumpy.doctor.wording import Fresh
 from lutumpy.errors import Problem
-from lutumpy.rules.openai.chat.messages import MAX_CALL_ID
+from lutumpy.rules.openai.chat.limits import MAX_CALL_ID
 
 __all__ = ["mend_ids", "mend_repeats", "mend_result_ids", "mend_reused"]
 

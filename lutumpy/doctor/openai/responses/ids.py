@@ -27,7 +27,8 @@ from lutumpy.doctor.openai.responses.items import NEEDS_ID
 from lutumpy.doctor.openai.responses.kinds import TEXT_OUTPUTS, is_by_model, kind_of
 from lutumpy.doctor.wording import Fresh
 from lutumpy.errors import Problem
-from lutumpy.rules.openai.responses.items import MAX_CALL_ID, item_type
+from lutumpy.rules.openai.responses.items import item_type
+from lutumpy.rules.openai.responses.limits import MAX_CALL_ID
 from lutumpy.rules.openai.responses.sequence import CALL_WORDS, OUTPUT_TO_CALLS
 
 __all__ = ["mend_ids", "mend_items", "mend_repeats"]

@@ -14,15 +14,8 @@ from lutumpy.doctor.openai.contents import mend_content, mend_text_part
 from lutumpy.doctor.openai.responses.spelling import SPELLING
 from lutumpy.doctor.wording import shorten_to_fit
 from lutumpy.errors import Problem
-from lutumpy.rules.openai.responses.items import (
-    ID_PREFIXES,
-    ITEM_KEYS,
-    ITEM_TYPES,
-    MAX_HISTORY_NAME,
-    MAX_OUTPUT,
-    ROLES,
-    item_type,
-)
+from lutumpy.rules.openai.responses.items import ITEM_KEYS, ITEM_TYPES, ROLES, item_type
+from lutumpy.rules.openai.responses.limits import ID_PREFIXES, MAX_HISTORY_NAME, MAX_OUTPUT
 
 __all__ = [
     "NEEDS_ID",

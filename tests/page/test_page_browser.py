@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from profiles import examples
 
 from lutumpy.doctor.check import check_messages
 from lutumpy.errors import Problem
@@ -312,7 +313,7 @@ async def test_nothing_that_a_transcript_holds_is_run_or_fetched(tmp_path: Path)
 
 
 # Without shrinking: each example starts a browser.
-@settings(max_examples=5, phases=[Phase.generate])
+@settings(max_examples=examples(5), phases=[Phase.generate])
 @given(
     st.lists(
         st.lists(st.sampled_from(ATTACKS) | st.text(max_size=20), max_size=4).map("".join),

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from profiles import examples
 
 from lutumpy.apis import Api, api_names
 from lutumpy.doctor.check import check_messages
@@ -65,7 +66,7 @@ NEARLY = st.recursive(
     ),
     max_leaves=25,
 )
-CHECKED = settings(max_examples=60)
+CHECKED = settings(max_examples=examples(60))
 
 
 def visible(text: str) -> str:

@@ -12,8 +12,8 @@ from lutumpy.doctor.editor import Editor, Path
 from lutumpy.doctor.mending import Mender, drop_entry, drop_key
 from lutumpy.doctor.wording import NO_TEXT, UNNAMED, as_object, as_text
 from lutumpy.errors import Problem
+from lutumpy.rules.anthropic.blocks import CLOSED_BLOCKS, RESULT_TYPES
 from lutumpy.rules.anthropic.limits import MAX_HISTORY_NAME
-from lutumpy.rules.anthropic.messages import CLOSED_BLOCKS, RESULT_TYPES
 
 __all__ = [
     "drop_provider_block",

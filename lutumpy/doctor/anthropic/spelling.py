@@ -21,7 +21,7 @@ from lutumpy.doctor.spelling import (
     read_text_part,
 )
 from lutumpy.doctor.wording import NO_TEXT, as_object
-from lutumpy.rules.anthropic.messages import BLOCK_TYPES
+from lutumpy.rules.anthropic.blocks import BLOCK_TYPES
 
 __all__ = ["SPELLING", "MessagesSpelling"]
 

@@ -33,7 +33,7 @@ TITLES = {
     "openai_responses": "Responses",
     "anthropic_messages": "Messages",
 }
-MODULES = ("messages", "items", "sequence")
+MODULES = ("messages", "blocks", "items", "sequence", "server_tools")
 """The modules of an API's rules that check histories."""
 
 OF_REQUESTS = frozenset(

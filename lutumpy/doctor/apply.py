@@ -38,6 +38,7 @@ def apply_repairs(messages: Any, repairs: Iterable[Repair]) -> list[Any]:
             raise TranscriptError(
                 f"repair {number} is not a Repair but {type(repair).__name__}; nothing was changed"
             )
+        # `document` is a copy of its own, so a repair that fails halfway leaves nothing behind.
         try:
             for operation in repair.patch:
                 _refuse_twice(document, operation)

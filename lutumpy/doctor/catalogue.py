@@ -1,13 +1,12 @@
-"""The doctor's tables: for each rule of an API what mends a breach, when, and what is left and why.
+"""The doctor's tables: for each rule of an API what mends a breach, when, and what is left and why."""
 
-Each API has one table, in the module that `apis.py` names for its repairs (`stages.py` of its
-folder here). A row stands under the same id as in the API's table of rules, which says what the
-rule requires and how sure a refusal is. Nothing about a rule stands anywhere else.
-
-Repairs are made in stages, because one repair can hide or uncover another problem: ids are mended
-before calls and results are paired by them. A pass mends one stage; the next pass checks the
-messages again and begins with the first stage.
-"""
+# Each API has one table, in the module that `apis.py` names for its repairs (`stages.py` of its
+# folder here). A row stands under the same id as in the API's table of rules, which says what the
+# rule requires and how sure a refusal is. Nothing about a rule stands anywhere else.
+#
+# Repairs are made in stages, because one repair can hide or uncover another problem: ids are mended
+# before calls and results are paired by them. A pass mends one stage; the next pass checks the
+# messages again and begins with the first stage.
 
 from __future__ import annotations
 
@@ -172,6 +171,7 @@ def stages_of(order: Sequence[str], mendings: Mapping[str, Mending]) -> tuple[St
         ValueError: a step names a stage that isn't in the order, or the steps of a stage disagree
             on whether it mends problems one by one or all at once.
     """
+    # A dict keeps the order of the names; stages without a rule would be caught by the tests.
     by_stage: dict[str, dict[str, Step]] = {name: {} for name in order}
     for rule, mending in mendings.items():
         for step in mending.steps:

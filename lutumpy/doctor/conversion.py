@@ -1,10 +1,9 @@
-"""Histories that mix APIs: what another API spelled is written in this one's spelling.
+"""Histories that mix APIs: what another API spelled is written in this one's spelling."""
 
-It is the usual accident when a provider is switched. Recognized are calls and results wherever
-another API puts them (items of Responses among messages, `tool_calls` and messages of the role
-`tool`, blocks of Messages, old functions of Chat Completions), and parts of content of another API.
-How each API spells them stands in its folder; see `spelling.py`.
-"""
+# It is the usual accident when a provider is switched. Recognized are calls and results wherever
+# another API puts them (items of Responses among messages, `tool_calls` and messages of the role
+# `tool`, blocks of Messages, old functions of Chat Completions), and parts of content of another
+# API. How each API spells them stands in its folder; see `spelling.py`.
 
 from __future__ import annotations
 
@@ -92,6 +91,7 @@ def _convert_run(
         for index in run:
             drop_entry(editor, (index,), problem, "drop_reasoning", reason)
         return
+    # One edit for the whole run: half of it would leave calls apart from their results.
     for index in run:
         editor.expect((index,))
     editor.set_entry((run[0],), entries[0])

@@ -1,28 +1,29 @@
-"""Edits of a history that are carried out and recorded at once, addressed by where things stood.
+"""Edits of a history that are carried out and recorded at once, addressed by where things stood."""
 
-What is hard: the rules look at the messages once, at the start of a pass, and name places by index.
-Each edit moves whatever stands behind it, so the second repair of a pass would miss its place. The
-editor therefore takes paths of the start of the pass and works out where each place is now:
-
-    start of the pass        remove (1,)             insert before (2,)        get((3,)) finds d
-    0  1  2  3               0     1  2              0     1  2  3             at index 3:
-    a  b  c  d               a     c  d              a     x  c  d             3 - 1 + 1
-
-For each list that was edited it keeps how far every original index has moved (`_Shifts`). Summing
-the moves one by one would make a pass quadratic in its edits. A Fenwick tree adds a move and finds
-the sum before an index in O(log n) each:
-
-    tree[8] holds the moves of 1..8          the sum up to 7 = tree[7] + tree[6] + tree[4]
-    tree[4]  1..4      tree[6]  5..6         a move at 5 is added to tree[5], tree[6], tree[8]
-    tree[2]  1..2      tree[7]  7            the next node: add or remove the lowest set bit
-
-A repair is a JSON Patch against the messages as the repair before left them, so operations are
-written with the places of now, and each repair begins with `test` operations that tell its message.
-
-    expect*, put, remove, insert, move      edit the document and add operations to the open repair
-    done                                    closes the open repair: all operations since the last
-    next_pass                               forgets all shifts: paths are those of the messages now
-"""
+# What is hard: the rules look at the messages once, at the start of a pass, and name places by
+# index. Each edit moves whatever stands behind it, so the second repair of a pass would miss its
+# place. The editor therefore takes paths of the start of the pass and works out where each place
+# is now:
+#
+#     start of the pass        remove (1,)             insert before (2,)        get((3,)) finds d
+#     0  1  2  3               0     1  2              0     1  2  3             at index 3:
+#     a  b  c  d               a     c  d              a     x  c  d             3 - 1 + 1
+#
+# For each list that was edited it keeps how far every original index has moved (`_Shifts`).
+# Summing the moves one by one would make a pass quadratic in its edits. A Fenwick tree adds a
+# move and finds the sum before an index in O(log n) each:
+#
+#     tree[8] holds the moves of 1..8          the sum up to 7 = tree[7] + tree[6] + tree[4]
+#     tree[4]  1..4      tree[6]  5..6         a move at 5 is added to tree[5], tree[6], tree[8]
+#     tree[2]  1..2      tree[7]  7            the next node: add or remove the lowest set bit
+#
+# A repair is a JSON Patch against the messages as the repair before left them, so operations are
+# written with the places of now, and each repair begins with `test` operations that tell its
+# message.
+#
+#     expect*, put, remove, insert, move    edit the document, add operations to the open repair
+#     done                                  closes the open repair: all operations since the last
+#     next_pass                             forgets all shifts: paths are those of the messages now
 
 from __future__ import annotations
 

@@ -34,6 +34,7 @@ def mend_each(menders: Mapping[str, Mender]) -> Stage:
 
 def drop_entry(editor: Editor, path: Path, problem: Problem, kind: RepairKind, reason: str) -> None:
     """Take an entry out of its list, unless nothing would be left of the history."""
+    # An empty list of messages is refused as well, and shows less of what was meant.
     if len(path) == 1 and len(editor.document) == 1:
         return
     expect_entry(editor, path)
@@ -54,6 +55,7 @@ def replace_characters(editor: Editor, problem: Problem) -> None:
     value = editor.get(problem.path)
     if encodable(value):
         return
+    # The patch of an entry can't test what stands there: JSON can't hold it.
     if len(problem.path) == 1 or isinstance(problem.path[-1], int):
         editor.set_entry(problem.path, json_values.clean(value))
     else:

@@ -1,17 +1,16 @@
-"""Reads what any API wrote in a history of one API, however mixed.
+"""Reads what any API wrote in a history of one API, however mixed."""
 
-What is hard: nothing in a history says which API wrote an entry, and the APIs share words. So an
-object is recognized by its type and its keys, and the same object means different things depending
-on whose history it stands in:
-
-    in a history of     `tool_use` in a content   `function_call` as an entry   `tool_calls`
-    Chat Completions    foreign                   foreign                       its own
-    Responses           foreign                   its own                       foreign
-    Messages            its own                   foreign                       foreign
-
-The reader knows the spelling of the history's API (`own`) and those of all APIs in the table, so it
-recognizes the calls of an API that was added while the program runs.
-"""
+# What is hard: nothing in a history says which API wrote an entry, and the APIs share words. So
+# an object is recognized by its type and its keys, and the same object means different things
+# depending on whose history it stands in:
+#
+#     in a history of     `tool_use` in a content   `function_call` as an entry   `tool_calls`
+#     Chat Completions    foreign                   foreign                       its own
+#     Responses           foreign                   its own                       foreign
+#     Messages            its own                   foreign                       foreign
+#
+# The reader knows the spelling of the history's API (`own`) and those of all APIs in the table,
+# so it recognizes the calls of an API that was added while the program runs.
 
 from __future__ import annotations
 

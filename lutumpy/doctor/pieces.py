@@ -1,14 +1,13 @@
-"""What a history says in the terms of no API: texts, media, calls, results, reasoning.
+"""What a history says in the terms of no API: texts, media, calls, results, reasoning."""
 
-Conversion between APIs goes through these pieces, so that each API is read and written once and not
-once for each other API:
-
-    Chat Completions ──┐                        ┌── Chat Completions
-    Responses ─────────┼── read ── pieces ── write ┼── Responses
-    Messages ──────────┘                        └── Messages
-
-Reading is total: an object that no API is known to mean anything by is kept whole, as `Opaque`.
-"""
+# Conversion between APIs goes through these pieces, so that each API is read and written once and
+# not once for each other API:
+#
+#     Chat Completions ──┐                        ┌── Chat Completions
+#     Responses ─────────┼── read ── pieces ── write ┼── Responses
+#     Messages ──────────┘                        └── Messages
+#
+# Reading is total: an object that no API is known to mean anything by is kept whole, as `Opaque`.
 
 from __future__ import annotations
 

@@ -1,12 +1,11 @@
-"""How an API spells what other APIs say too: the part of a provider's folder that conversion asks.
+"""How an API spells what other APIs say too: the part of a provider's folder that conversion asks."""
 
-A module that mends the histories of an API may define `SPELLING`, an instance of a subclass of
-`Spelling`. Everything here has a default, so a new API says only how it differs:
-
-    to be read in histories of other APIs        `calls`, `results`, `readers`, `entries`,
-                                                 `result_id_key`, `read_beside_content`
-    to have other APIs' messages written in it   `parts`, `write_group`, `write_media`
-"""
+# A module that mends the histories of an API may define `SPELLING`, an instance of a subclass of
+# `Spelling`. Everything here has a default, so a new API says only how it differs:
+#
+#     to be read in histories of other APIs        `calls`, `results`, `readers`, `entries`,
+#                                                  `result_id_key`, `read_beside_content`
+#     to have other APIs' messages written in it   `parts`, `write_group`, `write_media`
 
 from __future__ import annotations
 

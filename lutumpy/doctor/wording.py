@@ -56,6 +56,7 @@ class Fresh:
                 return self._take(old)
         if not isinstance(old, str) or not old:
             return self._counted(f"{prefix}recovered")
+        # A digest, and not a beginning: ids that are too long often differ at their ends.
         digest = hashlib.sha256(old.encode("utf-8", "surrogatepass")).hexdigest()
         return self._unused(f"{prefix}{digest[:_ID_DIGITS]}")
 
@@ -98,6 +99,7 @@ def as_text(value: Any) -> str:
 
 def as_object(value: Any) -> dict[str, Any]:
     """Arguments for an API that takes objects; what can't be read is kept under `INVALID_JSON`."""
+    # Models write nothing, white space or `null` when a tool takes no arguments.
     if value is None or (isinstance(value, str) and not value.strip()):
         return {}
     read = value
@@ -137,6 +139,7 @@ def shorten_to_fit(text: str, limit: int, wrap: Callable[[str], str]) -> str:
     """
     length = limit
     while True:
+        # How long a wrapped text is can't be foreseen: escapes make up to six characters of one.
         length = length * 3 // 4
         wrapped = wrap(text[:length])
         if len(wrapped) <= limit:

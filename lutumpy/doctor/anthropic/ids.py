@@ -1,10 +1,9 @@
-"""Repairs of Messages: ids of calls, in the call and in its result alike.
+"""Repairs of Messages: ids of calls, in the call and in its result alike."""
 
-the call's id              what tells its results
-one call has it            the id, wherever the results stand
-several calls have it      the id, in the turn after the call
-missing                    the place: as many nameless calls as nameless results in that turn
-"""
+# the call's id              what tells its results
+# one call has it            the id, wherever the results stand
+# several calls have it      the id, in the turn after the call
+# missing                    the place: as many nameless calls as nameless results in that turn
 
 from __future__ import annotations
 

@@ -116,6 +116,7 @@ def move_system(editor: Editor, problems: list[Problem]) -> None:
         end = index
         while end < len(roles) and roles[end] != "assistant":
             end += 1
+        # Several in a row go together, each behind the one before it.
         at = index
         while at < len(roles) and roles[at] == "system":
             editor.expect((at, "role"))

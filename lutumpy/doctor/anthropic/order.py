@@ -28,6 +28,7 @@ def mend_uses_last(editor: Editor, problems: list[Problem]) -> None:
         for path, block in turn.blocks[_number_of(turn, first_use) :]:
             if block.get("type") != "tool_use":
                 behind.append((path, block))
+        # Moving signed reasoning would break its signature.
         if not behind or any(block.get("type") != "text" for _, block in behind):
             continue
         _move_before(editor, first_use, behind)
@@ -82,6 +83,7 @@ def move_shown(editor: Editor, problems: list[Problem]) -> None:
 
 def _move_to_user(editor: Editor, shown: list[Path], behind: int) -> None:
     """Move blocks into a new user message, and drop the messages that are empty then."""
+    # Copied and removed, and not moved: the message that they go into is made by the same repair.
     for path in shown:
         expect_entry(editor, path)
     content = [{"type": "text", "text": "[shown by the assistant's message]"}]
@@ -142,6 +144,7 @@ def mend_order(editor: Editor, problems: list[Problem]) -> None:
                 break
             places.append((path, order.get(block.get("tool_use_id"), len(order))))
         in_order = sorted(places, key=lambda place: place[1])
+        # Results in several messages are moved into one by pairing, and then come back here.
         is_one_message = len({path[:2] for path, _ in places}) == 1
         if not is_one_message or in_order == places:
             continue

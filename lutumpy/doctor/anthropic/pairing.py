@@ -1,16 +1,15 @@
-"""Repairs of Messages: results first in the message right after their calls.
+"""Repairs of Messages: results first in the message right after their calls."""
 
-What is hard: results of one turn must all stand at the start of the next user turn, in the order of
-their calls, and they may be anywhere: behind a text there (late), in another message (loose), or
-nowhere. Places are those of the start of the pass, so a result that goes to a place that isn't
-there yet ends the work on its turn; the next pass goes on.
-
-    next user turn        a result that is nowhere      a late or loose result
-    starts with results   put in among them             moved in among them
-    starts otherwise      put in at its start           moved to its start
-    content is a text     a new message before it       a new message before it, which holds it
-    is missing            a new message                 a new message, which holds it
-"""
+# What is hard: results of one turn must all stand at the start of the next user turn, in the
+# order of their calls, and they may be anywhere: behind a text there (late), in another message
+# (loose), or nowhere. Places are those of the start of the pass, so a result that goes to a place
+# that isn't there yet ends the work on its turn; the next pass goes on.
+#
+#     next user turn        a result that is nowhere      a late or loose result
+#     starts with results   put in among them             moved in among them
+#     starts otherwise      put in at its start           moved to its start
+#     content is a text     a new message before it       a new message before it, which holds it
+#     is missing            a new message                 a new message, which holds it
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""How Messages spells what other APIs say too.
+"""How Messages spells what other APIs say too."""
 
-a call      a block `tool_use` in an assistant message
-a result    a block `tool_result` in the user message after it, all results of a turn in one message
-"""
+# a call      a block `tool_use` in an assistant message
+# a result    a block `tool_result` in the user message after it, with all results of the turn
 
 from __future__ import annotations
 

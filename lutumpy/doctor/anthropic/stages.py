@@ -57,6 +57,21 @@ from lutumpy.rules.anthropic.catalogue import RULES
 
 __all__ = ["ROWS", "SPELLING", "STAGES"]
 
+# The order of the stages:
+#
+#   nesting, encoding        first, so that everything after them sees JSON that can be compared
+#   conversion               before shapes are mended: what is odd here may be right in another API
+#   entries .. errors        each message and block by itself, from the outside in
+#   call ids, repeated ids   before pairing, which goes by ids
+#   system roles, positions  system messages divide turns, so they stand right before turns are read
+#   media                    blocks that are to be moved next are whole then
+#   shown, speakers          blocks in the wrong role make other turns, so they come before pairing
+#   pairing, provider tools  results to their calls; what the provider's own tools left open
+#   uses last .. thinking    the order inside a turn, when its calls and results are settled; and
+#   disabled                 reasoning that has lost what it led to by all this
+#   empty messages           what the stages before have emptied
+#   cache marks, endings     the marks that are left are counted, the message that is last is known
+#   reused ids, order        what works and is unwise, when everything else is whole
 _ORDER = (
     "nesting",
     "encoding",

@@ -44,6 +44,7 @@ class Conversation:
         for index, message in enumerate(editor.document):
             if not isinstance(message, dict):
                 continue
+            # A role that isn't a text joins nothing with its neighbours; another rule mends it.
             role = message.get("role")
             role = role if isinstance(role, str) else ""
             if not self.turns or self.turns[-1].role != role:

@@ -41,6 +41,7 @@ def cut_long_arguments(editor: Editor, problem: Problem) -> None:
     value = editor.get(problem.path)
     if not isinstance(value, str) or len(value) <= MAX_ARGUMENTS:
         return
+    # Half of a JSON text isn't JSON, so what is left of it becomes a text inside an object.
     is_free_text = problem.path[-1] == "input"
     wrap = as_text if is_free_text else _wrap_cut_text
     editor.put(problem.path, shorten_to_fit(value, MAX_ARGUMENTS, wrap))

@@ -28,6 +28,7 @@ def split_calls(editor: Editor, problem: Problem) -> None:
     if not isinstance(calls, list) or len(calls) <= MAX_CALLS:
         return
     behind = end_of_results(editor, int(path[0]) + 1)
+    # Each group keeps its order, so results that stood in order still do.
     groups = [calls[start : start + MAX_CALLS] for start in range(0, len(calls), MAX_CALLS)]
     editor.put(path, groups[0])
     for group in groups[1:]:
@@ -68,6 +69,7 @@ def _mend_call_list(editor: Editor, problem: Problem) -> None:
 def _mend_call_body(editor: Editor, problem: Problem, call: dict[str, Any]) -> None:
     path = problem.path[:3]
     kind = call.get("type")
+    # A proper call whose name or arguments are wrong: other rules mend these.
     if kind in CALL_TYPES and isinstance(call.get(kind), dict):
         return
     for known in CALL_TYPES:

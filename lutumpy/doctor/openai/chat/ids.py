@@ -1,10 +1,9 @@
-"""Repairs of Chat Completions: ids of calls, in the call and in its result alike.
+"""Repairs of Chat Completions: ids of calls, in the call and in its result alike."""
 
-the call's id              what tells its results
-one call has it            the id, wherever the results stand
-several calls have it      the id, in the results right after the message
-missing                    the place: as many nameless calls as nameless results there
-"""
+# the call's id              what tells its results
+# one call has it            the id, wherever the results stand
+# several calls have it      the id, in the results right after the message
+# missing                    the place: as many nameless calls as nameless results there
 
 from __future__ import annotations
 

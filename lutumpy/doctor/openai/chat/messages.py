@@ -53,6 +53,7 @@ def _find_shown_role(message: dict[str, Any]) -> tuple[str, str] | None:
         return "assistant", "calls"
     content = message.get("content")
     parts = content if isinstance(content, list) else []
+    # Plain text may be anybody's; only parts that one role has tell.
     types = {type_of(part) for part in parts} - {""}
     if types & _USER_PARTS and types <= {"text", *_USER_PARTS}:
         return "user", "images, audio or files"
@@ -112,6 +113,7 @@ def _move_part_to_user(editor: Editor, problem: Problem, part: dict[str, Any], r
     else:
         whose, where = "assistant's message", "behind"
         reason = "An assistant message shows nothing; the part goes into a user message after it."
+    # The model reads both notes: they tell it that the two places belong together.
     note = f"{part['type']} of the {whose}"
     editor.expect(problem.path[:3])
     pointer = {"type": "text", "text": f"[{note}: see the user message {where}]"}

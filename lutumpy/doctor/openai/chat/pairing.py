@@ -1,15 +1,14 @@
-"""Repairs of Chat Completions: results right after the message that called.
+"""Repairs of Chat Completions: results right after the message that called."""
 
-What is hard: every call of a message needs its result in the messages right after it, in any order,
-and results may be anywhere. All places are those of the start of the pass:
-
-    assistant: a b c     results right after: c       elsewhere: a
-    slots                a goes before c, because results keep the order of their calls;
-                         b goes behind a, and is closed as interrupted if it has no result
-
-A result is taken from the nearest place after the message, or else before it. What no call takes is
-left out at the end of the pass.
-"""
+# What is hard: every call of a message needs its result in the messages right after it, in any
+# order, and results may be anywhere. All places are those of the start of the pass:
+#
+#     assistant: a b c     results right after: c       elsewhere: a
+#     slots                a goes before c, because results keep the order of their calls;
+#                          b goes behind a, and is closed as interrupted if it has no result
+#
+# A result is taken from the nearest place after the message, or else before it. What no call
+# takes is left out at the end of the pass.
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""How Chat Completions spells what other APIs say too.
+"""How Chat Completions spells what other APIs say too."""
 
-a call      {"id", "type": "function", "function": {"name", "arguments"}} in `tool_calls`
-a result    a message of the role `tool` with a `tool_call_id`
-old ones    `function_call` in a message, and a message of the role `function` with the same name
-"""
+# a call      {"id", "type": "function", "function": {"name", "arguments"}} in `tool_calls`
+# a result    a message of the role `tool` with a `tool_call_id`
+# old ones    `function_call` in a message, and a message of the role `function` with the same name
 
 from __future__ import annotations
 

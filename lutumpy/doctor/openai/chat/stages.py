@@ -39,6 +39,16 @@ from lutumpy.rules.openai.chat.catalogue import RULES
 
 __all__ = ["ROWS", "SPELLING", "STAGES"]
 
+# The order of the stages:
+#
+#   nesting, encoding        first, so that everything after them sees JSON that can be compared
+#   conversion               before shapes are mended: what is odd here may be right in another API
+#   entries .. media         each message by itself, from the outside in; a role tells which parts
+#                            a message may have, so roles come before contents
+#   call ids, result ids,    before pairing, which goes by ids
+#   repeated ids
+#   pairing                  results to their calls
+#   order                    what works and is unwise, when everything else is whole
 _ORDER = (
     "nesting",
     "encoding",

@@ -1,18 +1,17 @@
-"""Repairs of Responses: ids of calls, in the call and in its output alike, and ids of items.
+"""Repairs of Responses: ids of calls, in the call and in its output alike, and ids of items."""
 
-What is hard: a call and its output know each other by `call_id` alone. When that is missing, only
-the places tell which two belong together; when it is there and wrong, both must get the new one.
-
-    the call's id        the output's id      what is done
-    refused text         the same text        both get a new id
-    missing              missing              paired by their places, both get a new id
-    good                 missing              paired by their places, the output gets the call's id
-    missing              a refused text       the output is left out: no call has that id
-    whatever             missing, no pairing  the output is left out
-
-Places pair only when there are as many nameless outputs as calls without an output, and each
-output stands after its call.
-"""
+# What is hard: a call and its output know each other by `call_id` alone. When that is missing, only
+# the places tell which two belong together; when it is there and wrong, both must get the new one.
+#
+#     the call's id        the output's id      what is done
+#     refused text         the same text        both get a new id
+#     missing              missing              paired by their places, both get a new id
+#     good                 missing              paired by their places; the output gets that id
+#     missing              a refused text       the output is left out: no call has that id
+#     whatever             missing, no pairing  the output is left out
+#
+# Places pair only when there are as many nameless outputs as calls without an output, and each
+# output stands after its call.
 
 from __future__ import annotations
 

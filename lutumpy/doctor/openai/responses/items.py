@@ -64,6 +64,7 @@ def mend_item(editor: Editor, problem: Problem) -> None:
 
 def _find_shown_type(item: dict[str, Any]) -> str | None:
     """The type that the keys of an item show. Without a call's id all of them must fit."""
+    # An output may have a name as well, so it is asked for first.
     kind = None
     if "output" in item:
         kind = "function_call_output"
@@ -194,6 +195,7 @@ def mend_item_id(editor: Editor, problem: Problem) -> None:
     item = editor.get(path)
     if not isinstance(item, dict) or "id" not in item or item_type(item) in NEEDS_ID:
         return
+    # The server looks reasoning up by its id, unless the content itself comes along.
     if item_type(item) == "reasoning" and not item.get("encrypted_content"):
         prefix = ID_PREFIXES["reasoning"]
         reason = (

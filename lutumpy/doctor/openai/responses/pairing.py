@@ -1,17 +1,17 @@
-"""Repairs of Responses: each output after its call.
+"""Repairs of Responses: each output after its call."""
 
-What is hard: outputs needn't stand right behind their calls, parallel calls stand side by side with
-all outputs after them, and the call of an output may be at the server. So each open call gets a
-slot, worked out for all calls in one walk before anything moves:
-
-    user   call a   call b   output b   user          open: a
-                                      ^
-    the slot of a stands behind the model's items and behind the outputs of earlier calls;
-    here none is earlier, so it is right before `output b`
-
-A call is answered by the nearest output that answers nothing else: one that stands before it, or
-one of another kind that can be given its kind. If there is none, the call is closed as interrupted.
-"""
+# What is hard: outputs needn't stand right behind their calls, parallel calls stand side by side
+# with all outputs after them, and the call of an output may be at the server. So each open call
+# gets a slot, worked out for all calls in one walk before anything moves:
+#
+#     user   call a   call b   output b   user          open: a
+#                                       ^
+#     the slot of a stands behind the model's items and behind the outputs of earlier calls;
+#     here none is earlier, so it is right before `output b`
+#
+# A call is answered by the nearest output that answers nothing else: one that stands before it,
+# or one of another kind that can be given its kind. If there is none, the call is closed as
+# interrupted.
 
 from __future__ import annotations
 

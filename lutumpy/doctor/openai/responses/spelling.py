@@ -1,9 +1,8 @@
-"""How Responses spells what other APIs say too.
+"""How Responses spells what other APIs say too."""
 
-a call      an item of its own: `function_call`, `custom_tool_call`, and those of built-in tools
-a result    an item of its own: the same type with `_output`
-a text      a message; its parts are `output_text` if the model wrote it, else `input_text`
-"""
+# a call      an item of its own: `function_call`, `custom_tool_call`, and those of built-in tools
+# a result    an item of its own: the same type with `_output`
+# a text      a message; its parts are `output_text` if the model wrote it, else `input_text`
 
 from __future__ import annotations
 

@@ -40,6 +40,17 @@ from lutumpy.rules.openai.responses.catalogue import RULES
 
 __all__ = ["ROWS", "SPELLING", "STAGES"]
 
+# The order of the stages:
+#
+#   nesting, encoding        first, so that everything after them sees JSON that can be compared
+#   conversion               before shapes are mended: what is odd here may be right in another API
+#   entries, keys            what each item is, and which keys it has
+#   cut-off calls            before arguments: one that was cut off would be wrapped and kept
+#   arguments .. media       the fields and parts of each item
+#   call ids .. repeated     before pairing, which goes by ids
+#   ids
+#   pairing, order           outputs to their calls, then parallel calls together
+#   reasoning                last: only now it is known which items follow it, and with which ids
 _ORDER = (
     "nesting",
     "encoding",

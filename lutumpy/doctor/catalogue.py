@@ -1,4 +1,4 @@
-"""The doctor's tables: for each rule of an API what mends a breach, when, and what is left and why."""
+"""The doctor's tables: what mends a breach of each rule, when, and what is left and why."""
 
 # Each API has one table, in the module that `apis.py` names for its repairs (`stages.py` of its
 # folder here). A row stands under the same id as in the API's table of rules, which says what the

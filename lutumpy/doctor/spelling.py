@@ -1,4 +1,4 @@
-"""How an API spells what other APIs say too: the part of a provider's folder that conversion asks."""
+"""How an API spells what other APIs say too: what conversion asks a provider's folder."""
 
 # A module that mends the histories of an API may define `SPELLING`, an instance of a subclass of
 # `Spelling`. Everything here has a default, so a new API says only how it differs:

@@ -728,7 +728,7 @@ def test_reasoning_at_the_end_goes_where_the_request_allows_none() -> None:
 
 
 def test_images_of_a_result_keep_their_order_in_the_messages_behind_it() -> None:
-    """A tool message takes text only: each image goes behind the results, with a note whose it is."""
+    """A tool message takes text only: each image goes behind the results, with a note."""
     second = {"type": "image_url", "image_url": {"url": "https://x/2.png"}}
     kinds, fixed = mended("openai_chat", [USER, caller("a"), tool("a", [IMAGE, second]), MORE])
     assert kinds == ["move_content"] * 2

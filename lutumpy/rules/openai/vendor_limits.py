@@ -11,9 +11,9 @@ _SCHEMA_RULES = ("strict_", "schema_")
 
 
 def is_limit_of_openai(problem: Problem) -> bool:
-    """Whether a problem is about a length, or about a form of schemas, that other hosts don't check.
+    """Whether a problem is about a length, or a form of schemas, that other hosts don't check.
 
-    A message with an empty `tool_calls` belongs here too: several hosts write such messages themselves.
+    A message with an empty `tool_calls` belongs here too: several hosts write such messages.
     """
     rule = problem.rule.partition(".")[2]
     has_no_calls = rule == "tool_calls" and problem.code == "empty_array"

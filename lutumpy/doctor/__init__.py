@@ -1,6 +1,7 @@
-"""What is wrong with a history, and what would mend it, as proposals that say why and what exactly changes.
+"""What is wrong with a history, and what would mend it.
 
-Nothing here is imported until it is asked for: a program that only goes on with its own sessions needs none of it.
+Repairs are proposals: each says why it is made and what exactly it changes. Nothing here is
+imported until it is asked for: a program that only goes on with its own sessions needs none of it.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from lutumpy.rules.encoding import check_encoding
 from lutumpy.rules.hosts import for_compatible_host
 from lutumpy.rules.openai import media
 from lutumpy.rules.openai.models import check_model_parameters
+from lutumpy.rules.openai.responses.catalogue import is_vendor_only
 from lutumpy.rules.openai.responses.limits import (
     ID_PREFIXES,
     MAX_CALL_ID,
@@ -143,7 +144,7 @@ def check_request(
     found += check_tool_choice(body, held)
     found += check_model_parameters("responses", body)
     found += check_sequence(entries, held, required_reasoning)
-    return for_compatible_host("responses", found) if compatible else found
+    return for_compatible_host(found, is_vendor_only) if compatible else found
 
 
 def check_messages(
@@ -171,7 +172,7 @@ def check_messages(
     if tools is not None:
         declared = [*tools, *_tools_in_input(input)]
         found += undeclared("responses.tool_declared", _named_calls(input), declared)
-    return for_compatible_host("responses", found) if compatible else found
+    return for_compatible_host(found, is_vendor_only) if compatible else found
 
 
 def _check_parameters(body: Mapping[str, Any], counted: bool) -> list[Problem]:

@@ -224,8 +224,8 @@ def test_the_reference_has_every_public_name_once() -> None:
         "lutumpy.adapters.openai.model.OpenAIModel",
         "lutumpy.core.items.CallBlock",
         "lutumpy.core.items.ResultBlock",
-        "lutumpy.session.TextTurn",
-        "lutumpy.session.ToolTurn",
+        "lutumpy.rounds.turns.TextTurn",
+        "lutumpy.rounds.turns.ToolTurn",
         "lutumpy.tools.arguments.Repair",
     ]
 

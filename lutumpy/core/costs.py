@@ -145,7 +145,7 @@ class Ledger:
 
     @usage.setter
     def usage(self, usage: Usage) -> None:
-        self._count(usage, self._costs.unsettled)
+        self._set_costs(usage, self._costs.unsettled)
 
     @property
     def unsettled(self) -> tuple[Unsettled, ...]:
@@ -186,7 +186,7 @@ class Ledger:
         rest.remove(request)
         self._costs = costs._replace(counted=costs.counted + usage, unsettled=tuple(rest))
 
-    def _count(self, usage: Usage, unsettled: tuple[Unsettled, ...]) -> None:
+    def _set_costs(self, usage: Usage, unsettled: tuple[Unsettled, ...]) -> None:
         """Set what was counted so far, and what is unknown."""
         transcript = self._costs.transcript
         self._costs = Costs(transcript, usage, len(transcript.usages()), unsettled)

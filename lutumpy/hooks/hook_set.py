@@ -9,8 +9,8 @@ from typing import Any, Concatenate, Generic, Literal, Protocol, TypeVar, cast, 
 from typing_extensions import ParamSpec, Self
 
 from lutumpy.errors import DeclarationError, HookError, HookRegistrationError
+from lutumpy.hooks.calling import close_coroutine
 from lutumpy.hooks.implementations import Implementation, SlotSpec, is_async
-from lutumpy.hooks.pipeline import close
 from lutumpy.hooks.registry import Registry
 
 P = ParamSpec("P")
@@ -80,7 +80,7 @@ class HookSlot(Generic[P, R_co]):
         for hook in hooks:
             last = _call(hook, values, last)
             if inspect.isawaitable(last):
-                close(last)
+                close_coroutine(last)
                 raise HookError(f"{hook.label} gave an awaitable; {self.name} is a plain slot")
         return last
 

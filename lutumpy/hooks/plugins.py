@@ -10,11 +10,12 @@ from lutumpy.errors import HookRegistrationError
 GROUP = "lutumpy"
 
 
-def load(name: str) -> list[tuple[str, Any]]:
+def load_entry_points(name: str) -> list[tuple[str, Any]]:
     """The entry points of this name, each with the object behind it; a class is instantiated.
 
     Raises:
-        HookRegistrationError: there is none, or one can't be loaded; a policy that is missing must not go unnoticed.
+        HookRegistrationError: there is none, or one can't be loaded. It is an error, since a policy
+            that is missing must not go unnoticed.
     """
     from importlib.metadata import entry_points
 

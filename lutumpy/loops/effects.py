@@ -16,13 +16,13 @@ from typing_extensions import Self
 from lutumpy.core.safe_text import safe_repr
 from lutumpy.errors import RoundClosedError
 from lutumpy.execution import Dispatcher, ExecutionReport, ToolExecutor
-from lutumpy.hooks.pipeline import close
+from lutumpy.hooks.calling import close_coroutine
+from lutumpy.hooks.run import Decider
 from lutumpy.hooks.tool_hooks import ToolHooks
 from lutumpy.rounds.outcome import NeedsTools
-from lutumpy.rounds.plan import Decider
 from lutumpy.rounds.round import ToolRound
 from lutumpy.rounds.stream import TurnStream, TurnStreamSync
-from lutumpy.session import ToolTurn
+from lutumpy.rounds.turns import ToolTurn
 from lutumpy.tools.calls import BaseToolCall
 from lutumpy.tools.results import ToolResult
 
@@ -190,7 +190,7 @@ class SyncEffects:
     def tell(self, callback: Callback, event: Any) -> None:
         waiting = callback(event)
         if inspect.isawaitable(waiting):
-            close(waiting)
+            close_coroutine(waiting)
             raise TypeError(
                 f"{safe_repr(callback)} gave an awaitable; run_tools_sync takes plain callbacks, run_tools both"
             )

@@ -16,7 +16,8 @@ from lutumpy.core.model import Model
 from lutumpy.errors import HookError
 from lutumpy.execution import Dispatcher, ExecutionReport, ExecutionResult, ToolExecutor
 from lutumpy.execution.results import interrupted
-from lutumpy.hooks.tool_hooks import ToolHooks
+from lutumpy.hooks.run import Decider
+from lutumpy.hooks.tool_hooks import ToolHooks, has_result_hooks
 from lutumpy.loops.effects import Effects
 from lutumpy.loops.progress import (
     LoopEvent,
@@ -30,9 +31,9 @@ from lutumpy.loops.progress import (
 from lutumpy.loops.result import LoopResult, StoppedBy, UncommittedRoundError
 from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
-from lutumpy.rounds.plan import Decider, Open, ToolRoundPlan
-from lutumpy.rounds.round import ToolRound
-from lutumpy.session import Session, ToolTurn
+from lutumpy.rounds.round import OpenRound, ToolRound, ToolRoundPlan
+from lutumpy.rounds.turns import ToolTurn
+from lutumpy.session import Session
 from lutumpy.tools.calls import BaseToolCall
 from lutumpy.tools.results import ToolResult
 from lutumpy.tools.selectors import Selector
@@ -195,7 +196,7 @@ class Loop:
 
     def _round(self, decoded: ToolRound[Any]) -> Generator[Any, Any, None]:
         """Plan, execute, review, commit; whatever happens, the round is not open afterwards."""
-        plan: Open[Any] = decoded
+        plan: OpenRound[Any] = decoded
         number = self.rounds + 1
         try:
             yield from self._tell(
@@ -239,7 +240,7 @@ class Loop:
             self._failures[key] = self._failures.get(key, 0) + 1
 
     def _execute(
-        self, plan: Open[Any], pending: Sequence[BaseToolCall]
+        self, plan: OpenRound[Any], pending: Sequence[BaseToolCall]
     ) -> Generator[Any, Any, Sequence[ToolResult]]:
         if not pending:
             return ()
@@ -260,7 +261,7 @@ class Loop:
     ) -> Generator[Any, Any, None]:
         """Add every result to `answers`, as the result hooks leave it."""
         registry = self._registry
-        if registry is None or not any(registry._result_hooks(results).values()):
+        if registry is None or not has_result_hooks(registry, results):
             answers += results
             return
         for result in results:
@@ -282,7 +283,7 @@ class Loop:
 
     # --- ends of a round -------------------------------------------------------------------------------------------
 
-    def _commit(self, plan: Open[Any], answers: Sequence[ToolResult]) -> None:
+    def _commit(self, plan: OpenRound[Any], answers: Sequence[ToolResult]) -> None:
         """Write the round; where it finds no place any more, give it up with the results in the error."""
         try:
             plan.commit(self._session, answers, rebase=True)
@@ -293,7 +294,7 @@ class Loop:
             raise UncommittedRoundError(plan.turn, answers, str(error)) from error
         self.rounds += 1
 
-    def _rescue(self, plan: Open[Any], answers: Sequence[ToolResult]) -> None:
+    def _rescue(self, plan: OpenRound[Any], answers: Sequence[ToolResult]) -> None:
         """Write the round while an error is on its way out; that error matters more than one from here."""
         try:
             self._commit(plan, answers)

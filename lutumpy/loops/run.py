@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import closing
-from typing import Any, TypeAlias, Union
+from typing import Any
 
 from typing_extensions import TypeVar
 
@@ -13,9 +13,9 @@ from lutumpy.core.safe_text import safe_repr
 from lutumpy.errors import HookError
 from lutumpy.execution import Dispatcher, ToolExecutor
 from lutumpy.execution.executor import refuse_running_loop
-from lutumpy.hooks.decisions import ToolDecision
+from lutumpy.hooks.decisions import Policy, ToolDecision
 from lutumpy.hooks.implementations import is_async
-from lutumpy.hooks.tool_hooks import ToolHooks
+from lutumpy.hooks.tool_hooks import ToolHooks, list_async_hooks
 from lutumpy.loops.effects import AsyncEffects, Effects, SyncEffects
 from lutumpy.loops.loop import Limits, Loop, Request
 from lutumpy.loops.progress import LoopEvent
@@ -30,7 +30,6 @@ from lutumpy.tools.toolset import HasView, Toolset, View
 TS = TypeVar("TS", bound=Toolset[Any])
 C = TypeVar("C", bound=BaseToolCall, default=BaseToolCall)
 
-Policy: TypeAlias = Callable[[C], Union[ToolDecision[Any, Any], Awaitable[ToolDecision[Any, Any]]]]
 
 UNSENT = "nothing was sent"
 
@@ -298,19 +297,7 @@ def _refuse_async(hooks: Any, **callbacks: Any) -> None:
                 f"{name}= is async; run_tools_sync takes plain callbacks, run_tools both; {UNSENT}"
             )
     if isinstance(hooks, ToolHooks):
-        chains = hooks._chains_now()
-        for name in [selector.name for selector in hooks._toolset.selectors()]:
-            found = (
-                [step.label for step in chains[name].steps if step.is_async]
-                if name in chains
-                else []
-            )
-            found += [
-                hook.label
-                for hook in hooks._hooks_for_all("any_result_hook", name)
-                if hook.is_async
-            ]
-            if found:
-                raise HookError(f"hook {found[0]} of {name!r} is async; use run_tools(); {UNSENT}")
+        for name, label in list_async_hooks(hooks):
+            raise HookError(f"hook {label} of {name!r} is async; use run_tools(); {UNSENT}")
     elif hooks is not None and is_async(hooks):
         raise HookError(f"the policy {safe_repr(hooks)} is async; use run_tools(); {UNSENT}")

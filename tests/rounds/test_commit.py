@@ -124,7 +124,7 @@ def test_all_problems_together_in_call_order_and_nothing_changes_K3() -> None:
     )
     assert [p.message for p in caught.value.problems[4:]] == [
         "call 'c4' of 'a' has 2 results",
-        "result for 'zz' (a): 'zz' is no call of this round",
+        "result for 'zz' (a): 'zz' is not a call of this round",
     ]
     assert [p.tool for p in caught.value.problems] == ["a", "a", "b", "a", "a", "a"]
     assert list(session.transcript) == before

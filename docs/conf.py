@@ -66,7 +66,7 @@ PUBLIC: dict[str, set[str]] = {
     name: {*importlib.import_module(name).__all__} for name in PUBLIC_MODULES
 }
 # Besides: what `text_turn` gives, the arguments of both OpenAI adapters, and the values that public ones hold.
-PUBLIC["lutumpy.session"] = {"TextTurn", "ToolTurn"}
+PUBLIC["lutumpy.rounds.turns"] = {"TextTurn", "ToolTurn"}
 PUBLIC["lutumpy.adapters.openai.model"] = {"OpenAIModel"}
 PUBLIC["lutumpy.core.items"] = {"CallBlock", "ResultBlock"}
 

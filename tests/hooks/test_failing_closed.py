@@ -398,15 +398,15 @@ async def test_a_registry_of_another_toolset_is_refused_before_any_hook_runs() -
         OtherTools.hooks().with_hooks(Every()),
         AppTools.hooks().data.with_hooks(Every()),
     ):
-        with pytest.raises(HookError, match="no registry of AppTools"):
+        with pytest.raises(HookError, match="not a registry of AppTools"):
             await round.apply_hooks(registry)
-        with pytest.raises(HookError, match="no registry of AppTools"):
+        with pytest.raises(HookError, match="not a registry of AppTools"):
             round.apply_hooks_sync(registry)
         with pytest.raises(HookError, match="a call of AppTools"):
             await registry.apply(round.calls[0])
     plan = await round.apply_hooks(lambda call: Reject("no"))
     with pytest.raises(
-        HookError, match="no registry of AppTools"
+        HookError, match="not a registry of AppTools"
     ):  # also when every call is decided
         await plan.apply_hooks(OtherTools.hooks())
     assert seen == []

@@ -181,11 +181,11 @@ def test_on_takes_functions_only_that_name_what_they_need(thing: Any) -> None:
 def test_tools_of_another_toolset_are_refused() -> None:
     hooks: Any = AppTools.hooks()
     for selector in (OtherTools.weather, DataTools.get_user, "weather", None):
-        with pytest.raises(HookRegistrationError, match="no tool of AppTools"):
+        with pytest.raises(HookRegistrationError, match="not a tool of AppTools"):
             hooks.on(selector)
-        with pytest.raises(HookRegistrationError, match="no tool of AppTools"):
+        with pytest.raises(HookRegistrationError, match="not a tool of AppTools"):
             hooks.describe(selector)
-    with pytest.raises(HookRegistrationError, match="no tool of DataTools"):
+    with pytest.raises(HookRegistrationError, match="not a tool of DataTools"):
         hooks.data.on(AppTools.weather)
     with pytest.raises(HookRegistrationError, match="OtherTools is not nested in AppTools"):
         hooks.nested(OtherTools)
@@ -373,7 +373,7 @@ def test_extend_is_all_or_nothing() -> None:  # H5b
     with pytest.raises(HookRegistrationError, match="already"):
         base.extend(base)
     for wrong in (OtherTools.hooks(), AppTools.hooks().data, None):
-        with pytest.raises(HookRegistrationError, match="no registry of AppTools"):
+        with pytest.raises(HookRegistrationError, match="not a registry of AppTools"):
             base.extend(wrong)  # type: ignore[arg-type]
     assert rejects(base) == ["shared"]
 

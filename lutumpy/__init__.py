@@ -45,14 +45,14 @@ from lutumpy.rounds.offer import Offer
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
 from lutumpy.rounds.round import ToolRound, ToolRoundPlan
 from lutumpy.session import Session
-from lutumpy.tools.calls import ToolCall, ToolCallIssue
+from lutumpy.tools.calls import HandledTool, RejectedToolCall, ToolCall, ToolCallIssue
 from lutumpy.tools.declare import ToolFn, tool_fn, tool_input
 from lutumpy.tools.definition import ToolDef, ToolOptions
-from lutumpy.tools.results import HandledTool, RejectedToolCall, ToolResult
+from lutumpy.tools.results import ToolResult
 from lutumpy.tools.selectors import FunctionSelector, Selector
 from lutumpy.tools.signature import Skip
 from lutumpy.tools.tool import nested, tool
-from lutumpy.tools.toolset import NoTools, Toolset
+from lutumpy.toolset import NoTools, Toolset
 
 if TYPE_CHECKING:
     from lutumpy.core.streaming import (

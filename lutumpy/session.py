@@ -22,12 +22,12 @@ from lutumpy.rounds.turns import (
     make_text_turn,
 )
 from lutumpy.tools.calls import BaseToolCall
-from lutumpy.tools.selectors import ByTool, Selector
-from lutumpy.tools.toolset import HasView, Toolset, View
+from lutumpy.tools.selectors import BaseToolset, ByTool, Selector
+from lutumpy.tools.views import HasView, View
 
 __all__ = ["Session"]
 
-TS = TypeVar("TS", bound=Toolset[Any])
+TS = TypeVar("TS", bound=BaseToolset)
 C = TypeVar("C", bound=BaseToolCall)
 V = TypeVar("V")
 

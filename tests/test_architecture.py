@@ -28,8 +28,9 @@ MAY_IMPORT = {
     "hooks": {"core", "tools"},
     "rounds": {"core", "tools", "hooks"},
     "sendable": {"core", "adapters", "doctor"},
-    "session": {"core", "tools", "hooks", "rounds", "adapters", "sendable"},
-    "": {"core", "tools", "hooks", "rounds", "session", "doctor"},
+    "toolset": {"core", "tools", "hooks", "rounds"},
+    "session": {"core", "tools", "hooks", "rounds", "toolset", "adapters", "sendable"},
+    "": {"core", "tools", "hooks", "rounds", "toolset", "session", "doctor"},
 }
 # Convenience: these import what is public, and nothing of the above imports them.
 OPT_IN = {
@@ -44,10 +45,9 @@ OPT_IN = {
     "tool_doctor",
     "__main__",
 }
-# A toolset makes its offer and its hooks inside these methods' bodies; a transcript asks the adapter that reads a history.
+# A transcript asks the adapter that reads a history.
 INSIDE_METHODS = {
     "lutumpy.core.transcript": {"adapters"},
-    "lutumpy.tools.toolset": {"hooks", "rounds"},
 }
 # Third-party packages, by the parts that may import them. SDKs only inside functions; see `test_import_cost`.
 THIRD_PARTY = {
@@ -60,6 +60,7 @@ THIRD_PARTY = {
     "rounds": {"pydantic", "typing_extensions"},
     "adapters": {"anthropic", "openai", "pydantic_core", "typing_extensions"},
     "sendable": set[str](),
+    "toolset": {"typing_extensions"},
     "session": {"typing_extensions"},
     "": set[str](),
 }

@@ -226,7 +226,7 @@ def test_the_reference_has_every_public_name_once() -> None:
         "lutumpy.core.items.ResultBlock",
         "lutumpy.rounds.turns.TextTurn",
         "lutumpy.rounds.turns.ToolTurn",
-        "lutumpy.tools.arguments.Repair",
+        "lutumpy.tools.arguments.ArgumentRepair",
     ]
 
 

@@ -94,7 +94,7 @@ def stream(api: Api, reply: Reply, *, objects: bool = False) -> list[Any]:
 
 def turn_and_events(reader: Reader[Any, Any], events: Sequence[Any]) -> tuple[Any, Any, Any]:
     told = [one for event in events for one in reader.feed(event)]
-    turn, outcome = reader.end()
+    turn, outcome = reader.finish_with_outcome()
     calls = outcome.round.calls if isinstance(outcome, NeedsTools) else ()
     known = {call.metadata.id: reader.partial_input(call.metadata.id) for call in calls}
     drop(outcome)
@@ -107,7 +107,7 @@ def drop(outcome: Any) -> None:
 
 
 def end_of(reader: Reader[Any, Any]) -> AssistantTurn:
-    turn, outcome = reader.end()
+    turn, outcome = reader.finish_with_outcome()
     drop(outcome)
     return turn
 

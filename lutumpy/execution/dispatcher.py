@@ -24,7 +24,7 @@ from lutumpy.execution.parameters import (
 from lutumpy.tools.calls import BaseToolCall
 from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.selectors import Selector
-from lutumpy.tools.toolset import Toolset
+from lutumpy.toolset import Toolset
 
 __all__ = ["Dispatcher", "OnTool", "Runner"]
 

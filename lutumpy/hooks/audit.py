@@ -21,8 +21,7 @@ from lutumpy.core.safe_text import safe_repr
 from lutumpy.hooks.pipeline import CallOrIssue, CallState, Chain, Decision, copy_input
 from lutumpy.hooks.run import HookRun
 from lutumpy.tools.arguments import Decoded, decode_arguments
-from lutumpy.tools.calls import BaseToolCall, ToolCallIssue
-from lutumpy.tools.results import RejectedToolCall
+from lutumpy.tools.calls import BaseToolCall, RejectedToolCall, ToolCallIssue
 
 __all__ = ["describe_call"]
 

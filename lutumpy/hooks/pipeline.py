@@ -19,9 +19,9 @@ from lutumpy.hooks.calling import NEEDS_LOOP, close_coroutine, hook_failure
 from lutumpy.hooks.changes import InputWatch
 from lutumpy.hooks.decisions import UNCHANGED, Changes, Complete, Reject, RunNormally
 from lutumpy.hooks.logs import log_decision
-from lutumpy.tools.calls import BaseToolCall, ToolCallIssue
+from lutumpy.tools.calls import BaseToolCall, HandledTool, RejectedToolCall, ToolCallIssue
 from lutumpy.tools.edits import edited_input
-from lutumpy.tools.results import HandledTool, RejectedToolCall, ToolResult, completed
+from lutumpy.tools.results import ToolResult, completed
 
 # What an answer holds, call by call, and how it stands for hooks:
 #

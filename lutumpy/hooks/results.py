@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias, Union
 
+from lutumpy.tools.calls import HandledTool, RejectedToolCall
 from lutumpy.tools.compiled import CompiledTool
-from lutumpy.tools.results import HandledTool, RejectedToolCall, ToolResult, completed, rejected
+from lutumpy.tools.results import ToolResult, completed, rejected
 
 __all__ = ["CallResult", "to_tool_result"]
 

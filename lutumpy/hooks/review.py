@@ -11,15 +11,16 @@ from lutumpy.errors import HookError
 from lutumpy.hooks.calling import close_coroutine, hook_failure
 from lutumpy.hooks.implementations import Implementation
 from lutumpy.hooks.results import CallResult, to_tool_result
-from lutumpy.tools.results import HandledTool, RejectedToolCall, ToolResult
-from lutumpy.tools.toolset import Toolset
+from lutumpy.tools.calls import HandledTool, RejectedToolCall
+from lutumpy.tools.results import ToolResult
+from lutumpy.tools.selectors import BaseToolset
 
 __all__ = ["read_results", "refuse_async_review", "review_results"]
 
 UNCOMMITTED = "nothing was committed"
 
 
-def read_results(results: Sequence[CallResult], toolset: type[Toolset[Any]]) -> list[ToolResult]:
+def read_results(results: Sequence[CallResult], toolset: type[BaseToolset]) -> list[ToolResult]:
     """The results that `commit` would write for these.
 
     Raises:
@@ -29,7 +30,7 @@ def read_results(results: Sequence[CallResult], toolset: type[Toolset[Any]]) -> 
     return [_read_result(result, toolset) for result in results]
 
 
-def _read_result(result: Any, toolset: type[Toolset[Any]]) -> ToolResult:
+def _read_result(result: Any, toolset: type[BaseToolset]) -> ToolResult:
     if isinstance(result, (ToolResult, RejectedToolCall)):
         return to_tool_result(result, None)
     if isinstance(result, HandledTool):

@@ -9,8 +9,8 @@ from typing_extensions import TypeVar
 
 from lutumpy.core.items import Usage
 from lutumpy.loops.result import LoopResult
-from lutumpy.tools.calls import BaseToolCall, ToolCallIssue
-from lutumpy.tools.results import HandledTool, RejectedToolCall, ToolResult
+from lutumpy.tools.calls import BaseToolCall, HandledTool, RejectedToolCall, ToolCallIssue
+from lutumpy.tools.results import ToolResult
 
 C = TypeVar("C", bound=BaseToolCall, default=BaseToolCall)
 C_co = TypeVar("C_co", bound=BaseToolCall, default=BaseToolCall, covariant=True)

@@ -25,7 +25,8 @@ from lutumpy.rounds.events import StreamEvent
 from lutumpy.session import Session
 from lutumpy.tools.calls import BaseToolCall
 from lutumpy.tools.selectors import ByTool, Selector
-from lutumpy.tools.toolset import HasView, Toolset, View
+from lutumpy.tools.views import HasView, View
+from lutumpy.toolset import Toolset
 
 TS = TypeVar("TS", bound=Toolset[Any])
 C = TypeVar("C", bound=BaseToolCall, default=BaseToolCall)

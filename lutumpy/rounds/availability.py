@@ -7,13 +7,12 @@ from typing import Any, Generic, Literal
 from typing_extensions import TypedDict, TypeVar
 
 from lutumpy.errors import InvalidToolConstraints
-from lutumpy.tools.selectors import ByTool, Selector
-from lutumpy.tools.toolset import Toolset, own
+from lutumpy.tools.selectors import BaseToolset, ByTool, Selector, own
 
 __all__ = ["ToolAvailability", "ToolConstraints", "ToolRequirement"]
 
-TS = TypeVar("TS", bound=Toolset[Any])
-T = TypeVar("T", bound=Toolset[Any])
+TS = TypeVar("TS", bound=BaseToolset)
+T = TypeVar("T", bound=BaseToolset)
 
 # The static methods below are generic in the toolset, which no argument of theirs may name:
 # `ToolAvailability.default()` fits any. mypy solves `T` by the context; pyright does so too, and

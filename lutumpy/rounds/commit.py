@@ -15,8 +15,8 @@ from lutumpy.core.parts import content_problem
 from lutumpy.errors import CommitError, CommitProblem, ProblemKind
 from lutumpy.hooks.pipeline import CallOrIssue
 from lutumpy.hooks.results import CallResult, to_tool_result
-from lutumpy.tools.calls import BaseToolCall, ToolCallIssue
-from lutumpy.tools.results import HandledTool, RejectedToolCall, ToolResult
+from lutumpy.tools.calls import BaseToolCall, HandledTool, RejectedToolCall, ToolCallIssue
+from lutumpy.tools.results import ToolResult
 
 __all__ = ["match_results"]
 

@@ -10,9 +10,9 @@ from lutumpy.core.preview import MARK, shorten
 from lutumpy.core.transcript import Transcript
 from lutumpy.hooks.pipeline import CallOrIssue
 from lutumpy.rounds.offered import OfferedTools
-from lutumpy.tools.arguments import Refused, decode_arguments, second_look
+from lutumpy.tools.arguments import Refused, decode_arguments, repair_or_explain
 from lutumpy.tools.calls import IssueReason, ToolCall, ToolCallIssue
-from lutumpy.tools.toolset import near_names
+from lutumpy.tools.selectors import near_names
 
 __all__ = ["decode_call"]
 
@@ -61,7 +61,7 @@ def decode_call(
         try:
             return ToolCall(metadata, selector.tool.decode(arguments), selector, (), origin)
         except Exception as error:
-            decoded = second_look(selector.tool, arguments, error)
+            decoded = repair_or_explain(selector.tool, arguments, error)
     if isinstance(decoded, Refused):
         if cut and decoded.reason == "malformed_arguments":
             return _make_issue(transcript, metadata, "truncated", _explain_truncated(name))

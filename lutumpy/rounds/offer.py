@@ -16,8 +16,7 @@ from lutumpy.rounds.offered import OfferedTools
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
 from lutumpy.rounds.read import read_answer
 from lutumpy.tools.calls import BaseToolCall
-from lutumpy.tools.selectors import ByTool, Selector
-from lutumpy.tools.toolset import NoTools, Toolset, ToolsetTable, own
+from lutumpy.tools.selectors import BaseToolset, ByTool, EmptyToolset, Selector, ToolsetTable, own
 
 if TYPE_CHECKING:
     from lutumpy.core.streaming import StreamDecoder
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Offer", "make_offer"]
 
-TS = TypeVar("TS", bound=Toolset[Any])
+TS = TypeVar("TS", bound=BaseToolset)
 C_co = TypeVar("C_co", bound=BaseToolCall, default=BaseToolCall, covariant=True)
 
 _MODES: dict[str, ToolMode] = {
@@ -51,7 +50,7 @@ class Offer(OfferedTools[C_co]):
 
     def __init__(
         self,
-        toolset: type[Toolset[Any]],
+        toolset: type[BaseToolset],
         selectors: tuple[Selector[Any, Any, Any], ...],
         requirement: ToolRequirement[Any],
         descriptions: Mapping[Selector[Any, Any, Any], str],
@@ -70,7 +69,7 @@ class Offer(OfferedTools[C_co]):
             forced,
             parallel,
         )
-        self.toolset: type[Toolset[Any]] = toolset
+        self.toolset: type[BaseToolset] = toolset
 
     def read(self, turn: AssistantTurn, target: Target) -> NeedsTools[C_co] | Finished[None]:
         """Read a decoded answer. Never raises because of what the model wrote.
@@ -136,7 +135,7 @@ def make_offer(
         kept: Offer[Any] | None = table.cache.get("offer")
         if kept is not None:
             return kept
-    if not table.selectors and not issubclass(toolset, NoTools):
+    if not table.selectors and not issubclass(toolset, EmptyToolset):
         raise EmptyToolsetError(
             f"{toolset.__name__} has no tools to offer: write <name> = tool(...) in its body, "
             "or offer NoTools where none are meant; nothing was sent"

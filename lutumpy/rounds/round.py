@@ -29,8 +29,8 @@ from lutumpy.hooks.results import CallResult
 from lutumpy.hooks.run import Decider, HookRun
 from lutumpy.rounds.open_answer import OpenAnswer
 from lutumpy.rounds.target import Target
-from lutumpy.tools.calls import BaseToolCall, ToolCallIssue
-from lutumpy.tools.results import HandledTool, RejectedToolCall, ToolResult
+from lutumpy.tools.calls import BaseToolCall, HandledTool, RejectedToolCall, ToolCallIssue
+from lutumpy.tools.results import ToolResult
 
 __all__ = ["OpenRound", "ToolRound", "ToolRoundPlan"]
 

@@ -28,7 +28,8 @@ from lutumpy.rounds.read import read_answer, read_text
 from lutumpy.rounds.target import begin_request
 from lutumpy.rounds.unfinished import HasCosts, UnfinishedRequest
 from lutumpy.tools.calls import BaseToolCall
-from lutumpy.tools.toolset import HasView, Toolset, View
+from lutumpy.tools.selectors import BaseToolset
+from lutumpy.tools.views import HasView, View
 
 if TYPE_CHECKING:
     from lutumpy.core.streaming import StreamDecoder
@@ -46,7 +47,7 @@ __all__ = [
     "make_text_turn",
 ]
 
-TS = TypeVar("TS", bound=Toolset[Any])
+TS = TypeVar("TS", bound=BaseToolset)
 C = TypeVar("C", bound=BaseToolCall, default=BaseToolCall)
 W = TypeVar("W", default=None)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from lutumpy.core.safe_text import safe_repr, safe_str
 from lutumpy.core.values import dataclass
 from lutumpy.hooks.parameters import (
-    forms,
+    describe_forms,
     is_by_parameters,
     mixed_names,
     with_parameters,
@@ -235,7 +235,7 @@ def _read_implementation(
 
 
 def _find_wrong_names(signature: inspect.Signature, slot: SlotSpec) -> Iterator[str]:
-    allowed = f"({', '.join(slot.parameters)})" if slot.tool is None else forms(slot.tool)
+    allowed = f"({', '.join(slot.parameters)})" if slot.tool is None else describe_forms(slot.tool)
     for parameter in signature.parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             yield f"name the parameters that it needs, of {allowed}, in place of {parameter}"

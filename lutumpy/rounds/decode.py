@@ -6,7 +6,7 @@ from typing import Any
 
 from lutumpy.core.items import CallBlock, ToolMetadata
 from lutumpy.core.origin import Origin
-from lutumpy.core.preview import MARK, shorten
+from lutumpy.core.preview import MARK
 from lutumpy.core.transcript import Transcript
 from lutumpy.hooks.pipeline import CallOrIssue
 from lutumpy.rounds.offered import OfferedTools
@@ -107,4 +107,6 @@ def _list_offered(offer: OfferedTools[Any]) -> str:
 
 
 def _quote_name(name: str) -> str:
-    return repr(shorten(name, _NAME_SHOWN + len(MARK)))
+    if len(name) > _NAME_SHOWN:
+        name = name[:_NAME_SHOWN] + MARK  # the mark comes on top of the characters shown
+    return repr(name)

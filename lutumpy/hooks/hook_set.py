@@ -202,7 +202,7 @@ class HookSet:
         self._registry.unregister(plugin)
 
     def with_hooks(self, *plugins: Any) -> Self:
-        """A new set with these plugins too; this one and the sets that it holds stay as they are."""
+        """A new set with these plugins too; this one, and the sets in it, stay as they are."""
         twin = self._copy()
         twin._registry.register(*plugins)
         return twin

@@ -7,9 +7,9 @@
     any_result_hook            (metadata, result) -> result, None   review
     <tool>_description_hook    (definition) -> text, None           description_overrides
 
-A nested toolset has a registry of its own, a "group" of the outer one. A call of a nested tool meets
-the general hooks of every registry on the way, outermost first, and then the tool's own hooks, which
-only the innermost registry keeps. The chains of hooks are worked out once for each change of any of
+A nested toolset has a registry of its own, a "group" of the outer one. A call of a nested tool
+meets the general hooks of every registry on the way, outermost first, and then the tool's own
+hooks, which only the innermost registry keeps. The chains of hooks are worked out once for each change of any of
 these registries.
 """
 
@@ -424,8 +424,8 @@ class ToolHooks(Generic[TS]):
 def chains_for(hooks: ToolHooks[Any], calls: Iterable[CallOrIssue]) -> dict[str, Chain]:
     """The hooks registered now by tool name, for the calls of an answer.
 
-    It is a function and not a method, since the public names of `ToolHooks` are taken from the members
-    of toolsets (rule D8).
+    It is a function and not a method: a public name of `ToolHooks` can't be the name of a member of
+    a toolset any longer (rule D8).
 
     Raises:
         HookError: the registry is of another toolset than the calls.

@@ -1,4 +1,4 @@
-"""The round: the calls of one answer, and the way to answer them. The plan: a round after its hooks.
+"""The round: the calls of one answer, and how they are answered. The plan: a round after hooks.
 
     open --apply_hooks()--> deciding --> handed over to a plan, which is open now
      |                         +-------> open again: a hook raised
@@ -255,8 +255,8 @@ class ToolRound(OpenRound[C_co]):
     """The calls of one answer: execute them and `commit` the results, or `discard` the round.
 
     Hooks may decide about the calls first (`apply_hooks`). The round is open until then. If it is
-    garbage-collected while it is open, a `ResourceWarning` is emitted. Rounds are made by reading an
-    answer, as `ToolTurn.collect` and `Offer.read` do.
+    garbage-collected while it is open, a `ResourceWarning` is emitted. Rounds are made by reading
+    an answer, as `ToolTurn.collect` and `Offer.read` do.
 
     Attributes:
         calls: The calls that can be executed, in the order of the answer.

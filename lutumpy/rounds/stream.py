@@ -6,9 +6,10 @@
      |                +--AdapterError------> failed: nothing is committed
      +--enter raises-----------------------> failed
 
-In each of these ends what the request cost is counted once: by the outcome, or by
-`UnfinishedRequest`. The async and the sync stream share everything but the waiting: `_RunningStream`
-holds the events and what waits to be fed, and each twin fetches the next batch in its own way.
+In each of these ends the cost of the request is counted once: by the outcome, or by
+`UnfinishedRequest`. The async and the sync stream share everything but the waiting:
+`_RunningStream` holds the events and what waits to be fed, and each twin fetches the next batch in
+its own way.
 """
 
 from __future__ import annotations

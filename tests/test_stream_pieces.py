@@ -1,4 +1,7 @@
-"""The short ways of reading a stream: the same turn, events and memory of a call as the long one, whatever arrives (S1, S3)."""
+"""The short ways of reading a stream, whatever arrives (rules S1, S3).
+
+They give the same turn, events and memory of a call as the long one.
+"""
 
 from __future__ import annotations
 
@@ -156,7 +159,7 @@ def test_collecting_ends_in_the_same_turn_S1(
         assert end_of(reader) == whole
 
 
-# Where a piece may carry more than a piece, or is none: each has to be taken as the long way takes it.
+# Events that may hold more than a piece, or none: each has to be read as the long way reads it.
 ODD_VALUES: list[Any] = [
     None,
     "",

@@ -57,7 +57,7 @@ class Policy:
         return Reject(self.reason)
 
 
-# --- what is refused -----------------------------------------------------------------------------------------------------
+# --- what is refused ------------------------------------------------------------------------------
 
 
 def hooked(name: str, function: Any) -> Any:
@@ -193,7 +193,7 @@ def test_tools_of_another_toolset_are_refused() -> None:
         hooks.nothing  # noqa: B018
 
 
-# --- what is taken -------------------------------------------------------------------------------------------------------
+# --- what is taken --------------------------------------------------------------------------------
 
 
 def test_a_hook_names_what_it_needs_in_any_order_and_manner() -> None:
@@ -282,7 +282,7 @@ def test_the_public_names_of_a_registry_are_the_ones_that_members_may_not_have()
     assert {name for name in dir(ToolHooks) if not name.startswith("_")} == REGISTRY_NAMES
 
 
-# --- what leaves and what is copied ----------------------------------------------------------------------------------------
+# --- what leaves and what is copied ---------------------------------------------------------------
 
 
 def test_unregister_takes_out_plugins_and_functions_wherever_they_are() -> None:
@@ -378,7 +378,7 @@ def test_extend_is_all_or_nothing() -> None:  # H5b
     assert rejects(base) == ["shared"]
 
 
-# --- installed plugins -----------------------------------------------------------------------------------------------------
+# --- installed plugins ----------------------------------------------------------------------------
 
 MODULE = """
 from lutumpy import Reject, hook_impl

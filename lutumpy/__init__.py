@@ -1,7 +1,8 @@
 """A typed toolset framework for LLM tool calling: the layer under a loop that you write.
 
-Declare tools with `tool_fn` and `tool_input`, group them in a `Toolset`, offer them for a turn of a `Session`; the answer is
-`Finished`, or a `ToolRound` of typed calls that your code executes and commits. Adapters are in `lutumpy.adapters`.
+Declare tools with `tool_fn` and `tool_input`, group them in a `Toolset`, offer them for a turn of a
+`Session`; the answer is `Finished`, or a `ToolRound` of typed calls that your code executes and
+commits. Adapters are in `lutumpy.adapters`.
 """
 
 from __future__ import annotations

@@ -1,39 +1,45 @@
 """The whole exception tree.
 
-Every message says what was wrong, with which call or tool, and what state things are in afterwards. Nothing that a model
-writes raises one of these on the way through `Offer.read`: what a model got wrong is a `ToolCallIssue`.
+Every message says what was wrong, with which call or tool, and what state things are in afterwards.
+Nothing that a model writes raises one of these on the way through `Offer.read`: what a model got
+wrong is a `ToolCallIssue`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
-
-if TYPE_CHECKING:
-    from lutumpy.core.items import AssistantTurn, ToolMetadata
+from typing import Any, Literal, Protocol
 
 __all__ = [
     "AdapterError",
+    "CallData",
     "Certainty",
     "CommitError",
     "CommitProblem",
     "DeclarationError",
     "DroppedRoundError",
     "EmptyToolsetError",
+    "FetchError",
     "HookError",
     "HookRegistrationError",
     "InvalidArgumentsError",
     "InvalidToolConstraints",
+    "LocalServerError",
+    "LockError",
     "LutumpyError",
     "MalformedArgumentsError",
+    "PartialAnswer",
     "Problem",
     "ProblemKind",
     "RoundClosedError",
     "StaleRoundError",
+    "TokenCounts",
     "ToolError",
     "ToolRoundArityError",
+    "ToolsetNotLoadedError",
     "TranscriptError",
+    "UnknownApiError",
     "UnknownToolError",
 ]
 
@@ -41,12 +47,72 @@ __all__ = [
 _CALLS_SHOWN = 10
 
 
+# What errors carry is made by the core, which raises them: so they name only what can be read of
+# it.
+class CallData(Protocol):
+    """A call that an error is about: a `ToolMetadata`."""
+
+    @property
+    def id(self) -> str:
+        """The call's id."""
+
+    @property
+    def name(self) -> str:
+        """The tool's name, as the model wrote it."""
+
+    @property
+    def arguments(self) -> str:
+        """The text of the arguments, as the model wrote it."""
+
+
+class TokenCounts(Protocol):
+    """What is known of the tokens of an answer that broke off: a `Usage`."""
+
+    @property
+    def input_tokens(self) -> int:
+        """The provider's own figure of what was sent."""
+
+    @property
+    def output_tokens(self) -> int:
+        """Tokens of the answer."""
+
+    @property
+    def total_tokens(self) -> int:
+        """Everything."""
+
+
+class PartialAnswer(Protocol):
+    """What had arrived of an answer: an `AssistantTurn` that is not in the transcript."""
+
+    @property
+    def text(self) -> str:
+        """The text so far."""
+
+    @property
+    def reasoning(self) -> str | None:
+        """The readable reasoning so far, or `None`."""
+
+    @property
+    def usage(self) -> TokenCounts:
+        """The tokens that are known so far."""
+
+    @property
+    def model(self) -> str | None:
+        """The model's name as answered."""
+
+    @property
+    def response_id(self) -> str | None:
+        """The provider's id of the answer."""
+
+
 class LutumpyError(Exception):
     """The root of every error that this library raises."""
 
 
 class DeclarationError(LutumpyError, TypeError):
-    """A tool or a toolset was declared wrongly; raised when the decorator or the class statement runs."""
+    """A tool or a toolset was declared wrongly; raised when the decorator or the class statement
+    runs.
+    """
 
 
 class InvalidToolConstraints(LutumpyError, ValueError):
@@ -54,7 +120,14 @@ class InvalidToolConstraints(LutumpyError, ValueError):
 
 
 class EmptyToolsetError(DeclarationError, InvalidToolConstraints):
-    """A toolset without any tool was offered; nothing was sent. `NoTools` is the toolset that offers nothing."""
+    """A toolset without any tool was offered; nothing was sent.
+
+    `NoTools` is the toolset that offers nothing.
+    """
+
+
+class UnknownApiError(LutumpyError, ValueError):
+    """There is no API of this name, or it lacks what was asked of it. Nothing was done."""
 
 
 class UnknownToolError(LutumpyError, LookupError):
@@ -91,7 +164,7 @@ class _ArgumentsError(LutumpyError, ValueError):
 
 
 class InvalidArgumentsError(_ArgumentsError):
-    """The arguments are a JSON object that doesn't fit the tool's input; `detail` lists the fields."""
+    """The arguments are a JSON object that doesn't fit the input; `detail` lists the fields."""
 
 
 class MalformedArgumentsError(_ArgumentsError):
@@ -129,6 +202,7 @@ ProblemKind = Literal[
     "wrong_output",
     "extra_result",
 ]
+"""Which rule of a commit was broken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +223,9 @@ class CommitProblem:
 
 
 class CommitError(LutumpyError, ValueError):
-    """The results don't answer the round. Nothing was written, the round is open and can be committed again.
+    """The results don't answer the round.
+
+    Nothing was written, the round is open and can be committed again.
 
     Attributes:
         problems: Every problem found, in call order, results that answer no call last.
@@ -171,25 +247,26 @@ class RoundClosedError(LutumpyError, RuntimeError):
 
 
 class DroppedRoundError(LutumpyError, RuntimeError):
-    """A round was dropped without `commit` or `discard`, and a request is made that would not hold its answer (C7a).
+    """A round was dropped without `commit` or `discard`, and a request is made that would not hold
+    its answer (C7a).
 
-    Nothing was sent. The model was asked and paid for these calls, and the transcript knows nothing of them: usually a
-    `commit` is missing, or an exception left the loop. `discard_open()` of the session (or transcript) goes on without
-    them.
+    Nothing was sent. The model was asked and paid for these calls, and the transcript knows nothing
+    of them: usually a `commit` is missing, or an exception left the loop. `discard_open()` of the
+    session (or transcript) goes on without them.
 
     Attributes:
         calls: The calls of the rounds that were dropped.
     """
 
-    def __init__(self, calls: Sequence[ToolMetadata]) -> None:
-        self.calls: tuple[ToolMetadata, ...] = tuple(calls)
+    def __init__(self, calls: Sequence[CallData]) -> None:
+        self.calls: tuple[CallData, ...] = tuple(calls)
         named = [f"{call.name or 'unnamed'} ({call.id!r})" for call in self.calls[:_CALLS_SHOWN]]
         if len(self.calls) > _CALLS_SHOWN:
             named.append(f"{len(self.calls) - _CALLS_SHOWN} more")
         super().__init__(
-            f"a tool round was dropped without commit or discard, with the calls {', '.join(named)}; "
-            "nothing was sent, and the transcript doesn't hold that answer. Commit each round, or discard it; "
-            "discard_open() goes on without the dropped ones"
+            "a tool round was dropped without commit or discard, with the calls "
+            f"{', '.join(named)}; nothing was sent, and the transcript doesn't hold that answer. "
+            "Commit each round, or discard it; discard_open() goes on without the dropped ones"
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -197,7 +274,9 @@ class DroppedRoundError(LutumpyError, RuntimeError):
 
 
 class StaleRoundError(LutumpyError, RuntimeError):
-    """The transcript isn't what it was when the round began. Nothing was written; the round is still open.
+    """The transcript isn't what it was when the round began.
+
+    Nothing was written; the round is still open.
 
     Attributes:
         result: The `TurnResult` of a finished turn that could not be written, else `None`.
@@ -212,7 +291,10 @@ class StaleRoundError(LutumpyError, RuntimeError):
 
 
 class HookError(LutumpyError, RuntimeError):
-    """A hook raised, or decided something that doesn't fit the tool. Nothing was decided; the round is still open."""
+    """A hook raised, or decided something that doesn't fit the tool.
+
+    Nothing was decided; the round is still open.
+    """
 
 
 class HookRegistrationError(LutumpyError, TypeError):
@@ -222,8 +304,8 @@ class HookRegistrationError(LutumpyError, TypeError):
 Certainty = Literal["refused", "some", "discouraged"]
 """How sure a refusal is.
 
-`refused`: the provider answers an error. `some`: some hosts or models do, or the evidence is thin. `discouraged`:
-it works, badly.
+`refused`: the provider answers an error. `some`: some hosts or models do, or the evidence is thin.
+`discouraged`: it works, badly.
 """
 
 
@@ -233,8 +315,8 @@ class Problem:
 
     Attributes:
         rule: Id of the rule, such as `chat.results_after_calls`.
-        position: Where in the body, as the provider writes it (`messages[2].content`, `messages.2.content.0`); empty
-            for the whole.
+        position: Where in the body, as the provider writes it (`messages[2].content`,
+            `messages.2.content.0`); empty for the whole.
         message: The provider's own error text.
         certainty: How sure a refusal is.
         status: HTTP status of the answer.
@@ -243,8 +325,9 @@ class Problem:
         code: OpenAI's `error.code`, Anthropic's `error.details.error_code`.
         call_ids: Ids of the calls that the problem is about.
         tools: Names of the tools that the problem is about.
-        path: Keys and indices that lead from the list of messages to the place; the last may name what is missing. Empty
-            for the whole, and in problems of a request, which is more than its messages.
+        path: Keys and indices that lead from the list of messages to the place; the last may name
+            what is missing. Empty for the whole, and in problems of a request, which is more than
+            its messages.
     """
 
     rule: str
@@ -261,7 +344,9 @@ class Problem:
 
 
 class TranscriptError(LutumpyError, ValueError):
-    """An edit would make the transcript invalid, or there is nothing to send. The transcript is as it was.
+    """An edit would make the transcript invalid, or there is nothing to send.
+
+    The transcript is as it was.
 
     Attributes:
         problems: For a history that was refused: what its provider would refuse of it; else empty.
@@ -280,19 +365,23 @@ class ToolError(LutumpyError):
 
 
 class AdapterError(LutumpyError):
-    """A request to a provider failed, or its answer can't be read. Nothing was committed; the session is as it was.
+    """A request to a provider failed, or its answer can't be read.
 
-    The original exception is the `__cause__`. Retries are the SDK's: when this is raised they are used up.
+    Nothing was committed; the session is as it was.
+
+    The original exception is the `__cause__`. Retries are the SDK's: when this is raised they are
+    used up.
 
     Attributes:
-        provider: The adapter: `openai_chat`, `openai_responses` or `anthropic_messages`.
+        provider: The name of the API, as in `lutumpy.apis`.
         status: The HTTP status, or `None` when there was no answer.
         retryable: Whether the same request may succeed later.
         retry_after: Seconds the provider asks to wait, or `None`.
         request_id: The provider's id of the request, or `None`.
         code: The provider's own error code or type, or `None`.
         partial: What had arrived of the answer when it failed or the connection broke, or `None`.
-        sent: Whether the request may have reached the provider; `False` when it is known that none of it did.
+        sent: Whether the request may have reached the provider; `False` when it is known that none
+            of it did.
     """
 
     def __init__(
@@ -305,7 +394,7 @@ class AdapterError(LutumpyError):
         retry_after: float | None = None,
         request_id: str | None = None,
         code: str | None = None,
-        partial: AssistantTurn | None = None,
+        partial: PartialAnswer | None = None,
         response_id: str | None = None,
         sent: bool = True,
     ) -> None:
@@ -337,3 +426,33 @@ class AdapterError(LutumpyError):
 
 def _adapter_error(message: str, fields: dict[str, Any]) -> AdapterError:
     return AdapterError(message, **fields)
+
+
+# --- errors of the opt-in parts --------------------------------------------------------------------
+
+
+class ToolsetNotLoadedError(LutumpyError):
+    """There is no such toolset, or its module can't be imported; the message says which.
+
+    What the import raised is the `__cause__`.
+    """
+
+
+class LockError(LutumpyError):
+    """A lock file can't be used; the message says why. Nothing was written."""
+
+
+class FetchError(LutumpyError):
+    """The model could not be fetched. Nothing was kept; what the cache held before is still there."""
+
+
+class LocalServerError(LutumpyError):
+    """The server could not be started, or isn't running. No process of it is left.
+
+    Attributes:
+        log: The last lines that llama.cpp wrote, at most 50.
+    """
+
+    def __init__(self, message: str, log: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.log: tuple[str, ...] = tuple(log)

@@ -101,7 +101,7 @@ class Session(Ledger):
     def dump(self) -> dict[str, Any]:
         """The session as JSON values: transcript, pending ephemerals, costs; no open rounds."""
         from lutumpy.core import dump as dumps
-        from lutumpy.sendable import known_refusals
+        from lutumpy.histories import known_refusals
 
         return dumps.dump_session(
             self.transcript, self.usage, self.unsettled, known_refusals(self.transcript)
@@ -116,7 +116,7 @@ class Session(Ledger):
                 nothing was loaded.
         """
         from lutumpy.core import dump as dumps
-        from lutumpy.sendable import check_loaded
+        from lutumpy.histories import check_loaded
 
         transcript, usage, unsettled, refused = dumps.load_session(data)
         check_loaded(transcript, refused)

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 
 from lutumpy import __version__
 from lutumpy.cli.endings import quiet_code
+from lutumpy.errors import UnknownApiError
 
 __all__ = ["main"]
 
@@ -36,8 +37,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 2
-    from lutumpy.cli.app import run
-
+    try:
+        from lutumpy.cli.app import run
+    except UnknownApiError as error:  # help texts list the APIs, those of installed packages too
+        print(f"lutumpy: {error}", file=sys.stderr)
+        return 2
     return run(arguments)
 
 

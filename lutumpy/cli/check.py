@@ -17,9 +17,9 @@ from lutumpy.cli.findings import (
     problems_of,
 )
 from lutumpy.cli.inputs import Unreadable, documents, report_unreadable
-from lutumpy.cli.options import ApiOption, Files, HostOption, JsonOption, api_of
+from lutumpy.cli.options import ApiOption, Files, HostOption, JsonOption
 from lutumpy.cli.terminal import Output, styled
-from lutumpy.rules import Problem
+from lutumpy.errors import Problem
 
 __all__ = ["check"]
 
@@ -43,7 +43,7 @@ def check(
     """
     output = Output(as_json=as_json)
     tally: Counter[str] = Counter()
-    for entry in documents(files, output, api_of(api), host):
+    for entry in documents(files, output, api, host):
         if isinstance(entry, Unreadable):
             tally["unreadable"] += 1
             report_unreadable(output, entry)

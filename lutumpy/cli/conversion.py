@@ -6,15 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lutumpy import Transcript
-from lutumpy.adapters.anthropic import AnthropicMessages
-from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.apis import Api, serving
 from lutumpy.cli.documents import Document
-from lutumpy.doctor.check import Api
+from lutumpy.rules.shape import ApiRules
 
-__all__ = ["body_of", "converted_tools", "transcript_of"]
-
-# Beside the conversation, what a request may have that isn't lost: it is converted, or means nothing elsewhere.
-CARRIED = frozenset({"messages", "input", "system", "instructions", "tools"})
+__all__ = ["convert_tools", "tool_name", "transcript_of"]
 
 
 def transcript_of(document: Document) -> Transcript:
@@ -34,62 +30,29 @@ def transcript_of(document: Document) -> Transcript:
     )
 
 
-def body_of(api: Api, transcript: Transcript) -> dict[str, Any]:
-    """The conversation's part of a request of `api`: `messages` or `input`, with the system text where it stands."""
-    if api == "openai_chat":
-        return {"messages": OpenAIChat.messages(transcript)}
-    if api == "openai_responses":
-        body: dict[str, Any] = {"input": OpenAIResponses.messages(transcript)}
-        instructions = OpenAIResponses.system(transcript)
-        return body if instructions is None else {"instructions": instructions, **body}
-    body = {"messages": AnthropicMessages.messages(transcript)}
-    system = AnthropicMessages.system(transcript)
-    return body if system is None else {"system": system, **body}
-
-
-def converted_tools(tools: Sequence[Any], source: Api, target: Api) -> tuple[list[Any], list[str]]:
+def convert_tools(tools: Sequence[Any], source: Api, target: Api) -> tuple[list[Any], list[str]]:
     """The function tools of `source` as `target` spells them, and the names of the others, which have no counterpart."""
     if source == target:
         return list(tools), []
-    made: list[Any] = []
+    reading: ApiRules = serving(source, "rules")
+    writing: ApiRules = serving(target, "rules")
+    converted: list[Any] = []
     left_out: list[str] = []
     for tool in tools:
-        parts = _function(tool, source)
-        if parts is None:
-            name = tool.get("name") or tool.get("type") if isinstance(tool, Mapping) else None
-            left_out.append(name if isinstance(name, str) else "a tool without a name")
+        declared = reading.read_tool(tool)
+        if declared is None:
+            left_out.append(tool_name(tool, source))
         else:
-            made.append(_spelled(parts, target))
-    return made, left_out
+            # A schema that is strict at one provider isn't at the other, so the tool goes without.
+            converted.append(writing.write_tool(declared))
+    return converted, left_out
 
 
-def _function(tool: Any, source: Api) -> dict[str, Any] | None:
-    """Name, description, schema and `strict` of a function tool; `None` for any other."""
-    if not isinstance(tool, Mapping):
-        return None
-    kind = tool.get("type", "custom" if source == "anthropic_messages" else None)
-    if kind != ("custom" if source == "anthropic_messages" else "function"):
-        return None
-    body = tool.get("function") if source == "openai_chat" else tool
-    if not isinstance(body, Mapping) or not isinstance(body.get("name"), str):
-        return None
-    schema = body.get("input_schema" if source == "anthropic_messages" else "parameters")
-    return {
-        "name": body["name"],
-        "description": body.get("description"),
-        "schema": schema if isinstance(schema, Mapping) else {"type": "object", "properties": {}},
-        "strict": body.get("strict"),
-    }
-
-
-def _spelled(parts: Mapping[str, Any], target: Api) -> dict[str, Any]:
-    # A strict schema of one provider is no strict schema of the other: across them the tool goes without.
-    tool: dict[str, Any] = {"name": parts["name"]}
-    if parts["description"] is not None:
-        tool["description"] = parts["description"]
-    if target == "anthropic_messages":
-        return {**tool, "input_schema": parts["schema"]}
-    tool["parameters"] = parts["schema"]
-    if target == "openai_chat":
-        return {"type": "function", "function": tool}
-    return {"type": "function", **tool, "strict": False}
+def tool_name(tool: Any, api: Api) -> str:
+    """The name of a declared tool; the type of one without a name, which is the provider's own."""
+    rules: ApiRules = serving(api, "rules")
+    declared = rules.read_tool(tool)
+    if declared is not None:
+        return declared.name
+    name = tool.get("name") or tool.get("type") if isinstance(tool, Mapping) else None
+    return name if isinstance(name, str) else "a tool without a name"

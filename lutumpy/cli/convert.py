@@ -10,14 +10,14 @@ from typing import Annotated, Any
 import typer
 
 from lutumpy import TranscriptError
-from lutumpy.cli.conversion import CARRIED, body_of, converted_tools, transcript_of
-from lutumpy.cli.documents import Document
+from lutumpy.apis import Api
+from lutumpy.cli.conversion import convert_tools, transcript_of
+from lutumpy.cli.documents import Document, body_of, shape_of
 from lutumpy.cli.findings import counted, document_fields
 from lutumpy.cli.inputs import Unreadable, documents, report_unreadable
-from lutumpy.cli.options import ApiChoice, ApiOption, JsonOption, OutOption, api_of
+from lutumpy.cli.options import API_NAMES, ApiOption, JsonOption, OutOption, check_api
 from lutumpy.cli.terminal import Output, styled
 from lutumpy.cli.writing import Discarded, Writer, destination
-from lutumpy.doctor.check import Api
 
 __all__ = ["convert"]
 
@@ -29,7 +29,14 @@ def convert(
         str, typer.Argument(metavar="FILE", help="A JSON or JSON Lines file; - is standard input.")
     ],
     to: Annotated[
-        ApiChoice, typer.Option("--to", help="The API to write it for.", show_default=False)
+        str,
+        typer.Option(
+            "--to",
+            metavar=API_NAMES,
+            callback=check_api,
+            help="The API to write it for.",
+            show_default=False,
+        ),
     ],
     api: ApiOption = None,
     out: OutOption = "-",
@@ -44,18 +51,17 @@ def convert(
     part of one, can't be read or written.
     """
     output = Output(as_json=as_json)
-    target = api_of(to) or "openai_chat"
     code = 0
     refused = False
     notes: Counter[str] = Counter()
     with destination(output, None if as_json else out) as writer:
-        for entry in documents([file], output, api_of(api)):
+        for entry in documents([file], output, api):
             if isinstance(entry, Unreadable):
                 report_unreadable(output, entry)
                 code = 2
                 continue
             try:
-                value, about = converted(entry, target)
+                value, about = _convert(entry, to)
             except TranscriptError as error:
                 code = max(code, 1)
                 refused = True
@@ -67,20 +73,20 @@ def convert(
             notes.update(about)
             if as_json:
                 output.record(
-                    "conversation", **document_fields(entry), to=target, body=value, notes=about
+                    "conversation", **document_fields(entry), to=to, body=value, notes=about
                 )
             else:
                 _write(writer, entry, value)
         if code and not writer.count:
             raise Discarded
     if not as_json:
-        _say(output, file, notes)
+        _report_notes(output, file, notes)
         if refused:
             output.complain("`lutumpy repair FILE` may mend it.")
     raise typer.Exit(code)
 
 
-def converted(document: Document, target: Api) -> tuple[Any, list[str]]:
+def _convert(document: Document, target: Api) -> tuple[Any, list[str]]:
     """The document's conversation for `target`, and what was left out of it.
 
     Raises:
@@ -89,18 +95,25 @@ def converted(document: Document, target: Api) -> tuple[Any, list[str]]:
     body = body_of(target, transcript_of(document))
     notes: list[str] = []
     if document.tools:
-        tools, left_out = converted_tools(document.tools, document.api, target)
+        tools, left_out = convert_tools(document.tools, document.api, target)
         body = {**body, "tools": tools} if tools else body
         if left_out:
             notes.append(f"left out, since they are the provider's own: {', '.join(left_out)}")
-    others = (
-        [key for key in document.body if key not in CARRIED] if document.kind != "session" else []
-    )
+    others = _other_keys(document)
     if others:
         notes.append(f"left out: {', '.join(others)}")
-    key = "input" if target == "openai_responses" else "messages"
+    key = shape_of(target).messages_key
     is_bare = not isinstance(document.raw, Mapping) and body.keys() == {key}
     return (body[key] if is_bare else body), notes
+
+
+def _other_keys(document: Document) -> list[str]:
+    """What a request has beside its conversation and tools; a dump has no request around it."""
+    if document.kind == "session":
+        return []
+    shape = shape_of(document.api)
+    carried = {shape.messages_key, shape.system_key, "tools"}
+    return [key for key in document.body if key not in carried]
 
 
 def _write(writer: Writer, document: Document, value: Any) -> None:
@@ -109,7 +122,7 @@ def _write(writer: Writer, document: Document, value: Any) -> None:
     writer.add(text, place.form)
 
 
-def _say(output: Output, file: str, notes: Counter[str]) -> None:
+def _report_notes(output: Output, file: str, notes: Counter[str]) -> None:
     """Each note once, however many documents it is about."""
     for note, count in notes.most_common(_MOST_NOTES):
         often = "" if count == 1 else f" (in {count} documents)"

@@ -1,6 +1,14 @@
 """What a file holds: request bodies, bare conversations, exchanges with a provider, dumps of sessions; as one model.
 
 A `Document` is the same whatever it was read from: an API, a request body with its messages, and where it stood.
+
+    what the value is                                kind
+    a list of messages or items                      messages
+    an object with messages, but no model            messages
+    an object with messages and a model              request
+    {"body": a request, "url": ...}                  request, as a recorder writes it
+    {"request": a request, "response": an answer}    exchange
+    {"format": "lutumpy.session", ...}               session
 """
 
 from __future__ import annotations
@@ -9,29 +17,38 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
-from lutumpy import Session, TranscriptError
+from lutumpy import Session, Transcript, TranscriptError
+from lutumpy.apis import Api, api_names, serving
 from lutumpy.cli.reading import Form
 from lutumpy.cli.recognition import (
     ADDRESS_KEYS,
-    APIS,
-    Api,
     address_of,
     api_of_answer,
+    apis_of_address,
     apis_of_body,
     apis_of_messages,
+    has_conversation,
     is_message,
 )
-from lutumpy.rules.anthropic.requests import continues_thread
 from lutumpy.rules.hosts import is_compatible
+from lutumpy.rules.shape import RequestShape
 
-__all__ = ["Document", "DocumentError", "DocumentKind", "Place", "open_document"]
+__all__ = [
+    "Document",
+    "DocumentError",
+    "DocumentKind",
+    "Place",
+    "body_of",
+    "open_document",
+    "shape_of",
+]
 
 DocumentKind = Literal["request", "messages", "exchange", "session"]
 """A request body; messages or items without a request around them; a request with its answer; a `Session.dump()`."""
 
 
 class DocumentError(Exception):
-    """A value is no document, or it can't be said whose API it is for; the message says which, and what to do."""
+    """A value isn't a document, or nothing says whose API it is for; the message says which, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +103,12 @@ class Document:
 
     @property
     def messages_key(self) -> str:
-        """Where the messages stand in the body: `messages` or `input`."""
-        return "input" if self.api == "openai_responses" else "messages"
+        """The key of the messages in the body, as `messages` or `input`."""
+        return shape_of(self.api).messages_key
 
     @property
     def messages(self) -> list[Any]:
-        """The messages or items; a Responses input that is a plain text counts as one user message."""
+        """The messages or items; a plain text in their place counts as one user message."""
         value = self.body.get(self.messages_key)
         if isinstance(value, str):
             return [{"role": "user", "content": value}]
@@ -99,8 +116,8 @@ class Document:
 
     @property
     def system(self) -> Any:
-        """The system text that stands beside the messages: Anthropic's `system`, the `instructions` of Responses."""
-        key = {"anthropic_messages": "system", "openai_responses": "instructions"}.get(self.api)
+        """The system text that stands beside the messages, as `system` or `instructions`."""
+        key = shape_of(self.api).system_key
         return None if key is None else self.body.get(key)
 
     @property
@@ -123,10 +140,7 @@ class Document:
     @property
     def server_held_prefix(self) -> bool:
         """Whether the conversation's beginning is kept by the provider, and not in this document."""
-        held = any(
-            self.body.get(key) is not None for key in ("previous_response_id", "conversation")
-        )
-        return held or continues_thread(self.body)
+        return shape_of(self.api).is_continued(self.body)
 
     def with_messages(self, messages: Sequence[Any]) -> Document:
         """The same document with other messages, `raw` included.
@@ -151,6 +165,23 @@ class Document:
         return replace(self, body=body, raw=raw)
 
 
+def shape_of(api: Api) -> RequestShape:
+    """How the requests of an API are laid out."""
+    shape: RequestShape = serving(api, "rules").SHAPE
+    return shape
+
+
+def body_of(api: Api, transcript: Transcript) -> dict[str, Any]:
+    """The conversation's part of a request: the messages, with the system text where that stands beside them."""
+    shape = shape_of(api)
+    adapter = serving(api, "adapter")
+    messages = {shape.messages_key: adapter.messages(transcript)}
+    if shape.system_key is None:
+        return messages
+    system = adapter.system(transcript)
+    return messages if system is None else {shape.system_key: system, **messages}
+
+
 def open_document(
     value: Any, place: Place, api: Api | None = None, host: str | None = None
 ) -> Document:
@@ -167,70 +198,119 @@ def open_document(
         DocumentError: It is none of the shapes, or more than one API fits its shape.
     """
     if isinstance(value, list):
-        entries: list[Any] = value
-        if not entries:
-            raise DocumentError("an empty list holds no conversation")
-        if not all(isinstance(entry, Mapping) for entry in entries):
-            raise DocumentError("a list of messages holds objects only")
-        if not any(map(is_message, entries)):
-            raise DocumentError(
-                "the list holds no messages: none has a role, or the type of an item"
-            )
-        chosen = _one(apis_of_messages(entries), api)
-        return Document(
-            "messages",
-            chosen,
-            {_key(chosen): entries},
-            value,
-            place,
-            compatible=_is_elsewhere(chosen, host),
-        )
+        return _open_list(value, place, api, host)
     if not isinstance(value, Mapping):
-        raise DocumentError(f"{_kind(value)} is no document")
+        raise DocumentError(f"{_kind_of_scalar(value)} is not a document")
     data = cast("Mapping[str, Any]", value)
     if data.get("format") == "lutumpy.session":
-        return _session(data, place, api)
+        return _open_session(data, place, api)
     if isinstance(data.get("request"), Mapping):
-        return _exchange(data, place, api, host)
-    host = host or address_of(data)
-    beside = data
-    data = _without_address(cast("Mapping[str, Any]", data["body"]) if _has_body(data) else data)
-    apis = _of_address(beside) or apis_of_body(data)
-    if not apis:
-        if api_of_answer(data) is not None:
-            raise DocumentError("the object is an answer without its request")
-        raise DocumentError(f"the object is no document: {_EXPECTED}")
-    chosen = _one(apis, api)
-    if _key(chosen) not in data and "model" not in data:
-        raise DocumentError(
-            f"a request of {chosen} has its conversation under {_key(chosen)!r}, and this one has none"
-        )
-    kind: DocumentKind = "request" if "model" in data else "messages"
-    return Document(kind, chosen, data, value, place, compatible=_is_elsewhere(chosen, host))
+        return _open_exchange(data, place, api, host)
+    return _open_request(data, place, api, host)
 
-
-_PATHS: Mapping[str, Api] = {
-    "/chat/completions": "openai_chat",
-    "/responses": "openai_responses",
-    "/messages": "anthropic_messages",
-}
 
 _EXPECTED = (
-    "no request body, no list of messages, no exchange ({request, response}) and no Session.dump()"
+    "a request body, a list of messages, an exchange ({request, response}) or a Session.dump()"
 )
 
 
-def _key(api: Api) -> str:
-    return "input" if api == "openai_responses" else "messages"
+def _open_list(entries: list[Any], place: Place, api: Api | None, host: str | None) -> Document:
+    if not entries:
+        raise DocumentError("an empty list holds no conversation")
+    if not all(isinstance(entry, Mapping) for entry in entries):
+        raise DocumentError("a list of messages holds objects only")
+    if not any(map(is_message, entries)):
+        raise DocumentError("the list holds no messages: none has a role, or the type of an item")
+    chosen = _choose_api(apis_of_messages(entries), api)
+    return Document(
+        "messages",
+        chosen,
+        {shape_of(chosen).messages_key: entries},
+        entries,
+        place,
+        compatible=_is_elsewhere(chosen, host),
+    )
 
 
-def _kind(value: Any) -> str:
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    return "a string" if isinstance(value, str) else "a number"
+def _open_request(
+    data: Mapping[str, Any], place: Place, api: Api | None, host: str | None
+) -> Document:
+    host = host or address_of(data)
+    body = _without_address(data["body"] if _has_body(data) else data)
+    apis = apis_of_address(data) or apis_of_body(body)
+    if not apis:
+        if api_of_answer(body) is not None:
+            raise DocumentError("the object is an answer without its request")
+        raise DocumentError(f"the object is not a document: expected {_EXPECTED}")
+    chosen = _choose_api(apis, api)
+    key = shape_of(chosen).messages_key
+    if key not in body and "model" not in body:
+        raise DocumentError(
+            f"a request of {chosen} has its conversation under {key!r}, and this one has none"
+        )
+    kind: DocumentKind = "request" if "model" in body else "messages"
+    return Document(kind, chosen, body, data, place, compatible=_is_elsewhere(chosen, host))
 
 
-def _one(apis: Sequence[Api], wanted: Api | None) -> Api:
+def _open_exchange(
+    data: Mapping[str, Any], place: Place, api: Api | None, host: str | None
+) -> Document:
+    sent = cast("Mapping[str, Any]", data["request"])
+    body = _without_address(sent["body"] if _has_body(sent) else sent)
+    host = host or address_of(data) or address_of(sent)
+    chosen = _choose_api(_apis_of_exchange(data, sent, body), api)
+    status = data.get("status")
+    return Document(
+        "exchange",
+        chosen,
+        body,
+        data,
+        place,
+        answer=data.get("response"),
+        status=status if isinstance(status, int) and not isinstance(status, bool) else None,
+        compatible=_is_elsewhere(chosen, host),
+        decisions=_decisions_in(data),
+    )
+
+
+def _apis_of_exchange(
+    data: Mapping[str, Any], sent: Mapping[str, Any], body: Mapping[str, Any]
+) -> tuple[Api, ...]:
+    """Whose API an exchange may be for: what it says itself, then its answer, its address, and its request.
+
+    Raises:
+        DocumentError: nothing in it is of any API.
+    """
+    named = data.get("api")
+    if isinstance(named, str) and named in api_names():
+        return (named,)
+    answered = api_of_answer(data.get("response"))
+    if answered is not None:
+        return (answered,)
+    apis = (apis_of_address(data) or apis_of_address(sent))[:1] or apis_of_body(body)
+    if not apis:
+        keys = dict.fromkeys([shape_of(known).messages_key for known in api_names()])
+        raise DocumentError(
+            f"the exchange's request fits no API that is known: it has none of {', '.join(keys)}"
+        )
+    return apis
+
+
+def _open_session(data: Mapping[str, Any], place: Place, api: Api | None) -> Document:
+    try:
+        session = Session.load(data)
+        known = api_names()
+        wrote = [turn.api for turn in session.turns() if turn.api in known]
+        chosen = api or (wrote[-1] if wrote else known[0])
+        body = body_of(chosen, session.transcript)
+    except TranscriptError as error:
+        raise DocumentError(f"the dump of a session can't be read: {error}") from error
+    return Document(
+        "session", chosen, body, data, place, session=session, decisions=_decisions_in(data)
+    )
+
+
+def _choose_api(apis: Sequence[Api], wanted: Api | None) -> Api:
     if wanted is not None:
         return wanted
     if len(apis) > 1:
@@ -238,37 +318,15 @@ def _one(apis: Sequence[Api], wanted: Api | None) -> Api:
     return apis[0]
 
 
-def _exchange(data: Mapping[str, Any], place: Place, api: Api | None, host: str | None) -> Document:
-    sent = cast("Mapping[str, Any]", data["request"])
-    body = cast("Mapping[str, Any]", sent["body"]) if _has_body(sent) else sent
-    host = host or address_of(data) or address_of(sent)
-    answer, named, status = data.get("response"), data.get("api"), data.get("status")
-    known = _known(named) or api_of_answer(answer)
-    if known is None and (of_address := _of_address(data) or _of_address(sent)):
-        known = of_address[0]
-    body = _without_address(body)
-    apis: tuple[Api, ...] = apis_of_body(body) if known is None else (known,)
-    if not apis:
-        raise DocumentError(
-            "the exchange's request is none of the three APIs': it has neither messages nor input"
-        )
-    chosen = _one(apis, api)
-    return Document(
-        "exchange",
-        chosen,
-        body,
-        data,
-        place,
-        answer=answer,
-        status=status if isinstance(status, int) and not isinstance(status, bool) else None,
-        compatible=_is_elsewhere(chosen, host),
-        decisions=_decisions(data),
-    )
+def _kind_of_scalar(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return "a string" if isinstance(value, str) else "a number"
 
 
 def _has_body(sent: Mapping[str, Any]) -> bool:
     """Whether a recorder wrote the HTTP request, with what was sent under `body`."""
-    return isinstance(sent.get("body"), Mapping) and "messages" not in sent and "input" not in sent
+    return isinstance(sent.get("body"), Mapping) and not has_conversation(sent)
 
 
 def _without_address(body: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -285,45 +343,7 @@ def _is_elsewhere(api: Api, host: str | None) -> bool:
         return False
 
 
-def _of_address(data: Mapping[str, Any]) -> tuple[Api, ...]:
-    """The API whose path an address ends with."""
-    url = data.get("url")
-    path = url.partition("?")[0].rstrip("/") if isinstance(url, str) else ""
-    found: list[Api] = [api for end, api in _PATHS.items() if path.endswith(end)]
-    return tuple(found)
-
-
-def _known(name: Any) -> Api | None:
-    known: Api
-    for known in APIS:
-        if known == name:
-            return known
-    return None
-
-
-def _session(data: Mapping[str, Any], place: Place, api: Api | None) -> Document:
-    try:
-        session = Session.load(data)
-        wrote: list[Api] = [
-            known for turn in session.turns() if (known := _known(turn.api)) is not None
-        ]
-        chosen = api if api is not None else wrote[-1] if wrote else APIS[0]
-        body = _request_of(session, chosen)
-    except TranscriptError as error:
-        raise DocumentError(f"the dump of a session can't be read: {error}") from error
-    return Document(
-        "session", chosen, body, data, place, session=session, decisions=_decisions(data)
-    )
-
-
-def _request_of(session: Session, api: Api) -> dict[str, Any]:
-    # The adapters are asked for when a dump is met; other documents don't need them.
-    from lutumpy.cli.conversion import body_of
-
-    return body_of(api, session.transcript)
-
-
-def _decisions(data: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+def _decisions_in(data: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     entries = data.get("decisions")
     if not isinstance(entries, list):
         return ()

@@ -7,13 +7,11 @@ from typing import Any
 
 from rich.text import Text
 
+from lutumpy.apis import serving
 from lutumpy.cli.documents import Document
 from lutumpy.cli.terminal import shortened, styled
-from lutumpy.doctor.check import check_messages
-from lutumpy.rules import Problem
-from lutumpy.rules.anthropic import messages as anthropic
-from lutumpy.rules.openai.chat import messages as chat
-from lutumpy.rules.openai.responses import items as responses
+from lutumpy.doctor import Problem, check_messages
+from lutumpy.rules.shape import ApiRules
 
 __all__ = [
     "CERTAINTIES",
@@ -39,8 +37,9 @@ def problems_of(document: Document) -> list[Problem]:
     found = check_messages(document.api, conversation(document), **doctor_options(document))
     if not document.is_request:
         return found
+    rules: ApiRules = serving(document.api, "rules")
     known = {(problem.rule, problem.position, problem.message) for problem in found}
-    whole = _check_request(document)
+    whole = rules.check_request(document.body, compatible=document.compatible)
     return [p for p in whole if (p.rule, p.position, p.message) not in known] + found
 
 
@@ -51,25 +50,16 @@ def conversation(document: Document) -> Any:
 
 def doctor_options(document: Document) -> dict[str, Any]:
     """What else the doctor should know of the document, to check and to mend it."""
-    options: dict[str, Any] = {
+    thinking = document.body.get("thinking")
+    kind = thinking.get("type") if isinstance(thinking, Mapping) else None
+    return {
         "tools": document.tools,
         "server_held_prefix": document.server_held_prefix,
+        "system": document.system,
         "model": document.model,
+        "thinking": kind if isinstance(kind, str) else None,
         "compatible": document.compatible,
     }
-    if document.api == "anthropic_messages":
-        thinking = document.body.get("thinking")
-        kind = thinking.get("type") if isinstance(thinking, Mapping) else None
-        options |= {"system": document.system, "thinking": kind if isinstance(kind, str) else None}
-    return options
-
-
-def _check_request(document: Document) -> list[Problem]:
-    if document.api == "openai_chat":
-        return chat.check_request(document.body, compatible=document.compatible)
-    if document.api == "openai_responses":
-        return responses.check_request(document.body, compatible=document.compatible)
-    return anthropic.check_request(document.body, compatible=document.compatible)
 
 
 def document_fields(document: Document) -> dict[str, Any]:

@@ -10,9 +10,10 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
+from lutumpy.apis import Api
 from lutumpy.cli.documents import Document, DocumentError, Place, open_document
 from lutumpy.cli.reading import BadValue, read_values
-from lutumpy.cli.recognition import Api, is_message
+from lutumpy.cli.recognition import is_message
 from lutumpy.cli.terminal import FileProgress, Output, styled
 
 __all__ = ["Unreadable", "documents", "report_unreadable"]

@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-from enum import Enum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from lutumpy.cli.recognition import Api
+from lutumpy.apis import api_names
 from lutumpy.rules.hosts import host_name
 
-__all__ = ["ApiChoice", "ApiOption", "Files", "HostOption", "JsonOption", "OutOption", "api_of"]
+__all__ = ["API_NAMES", "ApiOption", "Files", "HostOption", "JsonOption", "OutOption", "check_api"]
+
+API_NAMES = f"[{'|'.join(api_names())}]"
+"""The APIs as help texts show them. What is added after this module was imported is missing here, and taken all the same."""
 
 
-class ApiChoice(str, Enum):
-    """The APIs, as they are written on the command line."""
+def check_api(given: Any) -> Any:
+    """What `--api` or `--to` was given: a name, several names, or `None`; the table is asked each time.
 
-    openai_chat = "openai_chat"
-    openai_responses = "openai_responses"
-    anthropic_messages = "anthropic_messages"
-
-
-_APIS: dict[ApiChoice, Api] = {
-    ApiChoice.openai_chat: "openai_chat",
-    ApiChoice.openai_responses: "openai_responses",
-    ApiChoice.anthropic_messages: "anthropic_messages",
-}
-
-
-def api_of(choice: ApiChoice | None) -> Api | None:
-    """The API that was chosen."""
-    return None if choice is None else _APIS[choice]
+    Raises:
+        typer.BadParameter: there is no such API.
+    """
+    known = api_names()
+    for name in [given] if isinstance(given, str) else given or []:
+        if name not in known:
+            raise typer.BadParameter(f"{name!r} is not one of {', '.join(map(repr, known))}.")
+    return given
 
 
 Files = Annotated[
@@ -40,14 +35,18 @@ Files = Annotated[
     ),
 ]
 ApiOption = Annotated[
-    ApiChoice | None,
+    str | None,
     typer.Option(
-        "--api", help="Whose API the files are for; recognised when left out.", show_default=False
+        "--api",
+        metavar=API_NAMES,
+        callback=check_api,
+        help="Whose API the files are for; recognised when left out.",
+        show_default=False,
     ),
 ]
 
 
-def _known_host(value: str | None) -> str | None:
+def _check_host(value: str | None) -> str | None:
     if value is not None:
         try:
             host_name(value)
@@ -61,7 +60,7 @@ HostOption = Annotated[
     typer.Option(
         "--host",
         metavar="HOST",
-        callback=_known_host,
+        callback=_check_host,
         help="The host that the requests are for: its address or name, or compatible. What only OpenAI or Anthropic is "
         "known to refuse may pass elsewhere. Seen from the file when left out.",
         show_default=False,

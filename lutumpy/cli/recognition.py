@@ -1,223 +1,239 @@
-"""Which of the three APIs a body, a list of messages or an answer is written for, read from its shape.
+"""Whose API a body, a list of messages or an answer is written for, read from its shape.
 
-Evidence, not guesses: a key or a type that only one API knows speaks for it. Where nothing does, several APIs are named,
-and the user has to say which one is meant.
+What is hard: several APIs lay a request out alike, so one document may be valid for more than one of them. Nothing is
+guessed. Each API names the signs that it has and its look-alikes don't (`Signs` in its rules), and every sign that is
+found is a vote for it:
+
+    one API has votes         it is this one
+    several have votes        the document contradicts itself: all of them are named
+    none has a vote           what is left after the roles that an API refuses, the model's name, and the parameters
+                              that an API can't do without
+
+Where more than one API is left the user is asked. Picking the likeliest would check some histories against rules that
+they were never written for, and nobody would see that it did.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from lutumpy.doctor.check import APIS, Api
+from lutumpy.apis import Api, by_name
+from lutumpy.rules.shape import ApiRules, Signs
 
 __all__ = [
     "ADDRESS_KEYS",
-    "APIS",
-    "Api",
     "address_of",
     "api_of_answer",
+    "apis_of_address",
     "apis_of_body",
     "apis_of_messages",
+    "has_conversation",
     "is_message",
 ]
-
-CHAT: Api = "openai_chat"
-RESPONSES: Api = "openai_responses"
-ANTHROPIC: Api = "anthropic_messages"
-
-# Top-level parameters that one of the two APIs with `messages` has and the other refuses.
-_CHAT_KEYS = frozenset(
-    "frequency_penalty presence_penalty response_format n logprobs top_logprobs logit_bias stream_options "
-    "parallel_tool_calls max_completion_tokens reasoning_effort seed stop modalities audio functions function_call "
-    "prediction web_search_options verbosity store prompt_cache_key reasoning".split()
-)
-_ANTHROPIC_KEYS = frozenset(
-    "system stop_sequences top_k thinking output_config anthropic_version anthropic_beta betas mcp_servers container "
-    "context_management inference_geo".split()
-)
-_CHAT_ROLES = frozenset({"tool", "function"})
-_CHAT_MESSAGE_KEYS = frozenset(
-    "tool_calls tool_call_id function_call refusal audio reasoning reasoning_content reasoning_details annotations".split()
-)
-_CHAT_PARTS = frozenset({"image_url", "input_audio", "file", "refusal", "video_url"})
-_ANTHROPIC_PARTS = frozenset(
-    "tool_use tool_result thinking redacted_thinking image document server_tool_use mcp_tool_use mcp_tool_result "
-    "search_result container_upload compaction".split()
-)
-_ANTHROPIC_RESULT = re.compile(r"[a-z_]+_tool_result\Z")
-_RESPONSES_PARTS = frozenset(
-    {"input_text", "output_text", "input_image", "input_file", "summary_text"}
-)
-_RESPONSES_ITEMS = frozenset(
-    "message reasoning item_reference compaction program program_output additional_tools".split()
-)
-_RESPONSES_ITEM = re.compile(
-    r"[a-z_]+_call(_output)?\Z|[a-z_]+_(output|approval_request|approval_response)\Z|mcp_\w+\Z"
-)
-
 
 ADDRESS_KEYS = ("host", "base_url", "url")
 """Where a recorder says whom a request went to; no API has a parameter of these names."""
 
+# Characters of an event stream in which its first event begins.
+_STREAM_START = 4000
+
 
 def address_of(data: Mapping[str, Any]) -> str | None:
     """The address that stands beside a request, or in it."""
-    return next(
-        (value for key in ADDRESS_KEYS if isinstance(value := data.get(key), str) and value), None
-    )
+    for key in ADDRESS_KEYS:
+        value = data.get(key)
+        if isinstance(value, str) and value:
+            return value
+    return None
+
+
+def apis_of_address(data: Mapping[str, Any]) -> tuple[Api, ...]:
+    """The APIs whose path the address beside a request ends with."""
+    url = data.get("url")
+    if not isinstance(url, str):
+        return ()
+    path = url.partition("?")[0].rstrip("/")
+    return tuple([api for api, rules in _rules().items() if path.endswith(rules.SHAPE.paths)])
+
+
+def has_conversation(value: Mapping[str, Any]) -> bool:
+    """Whether an object has a key under which some API has its messages."""
+    return any(rules.SHAPE.messages_key in value for rules in _rules().values())
 
 
 def is_message(value: Any) -> bool:
-    """Whether `value` looks like one message or item of a conversation, rather than a document with several."""
+    """Whether `value` looks like a message or an item of a conversation, and not like a document with several."""
     if not isinstance(value, Mapping):
         return False
-    if isinstance(value.get("role"), str) and "messages" not in value and "choices" not in value:
-        # An answer of the Messages API has a role too, but belongs in no list.
-        return not (value.get("type") == "message" and "stop_reason" in value and "usage" in value)
-    return _is_item_type(value.get("type")) and "request" not in value
-
-
-def _is_item_type(kind: Any) -> bool:
-    return isinstance(kind, str) and (
-        kind in _RESPONSES_ITEMS or _RESPONSES_ITEM.match(kind) is not None
-    )
+    if isinstance(value.get("role"), str) and not has_conversation(value):
+        # An answer may have a role too, but its place is in no list.
+        return not ("usage" in value and api_of_answer(value) is not None)
+    kind = value.get("type")
+    is_item = any(_matches(rules.SIGNS.item_types, kind) for rules in _rules().values())
+    return is_item and "request" not in value
 
 
 def apis_of_body(body: Mapping[str, Any]) -> tuple[Api, ...]:
     """The APIs that a request body may be meant for: one, several where nothing tells them apart, or none."""
-    messages = body.get("messages")
-    if messages is None:
-        return (
-            (RESPONSES,)
-            if isinstance(body.get("input"), (str, list)) or _is_responses_rest(body)
-            else ()
-        )
-    if not isinstance(messages, list):
+    known = _rules()
+    candidates = _candidates(body, known)
+    if len(candidates) < 2:
+        return candidates or _resuming(body, known)
+    signs = {api: known[api].SIGNS for api in candidates}
+    messages = body[known[candidates[0]].SHAPE.messages_key]
+    voted = [api for api in candidates if _has_signs(body, messages, signs[api])]
+    if voted:
+        return tuple(voted)
+    fitting = _fitting(messages, signs)
+    if len(fitting) == 1 or "model" not in body:
+        return fitting
+    named = [api for api in fitting if _matches(signs[api].models, body["model"])]
+    complete = [api for api in fitting if signs[api].required_keys <= body.keys()]
+    if len(complete) == len(fitting):
+        return tuple(named) or fitting
+    # An incomplete request may still be one that only counts tokens, if the model's name speaks for it.
+    return tuple([api for api in fitting if api in complete or api in named])
+
+
+def _candidates(body: Mapping[str, Any], known: Mapping[Api, ApiRules]) -> tuple[Api, ...]:
+    """The APIs that have their messages where this body has some; the first such key counts."""
+    for key in dict.fromkeys([rules.SHAPE.messages_key for rules in known.values()]):
+        value = body.get(key)
+        found = [
+            api
+            for api, rules in known.items()
+            if rules.SHAPE.messages_key == key
+            and (
+                isinstance(value, list) or (isinstance(value, str) and rules.SHAPE.text_is_message)
+            )
+        ]
+        if found:
+            return tuple(found)
+    return ()
+
+
+def _resuming(body: Mapping[str, Any], known: Mapping[Api, ApiRules]) -> tuple[Api, ...]:
+    """The APIs whose server may hold the conversation, so that a request has nothing new in it."""
+    if "model" not in body:
         return ()
-    votes = set(_votes_of_messages(messages)) | set(_votes_of_tools(body.get("tools")))
-    votes |= {CHAT for key in body if key in _CHAT_KEYS}
-    votes |= {ANTHROPIC for key in body if key in _ANTHROPIC_KEYS}
-    votes |= set(_votes_of_choice(body.get("tool_choice")))
-    votes.discard(RESPONSES)
-    if len(votes) == 1:
-        return tuple(votes)
-    if not votes and _is_openai(messages):
-        return (CHAT,)
-    if votes or "model" not in body:
-        return (CHAT, ANTHROPIC)
-    named = _vendor(body["model"])
-    if (
-        "max_tokens" not in body
-    ):  # the Messages API takes no request without it, but counts the tokens of one
-        return (CHAT, ANTHROPIC) if named == ANTHROPIC else (CHAT,)
-    return (CHAT, ANTHROPIC) if named is None else (named,)
-
-
-def _is_responses_rest(body: Mapping[str, Any]) -> bool:
-    """A request may go on from what the server holds, with nothing new in it."""
-    return "model" in body and (
-        "previous_response_id" in body or "prompt" in body or "conversation" in body
-    )
+    return tuple([api for api, rules in known.items() if rules.SIGNS.resuming_keys & body.keys()])
 
 
 def apis_of_messages(messages: Iterable[Any]) -> tuple[Api, ...]:
     """The APIs that a bare list of messages or items may be written for."""
     entries = list(messages)
-    votes = set(_votes_of_messages(entries))
-    if RESPONSES in votes:
-        return (
-            RESPONSES,
-        )  # items have types of their own, and a message may stand among them as Chat spells it
-    if votes:
-        return tuple(api for api in APIS if api in votes)
-    return (CHAT, RESPONSES) if _is_openai(entries) else APIS
+    signs = {api: rules.SIGNS for api, rules in _rules().items()}
+    voted = [api for api in signs if _speak_for(entries, signs[api])]
+    strongest = [api for api in voted if signs[api].outweighs]
+    return tuple(strongest or voted) or _fitting(entries, signs)
 
 
-def _votes_of_messages(messages: Iterable[Any]) -> Iterator[Api]:
-    for message in messages:
-        if not isinstance(message, Mapping):
-            continue
-        if _is_item_type(message.get("type")):
-            yield RESPONSES
-        role = message.get("role")
-        if (isinstance(role, str) and role in _CHAT_ROLES) or any(
-            key in message for key in _CHAT_MESSAGE_KEYS
-        ):
-            yield CHAT
-        content = message.get("content")
-        for part in content if isinstance(content, list) else ():
-            yield from _votes_of_part(part)
-
-
-def _is_openai(messages: list[Any]) -> bool:
-    """Whether it begins as Anthropic refuses it: with a system message, or with a role that it doesn't know."""
+def _fitting(messages: Sequence[Any], signs: Mapping[Api, Signs]) -> tuple[Api, ...]:
+    """The APIs that don't refuse a role of these messages; all of them when each refuses one."""
     roles = [message.get("role") for message in messages if isinstance(message, Mapping)]
-    return roles[:1] == ["system"] or "developer" in roles
+    names = {role for role in roles if isinstance(role, str)}
+    first = {role for role in roles[:1] if isinstance(role, str)}
+    fitting = [
+        api
+        for api, sign in signs.items()
+        if not (sign.refused_roles & names or sign.refused_first_roles & first)
+    ]
+    return tuple(fitting) or tuple(signs)
 
 
-def _votes_of_part(part: Any) -> Iterator[Api]:
-    kind = part.get("type") if isinstance(part, Mapping) else None
-    if not isinstance(kind, str):
-        return
-    if kind in _CHAT_PARTS:
-        yield CHAT
-    elif kind in _RESPONSES_PARTS:
-        yield RESPONSES
-    elif kind in _ANTHROPIC_PARTS or _ANTHROPIC_RESULT.match(kind):
-        yield ANTHROPIC
+# --- Votes ---------------------------------------------------------------------------------------
 
 
-def _votes_of_tools(tools: Any) -> Iterator[Api]:
-    for tool in tools if isinstance(tools, list) else ():
-        if not isinstance(tool, Mapping):
-            continue
-        kind = tool.get("type")
-        if isinstance(kind, str) and isinstance(tool.get(kind), Mapping):
-            yield CHAT
-        elif "input_schema" in tool or (isinstance(kind, str) and re.search(r"_20\d{6}\Z", kind)):
-            yield ANTHROPIC
+def _has_signs(body: Mapping[str, Any], messages: Sequence[Any], signs: Signs) -> bool:
+    """Whether anything in a request speaks for an API."""
+    tools = body.get("tools")
+    return (
+        bool(signs.body_keys & body.keys())
+        or _speak_for(messages, signs)
+        or any(_is_own_tool(tool, signs) for tool in (tools if isinstance(tools, list) else ()))
+        or _is_own_choice(body.get("tool_choice"), signs)
+    )
 
 
-def _votes_of_choice(choice: Any) -> Iterator[Api]:
-    if isinstance(choice, str):
-        yield CHAT
-    elif isinstance(choice, Mapping):
+def _speak_for(messages: Iterable[Any], signs: Signs) -> bool:
+    return any(_speaks_for(message, signs) for message in messages if isinstance(message, Mapping))
+
+
+def _speaks_for(message: Mapping[str, Any], signs: Signs) -> bool:
+    role = message.get("role")
+    if isinstance(role, str) and role in signs.roles:
+        return True
+    if signs.message_keys & message.keys() or _matches(signs.item_types, message.get("type")):
+        return True
+    return any(_matches(signs.part_types, kind) for kind in _part_types(message.get("content")))
+
+
+def _part_types(content: Any) -> Iterator[Any]:
+    for part in content if isinstance(content, list) else ():
+        if isinstance(part, Mapping):
+            yield part.get("type")
+
+
+def _is_own_tool(tool: Any, signs: Signs) -> bool:
+    if not isinstance(tool, Mapping):
+        return False
+    kind = tool.get("type")
+    if isinstance(kind, str) and isinstance(tool.get(kind), Mapping):
+        return signs.nests_tools
+    return bool(signs.tool_keys & tool.keys()) or _matches(signs.tool_types, kind)
+
+
+def _is_own_choice(choice: Any, signs: Signs) -> bool:
+    if isinstance(choice, Mapping):
         kind = choice.get("type")
-        if kind in ("auto", "any", "tool", "none"):
-            yield ANTHROPIC
-        elif kind in ("function", "custom", "allowed_tools"):
-            yield CHAT
+        return isinstance(kind, str) and kind in signs.choice_types
+    return isinstance(choice, str) and signs.choice_is_word
 
 
-def _vendor(model: Any) -> Api | None:
-    """What a vendor's own name for a model says; the same models under other names may be served by any API."""
-    if not isinstance(model, str):
-        return None
-    if model.startswith("claude-"):
-        return ANTHROPIC
-    return CHAT if re.match(r"gpt-|chatgpt-|o\d", model) else None
+# --- Answers -------------------------------------------------------------------------------------
 
 
 def api_of_answer(answer: Any) -> Api | None:
     """The API that wrote an answer: its JSON, or the text of its event stream; None where it doesn't say."""
+    signs = {api: rules.SIGNS for api, rules in _rules().items()}
     if isinstance(answer, str):
-        start = answer[:4000]
-        if "event: message_start" in start or '"type":"message_start"' in start:
-            return ANTHROPIC
-        if '"type":"response.' in start or "event: response." in start:
-            return RESPONSES
-        return CHAT if '"chat.completion.chunk"' in start or '"choices"' in start else None
-    if not isinstance(answer, Mapping):
-        return None
-    if answer.get("object") == "response" and "output" in answer:
-        return RESPONSES
-    if isinstance(answer.get("choices"), list):
-        return CHAT
-    is_error = answer.get("type") == "error" and isinstance(answer.get("error"), Mapping)
-    return (
-        ANTHROPIC
-        if is_error or (answer.get("type") == "message" and "stop_reason" in answer)
-        else None
-    )
+        return _api_of_stream(answer[:_STREAM_START], signs)
+    if isinstance(answer, Mapping):
+        for api, sign in signs.items():
+            if any(_looks_like(answer, form) for form in sign.answers):
+                return api
+    return None
+
+
+def _api_of_stream(start: str, signs: Mapping[Api, Signs]) -> Api | None:
+    # The longest mark counts: a short one may also be a word of a schema that a request's echo repeats.
+    found = [
+        (len(mark), api)
+        for api, sign in signs.items()
+        for mark in sign.stream_marks
+        if mark in start
+    ]
+    return max(found)[1] if found else None
+
+
+def _looks_like(answer: Mapping[str, Any], form: Mapping[str, str | type]) -> bool:
+    for key, wanted in form.items():
+        if key not in answer:
+            return False
+        value = answer[key]
+        if isinstance(wanted, str):
+            if value != wanted:
+                return False
+        elif not isinstance(value, wanted):
+            return False
+    return True
+
+
+def _matches(pattern: Any, value: Any) -> bool:
+    return isinstance(value, str) and pattern.match(value) is not None
+
+
+def _rules() -> Mapping[Api, ApiRules]:
+    """The rules of every API there is now: one may be added while a program runs."""
+    return by_name("rules")

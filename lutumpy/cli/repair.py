@@ -21,14 +21,14 @@ from lutumpy.cli.findings import (
     problems_of,
 )
 from lutumpy.cli.inputs import Unreadable, documents, report_unreadable
-from lutumpy.cli.options import ApiOption, Files, HostOption, JsonOption, api_of
+from lutumpy.cli.options import ApiOption, Files, HostOption, JsonOption
 from lutumpy.cli.terminal import Output, shortened, styled
 from lutumpy.cli.writing import Discarded, destination
 from lutumpy.core import json_values
 from lutumpy.doctor import Repair, apply_repairs, propose_repairs
 from lutumpy.doctor.editor import copied
 from lutumpy.doctor.json_patch import PatchError, apply_operations, resolve
-from lutumpy.rules import Problem
+from lutumpy.errors import Problem
 
 __all__ = ["repair"]
 
@@ -75,7 +75,7 @@ def repair(
     shown = _Shown(output, full=full, aside=out == "-")
     for file in files:
         path = out if out is not None else file if apply else None
-        _repair_file(documents([file], output, api_of(api), host), file, path, shown, tally)
+        _repair_file(documents([file], output, api, host), file, path, shown, tally)
     code = 2 if tally["unreadable"] else int(bool(tally["left"]))
     shown.summary(tally, code, written=apply or out is not None)
     raise typer.Exit(code)

@@ -6,16 +6,16 @@ import html
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
 
-from lutumpy import AssistantTurn, LutumpyError
-from lutumpy.adapters.anthropic import AnthropicMessages
-from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy import AssistantTurn, LutumpyError, StreamDecoder
+from lutumpy.apis import serving
+from lutumpy.cli.conversion import tool_name
 from lutumpy.cli.documents import Document
 from lutumpy.cli.files import write_file
 from lutumpy.cli.findings import (
@@ -27,9 +27,8 @@ from lutumpy.cli.findings import (
     problems_of,
 )
 from lutumpy.cli.inputs import Unreadable, documents, report_unreadable
-from lutumpy.cli.options import ApiOption, Files, JsonOption, api_of
+from lutumpy.cli.options import ApiOption, Files, JsonOption
 from lutumpy.cli.terminal import Output, shortened, styled
-from lutumpy.doctor.check import Api
 
 if TYPE_CHECKING:
     from lutumpy.page.model import CallView, Piece, ProblemView, ResultView, Step
@@ -47,11 +46,6 @@ _ROLES = {
     "tool": "yellow",
 }
 _STATUSES = {"ok": "green", "error": "red", "rejected": "yellow"}
-_ADAPTERS: Mapping[Api, type[OpenAIChat] | type[OpenAIResponses] | type[AnthropicMessages]] = {
-    "openai_chat": OpenAIChat,
-    "openai_responses": OpenAIResponses,
-    "anthropic_messages": AnthropicMessages,
-}
 _TAG = re.compile("<[^>]*>")
 
 
@@ -96,7 +90,7 @@ def show(
         else nullcontext()
     )
     with paging:
-        for entry in documents(files, output, api_of(api)):
+        for entry in documents(files, output, api):
             if isinstance(entry, Unreadable):
                 failed += 1
                 report_unreadable(output, entry)
@@ -170,11 +164,12 @@ def answer_of(document: Document) -> AssistantTurn | None:
     answer = document.answer
     if answer is None or (document.status is not None and document.status >= 400):
         return None
-    adapter = _ADAPTERS[document.api]
+    adapter = serving(document.api, "adapter")
     try:
         if not isinstance(answer, str):
-            return adapter.response(answer)
-        decoder = adapter.stream_decoder()
+            whole: AssistantTurn = adapter.response(answer)
+            return whole
+        decoder: StreamDecoder = adapter.stream_decoder()
         for event in _events(answer):
             for _ in decoder.feed(event):
                 pass
@@ -234,7 +229,7 @@ def _print(output: Output, document: Document, *, full: bool) -> None:
     output.print(
         styled((str(document.place), "bold"), f"  {', '.join(fact for fact in facts if fact)}")
     )
-    names = list(_tool_names(document))
+    names = _tool_names(document)
     if names:
         output.print(styled(("tools  ", "dim"), ", ".join(names)))
     for step in timeline.steps:
@@ -257,11 +252,8 @@ def _cut(line: Text, full: bool) -> Text:
     return kept
 
 
-def _tool_names(document: Document) -> Iterator[str]:
-    for tool in document.tools or ():
-        inner = tool.get("function", tool) if isinstance(tool, dict) else None
-        name = inner.get("name", inner.get("type")) if isinstance(inner, dict) else None
-        yield name if isinstance(name, str) else "a tool without a name"
+def _tool_names(document: Document) -> list[str]:
+    return [tool_name(tool, document.api) for tool in document.tools or ()]
 
 
 def _step_lines(step: Step) -> Iterator[Text]:
@@ -377,7 +369,7 @@ def _record(output: Output, document: Document) -> None:
         kind=document.kind,
         model=document.model,
         status=document.status,
-        tools=list(_tool_names(document)),
+        tools=_tool_names(document),
         steps=len(timeline.steps),
         problems=[_problem_fields(problem) for problem in placeless],
     )

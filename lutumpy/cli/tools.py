@@ -11,12 +11,12 @@ import typer
 from rich.table import Table
 
 from lutumpy import Toolset
+from lutumpy.apis import api_names
 from lutumpy.cli.files import write_file
 from lutumpy.cli.findings import counted
-from lutumpy.cli.options import ApiChoice, JsonOption, api_of
+from lutumpy.cli.options import API_NAMES, JsonOption, check_api
 from lutumpy.cli.terminal import Output, shortened, styled
 from lutumpy.core import json_values
-from lutumpy.doctor.check import APIS, Api
 from lutumpy.tool_doctor import (
     Difference,
     Drift,
@@ -26,7 +26,7 @@ from lutumpy.tool_doctor import (
     Severity,
     ToolListSize,
     ToolReport,
-    ToolsetNotLoaded,
+    ToolsetNotLoadedError,
     check_tools,
     drift,
     load_toolset,
@@ -62,9 +62,13 @@ _LONGEST = 300
 def check(
     name: Name,
     api: Annotated[
-        list[ApiChoice] | None,
+        list[str] | None,
         typer.Option(
-            "--api", help="Look at this API only; may be given again.", show_default=False
+            "--api",
+            metavar=API_NAMES,
+            callback=check_api,
+            help="Look at this API only; may be given again.",
+            show_default=False,
         ),
     ] = None,
     adapter_strict: Annotated[
@@ -87,10 +91,7 @@ def check(
     """
     output = Output(as_json=as_json)
     toolset = _load(output, name, directory)
-    asked: dict[Api, None] = {
-        one: None for choice in api or () if (one := api_of(choice)) is not None
-    }
-    chosen: tuple[Api, ...] = tuple(asked) or APIS
+    chosen = tuple(dict.fromkeys(api or ())) or api_names()
     report = check_tools(toolset, apis=chosen, strict=adapter_strict)
     try:
         locked = Lock.read(lock)
@@ -158,7 +159,7 @@ def lock(
 def _load(output: Output, name: str, directory: str) -> type[Toolset[Any]]:
     try:
         return load_toolset(name, directory=directory or os.curdir)
-    except ToolsetNotLoaded as error:
+    except ToolsetNotLoadedError as error:
         raise _failed(output, str(error)) from error
 
 

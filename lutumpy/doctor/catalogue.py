@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lutumpy.doctor.repair import RepairKind
-from lutumpy.rules import Certainty
+from lutumpy.errors import Certainty
 
 __all__ = ["KINDS", "RULES", "TranscriptRule"]
 

@@ -1,31 +1,20 @@
-"""The check of a transcript in a provider's JSON: one door to the rules of the three APIs."""
+"""The check of a transcript in a provider's JSON: one way to the rules of every API."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, get_args
+from typing import Any
 
-from lutumpy.core.items import Api
-from lutumpy.rules import Problem
-from lutumpy.rules.anthropic import messages as anthropic
+from lutumpy.apis import Api, serving
+from lutumpy.errors import Problem
 from lutumpy.rules.encoding import encodable
 from lutumpy.rules.hosts import is_compatible
 from lutumpy.rules.nesting import check_nesting
-from lutumpy.rules.openai.chat import messages as chat
-from lutumpy.rules.openai.responses import items as responses
 from lutumpy.rules.paths import path_of
+from lutumpy.rules.shape import ApiRules, HistoryContext
 
-__all__ = ["Api", "check_messages", "plain_json"]
-
-APIS: tuple[Api, ...] = get_args(Api)
-"""The wires that there are rules for: all of them."""
-_FAMILIES: Mapping[str, tuple[str, str]] = {
-    "openai_chat": ("chat", chat.WHERE),
-    "openai_responses": ("responses", responses.WHERE),
-    "anthropic_messages": ("anthropic", anthropic.WHERE),
-}
-"""How the rules of an API begin, and the positions in its messages."""
+__all__ = ["check_messages", "plain_json"]
 
 
 def check_messages(
@@ -64,34 +53,18 @@ def check_messages(
     Raises:
         ValueError: `api` is none of the three, or `host` is neither a name that is known nor an address.
     """
-    if api not in APIS:
-        raise ValueError(f"unknown api {api!r}: one of {', '.join(APIS)}")
+    rules: ApiRules = serving(api, "rules")
     compatible = compatible or (host is not None and is_compatible(api, host))
     entries = plain_json(messages)
     declared = plain_json(tools) if tools is not None else None
     if declared is not None and not isinstance(declared, list):
         declared = []
-    family, where = _FAMILIES[api]
-    deep, entries = check_nesting(family, entries, where)
-    deep_system, before = check_nesting(family, plain_json(system), "system.{}")
-    declared = check_nesting(family, declared, "tools[{}]")[1]
-    found: list[Problem]
-    if api == "openai_chat":
-        found = chat.check_messages(entries, tools=declared, model=model, compatible=compatible)
-    elif api == "openai_responses":
-        found = responses.check_messages(
-            entries, tools=declared, server_held_prefix=server_held_prefix, compatible=compatible
-        )
-    else:
-        found = anthropic.check_messages(
-            entries,
-            before,
-            tools=declared,
-            model=model,
-            thinking=thinking,
-            server_held_prefix=server_held_prefix,
-            compatible=compatible,
-        )
+    prefix, position = rules.PREFIX, rules.SHAPE.position
+    deep, entries = check_nesting(prefix, entries, position)
+    deep_system, before = check_nesting(prefix, plain_json(system), "system.{}")
+    declared = check_nesting(prefix, declared, "tools[{}]")[1]
+    context = HistoryContext(declared, server_held_prefix, before, model, thinking, compatible)
+    found = rules.check_history(entries, context)
     placed = [p if p.path else replace(p, path=path_of(p.position, entries)) for p in found]
     return [*deep, *[replace(p, path=("system", *p.path)) for p in deep_system], *placed]
 

@@ -8,7 +8,7 @@ from typing import Any
 from lutumpy.doctor.editor import Editor, Path
 from lutumpy.doctor.mending import drop_entry
 from lutumpy.doctor.wording import as_text
-from lutumpy.rules import Problem
+from lutumpy.errors import Problem
 
 _EMPTY = "The message has no content, and the API refuses that; it is left out."
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from lutumpy.core import json_values
 from lutumpy.doctor.json_patch import apply_operations, pointer, tokens
 from lutumpy.doctor.repair import Operation, Repair, RepairKind
-from lutumpy.rules import Problem
+from lutumpy.errors import Problem
 from lutumpy.rules.encoding import encodable
 from lutumpy.rules.nesting import MAX_NESTING, may_be_deep
 from lutumpy.rules.paths import moved_position

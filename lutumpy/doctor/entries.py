@@ -7,7 +7,7 @@ from typing import Any
 
 from lutumpy.doctor.editor import Editor
 from lutumpy.doctor.mending import drop_entry
-from lutumpy.rules import Problem
+from lutumpy.errors import Problem
 
 _OTHER_NAMES: Mapping[str, str] = {
     "human": "user",

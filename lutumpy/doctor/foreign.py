@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from lutumpy.doctor.check import Api
+from lutumpy.apis import Api
 from lutumpy.doctor.editor import Editor, Path
 from lutumpy.doctor.mending import drop_entry, placed
 from lutumpy.doctor.repair import RepairKind
@@ -34,7 +34,7 @@ from lutumpy.doctor.spellings import (
     type_of,
 )
 from lutumpy.doctor.written import write_entry, write_part
-from lutumpy.rules import Problem
+from lutumpy.errors import Problem
 
 _BLAMED = frozenset(
     "chat.role chat.parts chat.content chat.tool_calls chat.tool_call_id "

@@ -10,7 +10,7 @@ import binascii
 from typing import Any
 
 from lutumpy.doctor.editor import Editor, Path
-from lutumpy.rules import Problem
+from lutumpy.errors import Problem
 from lutumpy.rules.media import PDF, PLAIN, data_type, image_type, plain_type, type_of_bytes
 
 _PDF_BYTES = "JVBERi0"  # what base64 makes of %PDF-

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from lutumpy.core import json_values
 from lutumpy.doctor.editor import IDENTITY, Editor, Path
 from lutumpy.doctor.repair import RepairKind
-from lutumpy.rules import Problem
+from lutumpy.errors import Problem
 from lutumpy.rules.encoding import encodable
 from lutumpy.rules.nesting import MAX_NESTING, json_text
 

@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from lutumpy.doctor.anthropic import stages as anthropic
-from lutumpy.doctor.check import Api, check_messages, plain_json
+from lutumpy.apis import Api, serves, serving
+from lutumpy.doctor.check import check_messages, plain_json
 from lutumpy.doctor.editor import Editor, copied
 from lutumpy.doctor.foreign import convert_messages
 from lutumpy.doctor.mending import Stage
-from lutumpy.doctor.openai.chat import stages as chat
-from lutumpy.doctor.openai.responses import stages as responses
 from lutumpy.doctor.repair import Repair
-from lutumpy.rules import Problem
+from lutumpy.errors import Problem
 from lutumpy.rules.hosts import is_compatible, is_softened
 
 __all__ = ["propose_repairs"]
-
-_STAGES: Mapping[str, tuple[tuple[frozenset[str], Stage], ...]] = {
-    "openai_chat": chat.STAGES,
-    "openai_responses": responses.STAGES,
-    "anthropic_messages": anthropic.STAGES,
-}
-_FAMILY = {
-    "openai_chat": "chat",
-    "openai_responses": "responses",
-    "anthropic_messages": "anthropic",
-}
 
 ALSO = frozenset(
     {
@@ -120,8 +107,16 @@ def _entries(value: Any) -> list[Any]:
 def _wanted(api: Api, problem: Problem, compatible: bool, thorough: bool) -> bool:
     if thorough or problem.certainty == "refused":
         return True
-    softened = compatible and is_softened(_FAMILY[api], problem)
+    softened = compatible and is_softened(serving(api, "rules").PREFIX, problem)
     return problem.rule in ALSO and not softened
+
+
+def stages_of(api: Api) -> tuple[tuple[frozenset[str], Stage], ...]:
+    """The rules of an API that are mended, in the order in which that is tried, and what mends them."""
+    stages: tuple[tuple[frozenset[str], Stage], ...] = ()
+    if serves(api, "repairs"):
+        stages = serving(api, "repairs").STAGES
+    return stages
 
 
 def _pass(api: Api, editor: Editor, problems: list[Problem], found: list[Problem]) -> bool:
@@ -135,7 +130,7 @@ def _pass(api: Api, editor: Editor, problems: list[Problem], found: list[Problem
     """
     before = len(editor.repairs)
     editor.next_pass()
-    for number, (rules, stage) in enumerate(_STAGES[api]):
+    for number, (rules, stage) in enumerate(stages_of(api)):
         if number == _READABLE:
             convert_messages(api, editor, found)
             if len(editor.repairs) > before:

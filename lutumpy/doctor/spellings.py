@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from lutumpy.doctor.check import Api
+from lutumpy.apis import Api
 from lutumpy.doctor.wording import as_text
 from lutumpy.rules.anthropic.messages import BLOCK_TYPES
 from lutumpy.rules.openai.chat.messages import PART_BODIES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from lutumpy.doctor.check import Api
+from lutumpy.apis import Api
 from lutumpy.doctor.editor import copied
 from lutumpy.doctor.spellings import Answered, Called, Kept, Opaque, Piece, Said, Shown, Thought
 from lutumpy.doctor.wording import NO_TEXT, as_arguments, as_object, as_text

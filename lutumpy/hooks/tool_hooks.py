@@ -16,7 +16,7 @@ these registries.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -438,25 +438,6 @@ def chains_for(hooks: ToolHooks[Any], calls: Iterable[CallOrIssue]) -> dict[str,
                 "the round is still open"
             )
     return hooks._current_chains()
-
-
-def list_async_hooks(hooks: ToolHooks[Any]) -> Iterator[tuple[str, str]]:
-    """Every hook of calls and results that is declared async: the tool's name, and the hook's."""
-    chains = hooks._current_chains()
-    for selector in hooks._toolset.selectors():
-        name = selector.name
-        steps = chains[name].steps if name in chains else ()
-        of_results = hooks._list_general_hooks(_ANY_RESULT.name, name)
-        asked = [(step.label, step.is_async) for step in steps]
-        asked += [(hook.label, hook.is_async) for hook in of_results]
-        for hook_label, is_async in asked:
-            if is_async:
-                yield name, hook_label
-
-
-def has_result_hooks(hooks: ToolHooks[Any], results: Sequence[ToolResult]) -> bool:
-    """Whether a review of these results asks any hook."""
-    return any(hooks._find_result_hooks(results).values())
 
 
 def _collect_descriptions(

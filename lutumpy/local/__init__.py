@@ -5,7 +5,7 @@ Needs the `local` extra. `import lutumpy.local` works without it; what needs it 
 
 from __future__ import annotations
 
-from lutumpy.local.errors import FetchError, LocalServerError
+from lutumpy.errors import FetchError, LocalServerError
 from lutumpy.local.model_file import SMOLLM2, PackagedModel, fetch
 from lutumpy.local.server import LocalServer, serve
 

@@ -10,7 +10,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from lutumpy.local.errors import FetchError, missing_extra
+from lutumpy.errors import FetchError
+from lutumpy.local.missing import missing_extra
 
 __all__ = ["Progress", "download_wheel"]
 

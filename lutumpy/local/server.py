@@ -14,7 +14,8 @@ import anyio.to_thread
 
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.local.errors import LocalServerError, missing_extra
+from lutumpy.errors import LocalServerError
+from lutumpy.local.missing import missing_extra
 from lutumpy.local.model_file import fetch
 from lutumpy.local.process import ServerProcess, logger
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from lutumpy.core.items import ResultStatus, Usage
+from lutumpy.models import ResultStatus, Usage
 from lutumpy.page.text import Prose, Value
 
 __all__ = [

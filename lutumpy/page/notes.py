@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from lutumpy.core import json_values
+from lutumpy.errors import Problem
 from lutumpy.page.model import (
     CallView,
     Change,
@@ -20,7 +21,6 @@ from lutumpy.page.model import (
 from lutumpy.page.positions import Origins, find, of_pointer, of_position, of_problem
 from lutumpy.page.text import data_value
 from lutumpy.page.timeline import Timeline
-from lutumpy.rules import Problem
 
 __all__ = ["RepairLike", "flat_decisions", "place_decisions", "place_problems", "place_repairs"]
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from lutumpy.errors import Problem
 from lutumpy.page.model import Noted
 from lutumpy.page.timeline import Timeline
-from lutumpy.rules import Problem
 
 __all__ = ["Origins", "find", "of_pointer", "of_position", "of_problem"]
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from lutumpy.core.items import REJECTION_PREFIX, ResultStatus
+from lutumpy.core.items import REJECTION_PREFIX
 from lutumpy.core.safe_text import safe_repr
+from lutumpy.models import ResultStatus
 from lutumpy.page.model import STYLES, CallView, Noted, Piece, Place, ResultView, Step
 from lutumpy.page.text import text_value
 

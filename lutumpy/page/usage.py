@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lutumpy.core.items import Usage
+from lutumpy import Usage
 from lutumpy.page.model import Step
 
 __all__ = ["Bar", "Chart", "Row", "Segment", "charts", "rows_of", "usage_of"]

@@ -17,6 +17,7 @@ class HasTranscript(Protocol):
 
 
 Target: TypeAlias = "Transcript | HasTranscript"
+"""Where an answer is committed: a transcript, or a session that has one."""
 
 
 def transcript_of(target: Target) -> Transcript:

@@ -63,7 +63,8 @@ class UnfinishedRequest:
         """Count a request that ended in `error`, which also is a cancellation or an interrupt."""
         if isinstance(error, AdapterError):
             if not costs_nothing(error):
-                self._count(error.partial, error.provider, error.response_id, error.request_id)
+                partial = error.partial if isinstance(error.partial, AssistantTurn) else None
+                self._count(partial, error.provider, error.response_id, error.request_id)
         elif not isinstance(error, _NEVER_SENT):
             self._count(None, None, None, None)
 

@@ -1,12 +1,5 @@
-"""The law of each wire: what the three APIs refuse, as data and small functions. Standard library only, no I/O.
+"""What each API refuses, as data and small functions: a folder for each provider. Standard library only, no I/O.
 
-`chat`, `responses` and `anthropic` each offer `check_request(body)` for a whole request and `check_messages(...)` for
-the transcript in it. All report every `Problem` found, in the order in which the provider would meet them; no JSON
-makes them raise.
+Each API's rules check a whole request and the transcript in it. They report every `Problem` found, in the order in
+which the provider would meet them, and no JSON makes them raise.
 """
-
-from __future__ import annotations
-
-from lutumpy.rules.problem import Certainty, Problem
-
-__all__ = ["Certainty", "Problem"]

@@ -9,7 +9,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from lutumpy.rules import Problem
+from lutumpy.errors import Problem
 from lutumpy.testing.paths import Target
 from lutumpy.testing.render_responses import waiting
 from lutumpy.testing.script import Api, Failure, Reply, render, render_failure, render_stream

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lutumpy.rules import Problem
+from lutumpy.errors import Problem
 from lutumpy.rules.anthropic import messages as anthropic
 from lutumpy.rules.anthropic.requests import continues_thread
 from lutumpy.rules.openai.chat import messages as chat
 from lutumpy.rules.openai.responses import items as responses
+from lutumpy.rules.openai.responses.limits import ID_PREFIXES
 from lutumpy.testing.render_chat import CREATED
 from lutumpy.testing.render_responses import conversation_id, waiting
 from lutumpy.testing.script import Api
@@ -278,7 +279,7 @@ class Memory:
         kind = responses.item_type(item)
         found: dict[str, Any] = {**item, "type": kind}
         if found.get("id") is None:
-            prefix = OUTPUT_PREFIXES.get(kind) or responses.ID_PREFIXES.get(kind) or "item"
+            prefix = OUTPUT_PREFIXES.get(kind) or ID_PREFIXES.get(kind) or "item"
             found["id"] = f"{prefix}_{next(self._numbers):048x}"
         if kind == "message":
             found["content"] = _parts(item)

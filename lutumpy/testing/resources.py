@@ -12,7 +12,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from lutumpy.rules import Problem
+from lutumpy.errors import Problem
 from lutumpy.rules.openai.responses import items as responses
 from lutumpy.rules.openai.shapes import check_integer, long_array, missing, wrong_type, wrong_value
 from lutumpy.testing.exchange import Exchange

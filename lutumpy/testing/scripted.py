@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.adapters.sdk import adapter_error
+from lutumpy.adapters.provider_errors import adapter_error
 from lutumpy.adapters.sdk_body import Fields, body_dict
 from lutumpy.adapters.sdk_model import SdkModel
 from lutumpy.core.items import AssistantTurn
@@ -16,8 +16,7 @@ from lutumpy.core.model import StructuredMode, TurnOptions, checked_structured
 from lutumpy.core.streaming import StreamDecoder
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
-from lutumpy.errors import AdapterError
-from lutumpy.rules import Problem
+from lutumpy.errors import AdapterError, Problem
 from lutumpy.rules.anthropic import messages as anthropic
 from lutumpy.rules.openai.chat import messages as chat
 from lutumpy.rules.openai.responses import items as responses

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from lutumpy.core.safe_text import safe_str
-from lutumpy.rules import Problem
+from lutumpy.errors import Problem
 from lutumpy.testing.script import Api, Failure, Reply, entries
 
 try:

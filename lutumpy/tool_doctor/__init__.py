@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+from lutumpy.errors import ToolsetNotLoadedError
 from lutumpy.tool_doctor.check import check_tools
 from lutumpy.tool_doctor.differences import Difference, differences
-from lutumpy.tool_doctor.loading import ToolsetNotLoaded, load_toolset
+from lutumpy.tool_doctor.loading import load_toolset
 from lutumpy.tool_doctor.lock import (
     Drift,
     Lock,
@@ -17,11 +18,9 @@ from lutumpy.tool_doctor.lock import (
     drift,
     locked_toolset,
 )
-from lutumpy.tool_doctor.report import APIS, Api, Finding, Severity, ToolListSize, ToolReport
+from lutumpy.tool_doctor.report import Finding, Severity, ToolListSize, ToolReport
 
 __all__ = [
-    "APIS",
-    "Api",
     "Difference",
     "Drift",
     "Finding",
@@ -32,7 +31,7 @@ __all__ = [
     "Severity",
     "ToolListSize",
     "ToolReport",
-    "ToolsetNotLoaded",
+    "ToolsetNotLoadedError",
     "check_tools",
     "differences",
     "drift",

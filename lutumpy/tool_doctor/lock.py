@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from lutumpy import LutumpyError, ToolDef, Toolset
+from lutumpy import ToolDef, Toolset
 from lutumpy.core import json_values
+from lutumpy.errors import LockError
 from lutumpy.tool_doctor.differences import Difference, canonical, differences
 
 __all__ = [
@@ -31,10 +32,6 @@ __all__ = [
 LOCK_FILE = "lutumpy.lock.json"
 VERSION = 1
 _FORMAT = "lutumpy.lock"
-
-
-class LockError(LutumpyError):
-    """A lock file can't be used; the message says why. Nothing was written."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ from typing_extensions import NotRequired, Required
 
 from lutumpy.core.safe_text import safe_str
 from lutumpy.errors import DeclarationError
-from lutumpy.rules.subschemas import subschemas
+from lutumpy.rules.schema_walk import subschemas
 from lutumpy.tools.annotations import annotated_texts, type_and_metadata
 from lutumpy.tools.docstrings import attribute_docstrings, read_docstring
 

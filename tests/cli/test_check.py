@@ -74,7 +74,7 @@ def test_lines_are_reported_by_number_and_a_bad_one_stops_no_other(run: Run, wri
     ended = run("check", write("a.jsonl", text="\n".join(lines)))
     assert ended.code == 2
     assert "cannot read a.jsonl:2:2: not JSON: expecting property name" in ended.err
-    assert "cannot read a.jsonl:4: the object is no document" in ended.err
+    assert "cannot read a.jsonl:4: the object is not a document" in ended.err
     assert "a.jsonl:3  openai_chat" in ended.out
     assert "a.jsonl:5  openai_chat" in ended.out
     assert "a.jsonl:1 " not in ended.out  # of many documents only those with problems are shown

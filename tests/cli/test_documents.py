@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lutumpy import Session
+from lutumpy.apis import api_names
 from lutumpy.cli.documents import Document, DocumentError, Place, open_document
-from lutumpy.cli.recognition import APIS, api_of_answer, apis_of_body, apis_of_messages
+from lutumpy.cli.recognition import api_of_answer, apis_of_body, apis_of_messages
 from lutumpy.testing import Reply, ScriptedModel
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
@@ -25,6 +26,7 @@ FILES = {
     "compat_openai_chat": "openai_chat",
     "compat_openai_responses": "openai_responses",
 }
+APIS = api_names()
 HERE = Place("file.json")
 
 

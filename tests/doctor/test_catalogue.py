@@ -13,7 +13,13 @@ from lutumpy.doctor.propose import ALSO
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "doctor.md"
-MODULES = ("anthropic", "anthropic_sequence", "chat", "responses", "responses_sequence")
+MODULES = (
+    "anthropic/messages",
+    "anthropic/sequence",
+    "openai/chat/messages",
+    "openai/responses/items",
+    "openai/responses/sequence",
+)
 OF_REQUESTS = frozenset(
     "body effort_for_model held_prefix required thinking unknown_parameter".split()
 )
@@ -26,7 +32,7 @@ APIS = {"chat": "Chat Completions", "responses": "Responses", "anthropic": "Mess
 def named_in_the_code() -> set[str]:
     found: set[str] = set()
     for module in MODULES:
-        tree = ast.parse((ROOT / "lutumpy" / "core" / "rules" / f"{module}.py").read_text())
+        tree = ast.parse((ROOT / "lutumpy" / "rules" / f"{module}.py").read_text())
         for node in ast.walk(tree):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 match = re.fullmatch(r"(?:anthropic|chat|responses)\.(\w+)", node.value)

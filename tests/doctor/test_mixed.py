@@ -14,9 +14,9 @@ from composed import APIS, PNG, History, composed
 from test_mutations import Client
 from test_repairs import USER, Json, mended, output, tool
 
+from lutumpy.apis import Api
 from lutumpy.doctor import apply_repairs, check_messages, propose_repairs
 from lutumpy.doctor.catalogue import RULES
-from lutumpy.doctor.check import Api
 from lutumpy.doctor.written import FAILED
 from lutumpy.testing.wire import serve
 

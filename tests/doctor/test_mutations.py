@@ -14,8 +14,8 @@ import pytest
 from composed import APIS, KEYS, History, composed, recorded
 from mutations import MUTATIONS, THOROUGH
 
+from lutumpy.apis import Api
 from lutumpy.doctor import apply_repairs, check_messages, propose_repairs
-from lutumpy.doctor.check import Api
 from lutumpy.testing.wire import WireServer, serve
 
 PLACES = 6

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from mutations import MUTATIONS
 
 from lutumpy import TranscriptError
+from lutumpy.apis import Api
 from lutumpy.doctor import Problem, apply_repairs, check_messages, propose_repairs
 from lutumpy.doctor.catalogue import KINDS, RULES
-from lutumpy.doctor.check import Api
 from lutumpy.doctor.json_patch import apply_operations, tokens
 from lutumpy.doctor.repair import Repair, RepairKind
 from lutumpy.rules.paths import path_of

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from lutumpy import TranscriptError
+from lutumpy.apis import Api
 from lutumpy.core import json_values
 from lutumpy.doctor import Repair, apply_repairs, check_messages, propose_repairs
-from lutumpy.doctor.check import Api
 from lutumpy.doctor.wording import INTERRUPTED
 
 Json = dict[str, Any]

@@ -27,10 +27,10 @@ from lutumpy import (
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.errors import Problem
 from lutumpy.execution import Dispatcher
 from lutumpy.loops import LoopResult, run_tools, run_tools_sync
 from lutumpy.models import ToolResults
-from lutumpy.rules import Problem
 from lutumpy.rules.anthropic import messages as anthropic
 from lutumpy.rules.openai.chat import messages as chat
 from lutumpy.rules.openai.responses import items as responses

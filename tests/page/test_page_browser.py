@@ -20,8 +20,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from lutumpy.doctor.check import check_messages
+from lutumpy.errors import Problem
 from lutumpy.page import render
-from lutumpy.rules import Problem
 
 NEEDED = os.environ.get("LUTUMPY_NEED_BROWSER") == "1"
 CHROMIUM = next(

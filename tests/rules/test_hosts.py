@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from lutumpy.apis import Api
 from lutumpy.doctor import apply_repairs, check_messages, propose_repairs
-from lutumpy.doctor.check import Api
 from lutumpy.rules.anthropic import messages as anthropic
 from lutumpy.rules.hosts import HOSTS, host_name, is_compatible
 

@@ -13,7 +13,7 @@ from counting import calls_made
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lutumpy.rules import Problem
+from lutumpy.errors import Problem
 from lutumpy.rules.anthropic import messages as anthropic
 from lutumpy.rules.openai.chat import messages as chat
 from lutumpy.rules.openai.responses import items as responses

@@ -38,12 +38,15 @@ from lutumpy.rules.anthropic import messages as anthropic
 __all__ = ["read_messages"]
 
 
-def read_messages(messages: Any, system: Any = None) -> Transcript:
+def read_messages(
+    messages: Any, system: Any = None, *, server_held_prefix: bool | None = None
+) -> Transcript:
     """The transcript of a request's `messages` and `system`.
 
     Args:
         messages: JSON objects, or objects of the SDK.
         system: A text, or a list of text blocks.
+        server_held_prefix: Changes nothing: a history whose start is in a thread can't be read.
 
     Raises:
         TranscriptError: it is no history, or a call has no result where it should be.

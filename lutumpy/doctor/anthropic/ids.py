@@ -8,7 +8,7 @@ from lutumpy.doctor.anthropic.turns import Conversation, Turn
 from lutumpy.doctor.editor import Editor, Path
 from lutumpy.doctor.mending import message_index
 from lutumpy.doctor.wording import Fresh
-from lutumpy.rules import Problem
+from lutumpy.errors import Problem
 
 _LIMIT = 64
 _PREFIXES = {"tool_use": "toolu_", "server_tool_use": "srvtoolu_", "mcp_tool_use": "mcptoolu_"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lutumpy.doctor.anthropic.turns import Conversation, Turn
 from lutumpy.doctor.editor import Editor, Path, copied
 from lutumpy.doctor.mending import expect_entry, message_index
-from lutumpy.rules import Problem
+from lutumpy.errors import Problem
 from lutumpy.rules.anthropic.sequence import SHOWN, THINKING
 
 

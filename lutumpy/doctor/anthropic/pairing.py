@@ -8,7 +8,7 @@ from lutumpy.doctor.anthropic.turns import Conversation, Turn
 from lutumpy.doctor.editor import Editor, Path, copied
 from lutumpy.doctor.mending import by_id, drop_entry, expect_entry, message_index, nearest
 from lutumpy.doctor.wording import INTERRUPTED
-from lutumpy.rules import Problem
+from lutumpy.errors import Problem
 from lutumpy.rules.anthropic.sequence import ASSISTANT_ONLY, THINKING
 
 _CALLS_OPEN = ("anthropic.results_after_uses", "anthropic.results_first")

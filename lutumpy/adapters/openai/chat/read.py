@@ -8,7 +8,7 @@ from typing import Any
 
 from lutumpy.adapters.openai.chat.decode import decode_chat
 from lutumpy.adapters.openai.chat.encode import API
-from lutumpy.adapters.openai.values import mapping
+from lutumpy.adapters.openai.reply_fields import mapping
 from lutumpy.adapters.reading import (
     Entry,
     HistoryReading,
@@ -29,12 +29,15 @@ __all__ = ["read_chat"]
 _ROLES: dict[str, Role] = {"system": "system", "developer": "developer", "user": "user"}
 
 
-def read_chat(messages: Any, system: Any = None) -> Transcript:
+def read_chat(
+    messages: Any, system: Any = None, *, server_held_prefix: bool | None = None
+) -> Transcript:
     """The transcript of a request's `messages`.
 
     Args:
         messages: JSON objects, or objects of the SDK.
         system: A system message to begin with, as text.
+        server_held_prefix: Nothing is held at the server of this API: it changes nothing.
 
     Raises:
         TranscriptError: it is no history, or a call has no result where it should be.

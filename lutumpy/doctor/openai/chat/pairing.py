@@ -18,8 +18,8 @@ from lutumpy.doctor.mending import (
     told_apart,
 )
 from lutumpy.doctor.wording import INTERRUPTED, Fresh
-from lutumpy.rules import Problem
-from lutumpy.rules.openai.chat.messages import MAX_CALL_ID
+from lutumpy.errors import Problem
+from lutumpy.rules.openai.chat.limits import MAX_CALL_ID
 
 _REPEATED = "The id is used by another call, so nobody can tell whose the results are; call and result get another one."
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lutumpy.doctor.editor import Editor, Path
 from lutumpy.doctor.mending import by_id, drop_entry, expect_entry, placed
-from lutumpy.rules import Problem
+from lutumpy.errors import Problem
 from lutumpy.rules.openai.responses.sequence import CALL_WORDS, OUTPUT_TO_CALLS
 from lutumpy.rules.problem import is_json
 

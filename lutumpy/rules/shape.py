@@ -1,0 +1,206 @@
+"""How the requests of an API are laid out, and by what its documents are recognised.
+
+The names differ where the meaning is the same, so they stand here as data: whoever handles documents of every API
+reads them and names no API.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from lutumpy.errors import Problem
+
+__all__ = [
+    "NOTHING",
+    "ApiRules",
+    "DeclaredTool",
+    "HistoryContext",
+    "RequestShape",
+    "Signs",
+    "holds_nothing",
+    "one_of",
+]
+
+NOTHING: re.Pattern[str] = re.compile(r"(?!)")
+"""A pattern that no text matches."""
+
+
+def one_of(words: str, *patterns: str) -> re.Pattern[str]:
+    """A pattern for one of some words, or for a text that matches one of the patterns as a whole.
+
+    Args:
+        words: The words, separated by spaces.
+        patterns: Regular expressions.
+    """
+    alternatives = [*map(re.escape, words.split()), *patterns]
+    return re.compile(f"(?:{'|'.join(alternatives)})\\Z")
+
+
+def holds_nothing(body: Mapping[str, Any]) -> bool:
+    """Whether the server holds the beginning of a conversation, for APIs whose servers hold nothing: never."""
+    return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestShape:
+    """Where things stand in a request of an API, and in what its model wrote.
+
+    Attributes:
+        messages_key: The key of the list of messages.
+        system_key: The key of a system text beside the messages; `None` where it is a message itself.
+        paths: How the path of its requests ends.
+        host: Whose host it is; a region may stand before it (`eu.api.openai.com`).
+        position: How the API names a message by its index, as `messages[{}]`.
+        turn_form: What one turn of the model is: one object, or a list of blocks or items.
+        calls_key: Where in a turn that is one object its calls are.
+        call_id_key: The key of a call's id in a turn.
+        text_is_message: Whether a text in place of the list of messages is one message of the user.
+        is_continued: Whether a request body goes on from messages that the server holds.
+    """
+
+    messages_key: str
+    system_key: str | None
+    paths: tuple[str, ...]
+    host: str
+    position: str
+    turn_form: Literal["object", "list"]
+    calls_key: str | None = None
+    call_id_key: str = "id"
+    text_is_message: bool = False
+    is_continued: Callable[[Mapping[str, Any]], bool] = holds_nothing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signs:
+    """By what a document of an API is recognised, where its shape alone doesn't say it.
+
+    Each sign is evidence for this API: what it has and the others that lay their requests out alike don't. An API
+    whose list of messages stands under a key of its own needs few of them.
+
+    Attributes:
+        body_keys: Parameters of a request.
+        required_keys: Parameters without which the API takes no request.
+        resuming_keys: Parameters with which a request needs no messages, since it goes on from what the server holds.
+        message_keys: Keys of a message.
+        roles: Roles of a message.
+        refused_roles: Roles that the API refuses anywhere.
+        refused_first_roles: Roles that the API refuses in the first message.
+        item_types: The `type` of an entry of the list of messages that needs no role.
+        part_types: The `type` of a part of a message's content.
+        outweighs: Whether its signs among messages count for more than those of others, because its list may hold
+            messages as others spell them.
+        tool_keys: Keys of a declared tool.
+        tool_types: The `type` of a declared tool.
+        nests_tools: Whether what a declared tool says stands under a key that is named like its `type`.
+        choice_types: The `type` of a tool choice.
+        choice_is_word: Whether a tool choice may be one word.
+        models: How names of models begin that only its maker gives.
+        answers: What an answer's JSON has: keys, each with the text that it holds or the type of its value.
+        stream_marks: What stands near the beginning of an event stream.
+    """
+
+    body_keys: frozenset[str] = frozenset()
+    required_keys: frozenset[str] = frozenset()
+    resuming_keys: frozenset[str] = frozenset()
+    message_keys: frozenset[str] = frozenset()
+    roles: frozenset[str] = frozenset()
+    refused_roles: frozenset[str] = frozenset()
+    refused_first_roles: frozenset[str] = frozenset()
+    item_types: re.Pattern[str] = NOTHING
+    part_types: re.Pattern[str] = NOTHING
+    outweighs: bool = False
+    tool_keys: frozenset[str] = frozenset()
+    tool_types: re.Pattern[str] = NOTHING
+    nests_tools: bool = False
+    choice_types: frozenset[str] = frozenset()
+    choice_is_word: bool = False
+    models: re.Pattern[str] = NOTHING
+    answers: tuple[Mapping[str, str | type], ...] = ()
+    stream_marks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredTool:
+    """A tool with a schema, as a request declares it, without the spelling of an API.
+
+    Attributes:
+        name: Its name.
+        description: What it says to the model, or `None`.
+        schema: The JSON Schema of its input; one for an empty object where the declaration has none.
+        strict: Whether it is declared as strict; `None` where it doesn't say.
+    """
+
+    name: str
+    description: str | None
+    schema: Mapping[str, Any]
+    strict: bool | None = None
+
+    @classmethod
+    def read(cls, body: Any, schema_key: str) -> DeclaredTool | None:
+        """The tool that an object with `name`, `description` and a schema describes; `None` when it has no name."""
+        if not isinstance(body, Mapping) or not isinstance(body.get("name"), str):
+            return None
+        description, schema, strict = (
+            body.get(key) for key in ("description", schema_key, "strict")
+        )
+        return cls(
+            body["name"],
+            description if isinstance(description, str) else None,
+            schema if isinstance(schema, Mapping) else {"type": "object", "properties": {}},
+            strict if isinstance(strict, bool) else None,
+        )
+
+    def fields(self, schema_key: str) -> dict[str, Any]:
+        """Name, description where there is one, and schema, as most APIs spell them."""
+        described = {} if self.description is None else {"description": self.description}
+        return {"name": self.name, **described, schema_key: self.schema}
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryContext:
+    """What a check of a history knows of the request around it. See `check_messages` for each."""
+
+    tools: Sequence[Any] | None = None
+    server_held_prefix: bool = False
+    system: Any = None
+    model: str | None = None
+    thinking: str | None = None
+    compatible: bool = False
+
+
+class ApiRules(Protocol):
+    """What the `rules` module of an API defines.
+
+    Attributes:
+        PREFIX: How the ids of its rules begin: `chat` in `chat.role`.
+        SHAPE: How its requests are laid out.
+        SIGNS: By what its documents are recognised.
+
+    What the tool doctor asks besides may be missing; then it looks less closely:
+        STRICT: The subset of JSON Schema that strict tools keep to, a `Dialect` of `lutumpy.rules.strict`.
+        TOKENS_OF_TOOLS: About what a list of tools costs: input tokens for each byte of its JSON, and once.
+        check_tools: A function of the list of tools, which gives the problems of the tools alone.
+    """
+
+    PREFIX: str
+    SHAPE: RequestShape
+    SIGNS: Signs
+
+    def check_request(self, body: Any, *, compatible: bool = False) -> list[Problem]:
+        """Every rule that a request body breaks."""
+        ...
+
+    def check_history(self, messages: Any, context: HistoryContext) -> list[Problem]:
+        """Every rule that a list of messages breaks."""
+        ...
+
+    def read_tool(self, tool: Any) -> DeclaredTool | None:
+        """The tool that a request declares; `None` for the API's own tools, and for what isn't a tool."""
+        ...
+
+    def write_tool(self, tool: DeclaredTool) -> dict[str, Any]:
+        """The tool as a request of this API declares it, not strict."""
+        ...

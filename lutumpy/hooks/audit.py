@@ -1,15 +1,14 @@
-"""The record of hooks: for each call what was asked, what will run, and who decided what, and why.
+"""The record of hooks: for each call what was asked, what will run, who decided that, and why."""
 
-Hooks look at every call and change few, so a hook that lets a call pass writes nothing down. A
-`HookRun` keeps what it had at hand anyway: the chains of hooks, and the inputs that it began with.
-Everything else is worked out here when somebody asks:
-
-- The hooks that let a call pass are those of its tool's chain.
-- An input was edited if it differs from what the model's arguments decode to. To learn which values
-  can be compared at all, the arguments are decoded twice (`_differs`).
-- Which of several hooks edited it is what `InputWatch` saw; a change that it can't see, deep inside
-  a value, is put down to every hook that may have made it.
-"""
+# Hooks look at every call and change few, so a hook that lets a call pass writes nothing down. A
+# `HookRun` keeps what it had at hand anyway: the chains of hooks, and the inputs that it began
+# with. Everything else is worked out here when somebody asks:
+#
+# - The hooks that let a call pass are those of its tool's chain.
+# - An input was edited if it differs from what the model's arguments decode to. To learn which
+#   values can be compared at all, the arguments are decoded twice (`_differs`).
+# - Which of several hooks edited it is what `InputWatch` saw; a change that it can't see, deep
+#   inside a value, is put down to every hook that may have made it.
 
 from __future__ import annotations
 

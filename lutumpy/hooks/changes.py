@@ -1,10 +1,9 @@
-"""Which of several hooks changed the input of one call.
+"""Which of several hooks changed the input of one call."""
 
-A hook may assign to the input it was given and pass on that very object, so identity doesn't tell
-whether it changed something. A single hook needs no watching: whatever is different afterwards is
-its work, and that is found out when somebody asks (`hooks/audit.py`). Where several hooks are
-asked, the fields are compared after each of them: shallowly, so that it costs next to nothing.
-"""
+# A hook may assign to the input it was given and pass on that very object, so identity doesn't tell
+# whether it changed something. A single hook needs no watching: whatever is different afterwards is
+# its work, and that is found out when somebody asks (`hooks/audit.py`). Where several hooks are
+# asked, the fields are compared after each of them: shallowly, so that it costs next to nothing.
 
 from __future__ import annotations
 

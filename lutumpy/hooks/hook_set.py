@@ -1,17 +1,16 @@
-"""Application hooks: extension points of the user's own, on the same machinery (rule H7).
+"""Application hooks: extension points of the user's own, on the same machinery (rule H7)."""
 
-What a call of a slot runs depends on its kind, and on what is registered:
-
-    kind         no hook        hooks a, b
-    -----------  -------------  --------------------------------------------------------------
-    always       the default    the default, then a, then b, each given the result so far
-    fallback     the default    a, then b, each given the result so far; not the default
-    singleton    the default    the one that was registered last; not the default
-
-A set may hold other sets. What is hard about that is copying: the copy of a set has copies of the
-sets that it holds, one that is held twice is one in the copy too, and two may hold each other. So
-`_copy` and `_pair_up` remember what they have seen.
-"""
+# What a call of a slot runs depends on its kind, and on what is registered:
+#
+#   kind         no hook        hooks a, b
+#   -----------  -------------  --------------------------------------------------------------
+#   always       the default    the default, then a, then b, each given the result so far
+#   fallback     the default    a, then b, each given the result so far; not the default
+#   singleton    the default    the one that was registered last; not the default
+#
+# A set may hold other sets. What is hard about that is copying: the copy of a set has copies of the
+# sets that it holds, one that is held twice is one in the copy too, and two may hold each other. So
+# `_copy` and `_pair_up` remember what they have seen.
 
 from __future__ import annotations
 

@@ -1,23 +1,22 @@
-"""Which form a hook of one tool has: it takes the tool's input, or the parameters of its function.
+"""The two forms of a hook of one tool: it takes the input, or the function's parameters."""
 
-    async def pay_hook(self, metadata: ToolMetadata, input: Any) -> ToolDecision: ...
-    async def pay_hook(self, metadata: ToolMetadata, amount: Decimal, to: str) -> ToolDecision: ...
-
-Which of them it is follows from the names alone:
-
-    the tool's function has a parameter    a hook that names    is of the form
-    -------------------------------------  -------------------  ----------------------------------
-    `metadata`                             anything             input: the name is the hook's own
-    `input`                                `input` alone        input, if it is annotated as
-                                                                `BaseModel` or `.Input`; else
-                                                                parameters
-    `input` and others                     `input` and others   parameters
-    none of these                          `input`              input
-    none of these                          a parameter, `**_`   parameters
-
-All of it is worked out when the hook is registered, so that running one costs a look at the input's
-values and the call itself.
-"""
+#   async def pay_hook(self, metadata: ToolMetadata, input: Any) -> ToolDecision: ...
+#   async def pay_hook(self, metadata: ToolMetadata, amount: Decimal, to: str) -> ToolDecision: ...
+#
+# Which of them it is follows from the names alone:
+#
+#   the tool's function has a parameter    a hook that names    is of the form
+#   -------------------------------------  -------------------  ----------------------------------
+#   `metadata`                             anything             input: the name is the hook's own
+#   `input`                                `input` alone        input, if it is annotated as
+#                                                               `BaseModel` or `.Input`; else
+#                                                               parameters
+#   `input` and others                     `input` and others   parameters
+#   none of these                          `input`              input
+#   none of these                          a parameter, `**_`   parameters
+#
+# All of it is worked out when the hook is registered, so that running one costs a look at the
+# input's values and the call itself.
 
 from __future__ import annotations
 

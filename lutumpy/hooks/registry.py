@@ -1,13 +1,12 @@
-"""A registry of hooks: pluggy keeps the plugins; this module checks them and gives their order.
+"""A registry of hooks: pluggy keeps the plugins; this module checks them and gives their order."""
 
-pluggy calls the last one registered first, and notices unknown hooks only when asked. Here
-everything about a plugin is validated before it is registered, and implementations come out in the
-order of rule H1. A registration has three steps, and only the last one changes anything:
-
-    read (`read_plugin`, `read_function`)   the marked functions, and what is wrong with each
-    check (`_check_and_add`)                every problem of every plugin, in one error
-    add (`_add`)                            pluggy, the order, the version
-"""
+# pluggy calls the last one registered first, and notices unknown hooks only when asked. Here
+# everything about a plugin is validated before it is registered, and implementations come out in
+# the order of rule H1. A registration has three steps, and only the last one changes anything:
+#
+#   read (`read_plugin`, `read_function`)   the marked functions, and what is wrong with each
+#   check (`_check_and_add`)                every problem of every plugin, in one error
+#   add (`_add`)                            pluggy, the order, the version
 
 from __future__ import annotations
 

@@ -1,17 +1,17 @@
-"""One run of hooks over the calls of an answer, and the record of it.
+"""One run of hooks over the calls of an answer, and the record of it."""
 
-It knows no round: it is given the calls as they stand, and gives them back as they stand after the
-hooks. `rounds/round.py` makes a plan of that.
-
-    made --decide_calls()--> asking hooks, call by call --> the new states: the run is a record now
-                                   |
-                                   +--> an error: restore_inputs() takes every edit back
-
-What is hard is the price. Hooks look at every call and change few, and a hook that lets a call pass
-may cost two entered functions at most (its decision, and the generator that goes on;
-`tests/rounds/test_round_cost.py`). So there is one generator for all calls, not one for each, and
-the common answer of a hook, "go on as it is", is recognised right here, without entering `decide`.
-"""
+# It knows no round: it is given the calls as they stand, and gives them back as they stand after
+# the hooks. `rounds/round.py` makes a plan of that.
+#
+#   made --decide_calls()--> asking hooks, call by call --> the new states: the run is a record now
+#                                  |
+#                                  +--> an error: restore_inputs() takes every edit back
+#
+# What is hard is the price. Hooks look at every call and change few, and a hook that lets a call
+# pass may cost two entered functions at most (its decision, and the generator that goes on;
+# `tests/rounds/test_round_cost.py`). So there is one generator for all calls, not one for each, and
+# the common answer of a hook, "go on as it is", is recognised right here, without entering
+# `decide`.
 
 from __future__ import annotations
 

@@ -1,17 +1,16 @@
-"""The hook registry of a toolset: two slots for each of its tools, and two for all of them.
+"""The hook registry of a toolset: two slots for each of its tools, and two for all of them."""
 
-    slot                       implemented by                       run by
-    -------------------------  -----------------------------------  -------------------------------
-    any_tool_hook              (metadata, call) -> decision         apply, a round's apply_hooks
-    <tool>_hook                (metadata, input) -> decision        the same, after the general ones
-    any_result_hook            (metadata, result) -> result, None   review
-    <tool>_description_hook    (definition) -> text, None           description_overrides
-
-A nested toolset has a registry of its own, a "group" of the outer one. A call of a nested tool
-meets the general hooks of every registry on the way, outermost first, and then the tool's own
-hooks, which only the innermost registry keeps. The chains of hooks are worked out once for each change of any of
-these registries.
-"""
+#   slot                       implemented by                       run by
+#   -------------------------  -----------------------------------  -------------------------------
+#   any_tool_hook              (metadata, call) -> decision         apply, a round's apply_hooks
+#   <tool>_hook                (metadata, input) -> decision        the same, after the general ones
+#   any_result_hook            (metadata, result) -> result, None   review
+#   <tool>_description_hook    (definition) -> text, None           description_overrides
+#
+# A nested toolset has a registry of its own, a "group" of the outer one. A call of a nested tool
+# meets the general hooks of every registry on the way, outermost first, and then the tool's own
+# hooks, which only the innermost registry keeps. The chains of hooks are worked out once for each
+# change of any of these registries.
 
 from __future__ import annotations
 

@@ -1,25 +1,24 @@
-"""An answer of the model that is not in the transcript yet.
+"""An answer of the model that is not in the transcript yet."""
 
-It is what a round, the plans made from it, and a finished answer that nobody has committed yet have
-in common. Its life:
-
-                    +--apply_hooks()--+  (a plan takes the place of its round, or of a plan)
-                    v                 |
-    made --receive()--> open ---------+
-      |                  |
-      |                  +--write()----> committed
-      |                  +--discard()--> discarded
-      |                  +--(garbage)--> dropped: still open, and the transcript knows
-      |
-      +--write()-----------------------> committed   (finished when it was read: one change)
-
-What is hard is rule K3a: an exception may come out of any line, as those of signals do, and then
-the session is as before the step or as after it. Two stores, "the transcript has it" and "this
-object is closed", can be torn apart. So only the transcript says whether an answer is closed:
-`write` and `discard` put a fresh receipt into the very change that they make, and `attempt` is set
-before it. Whoever asks looks for that receipt; `closed` only remembers what was found. In the same
-way a plan takes the place of its round by one store, of `holder`.
-"""
+# It is what a round, the plans made from it, and a finished answer that nobody has committed yet
+# have in common. Its life:
+#
+#                   +--apply_hooks()--+  (a plan takes the place of its round, or of a plan)
+#                   v                 |
+#   made --receive()--> open ---------+
+#     |                  |
+#     |                  +--write()----> committed
+#     |                  +--discard()--> discarded
+#     |                  +--(garbage)--> dropped: still open, and the transcript knows
+#     |
+#     +--write()-----------------------> committed   (finished when it was read: one change)
+#
+# What is hard is rule K3a: an exception may come out of any line, as those of signals do, and then
+# the session is as before the step or as after it. Two stores, "the transcript has it" and "this
+# object is closed", can be torn apart. So only the transcript says whether an answer is closed:
+# `write` and `discard` put a fresh receipt into the very change that they make, and `attempt` is
+# set before it. Whoever asks looks for that receipt; `closed` only remembers what was found. In the
+# same way a plan takes the place of its round by one store, of `holder`.
 
 from __future__ import annotations
 

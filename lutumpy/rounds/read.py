@@ -1,11 +1,10 @@
-"""From a decoded answer to an outcome. Whatever the model wrote, nothing here raises because of it.
+"""From a decoded answer to an outcome; nothing raises because of what the model wrote."""
 
-An answer is read in three steps, and only the last one changes the transcript, in one step (K3a):
-
-1. each call becomes a call that can be executed, or an issue (`rounds/decode.py`);
-2. the outcome is made: a round, or a result;
-3. the transcript is told: that the request has succeeded, or, for a finished answer, all of it.
-"""
+# An answer is read in three steps, and only the last one changes the transcript, in one step (K3a):
+#
+# 1. each call becomes a call that can be executed, or an issue (`rounds/decode.py`);
+# 2. the outcome is made: a round, or a result;
+# 3. the transcript is told: that the request has succeeded, or, for a finished answer, all of it.
 
 from __future__ import annotations
 
@@ -61,12 +60,14 @@ def read_answer(
     """
     transcript = transcript_of(target)
     if begun is None:
-        begun = position_of(transcript)
+        begun = position_of(transcript)  # whoever reads by hand has done so at once
     answer = _read_calls(offer, turn, transcript, begun, ready, value_tool)
     if not turn.calls:
         return _finish(result(turn), answer, staged=staged)
     if value_tool is not None and all(value_tool.is_called_by(block) for block in turn.calls):
         return _finish(*value_tool.take_value(answer), staged=staged)
+    # The round first: if an exception cuts this off before it is returned, the answer has a holder
+    # whose end is noticed, and the transcript is told of it (rule C7a).
     outcome: NeedsTools[Any] = NeedsTools(ToolRound(answer))
     answer.receive()
     return outcome

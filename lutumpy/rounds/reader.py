@@ -1,25 +1,25 @@
-"""Reading an answer while it arrives: typed events first, and in the end the outcome of `read`.
+"""Reading an answer while it arrives: typed events first, and in the end the outcome of `read`."""
 
-The decoder of an adapter turns the provider's events into deltas, and gathers the whole answer
-(`core/streaming.py`). The reader turns deltas into events typed by the toolset. What is hard:
-
-- An event may be a single character of a call's arguments, so there is a short way for these: the
-  decoder's `piece` says so, and the call at that index knows what its next event looks like.
-- A call has its final id only in the end. Providers may send the id late, or never; and an id that
-  the transcript has already is replaced by a fresh one (rule C6). So ids are worked out again when
-  one arrives, for that call and those after it.
-- A call is decoded when it is complete, not when the answer is: `ToolCallReady` comes early. The
-  same object is in the round at the end.
-
-The life of a reader:
-
-    reading --feed()------> reading
-      |   +----gather()---> gathering    events are no longer given: `feed` goes the long way
-      |                        |
-      +--finish()--------------+-------> finished    everything else raises `RoundClosedError`
-
-One that is dropped while it reads has changed nothing.
-"""
+# The decoder of an adapter turns the provider's events into deltas, and gathers the whole answer
+# (`core/streaming.py`). The reader turns deltas into events typed by the toolset. What is hard:
+#
+# - An event may be a single character of a call's arguments, so there is a short way for these:
+#   the decoder's `piece` says so, and the call at that index knows what its next event looks
+#   like.
+# - A call has its final id only in the end. Providers may send the id late, or never; and an id
+#   that the transcript has already is replaced by a fresh one (rule C6). So ids are worked out
+#   again when one arrives, for that call and those after it.
+# - A call is decoded when it is complete, not when the answer is: `ToolCallReady` comes early.
+#   The same object is in the round at the end.
+#
+# The life of a reader:
+#
+#   reading --feed()------> reading
+#     |   +----gather()---> gathering    events are no longer given: `feed` goes the long way
+#     |                        |
+#     +--finish()--------------+-------> finished    everything else raises `RoundClosedError`
+#
+# One that is dropped while it reads has changed nothing.
 
 from __future__ import annotations
 

@@ -1,14 +1,13 @@
-"""The round: the calls of one answer, and how they are answered. The plan: a round after hooks.
+"""The round: the calls of one answer, and how they are answered. The plan: a round after hooks."""
 
-    open --apply_hooks()--> deciding --> handed over to a plan, which is open now
-     |                         +-------> open again: a hook raised
-     +--commit()----> committed
-     +--discard()---> discarded        (while hooks are deciding, too)
-     +--(garbage)---> dropped          (a warning, and the next request is refused: rule C7a)
-
-Whether a round holds its answer, and whether that was committed or discarded, only the answer knows
-(`rounds/open_answer.py`): so a plan takes the place of its round in one step (rule K3a).
-"""
+#   open --apply_hooks()--> deciding --> handed over to a plan, which is open now
+#    |                         +-------> open again: a hook raised
+#    +--commit()----> committed
+#    +--discard()---> discarded        (while hooks are deciding, too)
+#    +--(garbage)---> dropped          (a warning, and the next request is refused: rule C7a)
+#
+# Whether a round holds its answer, and whether that was committed or discarded, only the answer
+# knows (`rounds/open_answer.py`): so a plan takes the place of its round in one step (rule K3a).
 
 from __future__ import annotations
 

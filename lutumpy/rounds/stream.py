@@ -1,16 +1,15 @@
-"""A turn that is answered piece by piece: the events while they arrive, the outcome at the end.
+"""A turn that is answered piece by piece: the events while they arrive, the outcome at the end."""
 
-    made --enter--> open --the last event--> ended: `outcome` is there
-     |                |
-     |                +--leave the block---> left: the request is cancelled, nothing is committed
-     |                +--AdapterError------> failed: nothing is committed
-     +--enter raises-----------------------> failed
-
-In each of these ends the cost of the request is counted once: by the outcome, or by
-`UnfinishedRequest`. The async and the sync stream share everything but the waiting:
-`_RunningStream` holds the events and what waits to be fed, and each twin fetches the next batch in
-its own way.
-"""
+#   made --enter--> open --the last event--> ended: `outcome` is there
+#    |                |
+#    |                +--leave the block---> left: the request is cancelled, nothing is committed
+#    |                +--AdapterError------> failed: nothing is committed
+#    +--enter raises-----------------------> failed
+#
+# In each of these ends the cost of the request is counted once: by the outcome, or by
+# `UnfinishedRequest`. The async and the sync stream share everything but the waiting:
+# `_RunningStream` holds the events and what waits to be fed, and each twin fetches the next batch
+# in its own way.
 
 from __future__ import annotations
 

@@ -1,17 +1,16 @@
-"""Structured answers: the schema that is asked for, and the value in what the model wrote.
+"""Structured answers: the schema that is asked for, and the value in what the model wrote."""
 
-A value is asked for in one of two ways, as the endpoint can: by JSON schema output, and then the
-text of the answer is the value; or by a tool whose arguments are the value (`ValueTool`).
-
-Every API wants an object at the root. So a type whose JSON Schema is an object is asked for as it
-is, and any other as the property `value` of an object. Models mix these up, and both forms are read
-in either case:
-
-    the type's schema       asked for            read
-    ----------------------  -------------------  -------------------------------------------------
-    is an object            the object           the object; or {"value": the object}
-    is anything else        {"value": ...}       {"value": ...}; or the bare value
-"""
+# A value is asked for in one of two ways, as the endpoint can: by JSON schema output, and then the
+# text of the answer is the value; or by a tool whose arguments are the value (`ValueTool`).
+#
+# Every API wants an object at the root. So a type whose JSON Schema is an object is asked for as it
+# is, and any other as the property `value` of an object. Models mix these up, and both forms are
+# read in either case:
+#
+#   the type's schema       asked for            read
+#   ----------------------  -------------------  -------------------------------------------------
+#   is an object            the object           the object; or {"value": the object}
+#   is anything else        {"value": ...}       {"value": ...}; or the bare value
 
 from __future__ import annotations
 

@@ -1,14 +1,13 @@
-"""Turns: one request to a model, not sent yet, and what comes of it.
+"""Turns: one request to a model, not sent yet, and what comes of it."""
 
-    a turn --collect()---------> one request; the outcome is read and written at once
-      |    --collect_staged()--> one request; a finished answer is not written yet
-      |    --stream()----------> one request when the stream is entered; events, then the outcome
-      +--- each of them again makes a request of its own
-
-A `ToolTurn` and a `TextTurn` differ in how the answer is read: calls of the first make a round;
-those of the second are answered as issues, since no tool was offered. All else is in `_Turn`, once.
-The twins of each method differ in the client that they need.
-"""
+#   a turn --collect()---------> one request; the outcome is read and written at once
+#     |    --collect_staged()--> one request; a finished answer is not written yet
+#     |    --stream()----------> one request when the stream is entered; events, then the outcome
+#     +--- each of them again makes a request of its own
+#
+# A `ToolTurn` and a `TextTurn` differ in how the answer is read: calls of the first make a round;
+# those of the second are answered as issues, since no tool was offered. All else is in `_Turn`,
+# once. The twins of each method differ in the client that they need.
 
 from __future__ import annotations
 
@@ -53,6 +52,7 @@ W = TypeVar("W", default=None)
 
 MakeResult: TypeAlias = Callable[[AssistantTurn], TurnResult[W]]
 
+# Options are values, so turns without any share these.
 _PLAIN = TurnOptions()
 
 
@@ -97,7 +97,7 @@ class _Turn(Generic[C, W]):
         "_value_tool",
     )
 
-    # How the answer is read: a plain function, so that it costs no call of its own.
+    # How the answer is read: a plain function, so that choosing it costs no call of its own.
     _read: ClassVar[Callable[..., Any]]
 
     def __init__(
@@ -124,6 +124,7 @@ class _Turn(Generic[C, W]):
         try:
             turn = await self._llm.respond(transcript, self._offering, self._options)
         except BaseException as error:
+            # Also a cancellation or an interrupt: the provider may have worked until then.
             self._unfinished().count_failed(error)
             raise
         return self._read(
@@ -154,6 +155,25 @@ class _Turn(Generic[C, W]):
             value_tool=self._value_tool,
         )
 
+    @staticmethod
+    def _finish(reader: Reader[Any, Any], request_id: str | None) -> tuple[AssistantTurn, Any]:
+        """The whole answer and its outcome, from the reader of a stream."""
+        raise NotImplementedError
+
+    def _stream(self) -> TurnStream[Any, Any]:
+        from lutumpy.rounds.stream import TurnStream
+
+        model = self._streaming_model()
+        source = model.open_stream(self._session.transcript, self._offering, self._options)
+        return TurnStream(source, self._make_reader, self._finish, self._unfinished())
+
+    def _stream_sync(self) -> TurnStreamSync[Any, Any]:
+        from lutumpy.rounds.stream import TurnStreamSync
+
+        model = self._streaming_model()
+        source = model.open_stream_sync(self._session.transcript, self._offering, self._options)
+        return TurnStreamSync(source, self._make_reader, self._finish, self._unfinished())
+
     def _unfinished(self) -> UnfinishedRequest:
         return UnfinishedRequest(self._session, self._llm, self._offering)
 
@@ -178,6 +198,12 @@ class ToolTurn(_Turn[C, W]):
     __slots__ = ()
 
     _read = staticmethod(read_answer)
+
+    @staticmethod
+    def _finish(
+        reader: Reader[Any, Any], request_id: str | None
+    ) -> tuple[AssistantTurn, NeedsTools[Any] | Finished[Any]]:
+        return reader.finish_with_outcome(request_id)
 
     async def collect(self) -> NeedsTools[C] | Finished[W]:
         """Send the request and wait for the whole answer.
@@ -221,23 +247,11 @@ class ToolTurn(_Turn[C, W]):
         `async with turn.stream() as stream: async for event in stream: ...`. Nothing is sent before
         it is entered. Its `outcome` is what `collect` would have returned; it raises as that does.
         """
-        model = self._streaming_model()
-        source = model.open_stream(self._session.transcript, self._offering, self._options)
-        from lutumpy.rounds.reader import Reader
-        from lutumpy.rounds.stream import TurnStream
-
-        finish = Reader.finish_with_outcome
-        return TurnStream(source, self._make_reader, finish, self._unfinished())
+        return self._stream()
 
     def stream_sync(self) -> TurnStreamSync[C, NeedsTools[C] | Finished[W]]:
         """As `stream`, with `with` and `for`, through a sync client."""
-        model = self._streaming_model()
-        source = model.open_stream_sync(self._session.transcript, self._offering, self._options)
-        from lutumpy.rounds.reader import Reader
-        from lutumpy.rounds.stream import TurnStreamSync
-
-        finish = Reader.finish_with_outcome
-        return TurnStreamSync(source, self._make_reader, finish, self._unfinished())
+        return self._stream_sync()
 
 
 class TextTurn(_Turn[BaseToolCall, W], Generic[W]):
@@ -250,6 +264,12 @@ class TextTurn(_Turn[BaseToolCall, W], Generic[W]):
     __slots__ = ()
 
     _read = staticmethod(read_text)
+
+    @staticmethod
+    def _finish(
+        reader: Reader[Any, Any], request_id: str | None
+    ) -> tuple[AssistantTurn, TurnResult[Any]]:
+        return reader.finish_with_result(request_id)
 
     async def collect(self) -> TurnResult[W]:
         """Send the request and wait for the whole answer; it is in the session then.
@@ -276,23 +296,11 @@ class TextTurn(_Turn[BaseToolCall, W], Generic[W]):
 
     def stream(self) -> TurnStream[BaseToolCall, TurnResult[W]]:
         """The turn as a stream of events; its `outcome` is what `collect` would have returned."""
-        model = self._streaming_model()
-        source = model.open_stream(self._session.transcript, self._offering, self._options)
-        from lutumpy.rounds.reader import Reader
-        from lutumpy.rounds.stream import TurnStream
-
-        finish = Reader.finish_with_result
-        return TurnStream(source, self._make_reader, finish, self._unfinished())
+        return self._stream()
 
     def stream_sync(self) -> TurnStreamSync[BaseToolCall, TurnResult[W]]:
         """As `stream`, with `with` and `for`, through a sync client."""
-        model = self._streaming_model()
-        source = model.open_stream_sync(self._session.transcript, self._offering, self._options)
-        from lutumpy.rounds.reader import Reader
-        from lutumpy.rounds.stream import TurnStreamSync
-
-        finish = Reader.finish_with_result
-        return TurnStreamSync(source, self._make_reader, finish, self._unfinished())
+        return self._stream_sync()
 
 
 AnyTurn: TypeAlias = "TextTurn[Any] | ToolTurn[Any, Any]"
@@ -325,13 +333,13 @@ def make_structured_turn(
     from lutumpy.rounds.structured import value_reader  # not every program asks for typed values
 
     reader = value_reader(value)
+    # A model of the user's own may lack both members (`core/model.Model`).
     by_tool = getattr(llm, "structured", "native") == "tool"
     checked = _check_options(options, None if by_tool else reader.spec)
     offer = _offer_tools(llm, tools, constraints)
     value_tool: ValueTool[Any] | None = None
     offering: ToolOffering | None = offer
     if by_tool:
-        # A model without this method can be made to call a tool.
         takes_forced_choice = getattr(llm, "takes_forced_choice", None)
         forced = takes_forced_choice is None or takes_forced_choice(checked.extra)
         value_tool = reader.value_tool(() if offer is None else offer.by_name)

@@ -1,14 +1,11 @@
-"""What becomes of the cost of a request that came to no answer (rule U1).
+"""What becomes of the cost of a request that came to no answer (rule U1)."""
 
-the request                               what is done
-----------------------------------------  ---------------------------------------------------
-was never sent                            nothing: it cost nothing
-failed, and the error says it was free    nothing (`core/costs.costs_nothing`)
-failed or was left; the provider had      its usage is counted
-  given its last word on the usage
-failed or was left before that            what is known is counted, and it is listed as
-                                          `Unsettled`, with an estimate of the rest
-"""
+# the request                               what is done ----------------------------------------
+# --------------------------------------------------- was never sent
+# nothing: it cost nothing failed, and the error says it was free    nothing
+# (`core/costs.costs_nothing`) failed or was left; the provider had      its usage is counted given
+# its last word on the usage failed or was left before that            what is known is counted, and
+# it is listed as `Unsettled`, with an estimate of the rest
 
 from __future__ import annotations
 

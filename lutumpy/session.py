@@ -100,6 +100,7 @@ class Session(Ledger):
 
     def dump(self) -> dict[str, Any]:
         """The session as JSON values: transcript, pending ephemerals, costs; no open rounds."""
+        # Not every program keeps its sessions, so dumps are imported by those that do.
         from lutumpy.core import dump as dumps
         from lutumpy.histories import known_refusals
 
@@ -118,6 +119,7 @@ class Session(Ledger):
         from lutumpy.core import dump as dumps
         from lutumpy.histories import check_loaded
 
+        # What a provider has refused before the dump was written isn't held against it now.
         transcript, usage, unsettled, refused = dumps.load_session(data)
         check_loaded(transcript, refused)
         session = Session(transcript)

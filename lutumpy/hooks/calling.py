@@ -32,6 +32,7 @@ def drive_sync(steps: Generator[Any, Any, T]) -> T:
     """
     try:
         awaitable = next(steps)
+        # What is thrown in ends the generator, unless its code catches it and goes on.
         while True:
             close_coroutine(awaitable)
             awaitable = steps.throw(GaveAwaitable())

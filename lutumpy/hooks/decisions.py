@@ -25,7 +25,7 @@ class Unchanged:
         return "unchanged"
 
     def __reduce__(self) -> str:
-        # The decision is compared by identity, so a copied or pickled one has to be this object.
+        # It is recognised by identity, so a copied or pickled one has to be this very object.
         return "UNCHANGED"
 
 
@@ -65,6 +65,7 @@ class RunNormally(Generic[I_co]):
 
     input: I_co = UNCHANGED
 
+    # A checker can't infer `I` from a default, so it is shown two ways to make one.
     if TYPE_CHECKING:
 
         @overload

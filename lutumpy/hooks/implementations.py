@@ -1,5 +1,15 @@
 """The hooks of a plugin: its marked functions, each checked against the slot that it is for."""
 
+# A hook is read once, when it is registered:
+#
+#   an attribute of the plugin             what is done
+#   -------------------------------------  ------------------------------------------------------
+#   a property                             nothing: reading one may do anything
+#   can't be read, or has no mark          nothing
+#   is marked, and has no slot's name      a problem, with the nearest names
+#   is marked, and doesn't fit its slot    a problem for each thing that is wrong
+#   is marked, and fits                    an `Implementation`: how to call it is known from now on
+
 from __future__ import annotations
 
 import functools
@@ -121,6 +131,7 @@ class Plugin:
         self.alone: str | None = alone
         self.source: str | None = None
         self.stand_in: Any = _StandIn()
+        # pluggy finds the hooks of a plugin by its attributes.
         for slot, hook in hooks.items():
             setattr(self.stand_in, slot, _make_routine(hook))
 
@@ -265,6 +276,7 @@ def _call_by_position(
 
 def is_async(function: Any) -> bool:
     """Whether calling `function` gives a coroutine, as far as its declaration says."""
+    # An object with an async `__call__` isn't a coroutine function to `inspect`.
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004
     )

@@ -19,6 +19,7 @@ def load_entry_points(name: str) -> list[tuple[str, Any]]:
     """
     from importlib.metadata import entry_points
 
+    # Several installed packages may have a plugin of one name; all of them are meant then.
     found = entry_points(group=GROUP, name=name)
     if not found:
         known = ", ".join(sorted({e.name for e in entry_points(group=GROUP)})) or "none"

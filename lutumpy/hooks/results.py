@@ -29,6 +29,8 @@ def to_tool_result(result: CallResult, tool: CompiledTool | None) -> ToolResult:
         return result
     if isinstance(result, RejectedToolCall):
         return rejected(result.metadata, result.reason)
+    # An output is checked against the tool's type here; one that doesn't fit is kept, with the
+    # reason, so that the commit can name all problems together.
     if tool is not None:
         return completed(result.metadata, tool, result.output)
     return ToolResult(

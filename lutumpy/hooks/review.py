@@ -17,6 +17,7 @@ from lutumpy.tools.selectors import BaseToolset
 
 __all__ = ["read_results", "refuse_async_review", "review_results"]
 
+# A review comes before the commit, so this holds whatever goes wrong in it.
 UNCOMMITTED = "nothing was committed"
 
 
@@ -87,6 +88,7 @@ def _replace_content(before: ToolResult, after: Any, place: str) -> ToolResult:
         raise HookError(
             f"{place} gave {type(after).__name__}, not a ToolResult or None; {UNCOMMITTED}"
         )
+    # A hook that could turn a rejection into a success would undo what others have decided.
     fixed = (after.metadata, after.status, after.rejection_reason)
     if fixed != (before.metadata, before.status, before.rejection_reason):
         raise HookError(f"{place} changed more than the content of the result; {UNCOMMITTED}")

@@ -32,6 +32,7 @@ class ToolAvailability(Generic[TS]):
         mode: Literal["default", "all", "only", "default_plus"],
         selectors: tuple[Selector[TS, Any, Any], ...] = (),
     ) -> None:
+        # Checked at run time too: a mode may come out of a configuration.
         if mode not in ("default", "all", "only", "default_plus"):
             raise InvalidToolConstraints(
                 f"{mode!r} is not an availability; make one as ToolAvailability.only(...)"
@@ -70,6 +71,7 @@ class ToolAvailability(Generic[TS]):
         extra = [own(toolset, s) for s in self.selectors]
         if self.mode == "all":
             return toolset.selectors()
+        # `dict.fromkeys` keeps the order, and each tool once.
         if self.mode == "only":
             return tuple(dict.fromkeys(extra))
         return tuple(dict.fromkeys([*toolset.default_selectors(), *extra]))

@@ -28,6 +28,7 @@ __all__ = ["Offer", "make_offer"]
 TS = TypeVar("TS", bound=BaseToolset)
 C_co = TypeVar("C_co", bound=BaseToolCall, default=BaseToolCall, covariant=True)
 
+# The words of `ToolRequirement`, and those that the adapters know.
 _MODES: dict[str, ToolMode] = {
     "optional": "auto",
     "at_least_one": "required",
@@ -135,6 +136,7 @@ def make_offer(
         kept: Offer[Any] | None = table.cache.get("offer")
         if kept is not None:
             return kept
+    # A toolset without tools is nearly always a mistake: members that aren't made by `tool()`.
     if not table.selectors and not issubclass(toolset, EmptyToolset):
         raise EmptyToolsetError(
             f"{toolset.__name__} has no tools to offer: write <name> = tool(...) in its body, "
@@ -146,6 +148,7 @@ def make_offer(
         )
     if require is not None and not isinstance(require, ToolRequirement):
         raise InvalidToolConstraints(f"require= takes a ToolRequirement, not {safe_repr(require)}")
+    # Availability first: a requirement is checked against the tools that are left.
     selectors = toolset.default_selectors() if available is None else available.resolve(toolset)
     requirement: ToolRequirement[TS] = ToolRequirement("optional") if require is None else require
     requirement.check(toolset, selectors)
@@ -167,6 +170,7 @@ def _check_descriptions(
         )
     if not describe:
         return {}
+    # Entries for tools that aren't offered are fine: the same texts serve every turn.
     descriptions = {own(toolset, selector): text for selector, text in describe.items()}
     for selector, text in descriptions.items():
         if not isinstance(text, str):

@@ -41,6 +41,7 @@ class OfferedTools(ToolOffering, Generic[C_co]):
         forced: str | None = None,
         parallel: bool = True,
     ) -> None:
+        # For adapters it is names, texts and schemas; the selectors are for the way back.
         super().__init__(specs, mode, forced, parallel)
         self.selectors: tuple[Selector[Any, Any, Any], ...] = selectors
         self.offered: frozenset[str] = frozenset([s.name for s in selectors])

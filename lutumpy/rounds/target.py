@@ -53,6 +53,7 @@ def begin_request(transcript: Transcript) -> Position:
     Raises:
         DroppedRoundError: a round on this transcript was dropped open; nothing was sent.
     """
+    # Not part of `position_of`: a program that reads a reply by hand has sent its request already.
     if transcript.dropped:
         transcript.refuse_dropped()
     return Position(len(transcript), transcript.revision)

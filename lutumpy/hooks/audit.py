@@ -46,7 +46,7 @@ def describe_call(entry: CallOrIssue, state: CallState, runs: Sequence[HookRun])
 
     Args:
         entry: The call as it was read.
-        state: How it stands now.
+        state: Its state now.
         runs: The runs of hooks so far, oldest first.
     """
     metadata = entry.metadata
@@ -97,7 +97,7 @@ def _list_asked_hooks(
 
     Args:
         entry: The call as it was read.
-        state: How it stands now.
+        state: Its state now.
         final: Its input now.
         runs: The runs of hooks so far.
     """
@@ -121,8 +121,8 @@ def _list_asked_hooks(
                 first, make_again = _decode_again(entry)
             else:
                 first, make_again = before, partial(copy_input, before)
-            # A difference that is seen only now was made by the one hook there was, or deep inside
-            # a value, by any of them.
+            # A difference that shows only now is the work of the one hook there was; or it is deep
+            # inside a value, and may be the work of any of them.
             changed = range(len(labels)) if _differs(after, first, make_again) else ()
         for position in changed:
             did[position] = "edited"

@@ -17,7 +17,7 @@ O_co = TypeVar("O_co", covariant=True, default=Any)
 
 
 class Unchanged:
-    """Stands for the input that a hook was given, so that the hook need not hold it."""
+    """The input that the hook got, so that the hook need not hold it."""
 
     __slots__ = ()
 
@@ -30,7 +30,7 @@ class Unchanged:
 
 
 class Changes:
-    """Stands for the input that a hook was given, with other values for some arguments.
+    """The input that the hook got, with other values for some arguments.
 
     Attributes:
         values: The new values by argument name.

@@ -269,7 +269,7 @@ def _call_by_position(
     own = list(signature.parameters.values())
     first = [p.name for p in own[: len(names)] if p.kind is p.POSITIONAL_OR_KEYWORD]
     if tuple(first) == names:
-        return function  # it takes them all, in this order: nothing stands between
+        return function  # it takes them all, in this order
     wanted = [(name, index) for index, name in enumerate(names) if name in signature.parameters]
     return lambda *values: function(**{name: values[index] for name, index in wanted})
 

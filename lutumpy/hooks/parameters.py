@@ -266,7 +266,7 @@ def _local_names(function: Any) -> dict[str, Any]:
 
 
 def _contains(outer: CodeType, inner: CodeType) -> bool:
-    """Whether `inner` stands somewhere in the source of `outer`."""
+    """Whether `inner` is defined somewhere inside `outer`."""
     return any(
         c is inner or (isinstance(c, CodeType) and _contains(c, inner)) for c in outer.co_consts
     )

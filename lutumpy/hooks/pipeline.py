@@ -23,7 +23,7 @@ from lutumpy.tools.calls import BaseToolCall, HandledTool, RejectedToolCall, Too
 from lutumpy.tools.edits import edited_input
 from lutumpy.tools.results import ToolResult, completed
 
-# What an answer holds, call by call, and how it stands for hooks:
+# The calls of an answer, and what hooks do with each:
 #
 #   state of a call     the object           what a run of hooks does with it
 #   ------------------  -------------------  ------------------------------------------------
@@ -45,7 +45,7 @@ class HookStep(NamedTuple):
         function: Takes (metadata, input), (metadata, call) or (call), as `takes` says.
         label: How errors and logs name it.
         is_async: Whether it is declared async; without an event loop it is refused before it runs.
-        takes: What it is given.
+        takes: Its arguments: the input, the call, or the call without the metadata.
     """
 
     function: Callable[..., Any]

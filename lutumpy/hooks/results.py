@@ -15,7 +15,7 @@ CallResult: TypeAlias = Union[ToolResult, HandledTool[Any, Any], RejectedToolCal
 
 
 def to_tool_result(result: CallResult, tool: CompiledTool | None) -> ToolResult:
-    """The `ToolResult` that a result stands for.
+    """A result in any form as a `ToolResult`.
 
     Args:
         result: The result, in any of its forms.

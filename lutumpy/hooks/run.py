@@ -1,7 +1,7 @@
 """One run of hooks over the calls of an answer, and the record of it."""
 
-# It knows no round: it is given the calls as they stand, and gives them back as they stand after
-# the hooks. `rounds/round.py` makes a plan of that.
+# It doesn't know rounds: it takes the states of the calls, and returns their states after the hooks.
+# `rounds/round.py` makes a plan of these.
 #
 #   made --decide_calls()--> asking hooks, call by call --> the new states: the run is a record now
 #                                  |
@@ -55,14 +55,14 @@ class HookRun:
         hooks: A registry, or a policy: a plain callable that decides every call.
         calls: All calls of the answer, also those that are decided already.
         copy_inputs: Whether inputs are copied before the hooks see them. The inputs of a round can
-            be decoded again; those of a plan carry what earlier hooks made of them.
+            be decoded again; those of a plan have the edits of earlier hooks.
         sync: Whether nothing can be awaited, so that async hooks are refused.
 
     Attributes:
         source: Who decides: `hook` or `policy`.
         chains: The hooks by tool name; tools without hooks are left out.
         policy: The chain that decides calls of every tool, in place of `chains`.
-        begun: The calls that hooks were given, each with a copy of its input before; `None` where
+        begun: The calls that hooks have seen, each with a copy of its input before; `None` where
             the input was as decoded.
         changed_by: By call id, the positions in the chain of the hooks that were seen to change the
             input.
@@ -102,7 +102,7 @@ class HookRun:
         """Decide every pending call in order; yields what has to be awaited.
 
         Args:
-            states: Every call of the answer as it stands: pending, decided, or an issue.
+            states: Every call of the answer: pending, decided, or an issue.
 
         Returns:
             The same list with the states after the hooks.

@@ -136,7 +136,7 @@ class ToolHooks(Generic[TS]):
         self._toolset = toolset
         self._registry = Registry(f"{toolset.__name__}.hooks()", slots)
         self._groups = groups
-        # The chains by tool name, and the version of the registries that they were made for.
+        # The chains by tool name, and the version of the registries that they belong to.
         self._chains: tuple[int, dict[str, Chain]] | None = None
 
     def __getattr__(self, name: str) -> ToolHooks[Any]:
@@ -390,7 +390,7 @@ class ToolHooks(Generic[TS]):
     async def description_overrides(self) -> dict[Selector[TS, Any, Any], str]:
         """The texts that description hooks give, for `describe=` (rule H8).
 
-        Nested tools stand in it as tools of this toolset.
+        Nested tools are in it as tools of this toolset.
 
         Raises:
             HookError: a hook raised, or gave something that is neither a text nor `None`.

@@ -29,14 +29,14 @@ def decode_call(
     cut: bool,
     origin: Origin | None = None,
 ) -> CallOrIssue:
-    """One call; the checks stand in the order of rule C2.
+    """Decode one call; the checks are in the order of rule C2.
 
     Args:
         offer: What was offered.
         block: The call as the adapter read it.
         transcript: The conversation: it knows which calls have failed before.
         cut: Whether the answer was cut off in this call.
-        origin: Where in the conversation the call stands.
+        origin: The call's place in the conversation.
     """
     name, arguments = block.name, block.arguments
     metadata = ToolMetadata(block.id, name, arguments)

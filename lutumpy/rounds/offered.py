@@ -1,7 +1,7 @@
 """The tools that were offered, as the readers of an answer know them.
 
-`Offer` is built on this and reads answers itself. It stands above the readers; what they need of an
-offer stands below them, here.
+`Offer` is built on this and reads answers itself, so it needs the readers. What the readers need of
+an offer is here, so that they don't need `Offer`.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 #
 # 1. each call becomes a call that can be executed, or an issue (`rounds/decode.py`);
 # 2. the outcome is made: a round, or a result;
-# 3. the transcript is told: that the request has succeeded, or, for a finished answer, all of it.
+# 3. the transcript changes: the request has succeeded, or, for a finished answer, all is written.
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def read_answer(
     if value_tool is not None and all(value_tool.is_called_by(block) for block in turn.calls):
         return _finish(*value_tool.take_value(answer), staged=staged)
     # The round first: if an exception cuts this off before it is returned, the answer has a holder
-    # whose end is noticed, and the transcript is told of it (rule C7a).
+    # whose end is noticed and reported to the transcript (rule C7a).
     outcome: NeedsTools[Any] = NeedsTools(ToolRound(answer))
     answer.receive()
     return outcome
@@ -100,7 +100,7 @@ def _read_calls(
 ) -> OpenAnswer:
     """The answer with each of its calls, in its order, as a call or an issue (rule C1).
 
-    The transcript isn't told yet.
+    The transcript isn't changed yet.
     """
     if not turn.calls:
         return OpenAnswer(turn, [], transcript, begun)

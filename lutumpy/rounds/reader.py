@@ -155,9 +155,9 @@ class Reader(Generic[C, W]):
             AdapterError: the answer failed; `.partial` is what had arrived. Nothing is committed.
             RoundClosedError: the reader was finished before.
         """
-        taken = self._read_piece(chunk)
-        if taken is not None:
-            index, piece = taken
+        found = self._read_piece(chunk)
+        if found is not None:
+            index, piece = found
             call = self._arriving.get(index)
             if call is None or call.event is None:
                 return [self._read_call_delta(CallDelta(index, "", "", piece))]

@@ -59,7 +59,7 @@ class OpenRound(Generic[C_co]):
         # alive, and a dropped round couldn't be noticed.
         self._token = object()
         self._answer = answer
-        # Every call as it stands, and the runs of hooks that brought it there.
+        # The state of every call, and the runs of hooks that brought it about.
         self._states = states
         self._runs = runs
         # The run of hooks that is looking at the calls.

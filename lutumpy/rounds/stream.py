@@ -63,7 +63,7 @@ class _RunningStream(Generic[C, R]):
         self._make_reader = make_reader
         self._finish = finish
         self._reader: Reader[Any, Any] | None = None
-        # Events that were read, and are not given yet.
+        # Events that were read, and are not returned yet.
         self._events: deque[Event] = deque()
         # Chunks of the source that came together, and are not fed yet.
         self._waiting: Iterator[Any] = iter(())

@@ -1,4 +1,4 @@
-"""What a turn is written into, and where that stood when the request was made."""
+"""The target of a turn, a session or a transcript, and its position at the request."""
 
 from __future__ import annotations
 

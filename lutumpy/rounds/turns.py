@@ -78,7 +78,7 @@ class _Turn(Generic[C, W]):
     """One request, not sent yet.
 
     Args:
-        session: The conversation. It is given the answer, and what it cost.
+        session: The conversation; it gets the answer, and its cost.
         llm: The model.
         options: Options of the request.
         result: Makes the result of a finished answer.

@@ -1,11 +1,13 @@
-"""What becomes of the cost of a request that came to no answer (rule U1)."""
+"""The cost of a request that didn't come to an answer (rule U1)."""
 
-# the request                               what is done ----------------------------------------
-# --------------------------------------------------- was never sent
-# nothing: it cost nothing failed, and the error says it was free    nothing
-# (`core/costs.costs_nothing`) failed or was left; the provider had      its usage is counted given
-# its last word on the usage failed or was left before that            what is known is counted, and
-# it is listed as `Unsettled`, with an estimate of the rest
+#   the request                                what is done
+#   -----------------------------------------  --------------------------------------------------
+#   was never sent                             nothing: it cost nothing
+#   failed, and the error says it was free     nothing (`core/costs.costs_nothing`)
+#   failed or was left, after the provider's   its usage is counted
+#   last word on the usage
+#   failed or was left before that             the usage so far is counted, and it is listed as
+#                                              `Unsettled`, with an estimate of the rest
 
 from __future__ import annotations
 
@@ -44,7 +46,7 @@ class UnfinishedRequest:
     """Counts what a request cost, if it comes to no answer.
 
     Args:
-        session: What it was made for.
+        session: The session that made it.
         llm: The model that was asked.
         offering: The tools that went with it.
     """

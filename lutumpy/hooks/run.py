@@ -1,6 +1,6 @@
 """One run of hooks over the calls of an answer, and the record of it."""
 
-# It doesn't know rounds: it takes the states of the calls, and returns their states after the hooks.
+# It doesn't know rounds: it takes the states of calls, and returns their states after the hooks.
 # `rounds/round.py` makes a plan of these.
 #
 #   made --decide_calls()--> asking hooks, call by call --> the new states: the run is a record now

@@ -188,7 +188,14 @@ def test_every_check_is_described() -> None:
 NOT_FOR_USERS = {"core", "tools", "hooks", "rounds", "cli"}
 
 
-DOORS = ("lutumpy.hooks", "lutumpy.doctor", "lutumpy.streaming", "lutumpy.models", "lutumpy.errors")
+DOORS = (
+    "lutumpy.hooks",
+    "lutumpy.tools",
+    "lutumpy.doctor",
+    "lutumpy.streaming",
+    "lutumpy.models",
+    "lutumpy.errors",
+)
 
 
 def public_modules() -> list[str]:

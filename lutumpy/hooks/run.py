@@ -19,11 +19,12 @@ from collections.abc import Generator, Mapping, Sequence
 from types import CoroutineType
 from typing import Any, TypeAlias, Union
 
+from lutumpy.core.driving import is_async
 from lutumpy.errors import HookError
 from lutumpy.hooks.calling import hook_failure
 from lutumpy.hooks.changes import InputWatch
 from lutumpy.hooks.decisions import UNCHANGED, Policy, RunNormally
-from lutumpy.hooks.implementations import is_async, label
+from lutumpy.hooks.implementations import label
 from lutumpy.hooks.logs import INFO, logger
 from lutumpy.hooks.pipeline import (
     NOT_ASKED,

@@ -1,4 +1,5 @@
-"""A real model on this machine, no key and no network needed: llama.cpp's own server, on the loopback.
+"""A real model on this machine, no key and no network needed: llama.cpp's own server, on the
+loopback.
 
 Needs the `local` extra. `import lutumpy.local` works without it; what needs it says so.
 """

@@ -4,7 +4,7 @@
 # (`core/streaming.py`). The reader turns deltas into events typed by the toolset. What is hard:
 #
 # - An event may be a single character of a call's arguments, so there is a short way for these:
-#   the decoder's `piece` says so, and the call at that index knows what its next event looks
+#   the decoder's `feed_arguments` says so, and the call at that index knows what its next event looks
 #   like.
 # - A call has its final id only in the end. Providers may send the id late, or never; and an id
 #   that the transcript has already is replaced by a fresh one (rule C6). So ids are worked out
@@ -128,7 +128,7 @@ class Reader(Generic[C, W]):
         self._decoder = decoder
         # The short way: the decoder's own, or one that takes nothing.
         self._read_piece: Callable[[Any], tuple[int, str] | None]
-        self._read_piece = getattr(decoder, "piece", _take_no_piece)
+        self._read_piece = getattr(decoder, "feed_arguments", _take_no_piece)
         self._target = target
         self._result = result
         self._transcript = transcript_of(target)
@@ -191,7 +191,7 @@ class Reader(Generic[C, W]):
         self._gathered = True
         # From here on a call may have begun unnoticed: only the long way says what it is.
         self._read_piece = _take_no_piece
-        gather = getattr(self._decoder, "gather", None)
+        gather = getattr(self._decoder, "feed_all", None)
         if gather is not None:
             gather(chunks)
             return

@@ -1,6 +1,8 @@
-"""What becomes of a toolset at each provider: what is lost, changed or refused; and a lock against changes unseen.
+"""What becomes of a toolset at each provider: what is lost, changed or refused; and a lock against
+changes unseen.
 
-`check_tools` compiles every tool for every API and reports. `Lock` remembers what the model was shown.
+`check_tools` compiles every tool for every API and reports. `Lock` remembers what the model was
+shown.
 """
 
 from __future__ import annotations

@@ -18,11 +18,13 @@ __all__ = ["load_toolset"]
 def load_toolset(name: str, *, directory: str | Path | None = None) -> type[Toolset[Any]]:
     """The toolset that `name` (`package.module:Name` or `package.module:Outer.Name`) leads to.
 
-    Importing runs the module. What decorators warn of docstrings is not shown meanwhile: `check_tools` reports it.
+    Importing runs the module. What decorators warn of docstrings is not shown meanwhile:
+    `check_tools` reports it.
 
     Args:
         name: Module and attribute, with a colon between them.
-        directory: A directory that modules are looked for in before all others. It is put on `sys.path` and stays there.
+        directory: A directory that modules are looked for in before all others. It is put on
+            `sys.path` and stays there.
 
     Raises:
         ToolsetNotLoadedError: The name is wrong, the import fails, or what is found is no toolset.

@@ -117,7 +117,7 @@ def read_docstring(text: str | None, names: Iterable[str], skipped: Iterable[str
                 params[name] = description
         elif name not in hidden and name not in strangers:
             strangers.append(name)
-    problems = [f"documents {name!r}, which is no parameter" for name in strangers]
+    problems = [f"documents {name!r}, which is not a parameter" for name in strangers]
     if not best.entries:
         problems += failures
     problems += _find_unread_sections(best)

@@ -1,4 +1,6 @@
-"""What the table of APIs needs to know of Messages: the shape of its requests, its signs, and its checks."""
+"""What the table of APIs needs to know of Messages: the shape of its requests, its signs, and its
+checks.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,8 @@ SHAPE = RequestShape(
     turn_form="list",
     is_continued=continues_thread,
 )
-# What Chat Completions refuses, or has under another name: both have their conversation under `messages`.
+# What Chat Completions refuses, or has under another name: both have their conversation under
+# `messages`.
 SIGNS = Signs(
     body_keys=frozenset(
         "system stop_sequences top_k thinking output_config anthropic_version anthropic_beta betas "

@@ -4,8 +4,8 @@
 # (`core/streaming.py`). The reader turns deltas into events typed by the toolset. What is hard:
 #
 # - An event may be a single character of a call's arguments, so there is a short way for these:
-#   the decoder's `feed_arguments` says so, and the call at that index knows what its next event looks
-#   like.
+#   the decoder's `feed_arguments` recognises them, and the call at that index knows what its next
+#   event looks like.
 # - A call has its final id only in the end. Providers may send the id late, or never; and an id
 #   that the transcript has already is replaced by a fresh one (rule C6). So ids are worked out
 #   again when one arrives, for that call and those after it.

@@ -70,6 +70,9 @@ class RequestOptions(TypedDict, total=False):
     extra: Mapping[str, Any] | None
 
 
+_NO_OPTIONS: RequestOptions = {"temperature": None, "max_output_tokens": None, "extra": None}
+
+
 class ToolTurnOptions(ToolConstraints[TS], RequestOptions, Generic[TS], total=False):
     """What a turn with tools may say about the tools and about its request."""
 
@@ -314,7 +317,9 @@ def make_text_turn(
     options: RequestOptions,
 ) -> AnyTurn:
     """The turn that `Session.text_turn` gives; raises as it says there."""
-    checked = _check_options(options, None)
+    # Most turns set no option.
+    is_plain = options == _NO_OPTIONS
+    checked = _PLAIN if is_plain else _check_options(options, None)
     offer = _offer_tools(llm, tools, constraints)
     if offer is None:
         return TextTurn(session, llm, checked, TurnResult, NO_TOOLS, None, None)
@@ -353,8 +358,6 @@ def _check_options(options: RequestOptions, output: OutputSpec | None) -> TurnOp
     temperature = options.get("temperature")
     max_output_tokens = options.get("max_output_tokens")
     extra = options.get("extra")
-    if temperature is None and max_output_tokens is None and extra is None and output is None:
-        return _PLAIN
     return TurnOptions(temperature, max_output_tokens, {} if extra is None else extra, output)
 
 

@@ -5,12 +5,25 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .render_chat import pieces
+from lutumpy.testing.replies import Call, Reply, split_text
 
-if TYPE_CHECKING:
-    from .script import Call, Reply
+__all__ = ["SHAPING", "render", "render_failure", "render_stream", "signature"]
+
+SHAPING = frozenset({"compaction"})
+"""Parameters of a request on which the shape of an answer depends: a compaction is one block, the summary."""
+
+KINDS: Mapping[int, str] = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    529: "overloaded_error",
+}
+"""The type of an error by its HTTP status."""
 
 STOP = {
     "stop": "end_turn",
@@ -136,12 +149,13 @@ def render_stream(
         if block["type"] == "thinking":
             empty: dict[str, Any] = {**block, "thinking": "", "signature": ""}
             deltas: list[dict[str, Any]] = [
-                {"type": "thinking_delta", "thinking": piece} for piece in pieces(block["thinking"])
+                {"type": "thinking_delta", "thinking": part}
+                for part in split_text(block["thinking"])
             ]
             deltas.append({"type": "signature_delta", "signature": block["signature"]})
         elif block["type"] == "text":
             empty = {**block, "text": ""}
-            deltas = [{"type": "text_delta", "text": piece} for piece in pieces(block["text"])]
+            deltas = [{"type": "text_delta", "text": part} for part in split_text(block["text"])]
         elif block["type"] == "compaction":
             empty = {**block, "content": None}
             deltas = [
@@ -149,7 +163,7 @@ def render_stream(
             ]
         else:
             empty = {**block, "input": {}}
-            parts = ["", *pieces(_input_text(next(calls)))]
+            parts = ["", *split_text(_input_text(next(calls)))]
             deltas = [{"type": "input_json_delta", "partial_json": part} for part in parts]
         events.append({"type": "content_block_start", "index": index, "content_block": empty})
         if index == 0:
@@ -168,3 +182,16 @@ def render_stream(
     )
     events.append({"type": "message_stop"})
     return events
+
+
+def render_failure(
+    status: int, message: str, *, kind: str, param: str | None, code: str | None, request_id: str
+) -> dict[str, Any]:
+    """The JSON of an error; a code stands in its `details`, and a parameter nowhere."""
+    if not kind:
+        usual = "api_error" if status >= 500 else "invalid_request_error"
+        kind = KINDS.get(status, usual)
+    error: dict[str, Any] = {"type": kind, "message": message}
+    if code is not None:
+        error["details"] = {"error_code": code}
+    return {"type": "error", "error": error, "request_id": request_id}

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from .script import Call, Reply
+from lutumpy.testing.render_openai import CREATED, call_id, render_failure
+from lutumpy.testing.replies import Reply, split_text
 
-CREATED = 1_767_225_600
-PIECE = 8
+__all__ = ["SHAPING", "render", "render_failure", "render_stream"]
+
+SHAPING = frozenset({"n"})
+"""Parameters of a request on which the shape of an answer depends: the number of choices."""
+
 FINISH = {
     "stop": "stop",
     "tool_calls": "tool_calls",
@@ -19,15 +22,6 @@ FINISH = {
     "refusal": "stop",
     "paused": "stop",
 }
-
-
-def pieces(text: str) -> list[str]:
-    """`text` in parts of a few characters, as models stream it."""
-    return [text[start : start + PIECE] for start in range(0, len(text), PIECE)]
-
-
-def call_id(call: Call, number: int, index: int) -> str:
-    return call.id if call.id is not None else f"call_{number:016d}{index:08d}"
 
 
 def _usage(reply: Reply) -> dict[str, Any]:
@@ -128,8 +122,8 @@ def _deltas(reply: Reply, number: int, choice: int) -> list[dict[str, Any]]:
 
     only_calls = bool(reply.calls) and not reply.text
     deltas = [delta({"role": "assistant", "content": None if only_calls else "", "refusal": None})]
-    deltas += [delta({"content": piece}) for piece in pieces(reply.text)]
-    deltas += [delta({"refusal": piece}) for piece in pieces(reply.refusal or "")]
+    deltas += [delta({"content": part}) for part in split_text(reply.text)]
+    deltas += [delta({"refusal": part}) for part in split_text(reply.refusal or "")]
     for index, call in enumerate(reply.calls):
         function = {"name": call.name, "arguments": ""}
         use_id = call_id(call, number, _call_index(reply, choice, index))
@@ -142,9 +136,9 @@ def _deltas(reply: Reply, number: int, choice: int) -> list[dict[str, Any]]:
                 }
             )
         )
-        for piece in pieces(call.text):
+        for part in split_text(call.text):
             deltas.append(
-                delta({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
+                delta({"tool_calls": [{"index": index, "function": {"arguments": part}}]})
             )
     deltas.append(delta({}, FINISH[reply.finish_reason]))
     return deltas

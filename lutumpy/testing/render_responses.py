@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .render_chat import CREATED, call_id, pieces
+from lutumpy.testing.render_openai import CREATED, call_id, render_failure
+from lutumpy.testing.replies import Reply, split_text
 
-if TYPE_CHECKING:
-    from .script import Reply
+__all__ = ["conversation_id", "render", "render_failure", "render_stream", "waiting"]
 
 EMPTY: dict[str, dict[str, Any]] = {
     "reasoning": {"summary": []},
@@ -183,16 +183,16 @@ def render_stream(
         event("response.output_item.added", output_index=index, item={**item, **empty})
         place = {"item_id": item["id"], "output_index": index}
         if item["type"] == "function_call":
-            for piece in pieces(item["arguments"]):
-                event("response.function_call_arguments.delta", **place, delta=piece)
+            for text in split_text(item["arguments"]):
+                event("response.function_call_arguments.delta", **place, delta=text)
             event("response.function_call_arguments.done", **place, arguments=item["arguments"])
         for number_of_part, part in enumerate(item.get("content", ())):
             _part(event, {**place, "content_index": number_of_part}, part)
         for number_of_part, part in enumerate(item.get("summary", ())):
             where = {**place, "summary_index": number_of_part}
             event("response.reasoning_summary_part.added", **where, part={**part, "text": ""})
-            for piece in pieces(part["text"]):
-                event("response.reasoning_summary_text.delta", **where, delta=piece)
+            for text in split_text(part["text"]):
+                event("response.reasoning_summary_text.delta", **where, delta=text)
             event("response.reasoning_summary_text.done", **where, text=part["text"])
             event("response.reasoning_summary_part.done", **where, part=part)
         event("response.output_item.done", output_index=index, item=item)
@@ -204,12 +204,12 @@ def render_stream(
 def _part(event: Any, where: dict[str, Any], part: dict[str, Any]) -> None:
     if part["type"] == "refusal":
         event("response.content_part.added", **where, part={**part, "refusal": ""})
-        for piece in pieces(part["refusal"]):
-            event("response.refusal.delta", **where, delta=piece)
+        for text in split_text(part["refusal"]):
+            event("response.refusal.delta", **where, delta=text)
         event("response.refusal.done", **where, refusal=part["refusal"])
     else:
         event("response.content_part.added", **where, part={**part, "text": ""})
-        for piece in pieces(part["text"]):
-            event("response.output_text.delta", **where, delta=piece, logprobs=[])
+        for text in split_text(part["text"]):
+            event("response.output_text.delta", **where, delta=text, logprobs=[])
         event("response.output_text.done", **where, text=part["text"], logprobs=[])
     event("response.content_part.done", **where, part=part)

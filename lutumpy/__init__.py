@@ -1,7 +1,8 @@
 """A typed toolset framework for LLM tool calling: the layer under a loop that you write.
 
-Declare tools with `tool_fn` and `tool_input`, group them in a `Toolset`, offer them for a turn of a `Session`; the answer is
-`Finished`, or a `ToolRound` of typed calls that your code executes and commits. Adapters are in `lutumpy.adapters`.
+Declare tools with `tool_fn` and `tool_input`, group them in a `Toolset`, offer them for a turn of a
+`Session`; the answer is `Finished`, or a `ToolRound` of typed calls that your code executes and
+commits. Adapters are in `lutumpy.adapters`.
 """
 
 from __future__ import annotations
@@ -46,14 +47,14 @@ from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
 from lutumpy.rounds.plan import ToolRoundPlan
 from lutumpy.rounds.round import ToolRound
 from lutumpy.session import Session
-from lutumpy.tools.calls import ToolCall, ToolCallIssue
+from lutumpy.tools.calls import HandledTool, RejectedToolCall, ToolCall, ToolCallIssue
 from lutumpy.tools.declare import ToolFn, tool_fn, tool_input
 from lutumpy.tools.definition import ToolDef, ToolOptions
-from lutumpy.tools.results import HandledTool, RejectedToolCall, ToolResult
+from lutumpy.tools.results import ToolResult
 from lutumpy.tools.selectors import FunctionSelector, Selector
 from lutumpy.tools.signature import Skip
 from lutumpy.tools.tool import nested, tool
-from lutumpy.tools.toolset import NoTools, Toolset
+from lutumpy.toolset import NoTools, Toolset
 
 if TYPE_CHECKING:
     from lutumpy.core.streaming import (

@@ -1,16 +1,17 @@
 """The one table of APIs: each with its title, who made it, and the modules that serve it.
 
-A provider is one folder for each question (`adapters/`, `rules/`, `doctor/`) and one row here; no other file names an
-API. The table imports none of these modules: they are named as text and loaded when somebody asks for one, so that a
-program pays for the APIs that it speaks.
+A provider is one folder for each question (`adapters/`, `rules/`, `doctor/`) and one row here; no
+other file names an API. The table imports none of these modules: they are named as text and loaded
+when somebody asks for one, so that a program pays for the APIs that it speaks.
 
-An installed package adds an API of its own by an entry point of the group `lutumpy.apis`, whose value is an `ApiRow`:
+An installed package adds an API of its own by an entry point of the group `lutumpy.apis`, whose
+value is an `ApiRow`:
 
     [project.entry-points."lutumpy.apis"]
     my_api = "my_package.lutumpy_api:ROW"
 
-Entry points are looked up when a name is asked for that the table lacks, or when all names are listed. What each
-module of a row must define is on the page "Adding an API".
+Entry points are looked up when a name is asked for that the table lacks, or when all names are
+listed. What each module of a row must define is on the page "Adding an API".
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ __all__ = [
 ]
 
 Api: TypeAlias = str
-"""The name of an API: `openai_chat`, `openai_responses`, `anthropic_messages`, or one that a package adds."""
+"""The name of an API: `openai_chat`, `openai_responses`, `anthropic_messages`, or one that a
+package adds.
+"""
 
 Role = Literal["adapter", "rules", "repairs", "reader", "rendering", "server", "page"]
 """What a module does for an API; see the attributes of `ApiRow`."""
@@ -58,15 +61,18 @@ class ApiRow:
     Attributes:
         name: How programs, dumps and the command line call it.
         title: How people call it.
-        family: Who made it, as `openai`: what the APIs of one maker share (envelopes of errors, headers) goes by it.
+        family: Who made it, as `openai`: what the APIs of one maker share goes by it.
         adapter: The class of its adapter, as `lutumpy.adapters.openai:OpenAIChat`.
         rules: The module with the shape of its requests and what it refuses.
-        repairs: The module that mends its histories; `None` when nothing is mended.
         reader: The function that reads its histories into a `Transcript`.
-        rendering: The module that writes a model's answers as it does, for the test server; `None` without one.
-        server: The class that stands for it at the test server, beside the answers that `rendering` writes; `None` for
-            one that takes what `rules` lets pass, at the paths that they name.
-        page: The module that shows its histories on the page; `None` to show them as their `Transcript`.
+        repairs: The module that mends its histories; `None` if nothing is mended.
+        rendering: The module that writes a model's answers as the API does, for tests; `None`
+            without one.
+        server: The class that stands for it at the test server, beside the answers that `rendering`
+            writes. `None` for a server that accepts what `rules` let pass, at the paths that they
+            name.
+        page: The module that shows its histories on the page; `None` to show them as their
+            `Transcript`.
         version: The version of this form that the row is written for.
     """
 
@@ -124,8 +130,8 @@ _TABLE: dict[Api, ApiRow] = {
         ),
     )
 }
-# Looking entry points up takes milliseconds, so it is done once; until all of them could be loaded it is done again, so
-# that a broken one is named to everybody who asks.
+# Looking entry points up takes milliseconds, so it is done once; until all of them could be loaded
+# it is done again, so that a broken one is named to everybody who asks.
 _installed_is_loaded = False
 
 
@@ -133,12 +139,13 @@ def add_api(row: ApiRow) -> None:
     """Add an API to the table, or replace its row by an equal one.
 
     Raises:
-        ValueError: the row is of another version, its name isn't lower-case letters, digits and underscores, or
-            another row has that name. The table is as it was.
+        ValueError: the row is of another version, its name isn't lower-case letters, digits and
+            underscores, or another row has that name. The table is as it was.
     """
     if row.version != VERSION:
         raise ValueError(
-            f"the row of {row.name!r} has version {row.version}; this release reads version {VERSION}"
+            f"the row of {row.name!r} has version {row.version}; "
+            f"this release reads version {VERSION}"
         )
     if _NAME.match(row.name) is None:
         raise ValueError(f"{row.name!r} can't name an API: use letters a-z, digits and underscores")
@@ -161,7 +168,8 @@ def api_names() -> tuple[Api, ...]:
     """Every API, those of installed packages behind the built-in ones.
 
     Raises:
-        UnknownApiError: an installed package offers an API that can't be loaded; the message names it.
+        UnknownApiError: an installed package offers an API that can't be loaded; the message names
+            it.
     """
     _load_installed()
     return tuple(_TABLE)
@@ -183,7 +191,8 @@ def api_row(name: Api) -> ApiRow:
 
 
 def serving(name: Api, role: Role) -> Any:
-    """The module, class or function that does something for an API; it is imported when it is first asked for.
+    """The module, class or function that does something for an API; it is imported when it is first
+    asked for.
 
     Raises:
         UnknownApiError: there is no such API, or nothing does this for it.
@@ -219,7 +228,8 @@ def _load_installed() -> None:
             add_api(row)
         except Exception as error:
             raise UnknownApiError(
-                f"the API {point.name!r} of an installed package ({point.value}) can't be used: {error}"
+                f"the API {point.name!r} of an installed package ({point.value}) can't be used: "
+                f"{error}"
             ) from error
     _installed_is_loaded = True
 

@@ -1,6 +1,7 @@
 """What `lutumpy demo` runs: a small help desk, a loop over it, and a report of each round.
 
-The tools and the loop are what a user of the library writes; `examples/quickstart_chat.py` is the same without the report.
+The tools and the loop are what a user of the library writes; `examples/quickstart_chat.py` is the
+same without the report.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class DemoError(Exception):
     """The demo can't run as it was asked to; nothing was sent."""
 
 
-# --- the tools -----------------------------------------------------------------------------------------------------
+# --- the tools ------------------------------------------------------------------------------------
 
 
 class Order(BaseModel):
@@ -128,7 +129,7 @@ class _HelpDesk(Toolset):  # private: a published name would need its types writ
     cancel_order = tool(CancelOrder, off=True)
 
 
-# --- what the model says, where no real one is asked -----------------------------------------------------------------
+# --- what the model says, where no real one is asked ----------------------------------------------
 
 SYSTEM = "You are the help desk of a shop. Look things up before you answer. You may refund at most 20 percent of a late order."
 QUESTION = "Where are my orders 1042 and 1043? If one of them is late I want some of my money back."
@@ -157,11 +158,13 @@ SCRIPT = [
 ]
 
 
-# --- the loop ----------------------------------------------------------------------------------------------------------
+# --- the loop -------------------------------------------------------------------------------------
 
 
 async def execute(round: ToolRound | ToolRoundPlan) -> list[ToolResult]:
-    """Run every call of a round, or those that hooks left; what can't be done is answered as failed."""
+    """Run every call of a round, or those that hooks left; what can't be done is answered as
+    failed.
+    """
     results: list[ToolResult] = []
     for call in round.pending if isinstance(round, ToolRoundPlan) else round.calls:
         if _HelpDesk.get_order.matches(call):
@@ -258,7 +261,7 @@ async def run(
         return None
 
 
-# --- who decides before anything runs (--hooks) -----------------------------------------------------------------------
+# --- who decides before anything runs (--hooks) ---------------------------------------------------
 
 SCRIPT_FOR_HOOKS = [
     *SCRIPT[:3],
@@ -315,7 +318,7 @@ class Policies:
         return await plan.apply_hooks(ask_a_person)
 
 
-# --- who answers -------------------------------------------------------------------------------------------------------
+# --- who answers ----------------------------------------------------------------------------------
 
 Adapter = OpenAIChat | OpenAIResponses | AnthropicMessages
 
@@ -376,7 +379,7 @@ async def _connect(
     ), where
 
 
-# --- the report --------------------------------------------------------------------------------------------------------
+# --- the report -----------------------------------------------------------------------------------
 
 
 class Report:
@@ -403,7 +406,9 @@ class Report:
     async def arriving(
         self, number: int, stream: TurnStream[BaseToolCall, NeedsTools | Finished]
     ) -> NeedsTools | Finished:
-        """Every piece of a streamed answer when it comes; a call is there with its types before the answer has ended."""
+        """Every piece of a streamed answer when it comes; a call is there with its types before the
+        answer has ended.
+        """
         self.title(f"answer {number}, as it arrives")
         async with stream:
             async for event in stream:

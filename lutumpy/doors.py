@@ -1,7 +1,8 @@
 """What a public module needs that imports nothing until a name is asked for.
 
-A door is a module with public names that live elsewhere: the root, `lutumpy.hooks`, `lutumpy.doctor`. Where the imports
-behind it cost time, or would lead in a circle, the door names the home of each name, and this finds it.
+A door is a module with public names that live elsewhere: the root, `lutumpy.hooks`,
+`lutumpy.doctor`. Where the imports behind it cost time, or would lead in a circle, the door names
+the home of each name, and this finds it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The whole exception tree.
 
-Every message says what was wrong, with which call or tool, and what state things are in afterwards. Nothing that a model
-writes raises one of these on the way through `Offer.read`: what a model got wrong is a `ToolCallIssue`.
+Every message says what was wrong, with which call or tool, and what state things are in afterwards.
+Nothing that a model writes raises one of these on the way through `Offer.read`: what a model got
+wrong is a `ToolCallIssue`.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ __all__ = [
 _CALLS_SHOWN = 10
 
 
-# What errors carry is made by the core, which raises them: so they name only what can be read of it.
+# What errors carry is made by the core, which raises them: so they name only what can be read of
+# it.
 class CallData(Protocol):
     """A call that an error is about: a `ToolMetadata`."""
 
@@ -104,7 +106,9 @@ class LutumpyError(Exception):
 
 
 class DeclarationError(LutumpyError, TypeError):
-    """A tool or a toolset was declared wrongly; raised when the decorator or the class statement runs."""
+    """A tool or a toolset was declared wrongly; raised when the decorator or the class statement
+    runs.
+    """
 
 
 class InvalidToolConstraints(LutumpyError, ValueError):
@@ -112,7 +116,10 @@ class InvalidToolConstraints(LutumpyError, ValueError):
 
 
 class EmptyToolsetError(DeclarationError, InvalidToolConstraints):
-    """A toolset without any tool was offered; nothing was sent. `NoTools` is the toolset that offers nothing."""
+    """A toolset without any tool was offered; nothing was sent.
+
+    `NoTools` is the toolset that offers nothing.
+    """
 
 
 class UnknownApiError(LutumpyError, ValueError):
@@ -153,7 +160,7 @@ class _ArgumentsError(LutumpyError, ValueError):
 
 
 class InvalidArgumentsError(_ArgumentsError):
-    """The arguments are a JSON object that doesn't fit the tool's input; `detail` lists the fields."""
+    """The arguments are a JSON object that doesn't fit the input; `detail` lists the fields."""
 
 
 class MalformedArgumentsError(_ArgumentsError):
@@ -212,7 +219,9 @@ class CommitProblem:
 
 
 class CommitError(LutumpyError, ValueError):
-    """The results don't answer the round. Nothing was written, the round is open and can be committed again.
+    """The results don't answer the round.
+
+    Nothing was written, the round is open and can be committed again.
 
     Attributes:
         problems: Every problem found, in call order, results that answer no call last.
@@ -234,11 +243,12 @@ class RoundClosedError(LutumpyError, RuntimeError):
 
 
 class DroppedRoundError(LutumpyError, RuntimeError):
-    """A round was dropped without `commit` or `discard`, and a request is made that would not hold its answer (C7a).
+    """A round was dropped without `commit` or `discard`, and a request is made that would not hold
+    its answer (C7a).
 
-    Nothing was sent. The model was asked and paid for these calls, and the transcript knows nothing of them: usually a
-    `commit` is missing, or an exception left the loop. `discard_open()` of the session (or transcript) goes on without
-    them.
+    Nothing was sent. The model was asked and paid for these calls, and the transcript knows nothing
+    of them: usually a `commit` is missing, or an exception left the loop. `discard_open()` of the
+    session (or transcript) goes on without them.
 
     Attributes:
         calls: The calls of the rounds that were dropped.
@@ -250,9 +260,9 @@ class DroppedRoundError(LutumpyError, RuntimeError):
         if len(self.calls) > _CALLS_SHOWN:
             named.append(f"{len(self.calls) - _CALLS_SHOWN} more")
         super().__init__(
-            f"a tool round was dropped without commit or discard, with the calls {', '.join(named)}; "
-            "nothing was sent, and the transcript doesn't hold that answer. Commit each round, or discard it; "
-            "discard_open() goes on without the dropped ones"
+            "a tool round was dropped without commit or discard, with the calls "
+            f"{', '.join(named)}; nothing was sent, and the transcript doesn't hold that answer. "
+            "Commit each round, or discard it; discard_open() goes on without the dropped ones"
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -260,7 +270,9 @@ class DroppedRoundError(LutumpyError, RuntimeError):
 
 
 class StaleRoundError(LutumpyError, RuntimeError):
-    """The transcript isn't what it was when the round began. Nothing was written; the round is still open.
+    """The transcript isn't what it was when the round began.
+
+    Nothing was written; the round is still open.
 
     Attributes:
         result: The `TurnResult` of a finished turn that could not be written, else `None`.
@@ -275,7 +287,10 @@ class StaleRoundError(LutumpyError, RuntimeError):
 
 
 class HookError(LutumpyError, RuntimeError):
-    """A hook raised, or decided something that doesn't fit the tool. Nothing was decided; the round is still open."""
+    """A hook raised, or decided something that doesn't fit the tool.
+
+    Nothing was decided; the round is still open.
+    """
 
 
 class HookRegistrationError(LutumpyError, TypeError):
@@ -285,8 +300,8 @@ class HookRegistrationError(LutumpyError, TypeError):
 Certainty = Literal["refused", "some", "discouraged"]
 """How sure a refusal is.
 
-`refused`: the provider answers an error. `some`: some hosts or models do, or the evidence is thin. `discouraged`:
-it works, badly.
+`refused`: the provider answers an error. `some`: some hosts or models do, or the evidence is thin.
+`discouraged`: it works, badly.
 """
 
 
@@ -296,8 +311,8 @@ class Problem:
 
     Attributes:
         rule: Id of the rule, such as `chat.results_after_calls`.
-        position: Where in the body, as the provider writes it (`messages[2].content`, `messages.2.content.0`); empty
-            for the whole.
+        position: Where in the body, as the provider writes it (`messages[2].content`,
+            `messages.2.content.0`); empty for the whole.
         message: The provider's own error text.
         certainty: How sure a refusal is.
         status: HTTP status of the answer.
@@ -306,8 +321,9 @@ class Problem:
         code: OpenAI's `error.code`, Anthropic's `error.details.error_code`.
         call_ids: Ids of the calls that the problem is about.
         tools: Names of the tools that the problem is about.
-        path: Keys and indices that lead from the list of messages to the place; the last may name what is missing. Empty
-            for the whole, and in problems of a request, which is more than its messages.
+        path: Keys and indices that lead from the list of messages to the place; the last may name
+            what is missing. Empty for the whole, and in problems of a request, which is more than
+            its messages.
     """
 
     rule: str
@@ -324,7 +340,9 @@ class Problem:
 
 
 class TranscriptError(LutumpyError, ValueError):
-    """An edit would make the transcript invalid, or there is nothing to send. The transcript is as it was.
+    """An edit would make the transcript invalid, or there is nothing to send.
+
+    The transcript is as it was.
 
     Attributes:
         problems: For a history that was refused: what its provider would refuse of it; else empty.
@@ -343,9 +361,12 @@ class ToolError(LutumpyError):
 
 
 class AdapterError(LutumpyError):
-    """A request to a provider failed, or its answer can't be read. Nothing was committed; the session is as it was.
+    """A request to a provider failed, or its answer can't be read.
 
-    The original exception is the `__cause__`. Retries are the SDK's: when this is raised they are used up.
+    Nothing was committed; the session is as it was.
+
+    The original exception is the `__cause__`. Retries are the SDK's: when this is raised they are
+    used up.
 
     Attributes:
         provider: The name of the API, as in `lutumpy.apis`.
@@ -355,7 +376,8 @@ class AdapterError(LutumpyError):
         request_id: The provider's id of the request, or `None`.
         code: The provider's own error code or type, or `None`.
         partial: What had arrived of the answer when it failed or the connection broke, or `None`.
-        sent: Whether the request may have reached the provider; `False` when it is known that none of it did.
+        sent: Whether the request may have reached the provider; `False` when it is known that none
+            of it did.
     """
 
     def __init__(

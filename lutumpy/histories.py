@@ -1,8 +1,9 @@
-"""Histories from elsewhere: what a transcript would send to each API, and which rules of the API that would break.
+"""Histories from elsewhere: whether what was read or loaded can be sent to every API.
 
-A transcript that this library made breaks none (rule K5). One that was read from a history, or answered by a host with rules
-of its own, may break some of the vendor's: it goes back to its host as it came. So a dump notes what is refused of it anyway,
-and loading it refuses what is refused besides: that came in after the dump was written.
+A transcript that this library made breaks no rule of any API (rule K5). One that was read from a
+history, or answered by a compatible host with rules of its own, may break rules of the vendor: it
+goes back to its host as it came. So a dump notes what is refused of it, and loading a dump refuses
+only what is refused in addition: that got in after the dump was written.
 """
 
 from __future__ import annotations
@@ -20,57 +21,57 @@ __all__ = ["check_loaded", "known_refusals"]
 
 
 def known_refusals(transcript: Transcript) -> list[list[str]]:
-    """What the APIs refuse for sure of what they themselves, or hosts like them, have said: pairs of API and rule."""
-    spoken = _spoken(transcript)
-    found = [_refused(transcript, api) for api in api_names() if api in spoken]
-    return sorted([list(pair) for pairs in found for pair in pairs])
+    """What each API refuses for sure of its own entries and turns: pairs of API and rule."""
+    own = _apis_with_entries(transcript)
+    refused = [_refusals(transcript, api) for api in api_names() if api in own]
+    return sorted([list(pair) for pairs in refused for pair in pairs])
 
 
 def check_loaded(transcript: Transcript, known: Any) -> None:
-    """Check that a transcript from a dump can be sent to every API, as it could be before.
+    """Check that a transcript from a dump can be sent to every API, as it could before it was
+    dumped.
 
     Args:
-        transcript: The transcript; it is left as it is.
-        known: The `known_refusals` that stand in the dump, or `None`, as in dumps of earlier releases: then what stands in the
-            words of an API itself is not held against it.
+        transcript: The transcript; it is not changed.
+        known: The `known_refusals` of the dump. `None` for dumps of earlier releases, which have
+            none: then an API whose own entries are in the transcript is not checked.
 
     Raises:
         TranscriptError: the request of some API can't be made, or is refused for sure.
     """
-    spoken = _spoken(transcript)
-    allowed = (
-        {(str(api), str(rule)) for api, rule in known}
-        if known is not None
-        else set[tuple[str, str]]()
-    )
+    own = _apis_with_entries(transcript)
+    allowed: set[tuple[str, str]] = set()
+    if known is not None:
+        allowed = {(str(api), str(rule)) for api, rule in known}
     for api in api_names():
         try:
-            refused = _refused(transcript, api)
+            refused = _refusals(transcript, api)
             if any(turn.signed for turn in transcript.turns()):
-                # Such reasoning is left out one day, with the ephemerals that it was signed over.
-                _entries(_without_reasoning(transcript), api)
+                # Signed reasoning is left out one day, together with the ephemerals that it was
+                # signed over: the transcript must be sendable without it, too.
+                _entries_of(_without_reasoning(transcript), api)
         except Exception as error:
             raise TranscriptError(
-                f"the dump is invalid: no request of {api} can be made of it ({type(error).__name__}: {error}); "
-                "nothing was loaded"
+                f"the dump is invalid: no request of {api} can be made of it "
+                f"({type(error).__name__}: {error}); nothing was loaded"
             ) from error
-        if known is None and api in spoken:
+        if known is None and api in own:
             continue
         for pair in refused:
             if pair not in allowed:
                 raise TranscriptError(f"the dump is invalid: {refused[pair]}; nothing was loaded")
 
 
-def _spoken(transcript: Transcript) -> set[str]:
-    """The APIs whose own words are in a transcript."""
-    spoken = {item.verbatim.api for item in transcript if item.verbatim is not None}
-    return spoken | {turn.api for turn in transcript.turns()}
+def _apis_with_entries(transcript: Transcript) -> set[str]:
+    """The APIs whose own entries or turns are in a transcript."""
+    apis = {item.verbatim.api for item in transcript if item.verbatim is not None}
+    return apis | {turn.api for turn in transcript.turns()}
 
 
-def _refused(transcript: Transcript, api: Api) -> dict[tuple[str, str], str]:
+def _refusals(transcript: Transcript, api: Api) -> dict[tuple[str, str], str]:
     """The rules that the request of an API breaks for sure, each with what the provider says."""
-    entries, system = _entries(transcript, api)
-    if not entries:  # there is nothing to send yet
+    entries, system = _entries_of(transcript, api)
+    if not entries:  # nothing to send yet
         return {}
     problems = check_messages(api, entries, system=system)
     return {
@@ -78,9 +79,9 @@ def _refused(transcript: Transcript, api: Api) -> dict[tuple[str, str], str]:
     }
 
 
-def _entries(transcript: Transcript, api: Api) -> tuple[list[dict[str, Any]], Any]:
-    """The messages of a request, and the system's where that stands by itself."""
-    twin = transcript.fork()  # what is encoded here isn't kept there
+def _entries_of(transcript: Transcript, api: Api) -> tuple[list[dict[str, Any]], Any]:
+    """The messages of a request, and its system text if the API has a field for that."""
+    twin = transcript.fork()  # what is encoded for the check isn't kept
     adapter = serving(api, "adapter")
     has_system = serving(api, "rules").SHAPE.system_key is not None
     return adapter.messages(twin), adapter.system(twin) if has_system else None
@@ -88,10 +89,8 @@ def _entries(transcript: Transcript, api: Api) -> tuple[list[dict[str, Any]], An
 
 def _without_reasoning(transcript: Transcript) -> Transcript:
     bare = Transcript()
-    bare._extend(
-        [
-            replace(i, reasoning_dropped=True) if isinstance(i, AssistantTurn) else i
-            for i in transcript
-        ]
-    )
+    bare._extend([
+        replace(item, reasoning_dropped=True) if isinstance(item, AssistantTurn) else item
+        for item in transcript
+    ])  # fmt: skip
     return bare

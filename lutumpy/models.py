@@ -1,7 +1,7 @@
 """For who writes a model or an adapter, or walks over what a transcript is made of.
 
-A model is any object with the methods of `Model`: it is given a `Transcript`, a `ToolOffering` and `TurnOptions`, and
-returns an `AssistantTurn`.
+A model is any object with the methods of `Model`: it is given a `Transcript`, a `ToolOffering` and
+`TurnOptions`, and returns an `AssistantTurn`.
 """
 
 from __future__ import annotations

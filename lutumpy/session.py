@@ -20,7 +20,8 @@ from lutumpy.rounds.target import own_transcript
 from lutumpy.rounds.unfinished import CountedRequest
 from lutumpy.tools.calls import BaseToolCall
 from lutumpy.tools.selectors import ByTool, Selector
-from lutumpy.tools.toolset import HasView, NoTools, Toolset, View
+from lutumpy.tools.views import HasView, View
+from lutumpy.toolset import NoTools, Toolset
 
 if TYPE_CHECKING:
     from lutumpy.core.streaming import StreamDecoder
@@ -40,7 +41,8 @@ Content: TypeAlias = "str | Sequence[str | Part]"
 
 
 class Session(Ledger):
-    """A conversation with a model: `transcript`, and what it cost so far: `usage`, and `unsettled` where that isn't known.
+    """A conversation with a model: `transcript`, and what it cost so far: `usage`, and `unsettled`
+    where that isn't known.
 
     Not safe for use by several threads or tasks at once: use `fork()` for branches.
     """
@@ -63,7 +65,9 @@ class Session(Ledger):
         self.transcript.push_user(content)
 
     def push_assistant(self, content: Content) -> None:
-        """Add an assistant message that no model wrote here: an example, or the beginning of an answer."""
+        """Add an assistant message that no model wrote here: an example, or the beginning of an
+        answer.
+        """
         self.transcript.push_assistant(content)
 
     def push_ephemeral_system(self, content: Content) -> None:
@@ -87,7 +91,8 @@ class Session(Ledger):
         return self.transcript.turns()
 
     def discard_open(self) -> None:
-        """Go on without the rounds that were dropped open, so that requests are made again (rule C7a).
+        """Go on without the rounds that were dropped open, so that requests are made again (rule
+        C7a).
 
         A round that something still holds stays open. Nothing happens where no round was dropped.
         """
@@ -100,7 +105,10 @@ class Session(Ledger):
         return twin
 
     def dump(self) -> dict[str, Any]:
-        """The session as JSON values: transcript, ephemerals that are still pending, costs. Open rounds are not part of it."""
+        """The session as JSON values: transcript, ephemerals that are still pending, costs.
+
+        Open rounds are not part of it.
+        """
         from lutumpy.core import dump as dumps
         from lutumpy.histories import known_refusals
 
@@ -113,7 +121,8 @@ class Session(Ledger):
         """The session of a dump, or of its JSON text; it sends the same bytes as the dumped one.
 
         Raises:
-            TranscriptError: the data is invalid, or of a version that this release doesn't know; nothing was loaded.
+            TranscriptError: the data is invalid, or of a version that this release doesn't know;
+                nothing was loaded.
         """
         from lutumpy.core import dump as dumps
         from lutumpy.histories import check_loaded
@@ -160,7 +169,8 @@ class Session(Ledger):
         max_output_tokens: int | None = None,
         extra: Mapping[str, Any] | None = None,
     ) -> TextTurn[None] | ToolTurn[Any, None]:
-        """One turn of the model, not sent yet: `await turn.collect()`, `turn.collect_sync()`, or the staged forms.
+        """One turn of the model, not sent yet: `await turn.collect()`, `turn.collect_sync()`, or
+        the staged forms.
 
         Args:
             llm: An adapter with its model.
@@ -248,18 +258,19 @@ class Session(Ledger):
         max_output_tokens: int | None = None,
         extra: Mapping[str, Any] | None = None,
     ) -> TextTurn[Any] | ToolTurn[Any, Any]:
-        """As `text_turn`, with a typed value: by the provider's own JSON schema output, or by a tool that takes it where the
-        adapter was made with `structured="tool"`.
+        """As `text_turn`, with a typed value: by the provider's own JSON schema output, or by a
+        tool that takes it where the adapter was made with `structured="tool"`.
 
-        `TurnResult.value` has it; where the model refused, was cut off, or wrote something else, it is `None`, and
-        `.refusal` or `.value_error` says why. What the model wrote never raises. JSON inside one Markdown code fence, with
-        nothing but white space around it, is read too.
+        `TurnResult.value` has it; where the model refused, was cut off, or wrote something else, it
+        is `None`, and `.refusal` or `.value_error` says why. What the model wrote never raises.
+        JSON inside one Markdown code fence, with nothing but white space around it, is read too.
 
         Args:
             llm: An adapter with its model.
-            value: The type of the value: a pydantic model, dataclass, `TypedDict`, union, `Literal`, list, or anything else
-                that pydantic has a JSON Schema for. What is no JSON object is asked for as `{"value": ...}`. A checker knows
-                the type of the value where this is a class, and has `Any` for unions and other special forms.
+            value: The type of the value: a pydantic model, dataclass, `TypedDict`, union,
+                `Literal`, list, or anything else that pydantic has a JSON Schema for. What is no
+                JSON object is asked for as `{"value": ...}`. A checker knows the type of the value
+                where this is a class, and has `Any` for unions and other special forms.
             tools: As for `text_turn`, as are the others.
             available: Which tools the model may call.
             require: Whether it must call one.
@@ -343,7 +354,9 @@ class ToolTurn(CountedRequest, Generic[C, W]):
         self._answer: AnswerTool[Any] | None = None
 
     def _answer_by(self, answer: AnswerTool[Any], *, forced: bool) -> None:
-        """Take the value from a tool that is offered beside the others; `forced`: the model can be made to call one."""
+        """Take the value from a tool that is offered beside the others; `forced`: the model can be
+        made to call one.
+        """
         self._answer = answer
         self._offering = answer.offering(self._offer, forced=forced)
 
@@ -351,18 +364,23 @@ class ToolTurn(CountedRequest, Generic[C, W]):
         """Send the request and wait for the whole answer.
 
         Returns:
-            `Finished` (in the session already) or `NeedsTools` (not in it until its round is committed).
+            `Finished` (in the session already) or `NeedsTools` (not in it until its round is
+            committed).
 
         Raises:
             InvalidToolConstraints: the provider can't do what the offer asks; nothing was sent.
             TranscriptError: there is nothing to answer; nothing was sent.
-            AdapterError: the request failed; the session is as it was but for its costs, ephemerals are kept.
-            StaleRoundError: the session moved on during the request; the finished answer is in `.result`.
+            AdapterError: the request failed; the session is as it was but for its costs, ephemerals
+                are kept.
+            StaleRoundError: the session moved on during the request; the finished answer is in
+                `.result`.
         """
         return await self._collect(staged=False)
 
     async def collect_staged(self) -> NeedsTools[C] | Finished[W]:
-        """As `collect`, but a finished answer is not in the session until `Finished.commit(session)`."""
+        """As `collect`, but a finished answer is not in the session until
+        `Finished.commit(session)`.
+        """
         return await self._collect(staged=True)
 
     def collect_sync(self) -> NeedsTools[C] | Finished[W]:
@@ -374,9 +392,11 @@ class ToolTurn(CountedRequest, Generic[C, W]):
         return self._collect_sync(staged=True)
 
     def stream(self) -> TurnStream[C, NeedsTools[C] | Finished[W]]:
-        """The turn as a stream of events: `async with turn.stream() as stream: async for event in stream: ...`.
+        """The turn as a stream of events: `async with turn.stream() as stream: async for event in
+        stream: ...`.
 
-        Nothing is sent before it is entered. Its `outcome` is what `collect` would have returned; raises as that does.
+        Nothing is sent before it is entered. Its `outcome` is what `collect` would have returned;
+        raises as that does.
         """
         source = _streaming(self._llm).open_stream(
             self._session.transcript, self._offering, self._options
@@ -440,7 +460,8 @@ class ToolTurn(CountedRequest, Generic[C, W]):
 class TextTurn(CountedRequest, Generic[W]):
     """A turn without tools, not sent yet.
 
-    A model that calls a tool all the same is told that there is none: the calls are answered and committed with the turn.
+    A model that calls a tool all the same is told that there is none: the calls are answered and
+    committed with the turn.
     """
 
     __slots__ = ("_answer", "_options", "_result")
@@ -456,12 +477,17 @@ class TextTurn(CountedRequest, Generic[W]):
         self._offering: ToolOffering | None = None
 
     def _answer_by(self, answer: AnswerTool[Any], *, forced: bool) -> None:
-        """Take the value from a tool, the only one offered; `forced`: the model can be made to call it."""
+        """Take the value from a tool, the only one offered; `forced`: the model can be made to call
+        it.
+        """
         self._answer = answer
         self._offering = answer.offering(None, forced=forced)
 
     async def collect(self) -> TurnResult[W]:
-        """Send the request and wait for the whole answer; it is in the session then. Raises as `ToolTurn.collect` does."""
+        """Send the request and wait for the whole answer; it is in the session then.
+
+        Raises as `ToolTurn.collect` does.
+        """
         return (await self._collect(staged=False)).result
 
     async def collect_staged(self) -> Finished[W]:

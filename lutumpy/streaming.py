@@ -12,8 +12,11 @@ from lutumpy.doors import find_name, homes_of
 if TYPE_CHECKING:
     from lutumpy.core.model import StreamingModel
     from lutumpy.core.streaming import (
+        CallDelta,
+        CallDone,
         ChunkStream,
         ChunkStreamSync,
+        Delta,
         ReasoningDelta,
         RefusalDelta,
         Started,
@@ -32,9 +35,12 @@ if TYPE_CHECKING:
     from lutumpy.rounds.stream import TurnStream, TurnStreamSync
 
 __all__ = [
+    "CallDelta",
+    "CallDone",
     "ChunkStream",
     "ChunkStreamSync",
     "Completed",
+    "Delta",
     "InvalidToolCallDelta",
     "Reader",
     "ReasoningDelta",
@@ -55,8 +61,11 @@ _HOMES = homes_of(
     {
         "lutumpy.core.model": ["StreamingModel"],
         "lutumpy.core.streaming": [
+            "CallDelta",
+            "CallDone",
             "ChunkStream",
             "ChunkStreamSync",
+            "Delta",
             "ReasoningDelta",
             "RefusalDelta",
             "Started",

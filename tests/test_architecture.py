@@ -1,10 +1,13 @@
-"""The table of who may import whom, held against the `ast` of every module."""
+"""Who may import whom, held against the `ast` of every module.
+
+Imports count wherever they stand: inside functions and under `TYPE_CHECKING` as well.
+"""
 
 from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -17,26 +20,28 @@ MODULES = {
     for path in sorted(PACKAGE.rglob("*.py"))
 }
 
-# What each part may import of this package, beside itself and `errors`.
-MAY_IMPORT = {
-    "errors": set[str](),
-    "doors": set[str](),
-    "apis": set[str](),
-    "rules": {"apis"},
-    "core": {"apis", "rules"},
-    "doctor": {"apis", "core", "doors", "rules"},
-    "adapters": {"apis", "core", "doctor", "rules"},
-    "tools": {"core", "rules"},
-    "hooks": {"core", "doors", "tools"},
-    "rounds": {"core", "tools", "hooks"},
-    "histories": {"apis", "core", "doctor"},
-    "session": {"core", "tools", "hooks", "rounds", "adapters", "histories"},
-    "models": {"doors", "core", "rounds", "session"},
-    "streaming": {"doors", "core", "rounds"},
-    "": {"core", "doors", "tools", "hooks", "rounds", "session"},
-}
-# Convenience: these import what is public, and nothing of the above imports them.
+# The house, floor by floor: each part may import itself and what stands before it, nothing else.
+FLOORS = (
+    "doors",
+    "errors",
+    "apis",
+    "rules",
+    "core",
+    "doctor",
+    "adapters",
+    "tools",
+    "hooks",
+    "rounds",
+    "toolset",
+    "histories",
+    "session",
+    "models",
+    "streaming",
+    "",  # the root
+)
+# Opt-in parts import public names. Nothing on the floors imports them.
 OPT_IN = {
+    "__main__",
     "cli",
     "demo",
     "execution",
@@ -46,27 +51,50 @@ OPT_IN = {
     "testing",
     "text_tools",
     "tool_doctor",
-    "__main__",
 }
-# A toolset makes its offer and its hooks inside these methods' bodies.
-INSIDE_METHODS = {"lutumpy.tools.toolset": {"hooks", "rounds"}}
+DOORS = {
+    "lutumpy",
+    "lutumpy.adapters.anthropic",
+    "lutumpy.adapters.openai",
+    "lutumpy.apis",
+    "lutumpy.doctor",
+    "lutumpy.errors",
+    "lutumpy.hooks",
+    "lutumpy.models",
+    "lutumpy.streaming",
+    *[f"lutumpy.{part}" for part in OPT_IN],
+}
+# Plain tools, which know nothing of this library's subject: a second copy would be a second spelling.
+PLAIN_TOOLS = {
+    "lutumpy.core.driving",
+    "lutumpy.core.json_values",
+    "lutumpy.core.preview",
+    "lutumpy.core.safe_text",
+    "lutumpy.core.values",
+    "lutumpy.doors",
+    "lutumpy.rules.pointer",
+}
+# Private modules that an opt-in part may use all the same, each with its reason.
+EXCEPTIONS: Mapping[tuple[str, str], str] = {}
+# What the adapters have in common; they know nothing of one another.
+PROVIDERS = {"anthropic", "openai"}
 # Third-party packages, by the parts that may import them. SDKs only inside functions; see `test_import_cost`.
-THIRD_PARTY = {
-    **{part: set[str]() for part in MAY_IMPORT},
+THIRD_PARTY: Mapping[str, set[str]] = {
+    "core": {"pydantic_core"},
     "tools": {"docstring_parser", "pydantic", "pydantic_core", "typing_extensions"},
+    "toolset": {"typing_extensions"},
     "hooks": {"pluggy", "typing_extensions"},
     "rounds": {"pydantic", "typing_extensions"},
     "adapters": {"anthropic", "openai", "pydantic_core", "typing_extensions"},
     "session": {"typing_extensions"},
 }
-LONGEST_MODULE = 550
+LONGEST_MODULE = 500
 
 
 class Import:
-    def __init__(self, module: str, line: int, *, inside: bool) -> None:
+    def __init__(self, module: str, line: int) -> None:
         self.module = module
         self.line = line
-        self.inside = inside
 
     @property
     def top(self) -> str:
@@ -84,29 +112,19 @@ def part_of(module: str) -> str:
 
 
 def imports(name: str) -> Iterator[Import]:
-    """Every import of a module that happens at run time, and whether it happens inside a function."""
-    yield from _imports(name, ast.parse(MODULES[name].read_text()), inside=False)
+    """Every import of a module, wherever it stands."""
+    for node in ast.walk(ast.parse(MODULES[name].read_text())):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Import(alias.name, node.lineno)
+        elif isinstance(node, ast.ImportFrom):
+            base = absolute(name, node)
+            for alias in node.names:
+                full = f"{base}.{alias.name}"
+                yield Import(full if full in MODULES else base, node.lineno)
 
 
-def _imports(name: str, node: ast.AST, *, inside: bool) -> Iterator[Import]:
-    if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-        for child in node.orelse:
-            yield from _imports(name, child, inside=inside)
-        return
-    if isinstance(node, ast.Import):
-        for alias in node.names:
-            yield Import(alias.name, node.lineno, inside=inside)
-    elif isinstance(node, ast.ImportFrom):
-        base = _absolute(name, node)
-        for alias in node.names:
-            full = f"{base}.{alias.name}"
-            yield Import(full if full in MODULES else base, node.lineno, inside=inside)
-    inside = inside or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
-    for child in ast.iter_child_nodes(node):
-        yield from _imports(name, child, inside=inside)
-
-
-def _absolute(name: str, node: ast.ImportFrom) -> str:
+def absolute(name: str, node: ast.ImportFrom) -> str:
     if not node.level:
         return node.module or ""
     package = name.split(".") if MODULES[name].name == "__init__.py" else name.split(".")[:-1]
@@ -114,82 +132,109 @@ def _absolute(name: str, node: ast.ImportFrom) -> str:
     return ".".join([*package, *([node.module] if node.module else [])])
 
 
+IMPORTS = {name: list(imports(name)) for name in MODULES}
+OURS = {
+    name: {found.module for found in IMPORTS[name] if found.module in MODULES} - {name}
+    for name in MODULES
+}
+
+
+def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:
+    """The groups of nodes that lead to each other, each sorted."""
+    reached: dict[str, set[str]] = {}
+    for start in graph:
+        found: set[str] = set()
+        waiting = [start]
+        while waiting:
+            for following in graph[waiting.pop()] - found:
+                found.add(following)
+                waiting.append(following)
+        reached[start] = found
+    groups = {
+        tuple(sorted({start, *[node for node in reached[start] if start in reached[node]]}))
+        for start in graph
+    }
+    return sorted([list(group) for group in groups if len(group) > 1])
+
+
 def test_every_part_of_the_package_is_in_the_table() -> None:
-    assert {part_of(name) for name in MODULES} <= MAY_IMPORT.keys() | OPT_IN
+    assert {part_of(name) for name in MODULES} == {*FLOORS} | OPT_IN
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_a_module_imports_only_what_its_part_may(name: str) -> None:
-    part = part_of(name)
-    if part in OPT_IN:
-        return
-    for found in imports(name):
-        where = f"{name}, line {found.line}: {found.module}"
-        if found.top != "lutumpy":
-            known = (
-                found.top in sys.stdlib_module_names
-                or found.top == "__future__"
-                or found.top in THIRD_PARTY[part]
-            )
-            assert known, f"{where}: not a package that {part or 'the root'} may import"
+@pytest.mark.parametrize("name", [name for name in MODULES if part_of(name) in FLOORS])
+def test_a_module_imports_what_stands_on_its_floor_or_below(name: str) -> None:
+    floor = FLOORS.index(part_of(name))
+    for found in IMPORTS[name]:
+        if found.top == "lutumpy":
+            where = f"{name}, line {found.line}: {found.module}"
+            assert found.part in FLOORS[: floor + 1], f"{where}: not on a floor below"
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if part_of(name) in OPT_IN])
+def test_an_opt_in_part_imports_public_names(name: str) -> None:
+    for found in IMPORTS[name]:
+        if found.top != "lutumpy" or found.part == part_of(name):
             continue
-        exceptions = INSIDE_METHODS.get(name, set()) if found.inside else set()
-        allowed = {part, "errors", *MAY_IMPORT[part], *exceptions}
-        assert found.part in allowed, (
-            f"{where}: {part or 'the root'} may not import {found.part or 'the root'}"
-        )
+        if found.module not in DOORS | PLAIN_TOOLS and (name, found.module) not in EXCEPTIONS:
+            raise AssertionError(f"{name}, line {found.line}: {found.module} is not public")
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if name.startswith("lutumpy.adapters.")])
-def test_one_provider_knows_nothing_of_another(name: str) -> None:
-    provider = name.split(".")[2]
-    for found in imports(name):
-        if found.module.startswith("lutumpy.adapters."):
-            assert found.module.split(".")[2] in {
-                provider,
-                "reading",
-                "sdk",
-                "sdk_body",
-                "sdk_clients",
-                "json_bytes",
-                "sdk_events",
-                "sdk_spans",
-                "sdk_unsent",
-                "sdk_model",
-                "sdk_stream",
-            }, f"{name} imports {found.module}"
+def test_every_exception_is_needed() -> None:
+    unused = [pair for pair in EXCEPTIONS if pair[1] not in OURS.get(pair[0], set())]
+    assert unused == []
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if part_of(name) in FLOORS])
+def test_a_module_imports_only_the_packages_that_its_part_may(name: str) -> None:
+    allowed = {"__future__", "lutumpy", *THIRD_PARTY.get(part_of(name), ())}
+    for found in IMPORTS[name]:
+        known = found.top in sys.stdlib_module_names or found.top in allowed
+        assert known, f"{name}, line {found.line}: {found.module}"
+
+
+@pytest.mark.parametrize("part", ["adapters", "doctor", "rules"])
+def test_one_provider_knows_nothing_of_another(part: str) -> None:
+    for name in MODULES:
+        mine = provider_of(name) if part_of(name) == part else None
+        for found in IMPORTS[name] if mine else ():
+            assert provider_of(found.module) in (None, mine), f"{name} imports {found.module}"
+
+
+def provider_of(module: str) -> str | None:
+    names = module.split(".")
+    is_provider = len(names) > 2 and names[1] in ("adapters", "doctor", "rules")
+    return names[2] if is_provider and names[2] in PROVIDERS else None
 
 
 def test_only_hooks_know_pluggy() -> None:
-    users = {part_of(name) for name in MODULES for found in imports(name) if found.top == "pluggy"}
-    assert users <= {"hooks"}
+    users = {part_of(name) for name in MODULES for found in IMPORTS[name] if found.top == "pluggy"}
+    assert users == {"hooks"}
 
 
 def test_nothing_imports_the_command_line_but_its_entry_points() -> None:
     for name in MODULES:
-        for found in imports(name):
+        for found in IMPORTS[name]:
             if found.part == "demo":
                 assert part_of(name) in {"cli", "demo"}
             if found.part == "cli":
                 assert part_of(name) in {"__main__", "cli"}
 
 
-def test_modules_do_not_import_each_other_in_circles() -> None:
-    graph = {
-        name: {f.module for f in imports(name) if not f.inside and f.module in MODULES}
-        for name in MODULES
-    }
-    done: set[str] = set()
+def test_no_circle_of_imports_has_more_than_two_files() -> None:
+    assert [group for group in circles(OURS) if len(group) > 2] == []
 
-    def visit(name: str, trail: tuple[str, ...]) -> None:
-        assert name not in trail, " -> ".join([*trail[trail.index(name) :], name])
-        if name not in done:
-            for following in sorted(graph[name] - {name}):
-                visit(following, (*trail, name))
-            done.add(name)
 
-    for name in MODULES:
-        visit(name, ())
+def test_no_circle_of_imports_leads_through_several_folders() -> None:
+    folders: dict[str, set[str]] = {}
+    for name, others in OURS.items():
+        mine = folders.setdefault(part_of(name), set())
+        mine |= {part_of(other) for other in others} - {part_of(name)}
+    assert circles(folders) == []
+
+
+def test_circles_are_found() -> None:
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}, "e": {"f"}, "f": {"e"}}
+    assert circles(graph) == [["a", "b", "c"], ["e", "f"]]
 
 
 @pytest.mark.parametrize("name", MODULES)

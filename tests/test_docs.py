@@ -238,7 +238,7 @@ def test_the_reference_has_every_public_name_once() -> None:
     # What else is there has no public name: the values that public methods give.
     assert sorted(set(listed) - public) == [
         "lutumpy.adapters.openai.model.OpenAIModel",
-        "lutumpy.tools.arguments.Repair",
+        "lutumpy.tools.arguments.ArgumentRepair",
     ]
 
 

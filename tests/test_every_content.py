@@ -17,9 +17,9 @@ from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.core.items import FilePart, ImagePart, Part, ResultBlock, TextPart, ToolResults
 from lutumpy.rounds.outcome import NeedsTools
-from lutumpy.rules import media
 from lutumpy.rules.anthropic import messages as anthropic
 from lutumpy.rules.openai.chat import messages as chat
+from lutumpy.rules.openai.limits import MAX_IMAGE_URL, MAX_TEXT_PART
 from lutumpy.rules.openai.responses import items as responses
 from lutumpy.tools.results import ToolResult
 
@@ -220,7 +220,7 @@ def test_k7_what_was_left_out_of_long_arguments_is_named() -> None:
 @pytest.mark.parametrize("api", sorted(APIS))
 @pytest.mark.parametrize("content", ["text", "part", "message"])
 def test_k7_a_text_that_is_too_long_is_cut_and_says_so(content: str, api: str) -> None:
-    long = "a" * (media.MAX_TEXT_PART + 1)
+    long = "a" * (MAX_TEXT_PART + 1)
     transcript = with_result(
         "openai_responses",
         long if content == "text" else (TextPart(long),) if content == "part" else "",
@@ -240,7 +240,7 @@ def test_k7_a_text_that_is_too_long_is_cut_and_says_so(content: str, api: str) -
     "part",
     [
         ImagePart(b"x" * 16_000_000, "image/png"),
-        ImagePart(url="https://x.org/" + "a" * media.MAX_IMAGE_URL),
+        ImagePart(url="https://x.org/" + "a" * MAX_IMAGE_URL),
         FilePart(b"x" * 56_000_000, "application/pdf", filename="big.pdf"),
         FilePart(b"x" * 34_000_000, "text/plain", filename="big.txt"),
     ],

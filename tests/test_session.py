@@ -536,7 +536,7 @@ def test_no_text_where_the_provider_takes_results_only_R6() -> None:
         ("user", [], "a user message needs content"),
         ("user", [TextPart("")], "a user message needs content"),
         ("system", [ImagePart(url="https://x/y.png")], "a system message takes text only"),
-        ("user", [3], "int is no content part"),
+        ("user", [3], "int is not a content part"),
     ],
 )
 def test_messages_that_no_provider_takes_are_refused(role: str, content: Any, why: str) -> None:
@@ -570,7 +570,7 @@ def test_a_transcript_refuses_edits_that_would_break_it_K5() -> None:
         blocks = tuple([ResultBlock(call_id, "a", "x") for call_id in ids])
         with pytest.raises(TranscriptError, match="empty, repeated"):
             transcript.append_turn(turn.with_ids(dict(enumerate(ids))), ToolResults(blocks))
-    with pytest.raises(TranscriptError, match=r"^AssistantTurn is no message"):
+    with pytest.raises(TranscriptError, match=r"^AssistantTurn is not a message"):
         transcript.append(turn)  # type: ignore[arg-type]
     assert len(transcript) == 1
     transcript.append_turn(turn, ToolResults((one, two)))

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from pydantic_core import from_json
-
-from lutumpy.adapters.json_bytes import encode
 from lutumpy.core import json_values
+from lutumpy.core.json_values import encode
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 
@@ -89,11 +87,7 @@ def body_dict(fields: Fields) -> dict[str, Any]:
 
 def read_body(data: bytes) -> dict[str, Any]:
     """A request's body as a fresh dict."""
-    body: dict[str, Any]
-    try:
-        body = from_json(data)
-    except ValueError:  # nested deeper than the fast parser goes
-        body = json_values.decode(data)
+    body: dict[str, Any] = json_values.decode(data)
     return body
 
 

@@ -6,13 +6,12 @@ stream costs. What is an event, the end, or an error is as they have it: `openai
 
 from __future__ import annotations
 
-import json
 import sys
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pydantic_core import from_json
+from lutumpy.core import json_values
 
 _NEWLINE = ord("\n")
 _LONG_ANSWERS = b"event: content_block_delta\ndata: "
@@ -107,7 +106,7 @@ class EventSplitter:
                     found = self._data_of(data[at:end])
                 at = end + 2
                 if found:
-                    event = _parse(found)
+                    event = json_values.decode(found)
                     if not named and type(event) is dict and event.get("error"):
                         raise self._error_in(event["error"])
                     yield event
@@ -158,7 +157,7 @@ class EventSplitter:
 
     def _error(self, data: bytes) -> EventError:
         try:
-            body = _parse(data)
+            body = json_values.decode(data)
         except (ValueError, RecursionError):
             text = data.decode("utf-8", "replace")
             return EventError(text or "the stream ended in an error", text, self._response)
@@ -196,11 +195,3 @@ def _fields(block: bytes) -> tuple[bytes, bytes]:
         elif field == b"data":
             data.append(value)
     return name, b"\n".join(data)
-
-
-def _parse(data: bytes) -> Any:
-    try:
-        return from_json(data, cache_strings="keys")
-    except ValueError:
-        # Slower, and takes what the first one refuses though models write it: lone surrogates, deep nesting.
-        return json.loads(data.decode())

@@ -6,11 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from lutumpy.adapters.json_bytes import encode
-from lutumpy.adapters.sdk import SdkReply, SdkTransport, reply_object
+from lutumpy.adapters.replies import SdkReply, reply_object
 from lutumpy.adapters.sdk_body import Fields, join_body
 from lutumpy.adapters.sdk_spans import TracedMethod
+from lutumpy.adapters.transport import SdkTransport
 from lutumpy.core.items import AssistantTurn
+from lutumpy.core.json_values import encode
 from lutumpy.core.model import (
     OutputSpec,
     StructuredMode,

@@ -18,7 +18,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from pydantic_core import from_json
+from lutumpy.core import json_values
 
 __all__ = ["TracedMethod"]
 
@@ -72,7 +72,12 @@ class TracedMethod(NamedTuple):
         else:
             more = {}
             options["headers"] = {**options["headers"], **_RAW}
-        return {"body": from_json(body), "cast_to": taken["cast_to"], "options": options, **more}
+        return {
+            "body": json_values.decode(body),
+            "cast_to": taken["cast_to"],
+            "options": options,
+            **more,
+        }
 
     def is_traced(self, client: Any) -> bool:
         """Whether a call of this client makes a span, or passes one on that is there already."""

@@ -1,1 +1,4 @@
-"""What a legal conversation is: items, tool specs, the transcript. Standard library only, no I/O, no clock, no randomness."""
+"""What a legal conversation is: items, tool specs, the transcript.
+
+Standard library only, no I/O, no clock, no randomness.
+"""

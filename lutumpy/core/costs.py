@@ -1,4 +1,5 @@
-"""What requests cost: the tokens that are known, and the requests of which that is not known (rule U1).
+"""What requests cost: the tokens that are known, and the requests of which that is not known (rule
+U1).
 
 A request has one of four ends, and each has its place here:
 
@@ -23,19 +24,20 @@ __all__ = ["Ledger", "Unsettled", "costs_nothing", "estimate_of", "is_settled"]
 
 NOTHING = Usage()
 
-# Statuses of servers that say no before they begin: not implemented, overloaded or shut down (RFC 9110, section 15.6),
-# a version that isn't spoken, and Anthropic's own 529 (`overloaded_error`).
+# Statuses of servers that say no before they begin: not implemented, overloaded or shut down (RFC
+# 9110, section 15.6), a version that isn't spoken, and Anthropic's own 529 (`overloaded_error`).
 _REFUSING_SERVER_STATUSES = frozenset({501, 503, 505, 529})
 
-# Statuses below 500 that can come from the middle of the work: a time limit (Azure OpenAI says that a 408 may be charged),
-# and that of proxies for a client that went away.
+# Statuses below 500 that can come from the middle of the work: a time limit (Azure OpenAI says that
+# a 408 may be charged), and that of proxies for a client that went away.
 _STATUSES_AFTER_WORK = frozenset({408, 499})
 
-# Codes of refusals that come after work, whatever their status: Azure OpenAI charges for a prompt that its filter stops,
-# and Groq refuses what the model has generated.
+# Codes of refusals that come after work, whatever their status: Azure OpenAI charges for a prompt
+# that its filter stops, and Groq refuses what the model has generated.
 _CODES_AFTER_WORK = frozenset({"content_filter", "json_validate_failed", "tool_use_failed"})
 
-# Codes of refusals that come without a status of their own: in a body or a stream that began with status 200.
+# Codes of refusals that come without a status of their own: in a body or a stream that began with
+# status 200.
 _CODES_OF_REFUSALS = frozenset(
     {
         "authentication_error",
@@ -69,10 +71,12 @@ class Unsettled:
     Attributes:
         api: The wire that it went over, as `openai_chat`; `None` where that is not known.
         model: The model's name, as it was asked for or answered.
-        response_id: The provider's id of the answer, where one had begun: Responses can be asked for its usage.
+        response_id: The provider's id of the answer, where one had begun: Responses can be asked
+            for its usage.
         request_id: The provider's id of the request, where one was given.
-        estimate: Roughly what is not counted in `Session.usage`: four bytes of text a token, 1000 tokens for an image or
-            file. Its output is what had arrived; what the model wrote after that is not in it.
+        estimate: Roughly what is not counted in `Session.usage`: four bytes of text a token, 1000
+            tokens for an image or file. Its output is what had arrived; what the model wrote after
+            that is not in it.
     """
 
     api: str | None
@@ -83,7 +87,8 @@ class Unsettled:
 
 
 class Costs(NamedTuple):
-    """What a session's conversation is and has cost at one moment: one value, replaced in one step (rule K3a).
+    """What a session's conversation is and has cost at one moment: one value, replaced in one step
+    (rule K3a).
 
     Attributes:
         transcript: The conversation; the usages of the answers that were read are part of it.
@@ -129,7 +134,8 @@ class Ledger:
 
     @property
     def usage(self) -> Usage:
-        """Tokens of every answer that was read, and what is known of requests that failed or were left early.
+        """Tokens of every answer that was read, and what is known of requests that failed or were
+        left early.
 
         What is not known of those stands in `unsettled`.
         """
@@ -160,7 +166,8 @@ class Ledger:
         self._costs = self._costs._replace(counted=self._costs.counted + usage)
 
     def add_unsettled(self, request: Unsettled, usage: Usage = NOTHING) -> None:
-        """List a request whose cost is not known; what is sent through the session's turns is listed by itself.
+        """List a request whose cost is not known; what is sent through the session's turns is
+        listed by itself.
 
         Args:
             request: The request.
@@ -172,7 +179,8 @@ class Ledger:
         )
 
     def settle(self, request: Unsettled, usage: Usage) -> None:
-        """Count what a request of `unsettled` turned out to cost beyond what is counted, and take it off that list.
+        """Count what a request of `unsettled` turned out to cost beyond what is counted, and take
+        it off that list.
 
         Raises:
             ValueError: it is not on the list; nothing was counted.
@@ -195,9 +203,10 @@ class Ledger:
 def costs_nothing(error: AdapterError) -> bool:
     """Whether a request that ended in this error is known to cost nothing.
 
-    It was never sent, or it was refused by its status or code before anything was generated. A server that broke down
-    (500), a gateway that lost its answer (502, 504, 520 to 524), a time limit and a connection that broke say nothing
-    about how far the model got, so those are not known to cost nothing.
+    It was never sent, or it was refused by its status or code before anything was generated. A
+    server that broke down (500), a gateway that lost its answer (502, 504, 520 to 524), a time
+    limit and a connection that broke say nothing about how far the model got, so those are not
+    known to cost nothing.
     """
     if not error.sent:
         return True
@@ -213,8 +222,8 @@ def costs_nothing(error: AdapterError) -> bool:
 def is_settled(partial: AssistantTurn) -> bool:
     """Whether the usage of an answer that broke off is the provider's last word.
 
-    Every API counts in the event that says why the model stopped, or after it. Counts before that are those of the
-    beginning: Anthropic's has all of the input and next to nothing of the output.
+    Every API counts in the event that says why the model stopped, or after it. Counts before that
+    are those of the beginning: Anthropic's has all of the input and next to nothing of the output.
     """
     reason = partial.provider_finish_reason
     return reason is not None and reason not in _UNDER_WAY and partial.usage != NOTHING
@@ -223,7 +232,9 @@ def is_settled(partial: AssistantTurn) -> bool:
 def estimate_of(
     transcript: Transcript, offering: ToolOffering | None, partial: AssistantTurn | None
 ) -> Usage:
-    """Roughly the tokens of a request that are not in the usage of what had arrived; see `Unsettled.estimate`."""
+    """Roughly the tokens of a request that are not in the usage of what had arrived; see
+    `Unsettled.estimate`.
+    """
     given = 0
     if partial is None or not partial.usage.all_input_tokens:
         given = _tokens_of_request(transcript, offering)

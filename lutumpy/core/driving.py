@@ -1,7 +1,8 @@
-"""Drivers of generators: logic that is written once, without I/O, for synchronous and asynchronous callers.
+"""Drivers of generators: logic that is written once, without I/O, for synchronous and asynchronous
+callers.
 
-Such logic is a generator. It yields what has to be waited for and is sent what came of it, so that the same lines serve
-both kinds of callers, and only these drivers know which kind it is.
+Such logic is a generator. It yields what has to be waited for and is sent what came of it, so that
+the same lines serve both kinds of callers, and only these drivers know which kind it is.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ T = TypeVar("T")
 
 
 async def drive_async(steps: Generator[Awaitable[Any], Any, T]) -> T:
-    """Run a generator to its end, awaiting what it yields; errors of an awaitable are raised where it was yielded."""
+    """Run a generator to its end, awaiting what it yields; errors of an awaitable are raised where
+    it was yielded.
+    """
     try:
         awaitable = next(steps)
         while True:

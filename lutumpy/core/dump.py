@@ -1,68 +1,32 @@
-"""Items to JSON values and back, for `Session.dump()`; `VERSION` names the format (rule R4)."""
+"""A session as JSON values and back, for `Session.dump()` and `Session.load()` (rule R4); `VERSION`
+names the format.
+"""
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
-from typing import Any, get_args
+from typing import Any
 
-from lutumpy.apis import api_names, serving
-from lutumpy.core import json_values
 from lutumpy.core.costs import Unsettled
-from lutumpy.core.items import (
-    AssistantTurn,
-    Block,
-    CallBlock,
-    FilePart,
-    FinishReason,
-    ImagePart,
-    Item,
-    Message,
-    OpaqueBlock,
-    Part,
-    ReasoningBlock,
-    RefusalBlock,
-    ResultBlock,
-    ResultStatus,
-    Role,
-    TextBlock,
-    TextPart,
-    ToolResults,
-    Usage,
-    Verbatim,
+from lutumpy.core.dump_items import (
+    WRONG,
+    dump_item,
+    dump_usage,
+    expect,
+    load_item,
+    load_usage,
 )
-from lutumpy.core.parts import part_problem
+from lutumpy.core.items import AssistantTurn, Message, ToolResults, Usage
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import TranscriptError
 
 FORMAT = "lutumpy.session"
 VERSION = 2
 READABLE = (1, 2)
-"""Versions that can be loaded; the second one added what items hold verbatim."""
+"""Versions that can be loaded. Version 2 added the original entries of items (`verbatim`)."""
 
-_BLOCKS: dict[str, type[Any]] = {
-    "text": TextBlock,
-    "reasoning": ReasoningBlock,
-    "refusal": RefusalBlock,
-    "call": CallBlock,
-    "opaque": OpaqueBlock,
-}
-_BOOLS = frozenset({"signed", "as_object", "incomplete"})
-_OPTIONAL = frozenset({"id_field", "problem"})
-_BLOCK_NAMES = {cls: name for name, cls in _BLOCKS.items()}
-_TURN_FIELDS = (
-    "calls_key",
-    "id_field",
-    "finish_reason",
-    "provider_finish_reason",
-    "model",
-    "request_id",
-    "response_id",
-)
 _UNSETTLED_NAMES = ("api", "model", "response_id", "request_id")
-_TURN_FLAGS = ("cut", "results_only", "reasoning_dropped")
 
 
 def dump_session(
@@ -89,18 +53,23 @@ def dump_session(
 def load_session(
     data: Any,
 ) -> tuple[Transcript, Usage, tuple[Unsettled, ...], list[list[str]] | None]:
-    """The transcript of a dump, what it cost, the requests whose cost is unknown, and what was known to be refused of it;
-    of the dump, or its JSON text.
+    """Read a dump, or its JSON text.
+
+    Returns:
+        The transcript, what it cost, the requests whose cost is unknown, and what was known to be
+        refused of it.
 
     Raises:
-        TranscriptError: the data is no dump, or one of a version that this release doesn't know.
+        TranscriptError: the data isn't a dump, or is one of a version that this release doesn't
+            know.
     """
     if isinstance(data, (str, bytes)):
         try:
-            # A text file written on Windows may begin with a byte order mark; of bytes `json` knows it.
+            # A text file written on Windows may begin with a byte order mark. In bytes `json`
+            # accepts it.
             data = json.loads(data.removeprefix("\ufeff") if isinstance(data, str) else data)
         except (ValueError, RecursionError) as error:
-            raise TranscriptError(f"the dump is no JSON: {error}; nothing was loaded") from error
+            raise TranscriptError(f"the dump is not JSON: {error}; nothing was loaded") from error
     if not isinstance(data, Mapping):
         raise TranscriptError(
             f"a dump is a JSON object, not {type(data).__name__}; nothing was loaded"
@@ -109,7 +78,8 @@ def load_session(
     if type(version) is not int or version not in READABLE:
         readable = " and ".join([str(known) for known in READABLE])
         raise TranscriptError(
-            f"the dump has the version {version!r}, this release reads {readable}; nothing was loaded"
+            f"the dump has the version {version!r}, this release reads {readable}; "
+            "nothing was loaded"
         )
     if data.get("format", FORMAT) != FORMAT:
         raise TranscriptError(
@@ -118,7 +88,7 @@ def load_session(
     refused = data.get("refused")
     if refused is not None and not (isinstance(refused, list) and all(map(_is_pair, refused))):
         raise TranscriptError(
-            "the dump is invalid: refused is no list of pairs of text; nothing was loaded"
+            "the dump is invalid: refused is not a list of pairs of text; nothing was loaded"
         )
     transcript = load_transcript(data)
     try:
@@ -139,15 +109,17 @@ def _is_pair(value: Any) -> bool:
 
 def dump_transcript(transcript: Transcript) -> dict[str, Any]:
     """The transcript as JSON values."""
-    return {"items": [_dump_item(item) for item in transcript], **transcript._beside_items()}
+    return {"items": [dump_item(item) for item in transcript], **transcript._beside_items()}
 
 
 def load_transcript(data: Mapping[str, Any]) -> Transcript:
     """The transcript of a dump.
 
     Raises:
-        TranscriptError: the data is no valid transcript: the message says which item is wrong.
+        TranscriptError: the data isn't a valid transcript; the message says which item is wrong.
     """
+    # Items go through the methods that build any transcript, so that the same checks hold. A turn
+    # with calls waits for the results that must follow it, since both are added together.
     transcript = Transcript()
     items = data.get("items")
     if not isinstance(items, list):
@@ -157,7 +129,7 @@ def load_transcript(data: Mapping[str, Any]) -> Transcript:
     pending: AssistantTurn | None = None
     for index, raw in enumerate(items):
         try:
-            item = _load_item(_expect(raw, dict, f"items[{index}]"))
+            item = load_item(expect(raw, dict, f"items[{index}]"))
             if pending is not None:
                 if not isinstance(item, ToolResults):
                     raise TranscriptError(
@@ -175,7 +147,7 @@ def load_transcript(data: Mapping[str, Any]) -> Transcript:
                 transcript.append(item)
             else:
                 raise TranscriptError("results without a turn before them")
-        except (TranscriptError, *_WRONG) as error:
+        except (TranscriptError, *WRONG) as error:
             what = f"{error!r} is missing" if type(error) is KeyError else str(error)
             raise TranscriptError(
                 f"items[{index}] of the dump is invalid: {what}; nothing was loaded"
@@ -185,209 +157,45 @@ def load_transcript(data: Mapping[str, Any]) -> Transcript:
             "the last turn of the dump has calls without results; nothing was loaded"
         )
     try:
-        failures = _load_failures(_expect(data.get("failures", []), list, "failures"))
-        sent = _expect(data.get("ephemerals_sent", 0), int, "ephemerals_sent")
-        held = _expect(data.get("held", False), bool, "held")
-        there = sum([1 for item in transcript if isinstance(item, Message) and item.ephemeral])
-        if not 0 <= sent <= there or (held and not sent):
+        failures = _load_failures(expect(data.get("failures", []), list, "failures"))
+        sent = expect(data.get("ephemerals_sent", 0), int, "ephemerals_sent")
+        held = expect(data.get("held", False), bool, "held")
+        count = sum([1 for item in transcript if isinstance(item, Message) and item.ephemeral])
+        if not 0 <= sent <= count or (held and not sent):
             raise TranscriptError(
-                f"of {there} ephemerals {sent} were sent, and they are {'' if held else 'not '}held"
+                f"of {count} ephemerals {sent} were sent, and they are {'' if held else 'not '}held"
             )
         transcript._restore(failures, sent, held)
-    except (TranscriptError, *_WRONG) as error:
+    except (TranscriptError, *WRONG) as error:
         raise TranscriptError(f"the dump is invalid: {error}; nothing was loaded") from error
     return transcript
-
-
-_WRONG = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
-"""What reading a value of another shape raises."""
 
 
 def _load_failures(entries: list[Any]) -> dict[tuple[str, str], int]:
     failures: dict[tuple[str, str], int] = {}
     for name, arguments, count in entries:
         key = (
-            _expect(name, str, "a failure's tool"),
-            _expect(arguments, str, "a failure's arguments"),
+            expect(name, str, "a failure's tool"),
+            expect(arguments, str, "a failure's arguments"),
         )
-        if _expect(count, int, "a failure's count") < 1 or key in failures:
+        if expect(count, int, "a failure's count") < 1 or key in failures:
             raise TranscriptError(f"failures of {name!r} are counted as {count}, or twice")
         failures[key] = count
     return failures
 
 
 def _check_results(turn: AssistantTurn, results: ToolResults) -> None:
-    """Check that each result is of the tool and the kind that its call is; ids are compared when both are added."""
+    """Check that each result has the tool and the kind of its call.
+
+    Ids are compared when both are added.
+    """
     calls = [call for call in turn.calls if call.answerable]
     for call, result in zip(calls, results.results, strict=False):
         if (call.name, call.kind) != (result.name, result.kind):
             raise TranscriptError(
-                f"the result of call {call.id!r} is of another tool: {result.name!r} ({result.kind})"
+                f"the result of call {call.id!r} is of another tool: "
+                f"{result.name!r} ({result.kind})"
             )
-
-
-def _dump_item(item: Item) -> dict[str, Any]:
-    if isinstance(item, Message):
-        dumped: dict[str, Any] = {
-            "item": "message",
-            "role": item.role,
-            "parts": [_dump_part(p) for p in item.parts],
-        }
-        if item.ephemeral:
-            dumped["ephemeral"] = True
-        return {**dumped, **_dump_verbatim(item)}
-    if isinstance(item, ToolResults):
-        return {
-            "item": "results",
-            "results": [_dump_result(r) for r in item.results],
-            **_dump_verbatim(item),
-        }
-    return {
-        "item": "turn",
-        "api": item.api,
-        "blocks": [_dump_block(b) for b in item.blocks],
-        "native": json_values.decode(item.native) if item.native else None,
-        "residue": json_values.decode(item.residue) if item.residue else None,
-        "usage": dump_usage(item.usage),
-        **{name: getattr(item, name) for name in _TURN_FIELDS},
-        **{name: True for name in _TURN_FLAGS if getattr(item, name)},
-        **_dump_verbatim(item),
-    }
-
-
-def _dump_verbatim(item: Item) -> dict[str, Any]:
-    given = item.verbatim
-    if given is None:
-        return {}
-    dumped = {"api": given.api, "entries": [json_values.decode(entry) for entry in given.entries]}
-    return {"verbatim": {**dumped, "system": True} if given.system else dumped}
-
-
-def _load_verbatim(data: Mapping[str, Any]) -> Verbatim | None:
-    given = data.get("verbatim")
-    if given is None:
-        return None
-    api = _one_of(_expect(given, dict, "verbatim").get("api"), api_names(), "verbatim.api")
-    entries = _expect(given.get("entries"), list, "verbatim.entries")
-    system = _expect(given.get("system", False), bool, "verbatim.system")
-    if system and len(entries) != 1:
-        raise TranscriptError(
-            f"verbatim.entries has {len(entries)} values, where the system is one"
-        )
-    if not system and any(not isinstance(entry, dict) for entry in entries):
-        raise TranscriptError("verbatim.entries holds what is no object")
-    return Verbatim(api, tuple([json_values.encode(entry) for entry in entries]), system)
-
-
-def _load_item(data: Mapping[str, Any]) -> Item:
-    kind = data.get("item")
-    if kind == "message":
-        role = _one_of(data["role"], get_args(Role), "role")
-        parts = tuple([_load_part(p) for p in _expect(data["parts"], list, "parts")])
-        if role != "user" and any(not isinstance(part, TextPart) for part in parts):
-            raise TranscriptError(f"a {role} message takes text only")
-        ephemeral = _expect(data.get("ephemeral", False), bool, "ephemeral")
-        return Message(role, parts, ephemeral, _load_verbatim(data))
-    if kind == "results":
-        results = _expect(data["results"], list, "results")
-        return ToolResults(
-            tuple([_load_result(result) for result in results]), _load_verbatim(data)
-        )
-    if kind != "turn":
-        raise TranscriptError(f"unknown item {kind!r}")
-    blocks = tuple([_load_block(b) for b in _expect(data["blocks"], list, "blocks")])
-    native = data["native"]
-    fields: dict[str, Any] = {name: data[name] for name in _TURN_FIELDS}
-    for name, value in fields.items():
-        if name == "id_field" or value is not None:
-            _expect(value, str, name)
-    fields |= {name: _expect(data.get(name, False), bool, name) for name in _TURN_FLAGS}
-    turn = AssistantTurn(
-        api=_expect(data["api"], str, "api"),
-        blocks=blocks,
-        native=b"" if native is None else json_values.encode(native),
-        calls=tuple([b for b in blocks if isinstance(b, CallBlock)]),
-        residue=b"" if data.get("residue") is None else json_values.encode(data["residue"]),
-        usage=load_usage(data["usage"]),
-        verbatim=_load_verbatim(data),
-        **fields,
-    )
-    _one_of(turn.finish_reason, get_args(FinishReason), "finish_reason")
-    _check_native(turn, native)
-    return turn
-
-
-def _check_native(turn: AssistantTurn, native: Any) -> None:
-    """Check that the native form is one of its wire, and has the calls where they are said to be."""
-    if turn.api in api_names():  # a user's own model may have a form of its own
-        shape = serving(turn.api, "rules").SHAPE
-        if (turn.calls_key, turn.id_field) != (shape.calls_key, shape.call_id_key):
-            raise TranscriptError(f"a turn of {turn.api} has its calls and their ids elsewhere")
-        if native is not None:
-            if shape.turn_form == "object":
-                entries = [_expect(native, dict, "native")]
-            else:
-                entries = _expect(native, list, "native")
-            if not native or any(not isinstance(entry, dict) for entry in entries):
-                raise TranscriptError("native is empty, or holds something that is not an object")
-    if turn.results_only and not any(isinstance(block, OpaqueBlock) for block in turn.blocks):
-        raise TranscriptError(
-            "nothing of the provider's runs on after the turn, so text may follow it"
-        )
-    calls: Any = native if turn.calls_key is None else (native or {}).get(turn.calls_key)
-    places = [call.position for call in turn.calls if call.answerable]
-    if len(set(places)) != len(places):
-        raise TranscriptError("two calls are at one place of the turn's native form")
-    for call in turn.calls:
-        if call.position < -1:
-            raise TranscriptError(f"call {call.id!r} has the position {call.position}")
-        if call.answerable and calls[call.position][call.id_field or turn.id_field] != call.id:
-            raise TranscriptError(f"call {call.id!r} isn't the one in the turn's native form")
-        if json_values.clean_text(call.id) != call.id:
-            raise TranscriptError(f"the id of call {call.id!r} can't be sent")
-
-
-def dump_turn(turn: AssistantTurn) -> dict[str, Any]:
-    """A turn as JSON values."""
-    return _dump_item(turn)
-
-
-def load_turn(data: Mapping[str, Any]) -> AssistantTurn:
-    """The turn of a dump; raises `TranscriptError` or what a wrong value raises (`KeyError`, `TypeError`, ...) for none."""
-    item = _load_item(data)
-    if not isinstance(item, AssistantTurn):
-        raise TranscriptError(f"a turn was expected, not {data.get('item')!r}")
-    return item
-
-
-def dump_usage(usage: Usage) -> dict[str, int]:
-    """The usage as JSON values."""
-    dumped: dict[str, int] = asdict(usage)
-    del dumped["cached_beside_tokens"]
-    # Nearly always a usage finds it out from the others, so that earlier releases can read the dump.
-    if Usage(**dumped).all_input_tokens != usage.all_input_tokens:
-        dumped["cached_beside_tokens"] = usage.all_input_tokens - usage.input_tokens
-    return dumped
-
-
-def load_usage(data: Any) -> Usage:
-    """The usage of a dump; raises `TranscriptError` for anything that isn't one."""
-    try:
-        return Usage(
-            **{
-                str(k): _load_count(v, f"usage.{k}")
-                for k, v in _expect(data, dict, "usage").items()
-            }
-        )
-    except TypeError as error:
-        raise TranscriptError(f"usage is invalid: {error}") from error
-
-
-def _load_count(value: Any, name: str) -> int:
-    count: int = _expect(value, int, name)
-    if count < 0:
-        raise TranscriptError(f"{name} is {count}")
-    return count
 
 
 def dump_unsettled(request: Unsettled) -> dict[str, Any]:
@@ -397,106 +205,23 @@ def dump_unsettled(request: Unsettled) -> dict[str, Any]:
 
 
 def load_unsettled(data: Any) -> tuple[Unsettled, ...]:
-    """The requests of a dump whose cost is unknown; raises `TranscriptError` for anything that isn't a list of them."""
+    """The requests of a dump whose cost is unknown.
+
+    Raises `TranscriptError` if it isn't a list of them.
+    """
     return tuple(
-        [
-            _load_request(entry, index)
-            for index, entry in enumerate(_expect(data, list, "unsettled"))
-        ]
+        [_load_request(entry, index) for index, entry in enumerate(expect(data, list, "unsettled"))]
     )
 
 
 def _load_request(data: Any, index: int) -> Unsettled:
     where = f"unsettled[{index}]"
-    fields = _expect(data, dict, where)
+    fields = expect(data, dict, where)
     api, model, response_id, request_id = [
-        None if fields.get(name) is None else _expect(fields[name], str, f"{where}.{name}")
+        None if fields.get(name) is None else expect(fields[name], str, f"{where}.{name}")
         for name in _UNSETTLED_NAMES
     ]
     estimate = fields.get("estimate")
     return Unsettled(
         api, model, response_id, request_id, None if estimate is None else load_usage(estimate)
     )
-
-
-def _dump_part(part: Part) -> dict[str, Any]:
-    if isinstance(part, TextPart):
-        return {"part": "text", "text": part.text}
-    dumped = {k: v for k, v in asdict(part).items() if v is not None}
-    if part.data is not None:
-        dumped["data"] = base64.b64encode(part.data).decode()
-    return {"part": "image" if isinstance(part, ImagePart) else "file", **dumped}
-
-
-def _load_part(data: Mapping[str, Any]) -> Part:
-    fields = dict(_expect(data, dict, "a part"))
-    kind = fields.pop("part")
-    for name, value in fields.items():
-        _expect(value, str, name)
-    if "data" in fields:
-        fields["data"] = base64.b64decode(fields["data"], validate=True)
-    if kind not in _PARTS:
-        raise TranscriptError(f"unknown part {kind!r}")
-    part: Part = _PARTS[kind](**fields)
-    if (problem := part_problem(part)) is not None:
-        raise TranscriptError(problem)
-    return part
-
-
-def _dump_block(block: Block) -> dict[str, Any]:
-    return {"block": _BLOCK_NAMES[type(block)], **asdict(block)}
-
-
-def _load_block(data: Mapping[str, Any]) -> Block:
-    fields = dict(_expect(data, dict, "a block"))
-    kind = _expect(fields.pop("block"), str, "block")
-    if kind not in _BLOCKS:
-        raise TranscriptError(f"unknown block {kind!r}")
-    for name, value in fields.items():
-        if value is not None or name not in _OPTIONAL:
-            _expect(value, int if name == "position" else bool if name in _BOOLS else str, name)
-    block: Block = _BLOCKS[kind](**fields)
-    return block
-
-
-def _dump_result(result: ResultBlock) -> dict[str, Any]:
-    content = (
-        result.content
-        if isinstance(result.content, str)
-        else [_dump_part(p) for p in result.content]
-    )
-    return {
-        "call_id": result.call_id,
-        "name": result.name,
-        "content": content,
-        "status": result.status,
-        "kind": result.kind,
-    }
-
-
-def _load_result(data: Mapping[str, Any]) -> ResultBlock:
-    content = data["content"]
-    return ResultBlock(
-        call_id=_expect(data["call_id"], str, "call_id"),
-        name=_expect(data["name"], str, "name"),
-        content=content
-        if isinstance(content, str)
-        else tuple([_load_part(part) for part in _expect(content, list, "content")]),
-        status=_one_of(data["status"], get_args(ResultStatus), "status"),
-        kind=_expect(data.get("kind", "function"), str, "kind"),
-    )
-
-
-_PARTS: Mapping[str, type[Any]] = {"text": TextPart, "image": ImagePart, "file": FilePart}
-
-
-def _expect(value: Any, kind: type[Any], name: str) -> Any:
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise TranscriptError(f"{name} is {type(value).__name__}, not {kind.__name__}")
-    return value
-
-
-def _one_of(value: Any, allowed: tuple[str, ...], name: str) -> Any:
-    if not isinstance(value, str) or value not in allowed:
-        raise TranscriptError(f"{name} is {value!r}, not one of {allowed}")
-    return value

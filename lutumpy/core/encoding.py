@@ -1,7 +1,8 @@
-"""How a transcript keeps its encoded form: one encoder for each wire, fed once with each item.
+"""How a transcript keeps its encoded form: one encoder for each API, which gets every item once.
 
-An encoder is append-only. What it has encoded it never touches again, so a request costs joining bytes, whatever the
-length of the conversation, and the bytes of an unchanged prefix are the same in every request.
+An encoder is append-only: it never touches again what it has encoded. A request therefore only
+joins bytes, however long the conversation is, and an unchanged beginning has the same bytes in
+every request (providers cache by them).
 """
 
 from __future__ import annotations
@@ -22,41 +23,48 @@ class ItemEncoder(Protocol):
         ...
 
     def copy(self: E) -> E:
-        """An independent copy, for items that are not there to stay."""
+        """An independent copy, for items that may leave again."""
         ...
 
 
 class Renamer:
-    """Gives each id or name that a wire refuses another one: the same each time, and never one that is taken (rule R2)."""
+    """Replaces ids or names that an API refuses: always by the same one, never by one that is taken
+    (rule R2).
 
-    __slots__ = ("_given", "_limit", "_pattern", "_prefix", "_taken")
+    The replacement is made of a hash of the text, not counted: it must be the same in every process
+    that loads the conversation, or the provider's prompt cache would miss.
+    """
+
+    __slots__ = ("_limit", "_pattern", "_prefix", "_renamed", "_taken")
 
     def __init__(self, pattern: re.Pattern[str], limit: int, prefix: str) -> None:
         self._pattern = pattern
         self._limit = limit
         self._prefix = prefix
-        self._given: dict[str, str] = {}
+        self._renamed: dict[str, str] = {}
         self._taken: set[str] = set()
 
     def copy(self) -> Renamer:
         twin = Renamer(self._pattern, self._limit, self._prefix)
-        twin._given = self._given.copy()
+        twin._renamed = self._renamed.copy()
         twin._taken = self._taken.copy()
         return twin
 
     def fits(self, text: str) -> bool:
-        """Whether the wire takes it as it is."""
+        """Whether the API accepts it as it is."""
         return len(text) <= self._limit and self._pattern.fullmatch(text) is not None
 
     def __call__(self, text: str) -> str:
-        given = self._given.get(text)
-        if given is None:
-            given = text if self.fits(text) and text not in self._taken else self._fresh(text)
-            self._given[text] = given
-            self._taken.add(given)
-        return given
+        name = self._renamed.get(text)
+        if name is None:
+            # A text that fits may be the replacement of another one, met before.
+            is_free = self.fits(text) and text not in self._taken
+            name = text if is_free else self._make_name(text)
+            self._renamed[text] = name
+            self._taken.add(name)
+        return name
 
-    def _fresh(self, text: str) -> str:
+    def _make_name(self, text: str) -> str:
         import hashlib  # rare, and slow to import
 
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,7 +1,21 @@
-"""What stands under a transcript: items, call ids, failures and costs, which change together or not at all (rule K3a).
+"""What a transcript is built on: items, call ids, failures and costs, which change together or not
+at all (K3a).
 
-`transcript_state` says how. Here are the lists, the one place that writes them, and what rounds and adapters ask.
+`transcript_state` explains how. This module has the lists, the one method that writes them, and
+what rounds and adapters ask.
 """
+
+# The hot paths of a round end here, so each question has an answer that doesn't depend on the
+# length of the conversation:
+#
+#   encoded        items that were encoded once are never looked at again
+#   fresh_id       a dictionary of ids; where the list was cut back, the list decides
+#   failures       counts that are brought up to date by the failures since the last question
+#   position       two numbers of the state
+#  The caches (`_id_index`, `_failures`, `_encoders`) may know more than the state counts, after a
+# change that was interrupted. They are therefore either checked against the list, or taken out of
+# their attribute while they are brought up to date, so that an interrupt leaves no half of one
+# behind.
 
 from __future__ import annotations
 
@@ -32,7 +46,10 @@ E = TypeVar("E", bound=ItemEncoder)
 
 
 class ItemStore:
-    """The items of a conversation, and what is known beside them; `Transcript` has what users see of it."""
+    """The items of a conversation and what is known about them.
+
+    `Transcript` adds what users see.
+    """
 
     __slots__ = (
         "_answers",
@@ -47,19 +64,19 @@ class ItemStore:
     )
 
     def __init__(self) -> None:
-        # How much of the lists below counts is said by the state alone, see `transcript_state`.
+        # Only the state says how much of the lists below counts, see `transcript_state`.
         self._state = State()
         self._stable: list[Item] = []
         self._ids: list[str] = []
-        # Where an id stands in that list; what it says counts only if the id does stand there.
+        # The index of an id in that list. An entry counts only if the id really is there.
         self._id_index: dict[str, int] = {}
         self._failed: list[tuple[FailureKey, int]] = []
-        # What the first entries of that list add up to, and how many those are.
+        # The sums of the first entries of that list, and how many entries those are.
         self._failures: tuple[dict[FailureKey, int], int] = ({}, 0)
         self._answers: list[Usage] = []
-        # Each encoder with the number of items that it was fed.
+        # Each encoder with the number of items that it has encoded.
         self._encoders: dict[str, tuple[ItemEncoder, int]] = {}
-        # The calls of rounds that were garbage-collected open: their finalizers append to it (rule C7a).
+        # The calls of rounds that were garbage-collected open. Their finalizers append here (C7a).
         self.dropped: list[tuple[ToolMetadata, ...]] = []
 
     def __len__(self) -> int:
@@ -106,11 +123,12 @@ class ItemStore:
         usages: Sequence[Usage] = (),
         receipt: Receipt | None = None,
     ) -> None:
-        """Make a change, all of it or nothing: the store of the new state is the change (rule K3a).
+        """Make a change, all of it or nothing: the assignment of the new state is the change (rule
+        K3a).
 
         Args:
-            settled: Items that join those that are there to stay.
-            draft: What becomes of the tail, where there is one.
+            settled: Items that become permanent.
+            draft: The new tail; without it there is none.
             added: Whether items were added.
             ids: Call ids that are used from now on.
             failures: Calls that failed.
@@ -118,7 +136,8 @@ class ItemStore:
             receipt: Tells its holder whether the change was made.
         """
         state = self._state
-        # What stands there behind what counts, a change has left that was cut off.
+        # Slices are assigned, not extended: behind what counts there may be the remains of a change
+        # that was interrupted.
         self._stable[state.stable :] = settled
         self._ids[state.ids :] = ids
         self._failed[state.failures :] = failures
@@ -140,16 +159,18 @@ class ItemStore:
         ))  # fmt: skip
 
     def holds(self, receipt: Receipt) -> bool:
-        """Whether the change that this receipt came with was made."""
+        """Whether the change that came with this receipt was made."""
         return receipt.written or self._state.receipt is receipt
 
-    # --- what rounds need ------------------------------------------------------------------------------------------
+    # --- what rounds need -------------------------------------------------------------------------
 
     def fresh_ids(self, turn: AssistantTurn) -> AssistantTurn:
-        """`turn`, with new ids for calls whose id is missing, repeated, or already used here (rule C6).
+        """`turn` with new ids for calls whose id is missing, repeated, or already used here (rule
+        C6).
 
-        Fresh ids are counted, and nine letters and digits long: every API takes those.
+        Fresh ids contain a number and have nine letters and digits, which every API accepts.
         """
+        # Most answers need no fresh id: look before anything is built.
         calls = turn.calls
         taken = TakenIds()
         for call in calls:
@@ -169,17 +190,18 @@ class ItemStore:
         return turn.with_ids(fresh) if fresh else turn
 
     def fresh_id(self, wanted: str, taken: TakenIds) -> str:
-        """`wanted`, or a new id when that is empty or was used here or by an earlier call of the answer (`taken`).
+        """`wanted`, or a new id if it is empty or was used here or by an earlier call of the answer
+        (`taken`).
 
-        Only earlier calls count, so that a call of a stream has its id before the next one arrives. Lone surrogates,
-        which no provider takes, are replaced.
+        Only earlier calls count, so a streamed call has its id before the next one arrives. Lone
+        surrogates, which no provider accepts, are replaced.
         """
         return taken.fresh(wanted, self._uses, self._state.ids)
 
     def _uses(self, call_id: str) -> bool:
         """Whether a call here has this id."""
         position = self._id_index.get(call_id, -1)
-        # The index may know more than the list, from a change that was cut off.
+        # The index may know more than the list, after a change that was interrupted.
         return -1 < position < self._state.ids and self._ids[position] == call_id
 
     def _uses_any(self, ids: Iterable[str]) -> bool:
@@ -196,7 +218,7 @@ class ItemStore:
         counts, upto = self._failures
         end = self._state.failures
         if upto != end:
-            # Taken out while it is changed, so that nobody ever sees half of it.
+            # Taken out while it is changed: an interrupt leaves an empty cache, not a wrong one.
             self._failures = ({}, 0)
             for key, times in self._failed[upto:end]:
                 counts[key] = counts.get(key, 0) + times
@@ -204,18 +226,19 @@ class ItemStore:
         return counts
 
     def usages(self, since: int = 0) -> list[Usage]:
-        """What the answers cost that were read against this transcript, from one of them on."""
+        """The costs of the answers that were read against this transcript, from index `since` on."""
         return self._answers[since : self._state.answers]
 
     def request_succeeded(self, turn: AssistantTurn, length: int) -> int:
-        """An answer was read: drop the ephemerals that were sent, or keep them while reasoning is signed over them (S4).
+        """An answer was read: drop the ephemerals that were sent, or keep them for signed reasoning
+        (S4).
 
         Args:
             turn: The answer.
             length: How many items the request held; ephemerals added since then were not sent.
 
         Returns:
-            How many of those items are still there.
+            How many of those items are still in the transcript.
         """
         state = self._state
         if not state.tail:
@@ -227,23 +250,23 @@ class ItemStore:
         return length - len(state.tail) + len(draft.settled) + len(draft.tail)
 
     def turn_discarded(self, receipt: Receipt | None = None) -> None:
-        """An answer that would have kept the ephemerals is not going to be committed."""
+        """An answer whose reasoning would have held the ephemerals will not be committed."""
         draft = Draft(self._state)
         if draft.sent and not draft.held:
             draft.release()
         self._write(draft.settled, draft, added=False, receipt=receipt)
 
     def encoded(self, key: str, make: Callable[[], E]) -> E:
-        """The encoder `key`, fed with every item; to be read, not changed.
+        """The encoder `key` with every item encoded; read it, don't change it.
 
-        What is there to stay is encoded once and kept; ephemerals and what follows them go into a copy.
+        Permanent items are encoded once and kept. Ephemerals and what follows them go into a copy.
         """
         state = self._state
         kept = self._encoders.get(key)
         encoder: Any
         encoder, upto = (make(), 0) if kept is None else kept
         if upto < state.stable:
-            # Taken out while it is fed: if an exception cuts that off, the next request makes another one.
+            # Taken out while it is fed: after an interrupt the next request makes a new one.
             self._encoders.pop(key, None)
             for item in self._stable[upto : state.stable]:
                 encoder.add(item)
@@ -256,16 +279,22 @@ class ItemStore:
         return tail
 
     def refuse_dropped(self) -> None:
-        """Raise `DroppedRoundError` when a round or plan on this transcript was garbage-collected open (rule C7a)."""
+        """Raise `DroppedRoundError` if a round of this transcript was garbage-collected open (rule
+        C7a).
+        """
         if self.dropped:
             raise DroppedRoundError([call for calls in self.dropped for call in calls])
 
     def round_dropped(self, calls: tuple[ToolMetadata, ...]) -> None:
-        """A round or plan with these calls was garbage-collected open. Called by its finalizer, so it only appends."""
+        """A round or plan with these calls was garbage-collected open.
+
+        Finalizers call this at any moment, even in the middle of a change, so it only appends to a
+        list.
+        """
         self.dropped.append(calls)
 
     def committed(self, length: int) -> int:
-        """How many of the first `length` items are there to stay, ephemerals not counted."""
+        """How many of the first `length` items are permanent; ephemerals don't count."""
         state = self._state
         if length <= state.stable:
             return length
@@ -283,9 +312,10 @@ class ItemStore:
         )
 
     def with_tail(self, items: Sequence[Message | AssistantTurn]) -> Self:
-        """This transcript, which holds no ephemerals, and `items` behind it, for one request: to be read, not changed.
+        """This transcript, which has no ephemerals, followed by `items`, for one request; read it,
+        don't change it.
 
-        What is encoded of this one is kept here; of the others nothing is.
+        It shares the encoded items of this transcript; `items` are encoded for this request only.
         """
         longer = type(self)()
         longer._stable = self._stable
@@ -294,7 +324,7 @@ class ItemStore:
         return longer
 
     def _beside_items(self) -> Mapping[str, Any]:
-        """What a dump holds beside the items."""
+        """What a dump holds besides the items."""
         state = self._state
         return {
             "failures": [
@@ -312,5 +342,5 @@ class ItemStore:
 
 
 def failure_key(name: str, arguments: str) -> FailureKey:
-    """What makes two failed calls the same: the tool, and its arguments as a JSON value."""
+    """The key under which a failed call is counted: the tool, and its arguments as a JSON value."""
     return name, json_values.canonical_arguments(arguments)

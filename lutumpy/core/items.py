@@ -1,8 +1,12 @@
 """What a transcript is made of: messages, assistant turns, tool results; and the parts inside them.
 
-Every item is a frozen value. An `AssistantTurn` carries two forms of one answer: `native`, the bytes that the same API
-gets back (never rebuilt), and `blocks`, what any other API is told of it. An item that was read from a history of an API
-carries that API's own entries besides, as `verbatim`.
+Every item is a frozen value. An `AssistantTurn` holds one answer in two forms:
+
+    native      bytes      sent back to the API that wrote them, never rebuilt
+    blocks      values     what users read, and what any other API is sent
+
+An item that was read from a history also keeps that API's own entries (`verbatim`), which it gets
+back unchanged.
 """
 
 from __future__ import annotations
@@ -99,7 +103,8 @@ class ImagePart:
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """A document: its bytes with their media type (`application/pdf`, `text/plain`), or an http(s) URL.
+    """A document: its bytes with their media type (`application/pdf`, `text/plain`), or an http(s)
+    URL.
 
     Attributes:
         data: The bytes of the file.
@@ -128,18 +133,20 @@ Part: TypeAlias = "TextPart | ImagePart | FilePart"
 class Usage:
     """Tokens that a request cost, as the provider counted them; numbers it does not give are 0.
 
-    Values of several requests can be added, also of different providers: `all_input_tokens` stays right.
+    Values of several requests can be added, also of different providers: `all_input_tokens` stays
+    right.
 
     Attributes:
-        input_tokens: The provider's own figure. OpenAI counts cached tokens in it, Anthropic beside it, so compare and add
-            up `all_input_tokens`.
+        input_tokens: The provider's own figure. OpenAI includes cached tokens, Anthropic doesn't:
+            to compare or add requests, use `all_input_tokens`.
         output_tokens: Tokens of the answer, reasoning included.
         total_tokens: Everything, cached input included.
         cached_input_tokens: Input that was read from the provider's cache.
         cache_creation_tokens: Input that was written to it.
         reasoning_tokens: The part of the output that was reasoning.
-        cached_beside_tokens: The cached tokens, read and written, that `input_tokens` does not include. Left out, they
-            are taken from what `total_tokens` has beyond input and output. Not compared.
+        cached_beside_tokens: The cached tokens, read and written, that `input_tokens` does not
+            include. Left out, they are taken from what `total_tokens` has beyond input and output.
+            Not compared.
     """
 
     input_tokens: int = 0
@@ -152,13 +159,17 @@ class Usage:
 
     @property
     def all_input_tokens(self) -> int:
-        """Everything that the model was given, cached tokens included: the same for every provider."""
+        """All tokens that the model was given, cached ones included.
+
+        Means the same for every provider.
+        """
         return self.input_tokens + self._cached_beside()
 
     def _cached_beside(self) -> int:
         if self.cached_beside_tokens is not None:
             return self.cached_beside_tokens
-        # Hosts whose total has reasoning that the output leaves out are why the cached tokens are a limit.
+        # Some hosts include reasoning in the total but not in the output. That surplus is not
+        # cached input, so the result is never more than the cached tokens that were reported.
         beyond = max(0, self.total_tokens - self.input_tokens - self.output_tokens)
         return min(beyond, self.cached_input_tokens + self.cache_creation_tokens)
 
@@ -195,7 +206,12 @@ class TextBlock:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningBlock:
-    """Reasoning, as far as it may be read. `signed`: it verifies only after the very history it was made from."""
+    """Reasoning, as far as the provider shows it.
+
+    Attributes:
+        text: What may be read; empty when the provider encrypts it.
+        signed: It is valid only when sent back after exactly the same history.
+    """
 
     text: str
     signed: bool = False
@@ -210,19 +226,22 @@ class RefusalBlock:
 
 @dataclass(frozen=True, slots=True)
 class CallBlock:
-    """A tool call that the client has to answer.
+    """A tool call that the client must answer.
 
     Attributes:
         id: The call id; empty when the provider gave none.
         name: The tool's name as the model wrote it; empty when it gave none.
         arguments: JSON text as the model wrote it (free text for a kind that isn't `function`).
-        kind: `function`, or the provider's word for another call that the client should run (rule C8).
-        as_object: The API delivered the arguments as an object, so that a cut text can look whole.
-        incomplete: The provider marked this very call as cut.
-        position: Where it stands in the native form's list of calls or items; -1 when it isn't there (`answerable` is
-            then false).
-        id_field: The name of its id there, where that differs from the other calls of the turn.
-        problem: Why it can't be read, in words for the model, where that is known: it is never run then.
+        kind: `function`, or the provider's word for another call that the client should run (rule
+            C8).
+        as_object: The API delivered the arguments as an object, so text that was cut off can still
+            look complete.
+        incomplete: The provider marked this call as cut off.
+        position: Its index in the native form's list of calls or items; -1 if it isn't there, and
+            then `answerable` is false.
+        id_field: The key of its id there, if it differs from the other calls of the turn.
+        problem: Why the call can't be read, in words for the model; such a call is never run.
+            `None` if it can.
     """
 
     id: str
@@ -243,7 +262,10 @@ class CallBlock:
 
 @dataclass(frozen=True, slots=True)
 class OpaqueBlock:
-    """Content that only its own API understands (provider-executed tools, unknown kinds); replayed, never projected."""
+    """Content that only its own API understands (tools that the provider runs, unknown kinds).
+
+    It is sent back to that API and left out for every other.
+    """
 
     kind: str
 
@@ -254,14 +276,16 @@ Block: TypeAlias = "TextBlock | ReasoningBlock | RefusalBlock | CallBlock | Opaq
 
 @dataclass(frozen=True, slots=True)
 class Verbatim:
-    """What stands for an item in the history of one API, as it was read there: that API gets it back unchanged.
+    """The original entries of an item that was read from a history of one API, which gets them back
+    unchanged.
 
     Attributes:
         api: The API.
-        entries: JSON bytes of the entries of its history: messages, or input items. None at all when the item is said
-            by an entry of the item before (results and a text in one message), or is held by the provider.
-        system: The one entry is the request's field for the system (`system`, `instructions`), and no part of the
-            history.
+        entries: JSON bytes of the entries: messages, or input items. Empty when the previous item's
+            entry already contains this one (results and a text in one message), or when the
+            provider holds it.
+        system: The single entry is the request's system field (`system`, `instructions`), not part
+            of the history.
     """
 
     api: str
@@ -271,9 +295,10 @@ class Verbatim:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Something pushed by the application. Ephemeral ones leave the transcript after the next successful request.
+    """A message that the application added. Ephemeral ones leave after the next successful request.
 
-    One that was read from a history may have no parts: then only its own API understands it, by `verbatim`.
+    A message that was read from a history may have no parts: then only its own API understands it,
+    by `verbatim`.
 
     Attributes:
         role: Who speaks.
@@ -289,8 +314,8 @@ class Message:
 
     @property
     def text(self) -> str:
-        """The parts as text; what isn't text is named."""
-        return _as_text(self.parts)
+        """The parts as text; images and files are described."""
+        return _join_parts(self.parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,24 +323,28 @@ class AssistantTurn:
     """One answer of a model.
 
     Attributes:
-        api: The wire that it came from: `openai_chat`, `openai_responses`, `anthropic_messages`, or a user's own.
+        api: The API that it came from, by its name in `lutumpy.apis`, or a name of the user's own
+            model.
         blocks: Its content in order, for reading and for other APIs.
-        native: JSON bytes for the same API: the message (Chat), or the list of items or content blocks; `b""` when there
-            is no content.
+        native: JSON bytes for the same API: the message (Chat), or the list of items or content
+            blocks. Empty if there is no content.
         calls: The call blocks among `blocks`.
-        calls_key: Where in `native` the calls are: a key of the message, or `None` when `native` is the list itself.
+        calls_key: Where in `native` the calls are: a key of the message, or `None` when `native` is
+            the list itself.
         id_field: The name of a call's id in `native`.
         finish_reason: Why the model stopped, in this library's words (rule C9a).
-        provider_finish_reason: The same in the provider's word.
+        provider_finish_reason: The provider's own word for it.
         usage: Tokens.
         model: The model's name as answered.
         request_id: The provider's id of the request, where known.
         response_id: The provider's id of the answer.
-        residue: JSON bytes of fields known to stand in answers only: kept, never sent.
+        residue: JSON bytes of fields that only answers have: kept, never sent.
         cut: The answer was cut off (output limit, filter, refusal, incomplete).
-        results_only: The provider takes nothing but tool results, or the next turn, directly after this one (rule R6).
-        reasoning_dropped: Its reasoning no longer verifies and stays out of every request.
-        verbatim: For a turn that was read from a history: what its own API gets, in place of `native`.
+        results_only: Directly after this turn the provider accepts only tool results or the next
+            turn (rule R6).
+        reasoning_dropped: Its reasoning is no longer valid and is left out of every request.
+        verbatim: For a turn that was read from a history: what its own API gets, instead of
+            `native`.
     """
 
     api: str
@@ -338,7 +367,8 @@ class AssistantTurn:
 
     @property
     def text(self) -> str:
-        """The text of the answer, its pieces joined."""
+        """The text of the answer, its blocks joined."""
+        # `type(b) is`, not `isinstance`: blocks have no subclasses, and this runs for every answer.
         return "".join([b.text for b in self.blocks if type(b) is TextBlock])
 
     @property
@@ -354,12 +384,12 @@ class AssistantTurn:
 
     @property
     def signed(self) -> bool:
-        """Whether it carries reasoning that verifies only after the history it was made from."""
+        """Whether it holds reasoning that is valid only after exactly the same history."""
         return any(type(b) is ReasoningBlock and b.signed for b in self.blocks)
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to send: such a turn is kept, and left out of requests."""
+        """Whether there is nothing to send. Such a turn is kept, and left out of requests."""
         return not self.native and self.verbatim is None
 
     def with_ids(self, ids: dict[int, str]) -> AssistantTurn:
@@ -368,30 +398,35 @@ class AssistantTurn:
         Args:
             ids: New id by index into `calls`.
         """
-        renamed = {id(self.calls[k]): replace(self.calls[k], id=new) for k, new in ids.items()}
+        # The same call object stands in `calls` and in `blocks`: by identity both get the renamed
+        # one, even when two calls of an answer are equal.
+        renamed = {
+            id(self.calls[index]): replace(self.calls[index], id=new) for index, new in ids.items()
+        }
         native: Any = json_values.decode(self.native) if self.native else None
-        for k, new in ids.items():
-            position = self.calls[k].position
-            if position >= 0:
+        for index, new in ids.items():
+            call = self.calls[index]
+            if call.position >= 0:
                 entries = native if self.calls_key is None else native[self.calls_key]
-                entries[position][self.calls[k].id_field or self.id_field] = new
+                entries[call.position][call.id_field or self.id_field] = new
         return replace(
             self,
-            blocks=tuple([renamed.get(id(b), b) for b in self.blocks]),
-            calls=tuple([renamed.get(id(b), b) for b in self.calls]),
+            blocks=tuple([renamed.get(id(block), block) for block in self.blocks]),
+            calls=tuple([renamed.get(id(call), call) for call in self.calls]),
             native=json_values.encode(native) if self.native else b"",
         )
 
 
 @dataclass(frozen=True, slots=True)
 class ResultBlock:
-    """The answer to one call, as it is sent.
+    """The result of one call, as it is sent.
 
     Attributes:
         call_id: The id of the call.
         name: The tool's name.
-        content: Text (JSON, or plain), or content parts; never empty when the status is not `ok`.
-        status: `ok`, `error` or `rejected`; the last two are marked as errors where the wire has a flag.
+        content: Text (JSON, or plain), or content parts; never empty unless the status is `ok`.
+        status: `ok`, `error` or `rejected`; the last two are marked as errors if the API has a flag
+            for that.
         kind: The kind of the call that it answers.
     """
 
@@ -403,13 +438,13 @@ class ResultBlock:
 
     @property
     def text(self) -> str:
-        """The content as text; what isn't text is named."""
-        return self.content if isinstance(self.content, str) else _as_text(self.content)
+        """The content as text; images and files are described."""
+        return self.content if isinstance(self.content, str) else _join_parts(self.content)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResults:
-    """The answers to all calls of the turn before, in call order.
+    """The results of all calls of the turn before, in call order.
 
     Attributes:
         results: One for each call.
@@ -424,12 +459,12 @@ Item: TypeAlias = "Message | AssistantTurn | ToolResults"
 """What a transcript is made of."""
 
 
-def _as_text(parts: tuple[Part, ...]) -> str:
+def _join_parts(parts: tuple[Part, ...]) -> str:
     return "\n".join([p.text if isinstance(p, TextPart) else describe(p) for p in parts])
 
 
 def describe(part: ImagePart | FilePart) -> str:
-    """What stands in place of a part where the wire takes none: says what was left out."""
+    """The text that replaces a part which an API doesn't accept: it says what was left out."""
     what = "image" if isinstance(part, ImagePart) else "file"
     name = part.filename if isinstance(part, FilePart) and part.filename else part.url
     size = f"{len(part.data)} bytes" if part.data is not None else ""

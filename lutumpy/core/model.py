@@ -1,4 +1,4 @@
-"""What a session asks of a model: one request with a transcript and an offer, one decoded answer back."""
+"""What a session asks of a model: a request with a transcript and an offer, a decoded answer."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from lutumpy.core.streaming import ChunkStream, ChunkStreamSync
 
 StructuredMode = Literal["native", "tool"]
-"""How a model is asked for a typed value: by JSON schema output, or by a tool that takes the value."""
+"""How a model is asked for a typed value: by JSON schema output, or by a tool that takes the value.
+"""
 
 
 def checked_structured(mode: Any) -> StructuredMode:
-    """The option `structured` of a model; raises `ValueError` for what is none."""
+    """The option `structured` of a model, checked. Raises `ValueError` if it isn't one."""
     if mode not in get_args(StructuredMode):
         raise ValueError(f'structured={mode!r} is neither "native" nor "tool"')
     checked: StructuredMode = mode
@@ -46,11 +47,13 @@ class TurnOptions:
     """Options of one request.
 
     Attributes:
-        temperature: Sampling temperature, left to the provider when `None`.
-        max_output_tokens: Limit of the answer in tokens, left to the provider when `None` and the wire allows that.
-        extra: Provider parameters, passed through as they are; they win over everything the library sets, but `tools`
-            (the provider's own, as web search) stand beside those of the offer.
-        output: The text of the answer has to be a value of this schema.
+        temperature: Sampling temperature; `None` leaves it to the provider.
+        max_output_tokens: Limit of the answer in tokens; `None` leaves it to the provider, if the
+            API allows that.
+        extra: Provider parameters, passed through unchanged. They win over everything that the
+            library sets; only `tools` (the provider's own, such as web search) are added to those
+            of the offer.
+        output: The text of the answer must be a value of this schema.
     """
 
     temperature: float | None = None
@@ -63,7 +66,9 @@ class TurnOptions:
 
 
 def check_options(temperature: Any, max_output_tokens: Any, extra: Any, strict: Any = None) -> None:
-    """Refuse options that no request can have; what a provider takes of the others, it says itself.
+    """Refuse options that no request can have.
+
+    Whether a provider accepts the others, it says itself.
 
     Raises:
         TypeError: One is of another type.
@@ -74,7 +79,8 @@ def check_options(temperature: Any, max_output_tokens: Any, extra: Any, strict: 
     if max_output_tokens is not None:
         if not _is_number(max_output_tokens) or int(max_output_tokens) != max_output_tokens:
             raise TypeError(
-                f"max_output_tokens takes a whole number, not {max_output_tokens!r:.100}; nothing was sent"
+                f"max_output_tokens takes a whole number, not {max_output_tokens!r:.100}; "
+                "nothing was sent"
             )
         if max_output_tokens < 1:
             raise ValueError(
@@ -84,7 +90,8 @@ def check_options(temperature: Any, max_output_tokens: Any, extra: Any, strict: 
         not isinstance(extra, Mapping) or not all(isinstance(name, str) for name in extra)
     ):
         raise TypeError(
-            f"extra takes a mapping of provider parameters by name, not {extra!r:.100}; nothing was sent"
+            f"extra takes a mapping of provider parameters by name, not {extra!r:.100}; "
+            "nothing was sent"
         )
     if strict is not None and not isinstance(strict, bool):
         raise TypeError(f"strict takes True, False or None, not {strict!r:.100}; nothing was sent")
@@ -95,19 +102,26 @@ def _is_number(value: Any) -> bool:
 
 
 class Model(Protocol):
-    """Something that answers a transcript: the adapters, the scripted model, and wrappers of either.
+    """Something that answers a transcript: an adapter, the scripted model, or a wrapper of one.
 
-    Two members are optional. `structured` says how it is asked for typed values, `native` when it is missing;
-    `takes_forced_choice(extra)` says whether it can be made to call a tool, which holds when it is missing.
+    Two members are optional. `structured` says how it is asked for typed values (`native` if it is
+    missing). `takes_forced_choice(extra)` says whether it can be made to call a tool (yes if it is
+    missing).
     """
 
     async def respond(
         self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
     ) -> AssistantTurn:
-        """One request. Raises `AdapterError`, `InvalidToolConstraints` or `TranscriptError`; changes nothing.
+        """Make one request; the transcript is not changed.
 
-        A session lists a request that ended in an error as `unsettled`, unless the error says that it cost nothing: an
-        `AdapterError` by its status or `sent=False`; this library's other errors, which are raised before sending.
+        A session lists a request that ended in an error as `unsettled`, unless the error says that
+        it cost nothing: an `AdapterError` by its status or by `sent=False`, this library's other
+        errors because they are raised before anything is sent.
+
+        Raises:
+            AdapterError: the request failed, or the answer can't be read.
+            InvalidToolConstraints: the API refuses the offer.
+            TranscriptError: there is nothing to send.
         """
         ...
 
@@ -124,7 +138,7 @@ class StreamingModel(Model, Protocol):
     def open_stream(
         self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
     ) -> ChunkStream:
-        """One streamed request, sent when the stream is entered. Raises as `respond` does; changes nothing."""
+        """One streamed request, sent when the stream is entered. Raises what `respond` raises."""
         ...
 
     def open_stream_sync(
@@ -134,17 +148,19 @@ class StreamingModel(Model, Protocol):
         ...
 
 
-# A model has `respond`, or one of these at least.
+# A model for one way of calling may lack the others: any one of these is enough.
 _OTHER_ANSWERS = ("respond_sync", "open_stream", "open_stream_sync")
 
 
 def check_model(llm: Any) -> None:
-    """Raises `TypeError` for what can't be a model: its name alone is what is given most often by mistake."""
+    """Raise `TypeError` for what can't be a model. The usual mistake is to pass only its name."""
     if isinstance(llm, type):
         raise TypeError(
-            f"a model is needed, not the class: make one, as {llm.__name__}('gpt'); nothing was sent"
+            f"a model is needed, not the class: make one, as {llm.__name__}('gpt'); "
+            "nothing was sent"
         )
     if not hasattr(llm, "respond") and not any(hasattr(llm, name) for name in _OTHER_ANSWERS):
         raise TypeError(
-            f"a model is needed, as OpenAIChat({safe_repr(llm)}), not {type(llm).__name__}; nothing was sent"
+            f"a model is needed, as OpenAIChat({safe_repr(llm)}), not {type(llm).__name__}; "
+            "nothing was sent"
         )

@@ -1,4 +1,6 @@
-"""Where in a conversation a call stands, told by content: the same after a crash, whatever ids a provider gives."""
+"""Where in a conversation a call stands, by content: the same after a crash, whatever ids the
+provider gives.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ _Key: TypeAlias = "tuple[str, str]"
 
 
 class _Call(Protocol):
-    """What is looked at of the calls of an answer."""
+    """What this module reads of the calls of an answer."""
 
     @property
     def id(self) -> str: ...
@@ -29,9 +31,12 @@ class _Call(Protocol):
 
 
 class Origin:
-    """The place of an answer's calls: the content committed before the answer, and the calls beside them.
+    """The place of an answer's calls: the content committed before the answer, and the calls of the
+    answer.
 
-    Copies are the object itself. Pickled, it keeps the digest of that content in place of the transcript.
+    An idempotency key is made of it, so it must be equal when the same step is repeated after a
+    crash: with a loaded transcript, and with other call ids. A copy is the object itself; pickled,
+    it keeps the digest of the content instead of the transcript.
 
     Args:
         transcript: What the answer was read against.
@@ -51,26 +56,29 @@ class Origin:
 
     def __init__(self, transcript: Transcript, length: int, calls: Sequence[_Call]) -> None:
         self._transcript: Transcript | None = transcript
-        # Ephemerals leave the transcript at some time, so they neither count nor matter.
+        # Ephemerals leave at some time, so they must not matter.
         self._committed = transcript.committed(length)
         self._calls = calls
         self._digest: bytes | None = None
-        # Of the calls looked at so far: which occurrence each is, by id; and how often each has occurred.
+        # Of the calls counted so far: the occurrence of each by its id, and how often each
+        # occurred.
         self._occurrences: dict[str, tuple[_Key, int]] = {}
         self._seen: Counter[_Key] = Counter()
         self._looked = 0
 
     def digest(self) -> bytes:
-        """Stands for everything committed before the answer: equal for equal content, also in a loaded transcript."""
+        """A digest of everything committed before the answer: equal for equal content."""
         if self._digest is None:
             assert self._transcript is not None
             self._digest = self._transcript.encoded("digest", _Digests).at(self._committed)
         return self._digest
 
     def occurrence(self, metadata: ToolMetadata) -> int:
-        """How many calls of the answer stand before this one with the same tool and equal arguments."""
+        """How many calls of the answer stand before this one with the same tool and equal
+        arguments.
+        """
         calls = self._calls
-        # Each call is looked at once; those of a stream come later.
+        # Each call is counted once. Calls of a stream are appended later, so this may go on.
         while self._looked < len(calls):
             call = calls[self._looked]
             self._looked += 1
@@ -101,7 +109,9 @@ def _restored(digest: bytes, calls: tuple[ToolMetadata, ...]) -> Origin:
 
 
 class _Digests:
-    """An `ItemEncoder` that keeps one digest for each committed item, chained: of it and of all before it."""
+    """An `ItemEncoder` that keeps one digest for each committed item: of this item and all before
+    it.
+    """
 
     __slots__ = ("_chain",)
 
@@ -127,14 +137,19 @@ def _content(item: Item) -> bytes:
     if isinstance(item, AssistantTurn):
         return b"turn " + json_values.encode(item.api) + item.native
     if isinstance(item, Message):
-        return b"message " + json_values.encode([item.role, [_part(part) for part in item.parts]])
-    return b"results " + json_values.encode([
-        [r.call_id, r.name, r.status, r.content if isinstance(r.content, str) else [_part(part) for part in r.content]]
-        for r in item.results
-    ])  # fmt: skip
+        return b"message " + json_values.encode(
+            [item.role, [_part_content(part) for part in item.parts]]
+        )
+    results: list[list[Any]] = []
+    for result in item.results:
+        content: Any = result.content
+        if not isinstance(content, str):
+            content = [_part_content(part) for part in content]
+        results.append([result.call_id, result.name, result.status, content])
+    return b"results " + json_values.encode(results)
 
 
-def _part(part: Part) -> list[str | None]:
+def _part_content(part: Part) -> list[str | None]:
     if isinstance(part, TextPart):
         return ["text", part.text]
     data = None if part.data is None else _sha256(part.data).hex()

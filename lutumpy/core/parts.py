@@ -1,8 +1,10 @@
-"""What a content part may hold: asked wherever one enters a transcript, so that what is in there can be sent (rule K3b).
+"""What a content part may hold.
 
-A part that only some provider refuses, as an image of an unusual kind, is no fault here: the adapters know what their
-wire takes, and say the rest in text (rule K7). What no adapter could even spell is refused: bytes that are text, a part
-that is a plain dictionary.
+Checked wherever one enters a transcript, so that all of it can be sent (rule K3b).
+
+Refused is what no adapter could write: data that isn't bytes, a part that is a plain dictionary. A
+part that only some providers refuse, such as an image of an unusual type, is accepted: each adapter
+knows what its API takes, and replaces the rest by text (rule K7).
 """
 
 from __future__ import annotations
@@ -20,18 +22,18 @@ PARTS = (TextPart, ImagePart, FilePart)
 """The classes of content parts."""
 
 TRUNCATED = "TRUNCATED"
-"""Under what the beginning of arguments stands that were too long."""
+"""The key under which the beginning of arguments is sent that were too long."""
 
 _ADDRESS = re.compile(r"https?://[^\s/?#][^\s]*", re.IGNORECASE)
 _DETAILS = (None, "low", "high", "auto")
 
 
 def content_problem(content: Any) -> str | None:
-    """Why this can't be the content of a result, or `None` when it is text or parts."""
+    """Why this can't be the content of a result; `None` if it is text or parts."""
     if isinstance(content, str):
         return None
     if not isinstance(content, (tuple, list)):
-        return f"its content is {_kind(content)}, where text or a tuple of content parts belongs"
+        return f"its content is {_type_name(content)}, not text or a tuple of content parts"
     for index, part in enumerate(content):
         if (problem := part_problem(part)) is not None:
             return f"part {index} of its content: {problem}"
@@ -41,21 +43,20 @@ def content_problem(content: Any) -> str | None:
 def part_problem(part: Any) -> str | None:
     """What is wrong with a content part, as a sentence; `None` for a good one."""
     if not isinstance(part, PARTS):
-        return f"{_kind(part)} is no content part"
-    misfit = _misfit(part)
-    return f"the {type(part).__name__} {misfit}" if misfit is not None else None
+        return f"{_type_name(part)} is not a content part"
+    problem = _field_problem(part)
+    return f"the {type(part).__name__} {problem}" if problem is not None else None
 
 
-def _misfit(part: TextPart | ImagePart | FilePart) -> str | None:
-    # The fields are what a program put there, whatever their annotations say.
+def _field_problem(part: TextPart | ImagePart | FilePart) -> str | None:
+    # Programs may put anything into the fields, whatever the annotations say.
     if isinstance(part, TextPart):
-        return None if isinstance(part.text, str) else f"has {_kind(part.text)} as its text"
+        return None if isinstance(part.text, str) else f"has {_type_name(part.text)} as its text"
     if (part.data is None) == (part.url is None):
         return "needs either data or url"
     if part.data is not None and not isinstance(part.data, (bytes, bytearray)):
-        return (
-            f"has {_kind(part.data)} as its data, which is bytes (of the file itself, not base64)"
-        )
+        given = _type_name(part.data)
+        return f"has {given} as its data, which is bytes (of the file itself, not base64)"
     if part.data is not None and not (isinstance(part.media_type, str) and part.media_type):
         return "has data and no media_type, such as 'image/png'"
     named = {"url": part.url, "media_type": part.media_type}
@@ -65,18 +66,19 @@ def _misfit(part: TextPart | ImagePart | FilePart) -> str | None:
         return f"has {part.detail!r} as its detail, not 'low', 'high' or 'auto'"
     for name, value in named.items():
         if value is not None and not isinstance(value, str):
-            return f"has {_kind(value)} as its {name}, which is text"
+            return f"has {_type_name(value)} as its {name}, which is text"
     return None
 
 
-def _kind(value: Any) -> str:
+def _type_name(value: Any) -> str:
     return "None" if value is None else type(value).__name__
 
 
 def sendable(part: ImagePart | FilePart) -> ImagePart | FilePart | None:
-    """The part as a wire might take it: bytes that aren't empty, or an http(s) address; `None` for anything else.
+    """The part as an API might accept it: with bytes that aren't empty, or an http(s) address; else
+    `None`.
 
-    A data URL is read into its bytes and their media type, since not every API takes one for an address.
+    A data URL becomes bytes with their media type, because not every API accepts one as an address.
     """
     if part.url is None:
         return part if part.data else None
@@ -96,26 +98,30 @@ def _from_data_url(part: ImagePart | FilePart) -> ImagePart | FilePart | None:
         data = base64.b64decode(body, validate=True)
     except ValueError:
         return None
-    return (
-        replace(part, url=None, data=data, media_type=media_type or part.media_type)
-        if data
-        else None
-    )
+    if not data:
+        return None
+    return replace(part, url=None, data=data, media_type=media_type or part.media_type)
 
 
 def cut_text(text: str, limit: int) -> str:
-    """`text`, or its beginning with a note of how much was left out, so that it has no more than `limit` characters."""
+    """`text`, or its beginning and a note of what was left out, in at most `limit` characters."""
     if len(text) <= limit:
         return text
-    note = f"\n[{len(text)} characters are more than the {limit} that the provider takes; the rest was left out]"
+    note = (
+        f"\n[{len(text)} characters are more than the {limit} that the provider takes; "
+        "the rest was left out]"
+    )
     return text[: limit - len(note)] + note
 
 
 def cut_arguments(text: str, limit: int) -> str:
-    """The text of arguments that are too long to be sent back: an object with their beginning, as text (rule R3)."""
+    """Arguments that are too long to be sent back, as an object with their beginning as text (rule
+    R3).
+    """
     length = limit
     while True:
-        # Quotes and line ends take two characters inside a string, control characters six.
+        # Inside a JSON string quotes and line ends take two characters, control characters six: so
+        # try shorter beginnings until one fits.
         length = length * 3 // 4
         wrapped = encode_text({TRUNCATED: text[:length]})
         if len(wrapped) <= limit:

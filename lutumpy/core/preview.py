@@ -1,4 +1,4 @@
-"""Texts cut short for messages, logs and reports: the one place that shortens, with the one mark."""
+"""Texts cut short for messages, logs and reports: the only place that shortens, with one mark."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ MARK = "…"
 
 
 def shorten(text: str, most: int) -> str:
-    """The beginning of `text` in at most `most` characters, the mark included; a text that fits comes back whole."""
+    """The beginning of `text` in at most `most` characters, the mark included; a text that fits
+    comes back whole.
+    """
     return text if len(text) <= most else text[: most - len(MARK)] + MARK
 
 
 def preview(text: str, max_bytes: int, *, mark: str = MARK) -> str:
     """The beginning of `text` in at most `max_bytes` bytes of UTF-8, cut between characters.
 
-    A text that fits comes back whole. One that doesn't ends in `mark`, so that it is seen to be cut; where the mark itself
-    doesn't fit, in as many dots as do. Lone surrogates are shown as U+FFFD.
+    A text that fits comes back whole. One that doesn't ends in `mark`, so that it is seen to be
+    cut; where the mark itself doesn't fit, in as many dots as do. Lone surrogates are shown as
+    U+FFFD.
 
     Args:
         text: Any text.

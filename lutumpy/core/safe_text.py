@@ -1,7 +1,8 @@
 """Values and exceptions of other people's code as text, whatever their own methods do.
 
-A `__str__` or `__repr__` that raises must not take the place of the error that is being told. `repr(value)` in a message
-of this library is therefore `safe_repr(value)` wherever the value isn't the library's own.
+A `__str__` or `__repr__` that raises must not take the place of the error that is being told.
+`repr(value)` in a message of this library is therefore `safe_repr(value)` wherever the value isn't
+the library's own.
 """
 
 from __future__ import annotations

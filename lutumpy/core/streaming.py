@@ -1,7 +1,9 @@
-"""What a stream says while it runs, and what decodes it: one decoder for each wire, fed with its events, no I/O.
+"""What a stream reports while it runs, and what decodes it: one decoder for each API, fed with
+events, no I/O.
 
-A decoder gathers the very answer that the API would have given in one piece, and hands that to the decoder of whole answers:
-so a stream ends in what `collect()` gives for the same answer (rule S1). Beside that it tells what arrived, as it arrives.
+A decoder builds the answer that the API would have sent in one piece and gives it to the decoder of
+whole answers, so a stream ends in what `collect()` returns for the same answer (rule S1). In
+between it reports what arrives.
 """
 
 from __future__ import annotations
@@ -66,11 +68,11 @@ class CallDelta:
 
 @dataclass(frozen=True, slots=True)
 class CallDone:
-    """A call is complete, and nothing that may still arrive can change it or make it a truncated one (rule C2a).
+    """A call is complete: nothing that still arrives can change it or cut it off (rule C2a).
 
     Attributes:
         index: Which call, as in `CallDelta`.
-        call: The same that the finished turn has at this index.
+        call: The call that the finished turn will have at this index.
     """
 
     index: int
@@ -81,10 +83,15 @@ Delta: TypeAlias = "Started | TextDelta | ReasoningDelta | RefusalDelta | CallDe
 
 
 class StreamDecoder(Protocol):
-    """Decodes the events of one streamed answer. The work is linear in what arrives (rule S3)."""
+    """Decodes the events of one streamed answer. The work is linear in what arrives (rule S3).
+
+    After `finish`, or an error of `feed`, the decoder is used up.
+    """
 
     def feed(self, chunk: Any) -> Sequence[Delta]:
-        """Take the next event: an object of the SDK, or a dict. Unknown events are ignored (rule C8).
+        """Take the next event: an object of the SDK, or a dict.
+
+        Unknown events are ignored (rule C8).
 
         Raises:
             AdapterError: the event says that the answer failed; `.partial` is what had arrived.
@@ -100,34 +107,41 @@ class StreamDecoder(Protocol):
         ...
 
     def partial(self) -> AssistantTurn | None:
-        """What has arrived so far, marked as cut; `None` when nothing has. Never raises."""
+        """What has arrived so far, marked as cut off; `None` if nothing has. Never raises."""
         ...
 
 
 class PieceDecoder(StreamDecoder, Protocol):
-    """A decoder with short ways for the events that most of a long call is made of."""
+    """A decoder with shortcuts for the events that most of a long call consists of."""
 
     def piece(self, chunk: Any) -> tuple[int, str] | None:
-        """Take the next event, if it is nothing but a piece of the arguments of a call that began before.
+        """Take the next event, if it is nothing but a piece of the arguments of a call that began
+        before.
 
         Never raises. What is taken counts as fed.
 
         Returns:
-            The index of the call, and the piece: what `feed` would have told as one `CallDelta`. `None` for every other
-            event: then nothing was taken, and the event is for `feed`.
+            The index of the call and the piece, which `feed` would have reported as one
+            `CallDelta`. `None` for every
+            other event: nothing was taken then, and the event must be fed.
         """
         ...
 
     def gather(self, chunks: Iterable[Any]) -> None:
-        """Take all of `chunks`, as `feed` does one after the other, and tell nothing. Raises as `feed` does."""
+        """Feed all `chunks` without reporting anything. Raises what `feed` raises."""
         ...
 
 
 class BatchedChunks(Protocol):
-    """What the iterator of a `ChunkStream` may have beside, where the network gives many events at a time."""
+    """An optional method of a `ChunkStream`'s iterator, if the network delivers many events at a
+    time.
+    """
 
     async def batch(self) -> Iterable[Any]:
-        """The events that come next, to be taken before the next call; raises `StopAsyncIteration` at the end."""
+        """The next events, to be read before the next call.
+
+        Raises `StopAsyncIteration` at the end.
+        """
         ...
 
 
@@ -135,12 +149,14 @@ class BatchedChunksSync(Protocol):
     """The same without an event loop."""
 
     def batch(self) -> Iterable[Any]:
-        """The events that come next, to be taken before the next call; raises `StopIteration` at the end."""
+        """The next events, to be read before the next call. Raises `StopIteration` at the end."""
         ...
 
 
 class ChunkStream(Protocol):
-    """An open stream of a request: entered once, iterated once; leaving it early cancels the request."""
+    """An open stream of a request: entered once, iterated once; leaving it early cancels the
+    request.
+    """
 
     decoder: StreamDecoder
     request_id: str | None

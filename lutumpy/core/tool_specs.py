@@ -1,4 +1,4 @@
-"""What an adapter knows of tools: names, texts and schemas, never a user's classes."""
+"""What an adapter knows of tools: names, descriptions and schemas, never a user's classes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ class ToolSpec:
     """One tool as it is offered.
 
     Attributes:
-        name: Its name on the wire.
-        description: Its text, overrides applied.
+        name: Its name, as the API sees it.
+        description: Its description, with overrides applied.
         schema: The JSON Schema of its input (2020-12), an object at the root; never changed.
         strict: Whether the provider should enforce the schema: asked for, refused, or left open.
-        rendered: JSON bytes by rendering (each adapter's key), made once: equal specs give equal bytes.
+        rendered: A cache of JSON bytes, by each adapter's key: equal specs give equal bytes.
     """
 
     __slots__ = ("description", "name", "rendered", "schema", "strict")
@@ -39,7 +39,7 @@ class ToolOffering:
         mode: `auto` (may call), `required` (must call something), `specific` (must call `forced`).
         forced: The name of the tool that must be called, with `specific`.
         parallel: `False` asks for at most one call; `True` leaves it to the provider.
-        rendered: JSON bytes of the offer's part of a request by rendering (each adapter's key), made once.
+        rendered: A cache of the offer's part of a request, as JSON bytes by each adapter's key.
     """
 
     __slots__ = ("forced", "mode", "parallel", "rendered", "specs")

@@ -1,7 +1,8 @@
 """The transcript: append-only, and valid at every moment.
 
-Every call has exactly one result right after its turn, in order, so whatever a transcript holds can be sent, to any
-provider (rule K5). Every change is made in one step, by `_write` (rule K3a); `transcript_state` says how.
+Every call has exactly one result, right after its turn and in order, so a transcript can be sent to
+any provider at any time (rule K5). Every change happens in one step, `ItemStore._write` (rule K3a);
+`transcript_state` explains how.
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ _CALL_ID = attrgetter("call_id")
 class Transcript(ItemStore):
     """A conversation: messages, assistant turns, and the results of their calls.
 
-    `len()` and iteration give its items, ephemeral ones included as long as they are there. There is no call that edits
-    or drops a committed item (rule R5); `fork()` gives an independent copy, `window()` one of its last rounds.
+    `len()` and iteration give its items, including ephemeral ones while they last. No method edits
+    or drops a committed item (rule R5). `fork()` makes an independent copy, `window()` one of the
+    last rounds.
     """
 
     __slots__ = ()
@@ -50,7 +52,7 @@ class Transcript(ItemStore):
 
     @property
     def revision(self) -> int:
-        """Counts the additions so far: equal numbers mean that nothing was added in between."""
+        """The number of additions so far. If it is unchanged, nothing was added in between."""
         return self._state.revision
 
     @staticmethod
@@ -61,22 +63,26 @@ class Transcript(ItemStore):
         *,
         server_held_prefix: bool | None = None,
     ) -> Transcript:
-        """The transcript of a history that another program made; it goes on like any other.
+        """Read a history that another program made; the transcript can be continued like any other.
 
-        The API that it comes from gets every entry back unchanged, `messages` of its adapter gives them; another API is
-        sent what it can be told: texts, images, files, calls and results. Ids of its calls count as used.
+        The API that it comes from gets every entry back unchanged (`messages` of its adapter gives
+        them). Another API is sent what it understands: texts, images, files, calls and results. Ids
+        of its calls count as used.
 
         Args:
             api: Whose history it is, by its name in `lutumpy.apis`, as `openai_chat`.
-            messages: The request's `messages` (`input`): JSON objects, objects of the SDK, or both mixed.
-            system: The request's `system` (`instructions`); for Chat Completions a text to begin with.
-            server_held_prefix: For Responses: the conversation's start is at the server (`previous_response_id`,
-                `conversation`), so that outputs may answer calls which aren't here. When left out, that is taken for
-                granted of an input that is nothing but outputs.
+            messages: The request's `messages` (`input`): JSON objects, objects of the SDK, or both
+                mixed.
+            system: The request's `system` (`instructions`); for Chat Completions a text to begin
+                with.
+            server_held_prefix: For Responses: the server holds the start of the conversation
+                (`previous_response_id`, `conversation`), so outputs may answer calls that aren't
+                here. If omitted, this is assumed for an input that consists of outputs only.
 
         Raises:
-            TranscriptError: it is no history of this API, or some call has no result, or some result no call. The message
-                names every place, `problems` what the provider says of it; `propose_repairs` finds how to mend it.
+            TranscriptError: it is not a history of this API, a call has no result, or a result has
+                no call. The message names every place, `problems` what the provider would say;
+                `propose_repairs` finds how to mend it.
         """
         if api not in (known := api_names()):
             raise TranscriptError(f"{api!r} is none of {', '.join(known)}; nothing was read")
@@ -84,14 +90,14 @@ class Transcript(ItemStore):
         transcript: Transcript = read(messages, system, server_held_prefix=server_held_prefix)
         return transcript
 
-    # --- additions -------------------------------------------------------------------------------------------------
+    # --- additions --------------------------------------------------------------------------------
 
     def push_system(self, content: str | Sequence[str | Part]) -> None:
         """Add a system message."""
         self._push("system", content)
 
     def push_developer(self, content: str | Sequence[str | Part]) -> None:
-        """Add a developer message; where an API has no such role it is sent as a system message."""
+        """Add a developer message; an API without this role is sent a system message."""
         self._push("developer", content)
 
     def push_user(self, content: str | Sequence[str | Part]) -> None:
@@ -99,7 +105,7 @@ class Transcript(ItemStore):
         self._push("user", content)
 
     def push_assistant(self, content: str | Sequence[str | Part]) -> None:
-        """Add an assistant message that no model wrote here: an example, or the beginning of an answer."""
+        """Add an assistant message that no model wrote, such as an example."""
         self._push("assistant", content)
 
     def push_ephemeral_system(self, content: str | Sequence[str | Part]) -> None:
@@ -121,18 +127,18 @@ class Transcript(ItemStore):
     def _push(
         self, role: Role, content: str | Sequence[str | Part], *, ephemeral: bool = False
     ) -> None:
-        self.append(Message(role, _parts(role, content), ephemeral))
+        self.append(Message(role, _read_parts(role, content), ephemeral))
 
     def append(self, message: Message) -> None:
-        """Add a message. One that is kept as it stood in a history is taken as it is.
+        """Add a message. A message that was read from a history is taken as it is.
 
         Raises:
-            TranscriptError: the provider of the last turn takes no text before the next one (rule R6), or there is no
-                content.
+            TranscriptError: the provider of the last turn accepts no text before the next turn
+                (rule R6), or the message has no content. The transcript is unchanged.
         """
         if not isinstance(message, Message):
             raise TranscriptError(
-                f"{type(message).__name__} is no message; turns and results are added by commit"
+                f"{type(message).__name__} is not a message; turns and results are added by commit"
             )
         if message.verbatim is None:
             _check_parts(message.role, message.parts)
@@ -158,23 +164,25 @@ class Transcript(ItemStore):
 
         Args:
             turn: The answer, with call ids that this transcript has not seen.
-            results: One result for each answerable call, in call order; `None` when there is none.
-            failures: The failed calls among them, as `failure_key` spells them.
-            request: How many items the request held, when its success is part of the same change
+            results: One result for each answerable call, in call order; `None` if there are none.
+            failures: The calls among them that failed, as `failure_key` gives them.
+            request: How many items the request held, if its success is part of the same change
                 (`request_succeeded` otherwise).
-            last: The tool loop is finished with this turn, though it has calls.
+            last: The tool loop ends with this turn, although it has calls.
             receipt: Tells its holder whether the turn was added.
 
         Raises:
-            TranscriptError: the results don't match the calls, or an id was used before; nothing was added.
+            TranscriptError: the results don't match the calls, or an id was used before; nothing
+                was added.
         """
         ids = [call.id for call in turn.calls if call.position >= 0]
-        given = list(map(_CALL_ID, results.results)) if results is not None else []
-        if ids != given:
+        answered_ids = list(map(_CALL_ID, results.results)) if results is not None else []
+        if ids != answered_ids:
             raise TranscriptError(
-                f"the turn's calls {ids} and the results {given} don't match; the transcript is unchanged"
+                f"the turn's calls {ids} and the results {answered_ids} don't match; "
+                "the transcript is unchanged"
             )
-        # The index nearly always has none of them.
+        # One look at the index settles nearly every turn: it seldom knows any of the ids.
         known = self._id_index.keys() & ids
         if ids and ("" in ids or len(set(ids)) != len(ids) or (known and self._uses_any(known))):
             raise TranscriptError(
@@ -196,38 +204,41 @@ class Transcript(ItemStore):
         )
 
     def discard_open(self) -> None:
-        """Go on without the rounds that were dropped open, so that requests are made again (rule C7a).
+        """Continue without the rounds that were dropped open, so that requests are possible again
+        (rule C7a).
 
-        A round that something still holds stays open. Nothing happens where no round was dropped.
+        A round that the program still holds stays open. If no round was dropped, nothing happens.
         """
         if self.dropped:
             self.turn_discarded()
             self.dropped.clear()
 
     def _refuse_text(self) -> None:
+        """Raise if the provider of the last turn accepts no text now (rule R6)."""
         turn = self._last_turn_or_none()
         if turn is not None and turn.results_only:
             raise TranscriptError(
-                "the last turn left a tool of the provider running; it takes no text before the next turn, "
-                "so make that turn first; the transcript is unchanged"
+                "the last turn left a tool of the provider running; it takes no text before the "
+                "next turn, so make that turn first; the transcript is unchanged"
             )
 
     def _last_turn_or_none(self) -> AssistantTurn | None:
         state = self._state
+        # The list may hold more than counts, left by a change that was interrupted: skip that.
         before = islice(reversed(self._stable), len(self._stable) - state.stable, None)
         for item in chain(reversed(state.tail), before):
-            # An answer without content is sent to nobody, so what holds is what stood before it.
+            # An answer without content is never sent, so the turn before it decides.
             if isinstance(item, ToolResults) or (isinstance(item, AssistantTurn) and item.empty):
                 continue
             return item if isinstance(item, AssistantTurn) else None
         return None
 
-    # --- copies ----------------------------------------------------------------------------------------------------
+    # --- copies -----------------------------------------------------------------------------------
 
     def fork(self) -> Transcript:
-        """An independent transcript with the same items; rounds read against this one are stale there.
+        """Make an independent transcript with the same items. Rounds of this one are stale there.
 
-        It has no mark of rounds that were dropped here.
+        Rounds that were dropped here are not marked there.
         """
         state = self._state
         twin = Transcript()
@@ -241,15 +252,16 @@ class Transcript(ItemStore):
         twin._state = state._replace(answers=0, receipt=None)
         return twin
 
-    # --- rounds ----------------------------------------------------------------------------------------------------
+    # --- rounds -----------------------------------------------------------------------------------
 
     def rounds(self, last: int | None = None) -> list[TranscriptRound]:
-        """The whole rounds, in order: each begins with what the user says after an answer, and ends before the next one.
+        """The whole rounds, in order. A round begins with what the user says after an answer.
 
-        Leading system and developer messages belong to none; what is pushed in the middle belongs to the round it stands in.
+        Leading system and developer messages belong to no round; those in the middle belong to the
+        round around them.
 
         Args:
-            last: How many of the last ones; all when left out.
+            last: Only the last so many; all if omitted.
         """
         found = windows.rounds_of(self._items())
         return found if last is None else found[max(0, len(found) - last) :]
@@ -262,69 +274,75 @@ class Transcript(ItemStore):
         count: Count = windows.estimated_tokens,
         summary: Summary | None = None,
     ) -> Transcript:
-        """A new transcript of the last whole rounds that fit; this one stays as it is.
+        """Make a transcript of the last whole rounds that fit; this one is unchanged.
 
-        System and developer messages are kept, those of dropped rounds with the leading ones; so are ephemeral messages that
-        no request has sent. When anything is dropped, reasoning that was signed over it is left out of requests (rule
-        R5), and ephemeral messages that were kept for its sake leave. Call ids and failures are those of the rounds in it.
+        System and developer messages are kept (those of dropped rounds move to the leading ones),
+        and so are ephemeral messages that have not been sent. If anything is dropped, reasoning
+        signed over it is left out of requests (rule R5), and ephemeral messages that were kept for
+        that reasoning leave. Call ids and failures are those of the kept rounds.
 
         Args:
-            max_tokens: The budget for all that is kept, the summary included. What the provider adds (names of tools, marks
-                between messages) and the tools themselves aren't counted.
+            max_tokens: The budget in tokens for everything kept, the summary included. Not counted:
+                the tools, and what the provider adds (names of tools, marks between messages).
             max_rounds: How many rounds at most.
-            count: Gives the number of tokens of a text: arguments, results, and what only its own API understands are texts
-                too. By default one for each four bytes. An image counts 1,600; a file as much for each 50,000 bytes begun.
-            summary: A user message in place of what was dropped: its text, or a function of the dropped items that gives the
-                text, called again with more of them when its text leaves too little room. Nothing dropped, no summary.
+            count: Counts the tokens of a text. Arguments, results and content that only its own API
+                understands are counted as texts. Default: one token for four bytes. An image counts
+                1,600 tokens; a file 1,600 for each 50,000 bytes or part of them.
+            summary: A user message that replaces what was dropped: a text, or a function that makes
+                one of the dropped items. It is called again with more of them if its text leaves
+                too little room. Not used if nothing is dropped.
 
         Raises:
-            TranscriptError: the last round alone doesn't fit; the message says what it takes.
+            TranscriptError: the last round alone doesn't fit; the message says what it needs.
             ValueError: neither limit is given, or one is below 1.
-            TypeError: a limit is no whole number, `count` gives none, or `summary` is no text and gives none.
+            TypeError: a limit or the result of `count` isn't a whole number, or `summary` neither
+                is nor returns a text.
         """
         windows.check_limits(max_tokens, max_rounds)
-        kept, said = windows.fitting(
-            self._items(), self._sent(), max_tokens, max_rounds, count, summary
+        kept, summary_text = windows.fitting(
+            self._items(), self._sent_ephemerals(), max_tokens, max_rounds, count, summary
         )
-        return self._selected(kept, said)
+        return self._with_rounds(kept, summary_text)
 
     def select(
         self, rounds: Iterable[TranscriptRound], *, summary: Summary | None = None
     ) -> Transcript:
-        """A new transcript of some whole rounds of this one, which stays as it is; in their order here.
+        """Make a transcript of some whole rounds of this one, in their order here; this one is
+        unchanged.
 
-        What holds of system messages, ephemeral ones, reasoning and ids is what `window` says.
+        System and ephemeral messages, reasoning and ids are treated as in `window`.
 
         Args:
-            rounds: Which; they come from `rounds()` of this transcript.
-            summary: A user message in place of the first that was dropped, as in `window`.
+            rounds: Rounds from `rounds()` of this transcript.
+            summary: A user message that replaces the first dropped part, as in `window`.
 
         Raises:
-            TranscriptError: one is no round of this transcript.
+            TranscriptError: one isn't a round of this transcript.
         """
         chosen = windows.chosen_of(self._items(), rounds)
-        return self._selected(chosen, windows.summary_text(summary, self._items(), chosen))
+        return self._with_rounds(chosen, windows.summary_text(summary, self._items(), chosen))
 
-    def _selected(self, kept: Sequence[TranscriptRound], summary: str | None) -> Transcript:
+    def _with_rounds(self, kept: Sequence[TranscriptRound], summary: str | None) -> Transcript:
         items = self._items()
         if sum([len(found.items) for found in kept]) == len(items) - windows.head_of(items):
+            # Every round is kept: a fork also keeps the encoded bytes.
             return self.fork()
-        made = Transcript()
-        made._extend(windows.selection(items, self._sent(), kept, summary))
-        return made
+        selected = Transcript()
+        selected._extend(windows.selection(items, self._sent_ephemerals(), kept, summary))
+        return selected
 
-    def _sent(self) -> frozenset[int]:
+    def _sent_ephemerals(self) -> frozenset[int]:
         """The indexes of the ephemeral messages that were part of a successful request."""
         state = self._state
-        found = [
-            k
-            for k, item in enumerate(state.tail, state.stable)
+        ephemerals = [
+            index
+            for index, item in enumerate(state.tail, state.stable)
             if getattr(item, "ephemeral", False)
         ]
-        return frozenset(found[: state.sent])
+        return frozenset(ephemerals[: state.sent])
 
     def _extend(self, items: Iterable[Item]) -> None:
-        """Add items of another transcript, to one that is being made."""
+        """Add items of another transcript. Used while a transcript is being built."""
         turn: AssistantTurn | None = None
         for item in items:
             if isinstance(item, ToolResults):
@@ -341,18 +359,20 @@ class Transcript(ItemStore):
             turn = item if isinstance(item, AssistantTurn) else None
 
 
-def _parts(role: Role, content: str | Sequence[str | Part]) -> tuple[Part, ...]:
+def _read_parts(role: Role, content: str | Sequence[str | Part]) -> tuple[Part, ...]:
     if isinstance(content, str):
         return (TextPart(json_values.clean_text(content)),)
     if isinstance(content, Mapping) or not isinstance(content, Iterable):
         raise TranscriptError(
-            f"a {role} message takes a text or a list of parts, not {type(content).__name__}; the transcript is unchanged"
+            f"a {role} message takes a text or a list of parts, not {type(content).__name__}; "
+            "the transcript is unchanged"
         )
-    parts = tuple([_part(part) for part in content])
-    return tuple([p for p in parts if not isinstance(p, TextPart) or p.text])
+    parts = [_read_part(part) for part in content]
+    # Providers refuse empty texts, and they say nothing.
+    return tuple([part for part in parts if not isinstance(part, TextPart) or part.text])
 
 
-def _part(part: str | Part) -> Part:
+def _read_part(part: str | Part) -> Part:
     text = part.text if isinstance(part, TextPart) else part
     return TextPart(json_values.clean_text(text)) if isinstance(text, str) else text
 
@@ -365,5 +385,6 @@ def _check_parts(role: Role, parts: tuple[Part, ...]) -> None:
             raise TranscriptError(f"a {role} message takes text only; the transcript is unchanged")
     if not any(not isinstance(p, TextPart) or p.text.strip() for p in parts):
         raise TranscriptError(
-            f"a {role} message needs content: providers refuse empty texts; the transcript is unchanged"
+            f"a {role} message needs content: providers refuse empty texts; "
+            "the transcript is unchanged"
         )

@@ -1,23 +1,27 @@
-"""What a transcript is at one moment, as one immutable value that a change replaces in one step (rule K3a).
+"""What a transcript is at one moment, as one immutable value that a change replaces in one step
+(rule K3a).
 
-What is hard: an exception may come out of any line, a signal's as well (Ctrl-C, a worker's time limit), and a
-transcript must then be as before the change or as after it. Two stores can be cut apart, one can't. So:
+What is hard: any line may raise, also by a signal (Ctrl-C, a worker's time limit), and afterwards
+the transcript must be as it was before the change or as it is after it. An interrupt can come
+between two assignments, but not in the middle of one. So:
 
-    lists of the transcript     items | call ids | failures | usages      they only grow
-                                  |        |          |         |
-    State                       stable    ids     failures   answers      how much of each list counts
+    lists of the transcript   items | call ids | failures | usages    they only grow
+                                |        |          |         |
+    State                     stable    ids     failures   answers    how much of each list counts
 
-A change first writes behind what counts, where nobody looks, and then stores a new `State`: that one store is the
-change. What a change leaves behind that was cut off before it, the next one overwrites. A `Draft` is a change that is
-being made; nothing of the transcript changes until it is written.
+A change first writes behind what counts, where nobody looks, and then assigns a new `State`: this
+one assignment is the change. If it is interrupted before, what it wrote is overwritten by the next
+change. A `Draft` is a change in preparation; the transcript doesn't change until it is written.
 
-From the first ephemeral message on, items stand in the `tail` of the state itself, since they may still leave:
+From the first ephemeral message on, items stand in the `tail` of the state itself, because they may
+still leave:
 
     items:   stable ... stable | ephemeral, whatever was added after it ...
                                ^ State.stable                     State.tail
 
-A `Receipt` tells the round that wrote an answer whether the write happened, with no store of its own: either the
-state holds the receipt, or a later change has marked it before it took its place.
+A `Receipt` tells the round that wrote an answer whether the write happened, without an assignment
+of its own: either the state holds the receipt, or a later change marked it before replacing the
+state.
 """
 
 from __future__ import annotations
@@ -36,9 +40,9 @@ Failures: TypeAlias = "list[tuple[FailureKey, int]]"
 
 
 class Receipt:
-    """Goes with the writing of one answer, so that its round can tell whether it is written."""
+    """Accompanies the writing of one answer, so that its round can tell whether it was written."""
 
-    # Set by the change after the one that wrote it; until then the state holds the receipt.
+    # Set by the next change; until then the state itself holds the receipt.
     written = False
 
 
@@ -46,15 +50,17 @@ class State(NamedTuple):
     """A transcript at one moment.
 
     Attributes:
-        stable: How many items are there to stay.
-        tail: The items behind them, the first of which is ephemeral.
-        sent: How many ephemerals of the tail have been part of a successful request; only those may leave.
-        held: A committed turn was signed over them: they stay until its tool loop is finished (rule S4).
+        stable: How many items are permanent.
+        tail: The items behind them; the first of these is ephemeral.
+        sent: How many ephemerals of the tail were part of a successful request; only those may
+            leave.
+        held: A committed turn is signed over them: they stay until its tool loop ends (rule S4).
         ids: How many call ids are used.
         failures: How many entries of the list of failures count.
         answers: How many answers were read against the transcript, and so how many usages count.
-        revision: Counts the additions, so that a round can tell whether anything was added since it began.
-        receipt: Of the answer that the last change wrote, if it wrote one.
+        revision: The number of additions, so that a round can tell whether anything was added since
+            it began.
+        receipt: The receipt of the answer that the last change wrote, if it wrote one.
     """
 
     stable: int = 0
@@ -69,10 +75,19 @@ class State(NamedTuple):
 
 
 class Draft:
-    """A change of a transcript that is being made. `Transcript` writes it, or it is dropped and nothing has happened.
+    """A change of a transcript in preparation.
+
+    The transcript writes it, or it is dropped and nothing has happened.
+
+    The life of an ephemeral message in it (rule S4):
+
+        added     behind the permanent items, in the tail; so is everything after it
+        sent      a request with it succeeded: it leaves now, unless reasoning is signed over it
+        held      a turn signed over it was committed: it stays, so that the reasoning remains valid
+        released  the tool loop ended: it leaves, and that reasoning is left out of later requests
 
     Attributes:
-        settled: Items that join those that are there to stay.
+        settled: Items that become permanent.
         tail: The tail afterwards.
         sent: As in `State`.
         held: As in `State`.
@@ -94,7 +109,7 @@ class Draft:
             self.settled += items
 
     def answered(self, turn: AssistantTurn, sent: Iterable[Item]) -> None:
-        """The request succeeded: the ephemerals that it held leave, or stay while reasoning is signed over them.
+        """The request succeeded: its ephemerals leave, or stay while reasoning is signed over them.
 
         Args:
             turn: The answer.
@@ -108,13 +123,15 @@ class Draft:
             self.release()
 
     def turn_added(self, turn: AssistantTurn, *, last: bool) -> None:
-        """A turn was added: its reasoning holds the ephemerals that were sent, or its tool loop is over.
+        """A turn was added: its reasoning holds the ephemerals that were sent, or its tool loop has
+        ended.
 
         Args:
             turn: The turn.
-            last: The tool loop is over, though the turn has calls.
+            last: The tool loop has ended, although the turn has calls.
         """
         if self.sent:
+            # A paused answer goes on with the next request, so its loop isn't over.
             self.held = self.held or turn.signed
             last = last or (not turn.calls and turn.finish_reason != "paused")
         if last:
@@ -123,22 +140,23 @@ class Draft:
     def release(self) -> None:
         """Drop every ephemeral that was sent, and with it the reasoning signed over it."""
         kept: list[Item] = []
-        left = self.sent
-        first: int | None = None
+        to_drop = self.sent
+        # Where the first ephemeral stands that has not been sent: the new tail begins there.
+        tail_start: int | None = None
         for item in self.tail:
             if isinstance(item, Message) and item.ephemeral:
-                if left:
-                    left -= 1
+                if to_drop:
+                    to_drop -= 1
                     continue
-                if first is None:
-                    first = len(kept)
+                if tail_start is None:
+                    tail_start = len(kept)
             elif isinstance(item, AssistantTurn) and item.signed:
                 item = replace(item, reasoning_dropped=True)
             kept.append(item)
-        if first is None:
-            first = len(kept)
-        self.settled += kept[:first]
-        self.tail, self.sent, self.held = tuple(kept[first:]), 0, False
+        if tail_start is None:
+            tail_start = len(kept)
+        self.settled += kept[:tail_start]
+        self.tail, self.sent, self.held = tuple(kept[tail_start:]), 0, False
 
 
 def ephemerals_among(items: Iterable[Item]) -> int:

@@ -1,8 +1,19 @@
-"""Whole rounds of a transcript, and which of them fit into a budget of tokens: plain functions over items.
+"""Whole rounds of a transcript, and which of them fit into a budget of tokens: plain functions over
+items.
 
-A round is one exchange: what the user says, and everything up to the next time that the user speaks after an answer: turns
-with their results, messages pushed in between. Cut anywhere else, a history could begin with a result, or end with a call.
+A round is one exchange: a message of the user and everything until the user speaks again after an
+answer (turns with their results, messages pushed in between). A history cut anywhere else could
+begin with a result or end with a call.
+
+    items:  system | user  turn  results  turn | user  turn | ephemeral
+             head  |          round            |         round
 """
+
+# What is hard here is what stays when rounds go. Three kinds of messages outlive the round that
+# they stand in: instructions (system and developer messages), which move to the head; ephemeral
+# messages that no request has sent yet; and, only while the very items before it stay, signed
+# reasoning. So a window is chosen in two steps: `fitting` counts what each cut would keep,
+# `selection` builds the items of one cut.
 
 from __future__ import annotations
 
@@ -44,7 +55,9 @@ Count: TypeAlias = Callable[[str], int]
 Summary: TypeAlias = "str | Callable[[Sequence[Item]], str]"
 
 MEDIA_TOKENS = 1600
-"""What an image counts, about the most that a provider takes for one; and a file, for each 50,000 bytes begun."""
+"""Tokens counted for an image (about the most that a provider charges), and for each 50,000 bytes
+of a file.
+"""
 
 _FILE_BYTES = 50_000
 
@@ -54,8 +67,8 @@ class TranscriptRound:
     """One whole exchange of a transcript.
 
     Attributes:
-        start: The index of its first item in the transcript that it is a part of.
-        items: What was said: messages, turns, and the results of their calls.
+        start: The index of its first item in its transcript.
+        items: Messages, turns, and the results of their calls.
     """
 
     start: int
@@ -68,25 +81,25 @@ class TranscriptRound:
 
 
 def estimated_tokens(text: str) -> int:
-    """About how many tokens a text takes: one for each four bytes of UTF-8, the last ones rounded up."""
+    """An estimate of a text's tokens: one for four bytes of UTF-8, rounded up."""
     return (len(text.encode("utf-8", "surrogatepass")) + 3) // 4
 
 
 def head_of(items: Sequence[Item]) -> int:
-    """How many system and developer messages stand before everything else."""
+    """How many system and developer messages stand at the beginning."""
     for index, item in enumerate(items):
-        if not _instructs(item):
+        if not _is_instruction(item):
             return index
     return len(items)
 
 
 def rounds_of(items: Sequence[Item]) -> list[TranscriptRound]:
-    """The rounds, in order: together with the head they are the whole transcript."""
+    """The rounds, in order. Together with the head they are the whole transcript."""
     starts: list[int] = []
     answered = False
     for index in range(head_of(items), len(items)):
         item = items[index]
-        if not starts or (answered and _speaks(item)):
+        if not starts or (answered and _begins_round(item)):
             starts.append(index)
             answered = False
         answered = answered or not isinstance(item, Message) or item.role == "assistant"
@@ -97,41 +110,46 @@ def rounds_of(items: Sequence[Item]) -> list[TranscriptRound]:
     ]
 
 
-def _instructs(item: Item) -> bool:
+def _is_instruction(item: Item) -> bool:
     return isinstance(item, Message) and item.role in ("system", "developer") and not item.ephemeral
 
 
-def _speaks(item: Item) -> bool:
-    """Whether a round can begin with it: a message of the user's that is there to stay, and has an entry of its own."""
+def _begins_round(item: Item) -> bool:
+    """Whether a round can begin with it: a permanent message of the user that has an entry of its
+    own.
+    """
     if not isinstance(item, Message) or item.role != "user" or item.ephemeral:
         return False
     return item.verbatim is None or bool(item.verbatim.entries)
 
 
-# --- tokens ------------------------------------------------------------------------------------------------------------
+# --- tokens ---------------------------------------------------------------------------------------
 
 
 def tokens_of(item: Item, count: Count) -> int:
-    """About how many tokens an item takes, as `count` sees its texts; see `MEDIA_TOKENS` for what is no text."""
-    return sum([_counted(text, count) if isinstance(text, str) else text for text in _texts(item)])
+    """About how many tokens an item takes: its texts by `count`, its media by `MEDIA_TOKENS`."""
+    tokens = 0
+    for piece in _texts_and_media(item):
+        tokens += _count_text(piece, count) if isinstance(piece, str) else piece
+    return tokens
 
 
-def _counted(text: str, count: Count) -> int:
-    found = count(text)
-    if not isinstance(found, int) or isinstance(found, bool) or found < 0:
-        raise TypeError(f"count takes a text and gives its number of tokens, not {found!r}")
-    return found
+def _count_text(text: str, count: Count) -> int:
+    tokens = count(text)
+    if not isinstance(tokens, int) or isinstance(tokens, bool) or tokens < 0:
+        raise TypeError(f"count takes a text and returns its number of tokens, not {tokens!r}")
+    return tokens
 
 
-def _texts(item: Item) -> Iterator[str | int]:
-    """The texts of an item, and what its media count."""
+def _texts_and_media(item: Item) -> Iterator[str | int]:
+    """The texts of an item, and the tokens of its media."""
     if isinstance(item, Message):
         yield from _part_texts(item.parts)
         if not item.parts and item.verbatim is not None:
             yield from [entry.decode() for entry in item.verbatim.entries]
     elif isinstance(item, AssistantTurn):
         if any(isinstance(block, OpaqueBlock) for block in item.blocks):
-            # What its own API alone understands is sent to it all the same, and may be most of the answer.
+            # What only its own API understands is sent there, too, and may be most of the answer.
             yield item.native.decode()
             return
         for block in item.blocks:
@@ -164,14 +182,15 @@ def _file_units(part: FilePart) -> int:
     return max(1, -(-len(part.data or b"") // _FILE_BYTES))
 
 
-# --- choosing ----------------------------------------------------------------------------------------------------------
+# --- choosing -------------------------------------------------------------------------------------
 
 
 def check_limits(max_tokens: int | None, max_rounds: int | None) -> None:
     """Refuse limits under which nothing can be kept.
 
     Raises:
-        ValueError: neither is given, or one is below 1; `TypeError` for what is no whole number.
+        ValueError: neither is given, or one is below 1.
+        TypeError: one isn't a whole number.
     """
     if max_tokens is None and max_rounds is None:
         raise ValueError("a window takes max_tokens or max_rounds")
@@ -180,7 +199,8 @@ def check_limits(max_tokens: int | None, max_rounds: int | None) -> None:
             raise TypeError(f"{name} is a whole number, not {limit!r}")
     if (max_tokens is not None and max_tokens < 1) or (max_rounds is not None and max_rounds < 1):
         raise ValueError(
-            f"a window of {max_tokens} tokens and {max_rounds} rounds holds nothing; limits begin at 1"
+            f"a window of {max_tokens} tokens and {max_rounds} rounds holds nothing; "
+            "limits begin at 1"
         )
 
 
@@ -210,78 +230,94 @@ def fitting(
     if max_tokens is None:
         return rounds[first:], summary_text(summary, items, rounds[first:])
     costs = [tokens_of(item, count) for item in items]
-    left = sum([costs[k] for k in sent])
+    ephemeral = sum([costs[index] for index in sent])
     need = sum(costs)
     if need <= max_tokens and not first:
         return rounds, None
-    for number, found in enumerate(rounds):
-        within = need - left if number else need
-        if number >= first and number:
-            # A summary is made only where there is room for one; the longer it is, the less it leaves.
-            said = summary_text(summary, items, rounds[number:]) if within <= max_tokens else None
-            if within + (_counted(said, count) if said else 0) <= max_tokens:
-                return rounds[number:], said
+    # Try every cut, from the one that keeps most: `need` is what is left when the rounds before go.
+    for number, round in enumerate(rounds):
+        # As soon as anything is dropped, the ephemerals that were sent leave as well.
+        within = need - ephemeral if number else need
+        if number and number >= first:
+            # A summary is made only if there is room for one; its length counts, too.
+            text = summary_text(summary, items, rounds[number:]) if within <= max_tokens else None
+            if within + (_count_text(text, count) if text else 0) <= max_tokens:
+                return rounds[number:], text
         if number < len(rounds) - 1:
-            ours = enumerate(found.items, found.start)
-            need -= sum([costs[k] for k, item in ours if k not in sent and not _stays(item, False)])
+            for index, item in enumerate(round.items, round.start):
+                if index not in sent and not _outlives_round(item, False):
+                    need -= costs[index]
     last = rounds[-1] if rounds else TranscriptRound(0, ())
-    takes = sum([costs[k] for k in range(last.start, last.start + len(last.items))])
+    alone = sum(costs[last.start : last.start + len(last.items)])
+    without = ", without a summary" if summary else ""
     raise TranscriptError(
-        f"a window of {max_tokens} tokens is too small: the last round alone takes {takes}, and what stays with it, such as "
-        f"system messages, {max(0, need - takes)}{', without a summary' if summary else ''}; the transcript is unchanged"
+        f"a window of {max_tokens} tokens is too small: the last round alone takes {alone}, "
+        f"and what stays with it, such as system messages, {max(0, need - alone)}{without}; "
+        "the transcript is unchanged"
     )
 
 
 def summary_text(
     summary: Summary | None, items: Sequence[Item], kept: Sequence[TranscriptRound]
 ) -> str | None:
-    """The summary of what is left out when only these rounds stay; `None` where nothing is.
+    """The summary of what is left out when only these rounds stay; `None` if nothing is.
 
     Raises:
-        TypeError: `summary` is neither a text nor a function that gives one.
+        TypeError: `summary` is neither a text nor a function that returns one.
     """
     if summary is not None and not isinstance(summary, str) and not callable(summary):
         raise TypeError(f"summary is a text or a function of the dropped items, not {summary!r}")
     if summary is None or not (dropped := dropped_items(items, kept)):
         return None
-    said = summary if isinstance(summary, str) else summary(dropped)
-    if not isinstance(said, str):
-        raise TypeError(f"summary takes the dropped items and gives a text, not {said!r}")
-    return said
+    text = summary if isinstance(summary, str) else summary(dropped)
+    if not isinstance(text, str):
+        raise TypeError(f"summary takes the dropped items and returns a text, not {text!r}")
+    return text
 
 
 def dropped_items(items: Sequence[Item], kept: Sequence[TranscriptRound]) -> list[Item]:
     """What is left out when only these rounds stay; system messages aren't."""
-    return [items[k] for k in _dropped(items, kept) if not _stays(items[k], False)]
+    found = [items[index] for index in _indexes_outside(items, kept)]
+    return [item for item in found if not _outlives_round(item, False)]
 
 
-def _dropped(items: Sequence[Item], kept: Sequence[TranscriptRound]) -> list[int]:
-    stay = {k for found in kept for k in range(found.start, found.start + len(found.items))}
-    return [k for k in range(head_of(items), len(items)) if k not in stay]
+def _indexes_of(rounds: Sequence[TranscriptRound]) -> set[int]:
+    return {
+        index for round in rounds for index in range(round.start, round.start + len(round.items))
+    }
 
 
-def _stays(item: Item, sent: bool) -> bool:
-    """Whether an item of a dropped round is kept: what instructs the model, and what is pending for the next request."""
+def _indexes_outside(items: Sequence[Item], kept: Sequence[TranscriptRound]) -> list[int]:
+    """The indexes of items that are neither in the head nor in these rounds."""
+    inside = _indexes_of(kept)
+    return [index for index in range(head_of(items), len(items)) if index not in inside]
+
+
+def _outlives_round(item: Item, sent: bool) -> bool:
+    """Whether an item of a dropped round is kept: an instruction, or a message for the next
+    request.
+    """
     if not isinstance(item, Message):
         return False
-    # An instruction without a word can be sent only as it was read.
-    return (item.ephemeral and not sent) or (_instructs(item) and bool(item.text.strip()))
+    # An instruction without text can be sent only as the entry that it was read from.
+    return (item.ephemeral and not sent) or (_is_instruction(item) and bool(item.text.strip()))
 
 
 def chosen_of(items: Sequence[Item], rounds: Iterable[TranscriptRound]) -> list[TranscriptRound]:
-    """These rounds, each once and in their order.
+    """These rounds, each once and in the order of the transcript.
 
     Raises:
-        TranscriptError: one is no round of these items.
+        TranscriptError: one isn't a round of these items.
     """
-    own = {found.start: found for found in rounds_of(items)}
+    own = {round.start: round for round in rounds_of(items)}
     chosen: dict[int, TranscriptRound] = {}
-    for found in rounds:
-        if own.get(found.start) != found:
+    for round in rounds:
+        if own.get(round.start) != round:
             raise TranscriptError(
-                f"the round at {found.start} is none of this transcript; the transcript is unchanged"
+                f"the round at {round.start} is none of this transcript; "
+                "the transcript is unchanged"
             )
-        chosen[found.start] = found
+        chosen[round.start] = round
     return [chosen[start] for start in sorted(chosen)]
 
 
@@ -291,37 +327,42 @@ def selection(
     kept: Sequence[TranscriptRound],
     summary: str | None,
 ) -> list[Item]:
-    """The items of a transcript that has only these rounds, with a summary where the first ones were dropped.
+    """The items of a transcript that has only these rounds, with a summary where the first ones
+    were dropped.
 
-    Signed reasoning is marked as dropped from there on, since it verifies only after the history it was made from.
+    Signed reasoning is marked as dropped from there on: it is valid only after exactly the same
+    history.
     """
-    stay = {k for found in kept for k in range(found.start, found.start + len(found.items))}
+    inside = _indexes_of(kept)
     head = head_of(items)
     chosen: list[Item] = list(items[:head])
-    # What is kept of dropped rounds instructs the model from the start, so it stands with the other instructions.
-    moved = [k for k in _dropped(items, kept) if _stays(items[k], k in sent)]
-    chosen += [_said_anew(items[k]) for k in moved if _instructs(items[k])]
-    # What stands before a turn is no longer what it was, as soon as anything is moved or left out.
+    # Instructions of dropped rounds hold from the start, so they join the other instructions.
+    outliving = [
+        index
+        for index in _indexes_outside(items, kept)
+        if _outlives_round(items[index], index in sent)
+    ]
+    chosen += [_without_entries(items[i]) for i in outliving if _is_instruction(items[i])]
+    # The history before a turn is another one as soon as anything was moved or left out.
     changed = len(chosen) > head
-    for k in range(head, len(items)):
-        item = items[k]
-        if k in stay and k not in sent:
+    for index in range(head, len(items)):
+        item = items[index]
+        if index in inside and index not in sent:
             if changed and isinstance(item, AssistantTurn) and item.signed:
                 item = replace(item, reasoning_dropped=True)
             chosen.append(item)
             continue
         changed = True
-        if k not in stay and summary:
+        if index not in inside and summary:
             chosen.append(Message("user", (TextPart(summary),)))
             summary = None
-        if k in moved and not _instructs(item):
-            chosen.append(_said_anew(item))
+        if index in outliving and not _is_instruction(item):
+            chosen.append(_without_entries(item))
     return chosen
 
 
-def _said_anew(item: Item) -> Item:
-    return (
-        replace(item, verbatim=None)
-        if isinstance(item, Message) and item.verbatim is not None
-        else item
-    )
+def _without_entries(item: Item) -> Item:
+    """The message as its parts say it: its original entries belong to the round that is dropped."""
+    if isinstance(item, Message) and item.verbatim is not None:
+        return replace(item, verbatim=None)
+    return item

@@ -1,19 +1,21 @@
-"""Help for executing: run the calls of a round with limits, timeouts and retries, and get one result for each.
+"""Run the calls of a round with limits, timeouts and retries, and get one result for each.
 
-Opt-in: nothing else of the library needs it, and `commit` takes results from anywhere. Runs on asyncio and trio, through anyio.
+Opt-in: nothing else in lutumpy needs it, and `commit` takes results from anywhere. Runs on asyncio
+and trio, through anyio.
 """
 
 from __future__ import annotations
 
 try:
-    import anyio.lowlevel as _anyio  # noqa: F401  # only to say what is missing
+    import anyio.lowlevel as _anyio  # noqa: F401  # so that the error names it
 except ImportError as _error:
     raise ImportError(
-        'lutumpy.execution needs anyio; install it with: python -m pip install ".[execution]" (in a clone)'
+        "lutumpy.execution needs anyio; "
+        'install it with: python -m pip install ".[execution]" (in a clone)'
     ) from _error
 
 from lutumpy.core.preview import preview
-from lutumpy.execution.dispatcher import Dispatcher, OnTool
+from lutumpy.execution.dispatcher import Dispatcher, HandlerDecorator
 from lutumpy.execution.executor import ToolExecutor
 from lutumpy.execution.identity import IdempotencyKey
 from lutumpy.execution.report import CallReport, ExecutionReport
@@ -25,8 +27,8 @@ __all__ = [
     "Dispatcher",
     "ExecutionReport",
     "ExecutionResult",
+    "HandlerDecorator",
     "IdempotencyKey",
-    "OnTool",
     "Outcome",
     "ToolExecutor",
     "UnresolvedCall",

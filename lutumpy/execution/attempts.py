@@ -1,4 +1,21 @@
-"""One attempt of one call: the tool's code under its timeout, in the event loop or in a worker thread."""
+"""One attempt of one call: the tool's code under its timeout, in the event loop or in a thread."""
+
+# What is hard: code that is stopped may raise anything, or nothing, and the same exception may mean
+# four things. What an attempt comes to:
+#
+#     what happened                              noted as                           what `run` does
+#     -----------------------------------------  ---------------------------------  ---------------
+#     the code returned                          returned, value                    returns
+#     it raised ToolError                        error                              returns
+#     it raised while the caller is cancelled    interrupted (and error, if other   raises a
+#                                                than a cancellation)               cancellation on
+#     it raised KeyboardInterrupt or SystemExit  error                              raises it
+#     it raised after its timeout                timed_out, error                   returns
+#     it raised otherwise                        error                              returns
+#     its timeout ended it silently              timed_out                          returns
+#
+# In a thread there is one more question, since a thread can't be stopped: `_stop_waiting` has to
+# learn whether the function is still running, and leaves the slot to it in that case.
 
 from __future__ import annotations
 
@@ -13,24 +30,24 @@ from typing import Any, NamedTuple
 import anyio
 import anyio.to_thread
 
-from lutumpy.errors import ToolError
+from lutumpy import ToolError
 from lutumpy.execution.threads import ThreadJob
 
-__all__ = ["Attempt", "Borrowing", "absorb_own_cancellation", "cancelled_from_outside"]
+__all__ = ["Attempt", "SlotHandover", "absorb_own_cancellation", "cancelled_from_outside"]
 
 
-class Borrowing(NamedTuple):
-    """What has to happen when a function keeps running in its thread although nobody waits for it.
+class SlotHandover(NamedTuple):
+    """How a slot changes hands when a function keeps running although nobody waits for it.
 
     Attributes:
-        lend: Leaves the slot to the thread; called before the function is given up.
-        keep: Takes the slot back, since the function was not running after all.
-        returned: Is called in the thread when the function returns, with the event to set.
+        leave_to_thread: Leaves the slot to the thread; called before the function is given up.
+        take_back: Takes the slot back, since the function was not running after all.
+        thread_returned: Called in the thread when the function returns, with the event to set.
     """
 
-    lend: Callable[[], None]
-    keep: Callable[[], None]
-    returned: Callable[[anyio.Event], None]
+    leave_to_thread: Callable[[], None]
+    take_back: Callable[[], None]
+    thread_returned: Callable[[anyio.Event], None]
 
 
 class Attempt:
@@ -38,15 +55,24 @@ class Attempt:
 
     Attributes:
         returned: Whether there is a `value`.
-        value: What the tool gave.
-        error: What it raised, or what it made of being stopped.
-        timed_out: Whether it was stopped after its time.
+        value: What the tool returned.
+        error: What it raised, of its own accord or when it was stopped.
+        timed_out: Whether it was stopped by its timeout.
         interrupted: Whether it was stopped by a cancellation from outside.
         began: Whether the tool's code was reached.
-        late: Is set when the function returns that is still running in its thread; `None` when none is.
+        thread_done: Set when the function returns that is still running in its thread; `None`
+            when no function is.
     """
 
-    __slots__ = ("began", "error", "interrupted", "late", "returned", "timed_out", "value")
+    __slots__ = (
+        "began",
+        "error",
+        "interrupted",
+        "returned",
+        "thread_done",
+        "timed_out",
+        "value",
+    )
 
     def __init__(self) -> None:
         self.returned: bool = False
@@ -55,19 +81,20 @@ class Attempt:
         self.timed_out: bool = False
         self.interrupted: bool = False
         self.began: bool = True
-        self.late: anyio.Event | None = None
+        self.thread_done: anyio.Event | None = None
 
     async def run(self, code: Callable[[], Any], seconds: float) -> None:
         """Run async code in the event loop.
 
         Args:
-            code: Gives what is awaited.
+            code: Returns what is awaited.
             seconds: Its timeout.
 
         Raises:
-            BaseException: A cancellation from outside, `KeyboardInterrupt`, `SystemExit`; nothing else that the code raises.
+            BaseException: A cancellation from outside, `KeyboardInterrupt`, `SystemExit`; nothing
+                else that the code raises.
         """
-        scope = _scope(seconds)
+        scope = _make_timeout(seconds)
         try:
             with scope:
                 value = code()
@@ -75,7 +102,7 @@ class Attempt:
                     value = await value
                 self.returned, self.value = True, value
         except BaseException as error:
-            if self._take(error, scope):
+            if self._note_error(error, scope):
                 raise
         if scope.cancelled_caught:
             self.timed_out = True
@@ -85,22 +112,22 @@ class Attempt:
         code: Callable[[], Any],
         seconds: float,
         limiter: anyio.CapacityLimiter,
-        borrowing: Borrowing,
+        handover: SlotHandover,
     ) -> None:
         """Run a plain function in a worker thread, with the context variables of this task.
 
         Args:
-            code: The function. What it gives is awaited here, should it be awaitable.
+            code: The function. If what it returns is awaitable, it is awaited here.
             seconds: Its timeout.
-            limiter: One that has always room: slots are counted elsewhere.
-            borrowing: For a function that can't be waited for any longer.
+            limiter: One that always has room: slots are counted elsewhere.
+            handover: For a function that can't be waited for any longer.
 
         Raises:
             BaseException: As `run`. The function may be running then.
         """
-        scope = _scope(seconds)
-        returned = anyio.Event()
-        job = ThreadJob(code, partial(borrowing.returned, returned))
+        scope = _make_timeout(seconds)
+        thread_done = anyio.Event()
+        job = ThreadJob(code, partial(handover.thread_returned, thread_done))
         waiting = True
         try:
             with scope:
@@ -111,15 +138,17 @@ class Attempt:
                     value = await value
                 self.returned, self.value = True, value
         except BaseException as error:
-            if waiting and self._give_up(job, returned, borrowing):
+            if waiting and self._stop_waiting(job, thread_done, handover):
                 return
-            if self._take(error, scope):
+            if self._note_error(error, scope):
                 raise
-        if scope.cancelled_caught and not (waiting and self._give_up(job, returned, borrowing)):
+        if scope.cancelled_caught:
+            if waiting and self._stop_waiting(job, thread_done, handover):
+                return
             self.timed_out = True
 
-    def _take(self, error: BaseException, scope: anyio.CancelScope) -> bool:
-        """Note what the code raised; says whether it has to pass."""
+    def _note_error(self, error: BaseException, scope: anyio.CancelScope) -> bool:
+        """Note what the code raised; says whether it has to propagate."""
         if isinstance(error, ToolError):
             self.error = error
             return False
@@ -133,24 +162,28 @@ class Attempt:
             self.error = error
             return False
         self.error = error
-        # What a tool makes of being stopped in time is no failure of its own.
+        # Whatever a tool raises when its timeout stops it is the timeout's doing.
         self.timed_out = scope.cancel_called
         return False
 
-    def _give_up(self, job: ThreadJob, returned: anyio.Event, borrowing: Borrowing) -> bool:
-        """Stop waiting for a thread; says whether its function had returned, so that the attempt has an end after all."""
-        # First lent, then given up: the thread may return in between, and must find the slot as its own.
-        borrowing.lend()
-        how = job.give_up()
-        if how == "given up":
-            self.late = returned
+    def _stop_waiting(
+        self, job: ThreadJob, thread_done: anyio.Event, handover: SlotHandover
+    ) -> bool:
+        """Give up a thread; says whether its function had returned, so that it ended after all."""
+        # The slot is handed over before the job is given up: the thread may return in between,
+        # and must find the slot as its own.
+        handover.leave_to_thread()
+        state = job.give_up()
+        if state == "given up":
+            self.thread_done = thread_done
             return False
-        borrowing.keep()
-        if how == "dropped":
+        handover.take_back()
+        if state == "dropped":
             self.began = False
             return False
         if inspect.isawaitable(job.value):
-            _close(job.value)
+            if inspect.iscoroutine(job.value):
+                job.value.close()
             return False
         if job.error is not None and _ends_everything(job.error):
             raise job.error
@@ -159,7 +192,7 @@ class Attempt:
 
 
 def cancelled_from_outside() -> bool:
-    """Whether the task that asks is being cancelled by somebody who may, so that it has to end."""
+    """Whether the current task is being cancelled by somebody else, so that it has to end."""
     try:
         return anyio.current_effective_deadline() == -math.inf
     except RuntimeError:  # the event loop is gone, and its tasks are being closed
@@ -167,10 +200,10 @@ def cancelled_from_outside() -> bool:
 
 
 async def absorb_own_cancellation() -> None:
-    """Take back the cancellation that code requested of the very task that it ran in.
+    """Take back the cancellation that a tool's code requested of the very task that ran it.
 
-    On asyncio such a request is delivered at the next await, or marks the task as cancelled when there is none, which its group
-    would take for a cancellation of everything.
+    On asyncio such a request is delivered at the next await. Without a next await, it marks the
+    task as cancelled, which the task group would take for a cancellation of everything.
     """
     try:
         task = asyncio.current_task()
@@ -181,25 +214,18 @@ async def absorb_own_cancellation() -> None:
             await asyncio.sleep(0)
 
 
-def _scope(seconds: float) -> anyio.CancelScope:
-    return anyio.CancelScope(
-        deadline=math.inf if seconds == math.inf else anyio.current_time() + seconds
-    )
+def _make_timeout(seconds: float) -> anyio.CancelScope:
+    if seconds == math.inf:
+        return anyio.CancelScope()
+    return anyio.CancelScope(deadline=anyio.current_time() + seconds)
 
 
 def _ends_everything(error: BaseException) -> bool:
+    """Whether this is an interrupt or exit, or a group that holds one."""
     if isinstance(error, (KeyboardInterrupt, SystemExit)):
         return True
-    # Groups have a backport, so they are told by what they can do.
-    subgroup = getattr(error, "subgroup", None)
-    return callable(subgroup) and not isinstance(error, Exception) and _has_one(error)
-
-
-def _has_one(group: BaseException) -> bool:
-    inner: Any = getattr(group, "exceptions", ())
-    return any(_ends_everything(error) for error in inner)
-
-
-def _close(value: Any) -> None:
-    if inspect.iscoroutine(value):
-        value.close()
+    # Exception groups have a backport, so they are recognised by what they can do.
+    if isinstance(error, Exception) or not callable(getattr(error, "subgroup", None)):
+        return False
+    inner: Any = getattr(error, "exceptions", ())
+    return any(_ends_everything(each) for each in inner)

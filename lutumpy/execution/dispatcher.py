@@ -9,8 +9,8 @@ from typing import Any, Concatenate, Generic, Protocol, cast, overload
 
 from typing_extensions import ParamSpec, TypeVar
 
+from lutumpy import DeclarationError, Selector, Toolset
 from lutumpy.core.safe_text import safe_repr
-from lutumpy.errors import DeclarationError
 from lutumpy.execution.identity import IdempotencyKey
 from lutumpy.execution.parameters import (
     MISSING,
@@ -21,12 +21,10 @@ from lutumpy.execution.parameters import (
     skip_parameters,
     type_name,
 )
-from lutumpy.tools.calls import BaseToolCall
+from lutumpy.hooks import BaseToolCall
 from lutumpy.tools.compiled import CompiledTool
-from lutumpy.tools.selectors import Selector
-from lutumpy.tools.toolset import Toolset
 
-__all__ = ["Dispatcher", "OnTool", "Runner"]
+__all__ = ["Dispatcher", "HandlerDecorator", "Runner"]
 
 TS = TypeVar("TS", bound=Toolset[Any])
 I = TypeVar("I")
@@ -34,8 +32,8 @@ O = TypeVar("O")
 P = ParamSpec("P")
 
 
-class OnTool(Protocol[I, O]):
-    """Registers one handler for one tool and returns it unchanged."""
+class HandlerDecorator(Protocol[I, O]):
+    """What `dispatch.on(...)` returns: registers a handler and returns it unchanged."""
 
     @overload
     def __call__(
@@ -51,31 +49,41 @@ class OnTool(Protocol[I, O]):
 class Runner:
     """How one tool is run: its code, with the values that are the same for each call.
 
+    Args:
+        code: Takes the input and further values by name.
+        values: Those that the context supplies.
+        with_metadata: Parameters that take the call's metadata.
+
     Attributes:
         is_async: Whether it runs in the event loop; otherwise in a worker thread.
         keyed: Parameters that take the idempotency key.
     """
 
-    __slots__ = ("_code", "_told", "_values", "is_async", "keyed")
+    __slots__ = ("_code", "_values", "_with_metadata", "is_async", "keyed")
 
     def __init__(
-        self, code: Callable[[Any, Mapping[str, Any]], Any], *, is_async: bool, values: dict[str, Any],
-        keyed: tuple[str, ...], told: tuple[str, ...],
-    ) -> None:  # fmt: skip
+        self,
+        code: Callable[[Any, Mapping[str, Any]], Any],
+        *,
+        is_async: bool,
+        values: dict[str, Any],
+        keyed: tuple[str, ...],
+        with_metadata: tuple[str, ...],
+    ) -> None:
         self._code = code
         self._values = values
-        self._told = told
+        self._with_metadata = with_metadata
         self.is_async: bool = is_async
         self.keyed: tuple[str, ...] = keyed
 
     def run(self, call: BaseToolCall, key: IdempotencyKey | None) -> Any:
         """Run the tool's code; what it returns may have to be awaited."""
         values = self._values
-        if self.keyed or self._told:
+        if self.keyed or self._with_metadata:
             values = {
                 **values,
                 **dict.fromkeys(self.keyed, key),
-                **dict.fromkeys(self._told, call.metadata),
+                **dict.fromkeys(self._with_metadata, call.metadata),
             }
         return self._code(call.input, values)
 
@@ -97,14 +105,16 @@ class _Handler:
 
 
 class Dispatcher(Generic[TS]):
-    """Runs the tools of one toolset: functions under `tool_fn` run themselves, other tools by handlers.
+    """Runs the tools of one toolset: `tool_fn` functions as they are, other tools by handlers.
 
-    It is open for handlers until it is first used, or closed; then it is checked as a whole, and never changes again.
+    It takes handlers until it is first used, or closed. Then it is checked as a whole, and never
+    changes again.
 
     Args:
         toolset: The toolset.
-        context: Values for `Skip` parameters and for further parameters of handlers, by name: a mapping, or an object with these
-            attributes. They are read once, when the dispatcher is closed.
+        context: Values for `Skip` parameters and for further parameters of handlers, by name: a
+            mapping, or an object with these attributes. They are read once, when the dispatcher is
+            closed.
     """
 
     __slots__ = ("_context", "_handlers", "_runners", "toolset")
@@ -117,46 +127,51 @@ class Dispatcher(Generic[TS]):
         self._handlers: dict[CompiledTool, _Handler] = {}
         self._runners: dict[CompiledTool, Runner] | None = None
 
-    def on(self, selector: Selector[TS, I, O]) -> OnTool[I, O]:
-        """Decorator: register what runs one tool, nested ones included; in place of the function of a `tool_fn`.
+    def on(self, selector: Selector[TS, I, O]) -> HandlerDecorator[I, O]:
+        """Decorator: register what runs one tool; nested tools too, and in place of a `tool_fn`.
 
-        The handler gets the call's input. It may be `async def`, or `def`, which runs in a worker thread. Further parameters are
-        given by name: one annotated `IdempotencyKey` gets the call's key, one annotated `ToolMetadata` its metadata, any other
-        the context's value of that name.
+        The handler gets the call's input. It may be `async def`, or `def`, which runs in a worker
+        thread. Further parameters are passed by name: one annotated `IdempotencyKey` gets the
+        call's key, one annotated `ToolMetadata` its metadata, any other the context's value of
+        that name.
 
         Raises:
-            DeclarationError: The selector is of another toolset, the tool has a handler already, the handler takes no input, or
-                the dispatcher is closed. It is as it was.
+            DeclarationError: The selector is of another toolset, the tool has a handler already,
+                the handler takes no input, or the dispatcher is closed. Nothing has changed.
         """
         self._check_open()
-        tool = self._tool(selector)
+        tool = self._check_selector(selector)
         self._check_free(tool)
 
         def register(handler: Any, /) -> Any:
             self._check_open()
             self._check_free(tool)
-            self._handlers[tool] = self._handler(tool.definition.name, handler, _caller())
+            self._handlers[tool] = self._make_handler(
+                tool.definition.name, handler, _frame_of_registration()
+            )
             return handler
 
         return register
 
     def with_context(self, context: object) -> Dispatcher[TS]:
-        """A new, open dispatcher with the same handlers and another context, as each request of a server may need."""
+        """A new, open dispatcher with the same handlers and another context, as servers need it."""
         twin = Dispatcher(self.toolset, context=context)
         twin._handlers = self._handlers.copy()
         return twin
 
     @property
     def closed(self) -> bool:
-        """Whether it was checked, and takes no more handlers."""
+        """Whether it has been checked, and takes no more handlers."""
         return self._runners is not None
 
     def close(self) -> None:
-        """Check that every tool is covered and has its context values; from then on nothing changes. May be called again.
+        """Check that every tool is covered and has its context values; then nothing changes.
+
+        Calling it again does nothing.
 
         Raises:
-            DeclarationError: Names every tool that nothing runs, and every context value that is missing or of another type. The
-                dispatcher stays open.
+            DeclarationError: Names every tool that nothing runs, and every context value that is
+                missing or of another type. The dispatcher stays open.
         """
         if self._runners is not None:
             return
@@ -166,11 +181,11 @@ class Dispatcher(Generic[TS]):
             tool = selector.tool
             handler = self._handlers.get(tool)
             if handler is not None:
-                runners[tool] = self._runner(
+                runners[tool] = self._make_runner(
                     tool, handler, handler.is_async, handler.parameters, problems
                 )
             elif tool.function is not None:
-                runners[tool] = self._runner(
+                runners[tool] = self._make_runner(
                     tool, tool.invoke, tool.is_async, skip_parameters(tool), problems
                 )
             else:
@@ -181,7 +196,8 @@ class Dispatcher(Generic[TS]):
         if problems:
             lines = "".join([f"\n- {problem}" for problem in problems])
             raise DeclarationError(
-                f"the dispatcher for {self.toolset.__name__} can't be used, it is still open and nothing was run:{lines}"
+                f"the dispatcher for {self.toolset.__name__} can't be used, "
+                f"it is still open and nothing was run:{lines}"
             )
         self._runners = runners
 
@@ -205,21 +221,22 @@ class Dispatcher(Generic[TS]):
         found = (self._runners or {}).get(call.tool)
         if found is None:
             raise DeclarationError(
-                f"{self!r} doesn't run the call {call.metadata.id!r}: {call.metadata.name!r} is a tool of "
-                f"{call.selector.toolset.__name__}; nothing was run"
+                f"{self!r} doesn't run the call {call.metadata.id!r}: {call.metadata.name!r} "
+                f"is a tool of {call.selector.toolset.__name__}; nothing was run"
             )
         return found
 
-    # --- registration ----------------------------------------------------------------------------------------------
+    # --- registration ------------------------------------------------------------------------
 
-    def _tool(self, selector: Any) -> CompiledTool:
+    def _check_selector(self, selector: Any) -> CompiledTool:
         if not isinstance(selector, Selector):
             raise DeclarationError(
                 f"on() takes a selector of {self.toolset.__name__}, not {selector!r}"
             )
         if selector.toolset is not self.toolset:
             raise DeclarationError(
-                f"{selector.toolset.__name__}.{selector.name} is a tool of another toolset than {self.toolset.__name__}"
+                f"{selector.toolset.__name__}.{selector.name} is a tool of another toolset "
+                f"than {self.toolset.__name__}"
             )
         tool: CompiledTool = selector.tool
         return tool
@@ -236,7 +253,7 @@ class Dispatcher(Generic[TS]):
                 f"{tool.definition.name!r} has a handler already: {self._handlers[tool].function!r}"
             )
 
-    def _handler(self, name: str, handler: Any, frame: FrameType | None) -> _Handler:
+    def _make_handler(self, name: str, handler: Any, frame: FrameType | None) -> _Handler:
         if not callable(handler):
             raise DeclarationError(f"the handler of {name!r} must be a function, not {handler!r}")
         try:
@@ -245,9 +262,9 @@ class Dispatcher(Generic[TS]):
             raise DeclarationError(f"{safe_repr(handler)} can't run {name!r}: {error}") from None
         return _Handler(handler, parameters, is_async=is_async)
 
-    # --- the check -------------------------------------------------------------------------------------------------
+    # --- the check ---------------------------------------------------------------------------
 
-    def _runner(
+    def _make_runner(
         self,
         tool: CompiledTool,
         code: Callable[[Any, Mapping[str, Any]], Any],
@@ -258,14 +275,17 @@ class Dispatcher(Generic[TS]):
         values: dict[str, Any] = {}
         for parameter in parameters:
             if parameter.source == "context":
-                self._take(tool.definition.name, parameter, values, problems)
+                self._read_context(tool.definition.name, parameter, values, problems)
         keyed = tuple([p.name for p in parameters if p.source == "key"])
-        told = tuple([p.name for p in parameters if p.source == "metadata"])
-        return Runner(code, is_async=is_async, values=values, keyed=keyed, told=told)
+        with_metadata = tuple([p.name for p in parameters if p.source == "metadata"])
+        return Runner(
+            code, is_async=is_async, values=values, keyed=keyed, with_metadata=with_metadata
+        )
 
-    def _take(
+    def _read_context(
         self, tool: str, parameter: Parameter, values: dict[str, Any], problems: list[str]
     ) -> None:
+        """Add the context's value for a parameter to `values`, or what is wrong to `problems`."""
         name, wanted = parameter.name, type_name(parameter.annotation)
         try:
             value = self._context.get(name)
@@ -283,14 +303,17 @@ class Dispatcher(Generic[TS]):
             values[name] = value
         else:
             problems.append(
-                f"{tool!r} needs the context value {name!r} as {wanted}, and it is {type(value).__name__}"
+                f"{tool!r} needs the context value {name!r} as {wanted}, "
+                f"and it is {type(value).__name__}"
             )
 
     def __repr__(self) -> str:
         return f"<Dispatcher for {self.toolset.__name__}, {'closed' if self.closed else 'open'}>"
 
 
-def _caller() -> FrameType | None:
+def _frame_of_registration() -> FrameType | None:
+    # Two frames up: the decorator, and the code that applies it, whose local names annotations
+    # may use.
     frame = inspect.currentframe()
     for _ in range(2):
         frame = frame.f_back if frame else None

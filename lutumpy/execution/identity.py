@@ -1,4 +1,13 @@
-"""When two calls are the same, and the key that tells a backend so."""
+"""When two calls are equal, and the idempotency key that tells a backend so."""
+
+# Three things are compared, from cheap to expensive:
+#
+# - what the model wrote, as a JSON value: `{"n": 1}` and `{ "n": 1.0 }` are equal
+# - the input, where hooks have edited it: it is no longer what the arguments decode to
+# - the place: equal calls of one answer are told apart by how many stand before each of them
+#
+# The key is a hash of these and of what was committed before the answer. The provider's call ids
+# are left out on purpose: after a crash, the same answer may come again with other ids.
 
 from __future__ import annotations
 
@@ -10,18 +19,19 @@ from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from lutumpy.core import json_values
+from lutumpy.hooks import BaseToolCall
 from lutumpy.tools.arguments import Refused, decode_arguments
-from lutumpy.tools.calls import BaseToolCall
 
 __all__ = ["IdempotencyKey", "call_arguments", "idempotency_key"]
 
 
 class IdempotencyKey(str):
-    """Names one effect: 64 letters and digits, for backends that carry out one request for each key.
+    """Names one effect: 64 letters and digits, for backends that carry out a key only once.
 
-    A tool asks for it with `key: Skip[IdempotencyKey]`, a handler with a parameter annotated `IdempotencyKey`; the executor
-    supplies it. It is made of the executor's `scope`, what was committed before the answer, the tool, the arguments, and how
-    many equal calls of the answer stand before this one. So it is the same for each retry, and for the same answer after a crash;
+    A tool asks for it with `key: Skip[IdempotencyKey]`, a handler with a parameter annotated
+    `IdempotencyKey`; the executor supplies it. It is made of the executor's `scope`, what was
+    committed before the answer, the tool, the arguments, and how many equal calls of the answer
+    come before this one. So it is the same for each retry, and for the same answer after a crash;
     it doesn't depend on the provider's call ids.
     """
 
@@ -32,26 +42,27 @@ class IdempotencyKey(str):
 
 
 def call_arguments(call: BaseToolCall) -> str:
-    """One text for equal arguments: those that the model wrote, as a JSON value, and what hooks made of them.
+    """A text that is the same for equal arguments.
 
-    `1` equals `1.0`, and `true` equals neither. The input counts where it isn't what the arguments decode to.
+    It holds what the model wrote, as a JSON value, and the input where it isn't what that decodes
+    to, because hooks have edited it. `1` equals `1.0`, and `true` equals neither.
     """
     written = json_values.canonical_arguments(call.metadata.arguments)
     decoded = decode_arguments(call.tool, call.metadata.arguments)
-    if not isinstance(decoded, Refused) and _as_decoded(call.input, decoded.input):
+    if not isinstance(decoded, Refused) and _is_unedited(call.input, decoded.input):
         return written
     try:
-        edited = json.dumps(
-            call.input.model_dump(exclude_unset=True, warnings=False), default=_told
-        )
+        values = call.input.model_dump(exclude_unset=True, warnings=False)
+        edited = json.dumps(values, default=_to_json_value)
     except Exception:
-        # A key that JSON has no form for; what the model wrote tells these calls apart, as far as anything does.
+        # Such as a dictionary key that JSON has no form for. What the model wrote still tells
+        # such calls apart.
         edited = type(call.input).__name__
     return f"{written}\n{json_values.canonical_arguments(edited)}"
 
 
-def _told(value: Any) -> Any:
-    """A value that isn't JSON, as something that is. Secrets count with what they hide."""
+def _to_json_value(value: Any) -> Any:
+    """A JSON value in place of one that isn't; secrets count with what they hide."""
     reveal = getattr(value, "get_secret_value", None)
     if callable(reveal):
         return reveal()
@@ -61,8 +72,11 @@ def _told(value: Any) -> Any:
         return type(value).__name__
 
 
-def _as_decoded(value: BaseModel, decoded: BaseModel) -> bool:
-    """Whether an input is what the arguments decode to. What was left out counts as such: a default may differ each time."""
+def _is_unedited(value: BaseModel, decoded: BaseModel) -> bool:
+    """Whether an input is what the arguments decode to.
+
+    Fields that were left out are not compared: their defaults may differ each time.
+    """
     try:
         return bool(
             value.model_dump(exclude_unset=True, warnings=False)
@@ -79,13 +93,13 @@ def idempotency_key(call: BaseToolCall, scope: str, arguments: str, before: int)
         call: The call.
         scope: What tells apart conversations that are equal so far.
         arguments: Its `call_arguments`.
-        before: How many equal calls were given to the same run before it; counts where the call has no origin.
+        before: How many equal calls come before it in the same run; used where the call has no
+            origin, because it was made by hand.
     """
     origin = call.origin
-    stands = (
-        ["", before]
-        if origin is None
-        else [origin.digest().hex(), origin.occurrence(call.metadata)]
-    )
-    content = json_values.encode(["idempotency key", scope, call.metadata.name, arguments, *stands])
+    if origin is None:
+        place = ["", before]
+    else:
+        place = [origin.digest().hex(), origin.occurrence(call.metadata)]
+    content = json_values.encode(["idempotency key", scope, call.metadata.name, arguments, *place])
     return IdempotencyKey(hashlib.sha256(content).hexdigest())

@@ -1,11 +1,14 @@
-"""What is logged on `lutumpy.execution` (rule E7): never arguments, outputs only as a preview and only at DEBUG."""
+"""What is logged on `lutumpy.execution` (rule E7).
+
+Never arguments; outputs only as a preview, and only at DEBUG.
+"""
 
 from __future__ import annotations
 
 import logging
 from typing import Any
 
-from lutumpy.core.items import TextPart
+from lutumpy import TextPart
 from lutumpy.core.preview import preview
 from lutumpy.execution.report import CallReport
 from lutumpy.tools.failures import is_for_the_model
@@ -18,12 +21,12 @@ PREVIEW_BYTES = 500
 _EXPECTED = ("ok", "rejected", "not_started")
 
 
-def log_result(report: CallReport, misfit: str | None = None) -> None:
+def log_result(report: CallReport, output_error: str | None = None) -> None:
     """A call has its result.
 
     Args:
         report: The call.
-        misfit: Why its output was not taken, if so.
+        output_error: Why its output can't be used, where it can't.
     """
     result = report.result
     if result is None:
@@ -33,18 +36,24 @@ def log_result(report: CallReport, misfit: str | None = None) -> None:
         return
     error = result.error
     logger.log(
-        level, "%s of %s: %s, attempt %d, %.3f s%s", report.call_id, report.tool, result.outcome, report.attempts,
-        result.latency, f": {misfit}" if misfit else "",
+        level,
+        "%s of %s: %s, attempt %d, %.3f s%s",
+        report.call_id,
+        report.tool,
+        result.outcome,
+        report.attempts,
+        result.latency,
+        f": {output_error}" if output_error else "",
         extra=_fields(report, result.outcome, result.latency),
+        # What a tool raises for the model needs no traceback: it is not a defect of the program.
         exc_info=None if error is None or is_for_the_model(error) else error,
-    )  # fmt: skip
+    )
     if result.outcome == "ok" and logger.isEnabledFor(logging.DEBUG):
         content = result.content
-        text = (
-            content
-            if isinstance(content, str)
-            else "".join([p.text for p in content if isinstance(p, TextPart)])
-        )
+        if isinstance(content, str):
+            text = content
+        else:
+            text = "".join([part.text for part in content if isinstance(part, TextPart)])
         logger.debug(
             "%s of %s: output %s", report.call_id, report.tool, preview(text, PREVIEW_BYTES)
         )
@@ -55,17 +64,24 @@ def log_retry(
 ) -> None:
     """An attempt timed out, and another one follows."""
     logger.warning(
-        "%s of %s: attempt %d timed out, the next one in %.3f s", report.call_id, report.tool, report.attempts, delay,
-        extra=_fields(report, "timed_out", latency), exc_info=error,
-    )  # fmt: skip
+        "%s of %s: attempt %d timed out, the next one in %.3f s",
+        report.call_id,
+        report.tool,
+        report.attempts,
+        delay,
+        extra=_fields(report, "timed_out", latency),
+        exc_info=error,
+    )
 
 
 def log_return(report: CallReport) -> None:
-    """The thread of a call that was given up has returned."""
+    """The thread of a call that nobody waited for any more has returned."""
     logger.info(
         "%s of %s: the function has returned after it was given up; what it gave is dropped",
-        report.call_id, report.tool, extra={"tool": report.tool, "call_id": report.call_id},
-    )  # fmt: skip
+        report.call_id,
+        report.tool,
+        extra={"tool": report.tool, "call_id": report.call_id},
+    )
 
 
 def _fields(report: CallReport, status: str, latency: float) -> dict[str, Any]:

@@ -1,4 +1,9 @@
-"""What code asks for beside its input: values of the context, the idempotency key, the call's metadata."""
+"""What a tool's code takes beside its input: context values, the idempotency key, the metadata."""
+
+# The source of a parameter is decided by its annotation, so annotations must be resolved, also
+# those that are text (`from __future__ import annotations`) and those that name a class that is
+# imported for type checkers only. A text that can't be resolved is still recognised by its last
+# word, `IdempotencyKey` or `ToolMetadata`; anything else counts as a context value of type `Any`.
 
 from __future__ import annotations
 
@@ -11,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, cast, get_args, get_origin
 
-from lutumpy.core.items import ToolMetadata
+from lutumpy import ToolMetadata
 from lutumpy.execution.identity import IdempotencyKey
 from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.signature import enclosing_names
@@ -59,7 +64,7 @@ class Context:
         self._values = values
 
     def get(self, name: str) -> Any:
-        """The value, or `MISSING`. Whatever reading an attribute raises passes."""
+        """The value, or `MISSING`. Exceptions raised by attribute access propagate."""
         if self._values is None:
             return MISSING
         if isinstance(self._values, Mapping):
@@ -72,7 +77,9 @@ def skip_parameters(tool: CompiledTool) -> list[Parameter]:
     assert tool.function is not None
     signature = inspect.signature(tool.function)
     return [
-        _parameter(name, annotation, signature.parameters[name].default is inspect.Parameter.empty)
+        _make_parameter(
+            name, annotation, signature.parameters[name].default is inspect.Parameter.empty
+        )
         for name, annotation in tool.skip_types.items()
     ]
 
@@ -80,11 +87,13 @@ def skip_parameters(tool: CompiledTool) -> list[Parameter]:
 def handler_parameters(
     handler: Callable[..., Any], frame: types.FrameType | None
 ) -> tuple[list[Parameter], bool]:
-    """What a handler asks for beside its input, which is its first parameter; and whether its result is to be awaited.
+    """The parameters of a handler beside its first one, which is the input.
+
+    Also says whether its result is to be awaited.
 
     Args:
         handler: The handler.
-        frame: Where it was registered, for annotations that are text.
+        frame: Where it was registered, to resolve annotations that are text.
 
     Raises:
         TypeError: It can't be called with one input and the rest by name; the message says why.
@@ -92,7 +101,7 @@ def handler_parameters(
     is_async = is_coroutine_function(handler)
     try:
         signature = inspect.signature(handler)
-    except ValueError:  # some functions that are written in C don't tell
+    except ValueError:  # some functions that are written in C have no signature
         return [], is_async
     parameters = list(signature.parameters.values())
     if not parameters or parameters[0].kind in (
@@ -101,7 +110,7 @@ def handler_parameters(
     ):
         raise TypeError("it takes no input")
     found: list[Parameter] = []
-    names = _names(handler, frame)
+    names = _visible_names(handler, frame)
     if parameters[0].kind is not inspect.Parameter.VAR_POSITIONAL:
         parameters = parameters[1:]
     for parameter in parameters:
@@ -112,8 +121,9 @@ def handler_parameters(
             if required:
                 raise TypeError(f"{parameter.name!r} can't be given by name")
             continue
-        found.append(_parameter(parameter.name, _resolved(parameter.annotation, names), required))
-    result = get_origin(_resolved(signature.return_annotation, names))
+        annotation = _resolve_annotation(parameter.annotation, names)
+        found.append(_make_parameter(parameter.name, annotation, required))
+    result = get_origin(_resolve_annotation(signature.return_annotation, names))
     return found, is_async or (isinstance(result, type) and issubclass(result, _ASYNC_RESULTS))
 
 
@@ -125,8 +135,8 @@ def is_coroutine_function(function: Any) -> bool:
 
 
 def fits(value: Any, annotation: Any) -> bool:
-    """Whether a value may be of the annotated type, as far as `isinstance` can tell; `True` where it can't."""
-    for kind in _alternatives(annotation):
+    """Whether a value may be of the annotated type; `True` where `isinstance` can't tell."""
+    for kind in _instance_checks(annotation):
         if kind is None or (kind in (float, complex) and isinstance(value, (int, float))):
             return True
         try:
@@ -138,7 +148,7 @@ def fits(value: Any, annotation: Any) -> bool:
 
 
 def type_name(annotation: Any) -> str:
-    """A type for messages."""
+    """How messages name a type."""
     if get_origin(annotation) is Annotated:
         annotation = get_args(annotation)[0]
     if annotation in (None, types.NoneType):
@@ -149,37 +159,36 @@ def type_name(annotation: Any) -> str:
     return str(annotation.__name__ if plain else annotation)
 
 
-def _parameter(name: str, annotation: Any, required: bool) -> Parameter:
+def _make_parameter(name: str, annotation: Any, required: bool) -> Parameter:
     source: Source = "context"
-    for entry in _members(annotation):
+    for entry in _union_members(annotation):
         if isinstance(entry, typing.Hashable):
             source = _SUPPLIED.get(entry, source)
     return Parameter(name, annotation, required, source)
 
 
-def _members(annotation: Any) -> Iterator[Any]:
-    """The types of a union, `Annotated` taken off; or the one type."""
-    annotation = _bare(annotation)
+def _union_members(annotation: Any) -> Iterator[Any]:
+    """The types of a union without their `Annotated`; or the one type."""
+    annotation = _strip_annotated(annotation)
     if get_origin(annotation) in (typing.Union, types.UnionType):
         for entry in get_args(annotation):
-            yield from _members(entry)
+            yield from _union_members(entry)
     else:
         yield annotation
 
 
-def _alternatives(annotation: Any) -> Iterator[type | None]:
-    """The classes that `isinstance` can ask for; `None` for what it can't."""
-    for entry in _members(annotation):
+def _instance_checks(annotation: Any) -> Iterator[type | None]:
+    """The classes that `isinstance` can check; `None` for types that it can't."""
+    for entry in _union_members(annotation):
         kind = get_origin(entry) or entry
         protocol = isinstance(kind, type) and getattr(kind, "_is_protocol", False)
-        yield (
-            kind
-            if isinstance(kind, type) and not protocol and not typing.is_typeddict(kind)
-            else None
-        )
+        if isinstance(kind, type) and not protocol and not typing.is_typeddict(kind):
+            yield kind
+        else:
+            yield None
 
 
-def _bare(annotation: Any) -> Any:
+def _strip_annotated(annotation: Any) -> Any:
     while True:
         if get_origin(annotation) is Annotated:
             annotation = get_args(annotation)[0]
@@ -191,7 +200,9 @@ def _bare(annotation: Any) -> Any:
             return annotation
 
 
-def _names(handler: Any, frame: types.FrameType | None) -> tuple[dict[str, Any], dict[str, Any]]:
+def _visible_names(
+    handler: Any, frame: types.FrameType | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """The globals of a handler, and the names of the functions around it."""
     inner = inspect.unwrap(handler)
     inner = getattr(inner, "__func__", inner)
@@ -200,14 +211,14 @@ def _names(handler: Any, frame: types.FrameType | None) -> tuple[dict[str, Any],
     )
 
 
-def _resolved(annotation: Any, names: tuple[dict[str, Any], dict[str, Any]]) -> Any:
+def _resolve_annotation(annotation: Any, names: tuple[dict[str, Any], dict[str, Any]]) -> Any:
     if annotation is inspect.Parameter.empty:
         return Any
     holder = types.SimpleNamespace(__annotations__={"it": annotation})
     try:
         return typing.get_type_hints(holder, *names, include_extras=True)["it"]
     except Exception:
-        # Such as a class that is imported for type checkers only. By name it is found all the same.
+        # Such as a class that is imported for type checkers only.
         match = _SUPPLIED_TEXT.fullmatch(annotation) if isinstance(annotation, str) else None
         if match is None:
             return Any

@@ -1,12 +1,12 @@
-"""What a run is doing and has done: readable while it goes on, and after it was cancelled."""
+"""What a run is doing and has done: readable while it runs, and after it was cancelled."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from lutumpy.core.items import ToolMetadata
+from lutumpy import ToolMetadata
 from lutumpy.execution.results import ExecutionResult, Outcome, interrupted, not_started
-from lutumpy.tools.calls import BaseToolCall
+from lutumpy.hooks import BaseToolCall
 
 __all__ = ["CallReport", "ExecutionReport"]
 
@@ -22,9 +22,9 @@ class CallReport:
         started: Seconds from the beginning of the run to the first start; `None` before that.
         finished: Seconds from the beginning of the run to the end; `None` before that.
         result: Its result; `None` while it waits or runs.
-        error: The last exception that the tool raised, a timed-out attempt's included.
-        thread_running: A plain function that timed out or was cancelled is still running in its thread. Its concurrency slot is
-            taken until it returns; what it returns is dropped.
+        error: The last exception that the tool raised, also in an attempt that timed out.
+        thread_running: A plain function that timed out or was cancelled is still running in its
+            thread. It keeps its concurrency slot until it returns; what it returns is dropped.
     """
 
     __slots__ = ("attempts", "call", "error", "finished", "result", "started", "thread_running")
@@ -65,7 +65,7 @@ class CallReport:
 
     @property
     def settled(self) -> bool:
-        """Whether it has a result that stands: neither cut off in a way that may be repeated, nor never begun."""
+        """Whether it has a final result: not one that says it may be run again, or never began."""
         return self.result is not None and self.result.outcome not in _REPEATABLE
 
     def __repr__(self) -> str:
@@ -75,12 +75,12 @@ class CallReport:
 
 
 class ExecutionReport:
-    """What became of the calls of one run. `ToolExecutor.report` is that of the run that was started last.
+    """What became of the calls of one run; `ToolExecutor.report` is that of the latest run.
 
-    Make one yourself, and give it to `run(..., report=...)`, where several runs go on at once.
+    Make one yourself, and pass it to `run(..., report=...)`, where several runs go on at once.
 
     Attributes:
-        active: Whether the run is going on.
+        active: Whether the run is still going on.
     """
 
     __slots__ = ("_by_id", "_calls", "active")
@@ -97,7 +97,7 @@ class ExecutionReport:
 
     @property
     def used(self) -> bool:
-        """Whether a run has begun that this is the report of."""
+        """Whether a run has used this report."""
         return self._by_id is not None
 
     def __getitem__(self, call_id: str) -> CallReport:
@@ -105,44 +105,56 @@ class ExecutionReport:
         return (self._by_id or {})[call_id]
 
     def still_running(self) -> tuple[CallReport, ...]:
-        """The calls whose plain function is still running in its thread, although nobody waits for it."""
+        """The calls whose plain function still runs in its thread, with nobody waiting for it."""
         return tuple([report for report in self._calls if report.thread_running])
 
     def results(self, calls: Iterable[BaseToolCall]) -> list[ExecutionResult]:
         """One result for each of `calls`, in their order, for a commit after the run was cancelled.
 
-        What had finished has its result. The others have an error result that tells the model whether they may have run:
-        `interrupted` (`maybe_executed` for a tool with the effect `once`) or `not_started`, also for calls that were no part of the
-        run.
+        Calls that had finished have their result. The others have an error result that tells the
+        model whether they may have run: `interrupted` (`maybe_executed` for a tool with the effect
+        `once`) or `not_started`, also for calls that were not part of the run.
 
         Raises:
             RuntimeError: The run is still going on.
         """
         if self.active:
             raise RuntimeError(
-                "the run is still going on; its results are there when it has ended or was cancelled"
+                "the run is still going on; its results are there once it has ended "
+                "or was cancelled"
             )
         results: list[ExecutionResult] = []
         for call in calls:
             known = self.find(call)
-            results.append(
-                not_started(call) if known is None or known.result is None else known.result
-            )
+            result = None if known is None else known.result
+            results.append(not_started(call) if result is None else result)
+        return results
+
+    def results_so_far(self, calls: Iterable[BaseToolCall]) -> list[ExecutionResult]:
+        """As `results`, for a run that nobody can wait for; it may still be going on.
+
+        Calls without a result count as interrupted: they may be running.
+        """
+        results: list[ExecutionResult] = []
+        for call in calls:
+            known = self.find(call)
+            result = None if known is None else known.result
+            results.append(interrupted(call, 1, 0.0, None) if result is None else result)
         return results
 
     def find(self, call: BaseToolCall) -> CallReport | None:
-        """What is known of this very call, arguments included."""
+        """The report of this very call, with the same arguments; `None` where there is none."""
         known = (self._by_id or {}).get(call.metadata.id)
         return known if known is not None and known.metadata == call.metadata else None
 
     def begin(self, calls: Sequence[CallReport]) -> None:
-        """The run begins; for the executor."""
+        """For the executor: the run begins."""
         self._calls = tuple(calls)
         self._by_id = {report.call_id: report for report in calls}
         self.active = True
 
     def end(self, now: float) -> list[CallReport]:
-        """The run has ended, perhaps early; gives the calls that were cut off while they ran. For the executor.
+        """For the executor: the run has ended, perhaps early; gives the calls that were cut off.
 
         Args:
             now: Seconds since the beginning of the run.
@@ -164,4 +176,8 @@ class ExecutionReport:
 
     def __repr__(self) -> str:
         done = sum([1 for report in self._calls if report.result is not None])
-        return f"<ExecutionReport {'active' if self.active else 'ended' if self.used else 'unused'}: {done} of {len(self._calls)} done>"
+        if self.active:
+            state = "active"
+        else:
+            state = "ended" if self.used else "unused"
+        return f"<ExecutionReport {state}: {done} of {len(self._calls)} done>"

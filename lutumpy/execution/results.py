@@ -1,25 +1,30 @@
-"""What comes of a call, and what the model is told of it."""
+"""The result of a call, and the text of it that the model reads."""
+
+# The texts here decide what a model does next, so each says two things: whether the tool may have
+# taken effect, and whether calling it again does harm. Of a tool with the effect `once` that began
+# and gave no usable answer, neither is known: its outcome is `maybe_executed`, whatever went wrong.
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Literal
 
-from lutumpy.tools.calls import BaseToolCall
+from lutumpy import ToolResult
+from lutumpy.hooks import BaseToolCall
 from lutumpy.tools.failures import failure_text, is_for_the_model
-from lutumpy.tools.results import ToolResult
 
 __all__ = ["ExecutionResult", "Outcome"]
 
 Outcome = Literal[
     "ok", "failed", "timed_out", "maybe_executed", "rejected", "interrupted", "not_started"
 ]
-"""What came of a call.
+"""What became of a call.
 
-- `ok`: it gave its output.
+- `ok`: it returned its output.
 - `failed`: it raised `ToolError`, or something else where running it again does no harm.
-- `timed_out`: it didn't finish in time, and running it again does no harm, or it never began.
-- `maybe_executed`: a tool with the effect `once` began and gave no usable answer, so what it did is not known.
+- `timed_out`: it didn't finish in time, and either never began or may safely run again.
+- `maybe_executed`: a tool with the effect `once` began and gave no usable answer, so what it did
+  is not known.
 - `rejected`: it was not run, on purpose: a duplicate, or equal to a call that is `maybe_executed`.
 - `interrupted`: the run was cancelled while it was running, and running it again does no harm.
 - `not_started`: the run was cancelled before it began.
@@ -36,10 +41,10 @@ class ExecutionResult(ToolResult):
     """A `ToolResult` from the executor; `commit` takes it as it is.
 
     Attributes:
-        outcome: What came of the call.
+        outcome: What became of the call.
         attempts: How often the tool was started; 0 when it was not.
         latency: Seconds from the first start to the end, waiting between attempts included.
-        error: The original exception, for programs and logs; the model isn't shown it.
+        error: The original exception, for programs and logs; the model doesn't see it.
     """
 
     outcome: Outcome = "ok"
@@ -51,38 +56,38 @@ class ExecutionResult(ToolResult):
 def returned(
     call: BaseToolCall, output: object, attempts: int, latency: float
 ) -> tuple[ExecutionResult, str | None]:
-    """The result of a tool that gave an output; and why that doesn't fit, where it doesn't."""
-    made = call.complete(output)
-    if made.output_error is None:
-        return (
-            ExecutionResult(
-                made.metadata,
-                made.content,
-                made.status,
-                None,
-                made.output,
-                None,
-                "ok",
-                attempts,
-                latency,
-            ),
-            None,
+    """The result of a tool that returned; and why its output can't be used, where it can't."""
+    completed = call.complete(output)
+    if completed.output_error is None:
+        result = ExecutionResult(
+            completed.metadata,
+            completed.content,
+            completed.status,
+            output=completed.output,
+            attempts=attempts,
+            latency=latency,
         )
-    misfit = TypeError(f"the tool's answer doesn't fit: {made.output_error}")
+        return result, None
+    error = TypeError(f"the tool's output doesn't fit: {completed.output_error}")
     if runs_once(call):
         text = (
-            "The tool ran to its end, but its answer can't be used: it has not the declared type. What it did stands, "
-            "so do not repeat this call."
+            "The tool ran to its end, but its answer can't be used: it has not the declared type. "
+            "What it did stands, so do not repeat this call."
         )
-        return unusable(call, "maybe_executed", text, attempts, latency, misfit), made.output_error
+        failed = unusable(call, "maybe_executed", text, attempts, latency, error)
+        return failed, completed.output_error
     text = "The tool ran, but its answer can't be used: it has not the declared type."
-    return unusable(call, "failed", text, attempts, latency, misfit), made.output_error
+    failed = unusable(call, "failed", text, attempts, latency, error)
+    return failed, completed.output_error
 
 
 def raised(
     call: BaseToolCall, error: BaseException, attempts: int, latency: float, *, began: bool = True
 ) -> ExecutionResult:
-    """The result of a tool that raised. The text of an exception is shown only if it is a `ToolError` (rule K6)."""
+    """The result of a tool that raised.
+
+    The model sees the text of the exception only if it is a `ToolError` (rule K6).
+    """
     if is_for_the_model(error):
         return unusable(call, "failed", failure_text(error), attempts, latency, error)
     if not began:
@@ -117,14 +122,8 @@ def timed_out(
     if attempts > 1:
         text += f", in {attempts} attempts"
     if not began:
-        return unusable(
-            call,
-            "timed_out",
-            f"{text}: it could not be started, and did not run.",
-            attempts,
-            latency,
-            error,
-        )
+        text += ": it could not be started, and did not run."
+        return unusable(call, "timed_out", text, attempts, latency, error)
     if runs_once(call):
         return unusable(call, "maybe_executed", f"{text}. {UNKNOWN}", attempts, latency, error)
     text += ". It may have run; calling it again does no harm."
@@ -144,21 +143,15 @@ def interrupted(
 
 def not_started(call: BaseToolCall) -> ExecutionResult:
     """The result of a call that a cancelled run didn't reach."""
-    return unusable(
-        call,
-        "not_started",
-        "The tool was not started: the run was interrupted before.",
-        0,
-        0.0,
-        None,
-    )
+    text = "The tool was not started: the run was interrupted before."
+    return unusable(call, "not_started", text, 0, 0.0, None)
 
 
 def rejected(call: BaseToolCall, reason: str) -> ExecutionResult:
     """The result of a call that the executor doesn't run."""
-    made = call.reject(reason)
+    result = call.reject(reason)
     return ExecutionResult(
-        made.metadata, made.content, made.status, made.rejection_reason, outcome="rejected"
+        result.metadata, result.content, result.status, result.rejection_reason, outcome="rejected"
     )
 
 
@@ -175,6 +168,7 @@ def unusable(
     latency: float,
     error: BaseException | None,
 ) -> ExecutionResult:
+    """An error result with this text."""
     return ExecutionResult(
         call.metadata,
         text,

@@ -1,4 +1,23 @@
-"""One run: every call gets a slot in its turn, is tried, and leaves exactly one result in the report."""
+"""One run: every call gets a slot, is tried, and leaves exactly one result in the report."""
+
+# The way of one call through a run:
+#
+#     waiting call --slot--> task --attempt--> conclude --> result in the report
+#                              ^        |
+#                              |        | timed out, attempts left
+#                              |        v
+#                              +-- slot given back, backoff, slot requested again
+#
+# Beside that way stand the exits:
+#
+# - equal to an earlier call of the run (`deduplicate`), or to one whose outcome is unknown:
+#   rejected, without an attempt
+# - its function is still running in a thread: the slot stays with the thread, and a retry waits
+#   for it (`thread` of the backoff), else two of them would run at once
+# - the run is cancelled: calls in progress and waiting calls get their results from
+#   `ExecutionReport.end`, in the `finally` of `execute`
+# - KeyboardInterrupt, SystemExit, or a mistake in here: `_stop` cancels the run, and `execute`
+#   raises it once every call has a result
 
 from __future__ import annotations
 
@@ -18,7 +37,7 @@ from lutumpy.core import json_values
 from lutumpy.execution import results
 from lutumpy.execution.attempts import (
     Attempt,
-    Borrowing,
+    SlotHandover,
     absorb_own_cancellation,
     cancelled_from_outside,
 )
@@ -27,7 +46,7 @@ from lutumpy.execution.identity import IdempotencyKey, call_arguments, idempoten
 from lutumpy.execution.logs import log_result, log_retry, log_return
 from lutumpy.execution.report import CallReport, ExecutionReport
 from lutumpy.execution.results import ExecutionResult
-from lutumpy.execution.slots import Line, Loop, Slots, Ticket
+from lutumpy.execution.slots import Loop, RunQueue, Slots, WaitingCall
 from lutumpy.execution.unresolved import Unresolved, UnresolvedCall
 
 __all__ = ["Backoff", "Run"]
@@ -37,13 +56,13 @@ DUPLICATE = "Duplicate tool call skipped."
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """How long a retry waits: twice as long each time, half of it left to chance.
+    """How long a retry waits: twice as long each time, minus a random part of up to a half.
 
     Attributes:
         first: Seconds before the second attempt, at most.
         most: Seconds before any attempt, at most.
-        thread: Seconds that a retry waits for the thread of the attempt before it to return.
-        chance: Where the chance comes from.
+        thread: Seconds that a retry waits for the thread of the previous attempt to return.
+        chance: Source of the randomness.
     """
 
     first: float
@@ -61,7 +80,7 @@ class Run:
     """One call of `ToolExecutor.run`, from its beginning to its end.
 
     Args:
-        reports: One for each call, those with a result are not run.
+        reports: One for each call; calls whose report has a result are not run.
         runners: What runs each call.
         report: Where results go.
         slots: The executor's slots.
@@ -94,69 +113,73 @@ class Run:
         self._began = anyio.current_time()
         self._cancelled = anyio.get_cancelled_exc_class()
         self._loop = Loop.running()
-        self._line = Line(self._loop, self._start)
-        self._ready: deque[Ticket] = deque()
-        self._wake: anyio.Event | None = None
+        self._queue = RunQueue(self._loop, self._note_ready)
+        # Calls that have their slot, to be started as tasks; and what wakes the starter.
+        self._ready: deque[WaitingCall] = deque()
+        self._woken: anyio.Event | None = None
         self._group: TaskGroup | None = None
         self._limiter: anyio.CapacityLimiter | None = None
+        # What ends the run and is raised at its end.
         self._fatal: BaseException | None = None
-        self._before: dict[str, int] | None = None
+        self._equal_before: dict[str, int] | None = None
 
     async def execute(self) -> list[ExecutionResult]:
         """Run every call that has no result yet; gives all results, in call order."""
         reports = self._reports
         self._report.begin(reports)
-        tickets: list[Ticket] = []
+        waiting: list[WaitingCall] = []
         try:
             if self._deduplicate:
-                self._skip_duplicates()
-            tickets += [
-                Ticket(self._line, k, r.call.tool)
-                for k, r in enumerate(reports)
-                if r.result is None
-            ]
-            if tickets:
-                await self._all(tickets)
+                self._reject_duplicates()
+            for index, report in enumerate(reports):
+                if report.result is None:
+                    waiting.append(WaitingCall(self._queue, index, report.call.tool))
+            if waiting:
+                await self._start_calls(waiting)
         finally:
-            self._slots.leave(self._line, tickets)
+            self._slots.leave(self._queue, waiting)
             cut = any(report.result is None for report in reports)
             for report in self._report.end(self._now()):
-                self._settled(report)
+                self._note_outcome(report)
         if self._fatal is not None:
             raise self._fatal
         if cut:
-            # Tools that pay no heed to a cancellation don't take it from the caller.
+            # Tools that ignore a cancellation must not take it away from the caller.
             await anyio.lowlevel.checkpoint_if_cancelled()
-        return [r.result for r in reports if r.result is not None]
+        return [report.result for report in reports if report.result is not None]
 
-    async def _all(self, tickets: list[Ticket]) -> None:
-        left = len(tickets)
+    async def _start_calls(self, waiting: list[WaitingCall]) -> None:
+        """Start each call when it has its slot; returns when all have ended."""
+        left = len(waiting)
         async with anyio.create_task_group() as group:
             self._group = group
             try:
-                self._slots.request(self._line, tickets)
-                # Calls are started from here, so that each has the context variables of the caller, and not those of the call
-                # whose slot it gets.
+                self._slots.request(self._queue, waiting)
+                # Calls are started from here, so that each has the context variables of the
+                # caller, and not those of the call whose slot it gets.
                 while True:
                     while self._ready:
-                        group.start_soon(self._call, self._ready.popleft())
+                        group.start_soon(self._run_call, self._ready.popleft())
                         left -= 1
                     if not left:
                         return
-                    self._wake = anyio.Event()
-                    await self._wake.wait()
+                    self._woken = anyio.Event()
+                    await self._woken.wait()
             except (self._cancelled, GeneratorExit):
                 raise
             except BaseException as error:
                 self._stop(error)
 
-    def _start(self, ticket: Ticket) -> None:
-        self._ready.append(ticket)
-        if self._wake is not None:
-            self._wake.set()
+    def _note_ready(self, call: WaitingCall) -> None:
+        self._ready.append(call)
+        if self._woken is not None:
+            self._woken.set()
 
     def _stop(self, error: BaseException) -> None:
-        """End the run with what must not be kept to one call: `KeyboardInterrupt`, `SystemExit`, a mistake in here."""
+        """End the run with what concerns more than one call.
+
+        That is a `KeyboardInterrupt`, a `SystemExit`, or a mistake in this module.
+        """
         self._fatal = self._fatal or error
         if self._group is not None:
             self._group.cancel_scope.cancel()
@@ -168,54 +191,59 @@ class Run:
         except RuntimeError:  # the event loop is gone, and this run is being closed
             return math.nan
 
-    # --- before the first call -------------------------------------------------------------------------------------
+    # --- before the first call ---------------------------------------------------------------
 
-    def _skip_duplicates(self) -> None:
+    def _reject_duplicates(self) -> None:
+        """Reject every call that equals an earlier one of this run."""
         written = [
-            (r.tool, json_values.canonical_arguments(r.metadata.arguments)) for r in self._reports
+            (report.tool, json_values.canonical_arguments(report.metadata.arguments))
+            for report in self._reports
         ]
         counts = Counter(written)
         seen: set[tuple[str, str]] = set()
-        for report, same in zip(self._reports, written, strict=True):
-            if counts[same] == 1:  # most are; what hooks have made of them makes no difference then
+        for report, as_written in zip(self._reports, written, strict=True):
+            # Most calls differ in what the model wrote. Then edits by hooks need not be compared,
+            # which costs a validation for each call.
+            if counts[as_written] == 1:
                 continue
-            whole = (report.tool, call_arguments(report.call))
-            if whole in seen and report.result is None:
+            call = (report.tool, call_arguments(report.call))
+            if call in seen and report.result is None:
                 self._settle(report, results.rejected(report.call, DUPLICATE))
-            seen.add(whole)
+            seen.add(call)
 
-    def _key(self, report: CallReport) -> IdempotencyKey:
+    def _make_key(self, report: CallReport) -> IdempotencyKey:
         call = report.call
-        before = 0 if call.origin is not None else self._equal_before(report)
+        before = 0 if call.origin is not None else self._count_equal_before(report)
         return idempotency_key(call, self._scope, call_arguments(call), before)
 
-    def _equal_before(self, report: CallReport) -> int:
-        """How many equal calls were given to this run before one that has no origin. Counted once for all of them."""
-        if self._before is None:
-            self._before = {}
+    def _count_equal_before(self, report: CallReport) -> int:
+        """How many equal calls come before a call that has no origin; counted once for all."""
+        if self._equal_before is None:
+            self._equal_before = {}
             seen: Counter[tuple[str, str]] = Counter()
             for each in self._reports:
-                same = each.tool, call_arguments(each.call)
-                self._before[each.call_id] = seen[same]
-                seen[same] += 1
-        return self._before[report.call_id]
+                call = each.tool, call_arguments(each.call)
+                self._equal_before[each.call_id] = seen[call]
+                seen[call] += 1
+        return self._equal_before[report.call_id]
 
-    # --- one call --------------------------------------------------------------------------------------------------
+    # --- one call ----------------------------------------------------------------------------
 
-    async def _call(self, ticket: Ticket) -> None:
-        report = self._reports[ticket.index]
+    async def _run_call(self, waiting: WaitingCall) -> None:
+        report = self._reports[waiting.index]
         try:
             # A task that was made just before a cancellation runs on to its first await.
             if cancelled_from_outside():
                 return
             known = self._unresolved.find(report.call, self._scope)
             if known is not None:
-                self._settle(report, results.rejected(report.call, _undecided(known)))
+                self._settle(report, results.rejected(report.call, _undecided_reason(known)))
                 return
             report.started = self._now()
-            runner = self._runners[ticket.index]
-            code = partial(runner.run, report.call, self._key(report) if runner.keyed else None)
-            attempt = await self._attempts(ticket, report, code, is_async=runner.is_async)
+            runner = self._runners[waiting.index]
+            key = self._make_key(report) if runner.keyed else None
+            code = partial(runner.run, report.call, key)
+            attempt = await self._attempt(waiting, report, code, is_async=runner.is_async)
             await absorb_own_cancellation()
             self._conclude(report, attempt)
         except GeneratorExit:
@@ -225,16 +253,20 @@ class Run:
                 raise
             self._stop(error)
         finally:
-            if ticket.state == "held":
-                self._slots.release(ticket, self._loop)
+            if waiting.state == "held":
+                self._slots.release(waiting, self._loop)
 
-    async def _attempts(
-        self, ticket: Ticket, report: CallReport, code: Callable[[], Any], *, is_async: bool
+    async def _attempt(
+        self,
+        waiting: WaitingCall,
+        report: CallReport,
+        code: Callable[[], Any],
+        *,
+        is_async: bool,
     ) -> Attempt:
-        """Try a call, and after a timeout again, as often as its tool allows."""
-        call = report.call
-        options = call.selector.definition.options
-        most = 1 if results.runs_once(call) else 1 + options.max_retries
+        """Try a call, and again after a timeout, as often as its tool allows; the last attempt."""
+        options = report.call.selector.definition.options
+        most = 1 if results.runs_once(report.call) else 1 + options.max_retries
         while True:
             report.attempts += 1
             attempt = Attempt()
@@ -243,7 +275,10 @@ class Run:
                     await attempt.run(code, options.timeout)
                 else:
                     await attempt.run_in_thread(
-                        code, options.timeout, self._threads(), self._borrowing(ticket, report)
+                        code,
+                        options.timeout,
+                        self._thread_limiter(),
+                        self._make_handover(waiting, report),
                     )
             except BaseException:
                 report.error = attempt.error
@@ -255,75 +290,75 @@ class Run:
                 return attempt
             delay = self._backoff.delay(report.attempts)
             log_retry(report, attempt.error, self._now() - (report.started or 0.0), delay)
-            if attempt.late is not None:
-                # Two of them at once would be what the slot is there to prevent.
+            if attempt.thread_done is not None:
+                # Two runs of one call at the same time are what its slot is there to prevent.
                 with anyio.move_on_after(self._backoff.thread):
-                    await attempt.late.wait()
+                    await attempt.thread_done.wait()
                 if report.thread_running:
                     return attempt
-            self._slots.release(ticket, self._loop)
+            self._slots.release(waiting, self._loop)
             await anyio.sleep(delay)
-            ticket.granted = anyio.Event()
-            self._slots.request(self._line, [ticket])
-            await ticket.granted.wait()
+            waiting.granted = anyio.Event()
+            self._slots.request(self._queue, [waiting])
+            await waiting.granted.wait()
 
-    def _borrowing(self, ticket: Ticket, report: CallReport) -> Borrowing:
+    def _make_handover(self, waiting: WaitingCall, report: CallReport) -> SlotHandover:
         slots, loop = self._slots, self._loop
 
-        def lend() -> None:
-            slots.lend(ticket)
+        def leave_to_thread() -> None:
+            slots.leave_to_thread(waiting)
             report.thread_running = True
 
-        def keep() -> None:
-            slots.keep(ticket)
+        def take_back() -> None:
+            slots.take_back(waiting)
             report.thread_running = False
 
-        def returned(event: anyio.Event) -> None:
+        def thread_returned(event: anyio.Event) -> None:
             report.thread_running = False
-            slots.release(ticket)
+            slots.release(waiting)
             log_return(report)
             loop.post(event.set)
 
-        return Borrowing(lend, keep, returned)
+        return SlotHandover(leave_to_thread, take_back, thread_returned)
 
-    def _threads(self) -> anyio.CapacityLimiter:
+    def _thread_limiter(self) -> anyio.CapacityLimiter:
         if self._limiter is None:
             self._limiter = anyio.CapacityLimiter(math.inf)
         return self._limiter
 
-    # --- its end ---------------------------------------------------------------------------------------------------
+    # --- the end of a call -------------------------------------------------------------------
 
     def _conclude(self, report: CallReport, attempt: Attempt) -> None:
         """Give a call the result of its last attempt."""
         if attempt.interrupted:
-            return  # closed with the report, as everything that a cancellation cuts off
+            return  # `ExecutionReport.end` gives a result to all that a cancellation cuts off
         call, attempts = report.call, report.attempts
         latency = self._now() - (report.started or 0.0)
-        misfit: str | None = None
+        output_error: str | None = None
         if attempt.returned:
-            result, misfit = results.returned(call, attempt.value, attempts, latency)
+            result, output_error = results.returned(call, attempt.value, attempts, latency)
         elif attempt.timed_out or attempt.error is None:
             result = results.timed_out(call, attempts, latency, attempt.error, began=attempt.began)
         else:
             result = results.raised(call, attempt.error, attempts, latency, began=attempt.began)
-        self._settle(report, result, misfit)
+        self._settle(report, result, output_error)
 
     def _settle(
-        self, report: CallReport, result: ExecutionResult, misfit: str | None = None
+        self, report: CallReport, result: ExecutionResult, output_error: str | None = None
     ) -> None:
         report.result = result
         if report.started is not None:
             report.finished = report.started + result.latency
-        self._settled(report, misfit)
+        self._note_outcome(report, output_error)
 
-    def _settled(self, report: CallReport, misfit: str | None = None) -> None:
+    def _note_outcome(self, report: CallReport, output_error: str | None = None) -> None:
         if report.outcome == "maybe_executed":
             self._unresolved.add(report.call, self._scope)
-        log_result(report, misfit)
+        log_result(report, output_error)
 
 
-def _undecided(known: UnresolvedCall) -> str:
+def _undecided_reason(known: UnresolvedCall) -> str:
     return (
-        f"An equal call ({known.metadata.id}) may have taken effect already; its outcome is unknown. "
-        "It is not run again until that is decided."
+        f"An equal call ({known.metadata.id}) may have taken effect already; its outcome is "
+        "unknown. It is not run again until that is decided."
     )

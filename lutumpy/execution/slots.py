@@ -1,27 +1,43 @@
-"""Concurrency slots: how many calls run at once, over all runs of an executor, and which is next.
+"""Concurrency slots: how many calls run at once in an executor, and which is next."""
 
-They are counted here and not by a limiter of the event loop, because a thread may keep its slot when the task that waited for
-it, or the whole loop, is long gone. So everything here may be used from any thread, and a run in another loop is woken there.
-"""
+# Slots are counted here and not by a limiter of the event loop, because a thread may keep its slot
+# when the task that waited for it, or the whole loop, is long gone. So everything here may be used
+# from any thread, under one lock, and a run in another loop is woken there.
+#
+# A call that may use a slot is a `WaitingCall`. Its states:
+#
+#              request                     a slot is free
+#     idle ---------------> waiting ---------------------------> held
+#      ^                       |                                 |  ^
+#      |   leave: the run is   |      leave_to_thread: nobody    |  | take_back: the thread
+#      +----- over ------------+      waits for the function     v  | was done after all
+#      |                                                        lent
+#      +------------ release: from held, or from lent when the thread returns
+#
+# Who gets the next free slot:
+#
+# - Runs take turns, so that a long run doesn't keep a short one waiting.
+# - Within a run, the call that comes first in call order among those whose tool is below its own
+#   limit. That is why a run has one heap for the calls without a limit and one for each tool that
+#   has one: only the first entries of the heaps have to be compared. In a single queue, each
+#   free slot would have to look again at every waiting call of a tool that is at its limit.
 
 from __future__ import annotations
 
 import heapq
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, Literal
 
 import anyio
 import anyio.lowlevel
 
-from lutumpy.tools.compiled import CompiledTool
-
-__all__ = ["Line", "Loop", "Slots", "Ticket"]
+__all__ = ["Loop", "RunQueue", "Slots", "WaitingCall"]
 
 
 class Loop:
-    """An event loop that can be told something from other threads and loops, also when it has ended."""
+    """An event loop that other threads and loops can post functions to, even after it has ended."""
 
     __slots__ = ("_native",)
 
@@ -46,55 +62,63 @@ class Loop:
         return other is not None and self._native is other._native
 
 
-class Ticket:
+class WaitingCall:
     """One call's place among those that run or wait.
 
     Attributes:
-        index: The place of the call in its run.
-        tool: What it calls.
-        state: `idle`; `waiting` for a slot; `held`, it has one; or `lent`, a thread has it that nobody waits for any more.
-        granted: Set when a call that had started before gets a slot again; `None` for a call that is to be started.
+        index: The place of the call in its run; of two waiting calls, the lower one is first.
+        tool: What it calls; calls of one tool share its limit.
+        state: `idle`; `waiting` for a slot; `held`: it has one; or `lent`: a thread has it that
+            nobody waits for any more.
+        granted: Set when a call that was started before gets a slot again; `None` for a call that
+            is still to be started.
     """
 
-    __slots__ = ("granted", "index", "line", "state", "tool")
+    __slots__ = ("granted", "index", "queue", "state", "tool")
 
-    def __init__(self, line: Line, index: int, tool: CompiledTool) -> None:
-        self.line: Line = line
+    def __init__(self, queue: RunQueue, index: int, tool: Hashable) -> None:
+        self.queue: RunQueue = queue
         self.index: int = index
-        self.tool: CompiledTool = tool
+        self.tool: Hashable = tool
         self.state: Literal["idle", "waiting", "held", "lent"] = "idle"
         self.granted: anyio.Event | None = None
 
-    def __lt__(self, other: Ticket) -> bool:
+    def __lt__(self, other: WaitingCall) -> bool:
         return self.index < other.index
 
 
-class Line:
+class RunQueue:
     """The calls of one run that wait for a slot, in call order.
 
     Args:
         loop: The loop of the run.
-        start: Is called there with a ticket that has got its slot, if its call is to be started.
+        start: Called in that loop with each call that has got its slot and is to be started.
+
+    Attributes:
+        unlimited: A heap of the waiting calls whose tools have no limit of their own.
+        limited: The same for each tool that has a limit.
+        granted: Calls that have got a slot and have not been told.
+        in_turn: Whether the run stands among those that take turns.
     """
 
-    __slots__ = ("free", "granted", "limited", "loop", "queued", "start")
+    __slots__ = ("granted", "in_turn", "limited", "loop", "start", "unlimited")
 
-    def __init__(self, loop: Loop, start: Callable[[Ticket], None]) -> None:
+    def __init__(self, loop: Loop, start: Callable[[WaitingCall], None]) -> None:
         self.loop: Loop = loop
-        self.start: Callable[[Ticket], None] = start
-        self.free: list[Ticket] = []
-        self.limited: dict[CompiledTool, list[Ticket]] = {}
-        self.granted: deque[Ticket] = deque()
-        self.queued: bool = False
+        self.start: Callable[[WaitingCall], None] = start
+        self.unlimited: list[WaitingCall] = []
+        self.limited: dict[Hashable, list[WaitingCall]] = {}
+        self.granted: deque[WaitingCall] = deque()
+        self.in_turn: bool = False
 
     def deliver(self) -> None:
-        """Tell every ticket that has got a slot; in the loop of the run."""
+        """Start or resume every call that has got a slot; in the loop of the run."""
         while self.granted:
-            ticket = self.granted.popleft()
-            if ticket.granted is not None:
-                ticket.granted.set()
+            call = self.granted.popleft()
+            if call.granted is not None:
+                call.granted.set()
             else:
-                self.start(ticket)
+                self.start(call)
 
 
 class Slots:
@@ -105,122 +129,123 @@ class Slots:
         limits: How many calls of these tools run at once.
     """
 
-    __slots__ = ("_free", "_limits", "_lines", "_lock", "_running")
+    __slots__ = ("_free", "_limits", "_lock", "_queues", "_running")
 
-    def __init__(self, size: int, limits: Mapping[CompiledTool, int]) -> None:
+    def __init__(self, size: int, limits: Mapping[Hashable, int]) -> None:
         self._lock = threading.Lock()
         self._free = size
         self._limits = dict(limits)
         self._running = dict.fromkeys(limits, 0)
-        # Runs with waiting calls. Each gets a slot in turn, so that a long run doesn't keep a short one waiting.
-        self._lines: deque[Line] = deque()
+        # The runs that have waiting calls, in the order of their turns.
+        self._queues: deque[RunQueue] = deque()
 
-    def request(self, line: Line, tickets: Iterable[Ticket]) -> None:
-        """Have the calls of a run wait; those that get a slot now are told before this returns. In the loop of the run."""
+    def request(self, queue: RunQueue, calls: Iterable[WaitingCall]) -> None:
+        """Have the calls of a run wait for slots; called in the loop of the run.
+
+        Calls that get a slot at once are delivered before this returns.
+        """
         with self._lock:
-            for ticket in tickets:
-                ticket.state = "waiting"
-                queue = (
-                    line.limited.setdefault(ticket.tool, [])
-                    if ticket.tool in self._limits
-                    else line.free
-                )
-                heapq.heappush(queue, ticket)
-            if not line.queued:
-                line.queued = True
-                self._lines.append(line)
-            woken = self._grant()
-        _wake(woken, line.loop)
+            for call in calls:
+                call.state = "waiting"
+                if call.tool in self._limits:
+                    heap = queue.limited.setdefault(call.tool, [])
+                else:
+                    heap = queue.unlimited
+                heapq.heappush(heap, call)
+            if not queue.in_turn:
+                queue.in_turn = True
+                self._queues.append(queue)
+            woken = self._grant_free_slots()
+        _wake_runs(woken, queue.loop)
 
-    def release(self, ticket: Ticket, loop: Loop | None = None) -> None:
-        """Give a slot back, for the next call that waits; nothing when the ticket has none.
+    def release(self, call: WaitingCall, loop: Loop | None = None) -> None:
+        """Give a slot back, for the next call that waits; does nothing when the call has none.
 
         Args:
-            ticket: Whose slot.
+            call: Whose slot.
             loop: The loop that runs here, if any.
         """
         with self._lock:
-            woken = self._grant() if self._take_back(ticket) else ()
-        _wake(woken, loop)
+            woken = self._grant_free_slots() if self._free_slot(call) else ()
+        _wake_runs(woken, loop)
 
-    def lend(self, ticket: Ticket) -> None:
+    def leave_to_thread(self, call: WaitingCall) -> None:
         """Leave a slot to a thread, which releases it when it returns."""
         with self._lock:
-            ticket.state = "lent"
+            call.state = "lent"
 
-    def keep(self, ticket: Ticket) -> None:
-        """Take back what was lent, when the thread was done after all."""
+    def take_back(self, call: WaitingCall) -> None:
+        """Take back a slot that was left to a thread, when the thread was done after all."""
         with self._lock:
-            ticket.state = "held"
+            call.state = "held"
 
-    def leave(self, line: Line, tickets: Iterable[Ticket]) -> None:
-        """A run is over: nothing of it waits any more, and it holds no slot but those that threads keep."""
+    def leave(self, queue: RunQueue, calls: Iterable[WaitingCall]) -> None:
+        """A run is over: none of its calls waits any more, and only threads keep their slots."""
         with self._lock:
-            for ticket in tickets:
-                if ticket.state == "held":
-                    self._take_back(ticket)
-                elif ticket.state == "waiting":
-                    ticket.state = "idle"
-            line.free.clear()
-            line.limited.clear()
-            line.granted.clear()
-            if line.queued:
-                line.queued = False
-                self._lines.remove(line)
-            woken = self._grant()
-        _wake(woken, line.loop)
+            for call in calls:
+                if call.state == "held":
+                    self._free_slot(call)
+                elif call.state == "waiting":
+                    call.state = "idle"
+            queue.unlimited.clear()
+            queue.limited.clear()
+            queue.granted.clear()
+            if queue.in_turn:
+                queue.in_turn = False
+                self._queues.remove(queue)
+            woken = self._grant_free_slots()
+        _wake_runs(woken, queue.loop)
 
-    # --- with the lock held ----------------------------------------------------------------------------------------
+    # --- with the lock held ------------------------------------------------------------------
 
-    def _take_back(self, ticket: Ticket) -> bool:
-        if ticket.state not in ("held", "lent"):
+    def _free_slot(self, call: WaitingCall) -> bool:
+        """Count the slot of a call as free; says whether it had one."""
+        if call.state not in ("held", "lent"):
             return False
-        ticket.state = "idle"
+        call.state = "idle"
         self._free += 1
-        if ticket.tool in self._limits:
-            self._running[ticket.tool] -= 1
+        if call.tool in self._limits:
+            self._running[call.tool] -= 1
         return True
 
-    def _grant(self) -> list[Line]:
-        """Give free slots away; the runs that have to be told."""
-        woken: list[Line] = []
-        passed = 0  # runs in a row that wait for nothing but tools at their limit
-        while self._free and passed < len(self._lines):
-            line = self._lines.popleft()
-            ticket = self._next(line)
-            if ticket is not None:
-                passed = 0
-                ticket.state = "held"
-                self._free -= 1
-                if ticket.tool in self._limits:
-                    self._running[ticket.tool] += 1
-                line.granted.append(ticket)
-                # Told again even when it is being told: it may just have looked for the last time.
-                if line not in woken:
-                    woken.append(line)
-            else:
+    def _grant_free_slots(self) -> list[RunQueue]:
+        """Give free slots to waiting calls; returns the runs that have to be told."""
+        woken: list[RunQueue] = []
+        passed = 0  # runs in a row whose waiting calls are all of tools at their limit
+        while self._free and passed < len(self._queues):
+            queue = self._queues.popleft()
+            call = self._take_first_call(queue)
+            if call is None:
                 passed += 1
-            line.queued = bool(line.free) or any(line.limited.values())
-            if line.queued:
-                self._lines.append(line)
+            else:
+                passed = 0
+                call.state = "held"
+                self._free -= 1
+                if call.tool in self._limits:
+                    self._running[call.tool] += 1
+                queue.granted.append(call)
+                # Also when the run is being told just now: it may have looked for the last time.
+                if queue not in woken:
+                    woken.append(queue)
+            queue.in_turn = bool(queue.unlimited) or any(queue.limited.values())
+            if queue.in_turn:
+                self._queues.append(queue)
         return woken
 
-    def _next(self, line: Line) -> Ticket | None:
+    def _take_first_call(self, queue: RunQueue) -> WaitingCall | None:
         """Take the first call of a run that may start now."""
-        best = line.free
-        for tool, queue in line.limited.items():
-            if (
-                queue
-                and self._running[tool] < self._limits[tool]
-                and (not best or queue[0] < best[0])
-            ):
-                best = queue
+        best = queue.unlimited
+        for tool, heap in queue.limited.items():
+            if not heap or self._running[tool] >= self._limits[tool]:
+                continue
+            if not best or heap[0] < best[0]:
+                best = heap
         return heapq.heappop(best) if best else None
 
 
-def _wake(lines: Iterable[Line], here: Loop | None) -> None:
-    for line in lines:
-        if line.loop.same(here):
-            line.deliver()
+def _wake_runs(queues: Iterable[RunQueue], here: Loop | None) -> None:
+    for queue in queues:
+        if queue.loop.same(here):
+            queue.deliver()
         else:
-            line.loop.post(line.deliver)
+            queue.loop.post(queue.deliver)

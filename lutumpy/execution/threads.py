@@ -1,4 +1,17 @@
-"""A plain function in a worker thread, which can't be stopped and may outlive whoever waits for it (rule E6)."""
+"""A plain function in a worker thread, which can't be stopped and may outlive its caller."""
+
+# Two sides touch a job (rule E6): the worker thread that runs the function, and the task that waits
+# for it and may stop waiting at any moment. What becomes of the outcome depends on which of them
+# was first, so the state changes under a lock only:
+#
+#     state      the function            how it got there         its outcome
+#     ---------  ----------------------  -----------------------  ------------------------------
+#     new        has not begun                                    none yet
+#     running    is running              the thread began         none yet
+#     returned   has returned or raised  from `running`           kept in `value` and `error`
+#     dropped    never runs              `give_up` from `new`     none
+#     given up   is running, or has      `give_up` from           dropped; `on_late_return` is
+#                returned since          `running`                called when it is there
 
 from __future__ import annotations
 
@@ -15,14 +28,17 @@ class ThreadJob:
 
     Args:
         function: What to run.
-        on_late_return: Is called in the thread when the function has returned after it was given up.
+        on_late_return: Called in the thread when the function returns after it was given up.
+
+    Attributes:
+        value: What the function returned, once it has.
+        error: What it raised, if it did.
     """
 
     __slots__ = ("_function", "_lock", "_on_late_return", "_state", "error", "value")
 
     def __init__(self, function: Callable[[], Any], on_late_return: Callable[[], None]) -> None:
         self._lock = threading.Lock()
-        # new, running, returned, dropped, or given up
         self._state: str = "new"
         self._function: Callable[[], Any] | None = function
         self._on_late_return = on_late_return
@@ -30,7 +46,7 @@ class ThreadJob:
         self.error: BaseException | None = None
 
     def run(self) -> None:
-        """Run the function, in the thread; what it gives or raises is kept."""
+        """Run the function, in the thread; what it returns or raises is kept."""
         function = self._function
         with self._lock:
             if self._state == "dropped" or function is None:
@@ -41,7 +57,7 @@ class ThreadJob:
         try:
             value = function()
         except BaseException as raised:
-            # To be raised where the call is awaited: an exception in a worker thread would end in the thread.
+            # Raised later, where the call is awaited: in a worker thread nobody would see it.
             error = raised
         self._function = function = None
         with self._lock:
@@ -55,11 +71,11 @@ class ThreadJob:
             self._on_late_return()
 
     def give_up(self) -> Literal["returned", "dropped", "given up"]:
-        """Stop waiting for it.
+        """Stop waiting for the function.
 
         Returns:
-            `returned`: it was done, `value` and `error` count. `dropped`: it had not begun and never will. `given up`: it is
-            running, and what it gives is dropped.
+            `returned`: it was done; `value` and `error` count. `dropped`: it had not begun and
+            never will. `given up`: it is running, and its outcome will be dropped.
         """
         with self._lock:
             if self._state == "returned":
@@ -71,7 +87,7 @@ class ThreadJob:
             return "given up"
 
     def output(self) -> Any:
-        """What the function gave; raises what it raised."""
+        """What the function returned; raises what it raised."""
         if self.error is not None:
             raise self.error
         return self.value

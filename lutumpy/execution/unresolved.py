@@ -1,25 +1,25 @@
-"""Calls whose effect is not known: they are not run again until somebody has decided."""
+"""Calls whose effect is unknown: equal calls are not run until somebody has decided."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lutumpy import ToolMetadata
 from lutumpy.core import json_values
-from lutumpy.core.items import ToolMetadata
 from lutumpy.execution.identity import call_arguments
-from lutumpy.tools.calls import BaseToolCall
+from lutumpy.hooks import BaseToolCall
 
 __all__ = ["UnresolvedCall"]
 
 
 @dataclass(frozen=True, slots=True)
 class UnresolvedCall:
-    """A call of a tool with the effect `once` that was begun, and gave no usable answer.
+    """A call of a tool with the effect `once` that began and gave no usable answer.
 
     Attributes:
         scope: The scope of the run.
         metadata: The call.
-        arguments: One text for equal arguments, edits of hooks included.
+        arguments: A text that is the same for equal arguments, edits of hooks included.
     """
 
     scope: str
@@ -42,11 +42,9 @@ class Unresolved:
 
     def find(self, call: BaseToolCall, scope: str) -> UnresolvedCall | None:
         """The kept call that is equal to this one."""
-        return (
-            self._calls.get((scope, call.metadata.name, call_arguments(call)))
-            if self._calls
-            else None
-        )
+        if not self._calls:
+            return None  # as nearly always; comparing arguments would cost a validation
+        return self._calls.get((scope, call.metadata.name, call_arguments(call)))
 
     def all(self) -> tuple[UnresolvedCall, ...]:
         """Every kept call, oldest first."""
@@ -55,10 +53,10 @@ class Unresolved:
     def remove(
         self, decided: BaseToolCall | ToolMetadata | UnresolvedCall, scope: str
     ) -> list[UnresolvedCall]:
-        """Forget what is equal to `decided`, and give it.
+        """Forget the calls that are equal to `decided`, and give them.
 
-        A call counts with its input, as it would be run; metadata with the arguments that the model wrote, whatever hooks
-        made of them.
+        A call is compared by its input, as it would be run; metadata by the arguments that the
+        model wrote, whatever hooks made of them.
         """
         if isinstance(decided, UnresolvedCall):
             keys = [_key(decided)]
@@ -74,10 +72,9 @@ class Unresolved:
         return [self._calls.pop(key) for key in keys if key in self._calls]
 
     def remove_scope(self, scope: str) -> list[UnresolvedCall]:
-        """Forget everything of a scope, and give it."""
-        return [
-            self._calls.pop(key) for key in [key for key in list(self._calls) if key[0] == scope]
-        ]
+        """Forget every call of a scope, and give them."""
+        keys = [key for key in self._calls if key[0] == scope]
+        return [self._calls.pop(key) for key in keys]
 
 
 def _key(call: UnresolvedCall) -> tuple[str, str, str]:

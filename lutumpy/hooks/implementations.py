@@ -17,7 +17,7 @@ from lutumpy.hooks.parameters import (
     wrong_annotations,
     wrong_parameters,
 )
-from lutumpy.tools.toolset import near_names
+from lutumpy.tools.selectors import near_names
 
 if TYPE_CHECKING:
     from lutumpy.tools.compiled import CompiledTool

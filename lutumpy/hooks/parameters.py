@@ -23,7 +23,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from lutumpy.hooks.decisions import RunNormally
 from lutumpy.tools.compiled import CompiledTool
-from lutumpy.tools.toolset import near_names
+from lutumpy.tools.selectors import near_names
 
 _UNKNOWN: Any = object()
 _STARS = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)

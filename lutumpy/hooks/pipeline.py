@@ -17,9 +17,9 @@ from lutumpy.errors import HookError, InvalidArgumentsError
 from lutumpy.hooks.changes import InputWatch
 from lutumpy.hooks.decisions import UNCHANGED, Changes, Complete, Reject, RunNormally
 from lutumpy.hooks.logs import log_decision
-from lutumpy.tools.calls import BaseToolCall
+from lutumpy.tools.calls import BaseToolCall, HandledTool, RejectedToolCall
 from lutumpy.tools.edits import edited_input
-from lutumpy.tools.results import HandledTool, RejectedToolCall, ToolResult, completed
+from lutumpy.tools.results import ToolResult, completed
 
 T = TypeVar("T")
 

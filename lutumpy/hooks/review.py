@@ -10,20 +10,21 @@ from lutumpy.core.parts import PARTS, content_problem
 from lutumpy.errors import HookError
 from lutumpy.hooks.implementations import Implementation
 from lutumpy.hooks.pipeline import close, failed
-from lutumpy.tools.results import HandledTool, RejectedToolCall, ToolResult, completed, rejected
-from lutumpy.tools.toolset import Toolset
+from lutumpy.tools.calls import HandledTool, RejectedToolCall
+from lutumpy.tools.results import ToolResult, completed, rejected
+from lutumpy.tools.selectors import BaseToolset
 
 Answer: TypeAlias = Union[ToolResult, HandledTool[Any, Any], RejectedToolCall]
 
 UNCOMMITTED = "nothing was committed"
 
 
-def as_results(answers: Sequence[Answer], toolset: type[Toolset[Any]]) -> list[ToolResult]:
+def as_results(answers: Sequence[Answer], toolset: type[BaseToolset]) -> list[ToolResult]:
     """The results that `commit` would make of these."""
     return [_as_result(answer, toolset) for answer in answers]
 
 
-def _as_result(answer: Any, toolset: type[Toolset[Any]]) -> ToolResult:
+def _as_result(answer: Any, toolset: type[BaseToolset]) -> ToolResult:
     if isinstance(answer, ToolResult):
         return answer
     if isinstance(answer, RejectedToolCall):

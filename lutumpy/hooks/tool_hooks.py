@@ -39,19 +39,19 @@ from lutumpy.hooks.pipeline import (
 )
 from lutumpy.hooks.registry import Registry
 from lutumpy.hooks.review import Answer, as_results, refuse_async_review, reviewing
-from lutumpy.tools.calls import BaseToolCall
-from lutumpy.tools.results import HandledTool, RejectedToolCall, ToolResult
-from lutumpy.tools.selectors import FunctionSelector, Selector
+from lutumpy.tools.calls import BaseToolCall, HandledTool, RejectedToolCall
+from lutumpy.tools.members import hook_slots
+from lutumpy.tools.results import ToolResult
+from lutumpy.tools.selectors import BaseToolset, FunctionSelector, Selector
 from lutumpy.tools.tool import Nested, Tool
-from lutumpy.tools.toolset import Toolset, hook_slots
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from lutumpy.tools.definition import ToolDef
 
-TS = TypeVar("TS", bound=Toolset[Any])
-N = TypeVar("N", bound=Toolset[Any])
+TS = TypeVar("TS", bound=BaseToolset)
+N = TypeVar("N", bound=BaseToolset)
 C = TypeVar("C", bound=BaseToolCall)
 I = TypeVar("I")
 O = TypeVar("O")

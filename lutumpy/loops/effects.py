@@ -1,5 +1,10 @@
 """What a loop has to wait for, awaited or blocking: requests, hooks, tools, callbacks."""
 
+# The sync form has one difficulty: tools may be async, and a Ctrl-C has to reach them. They run in
+# an event loop in another thread (a portal of anyio), and this thread blocks until they are done.
+# A KeyboardInterrupt is raised here, so it is turned into a cancellation over there, and only when
+# that has taken effect is it raised on: the report of the run is read next.
+
 from __future__ import annotations
 
 import inspect
@@ -13,36 +18,35 @@ import anyio
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from typing_extensions import Self
 
+from lutumpy import NeedsTools, RoundClosedError, ToolResult, ToolRound
 from lutumpy.core.safe_text import safe_repr
-from lutumpy.errors import RoundClosedError
 from lutumpy.execution import Dispatcher, ExecutionReport, ToolExecutor
-from lutumpy.hooks.pipeline import close
-from lutumpy.hooks.tool_hooks import ToolHooks
-from lutumpy.rounds.outcome import NeedsTools
-from lutumpy.rounds.plan import Decider
-from lutumpy.rounds.round import ToolRound
-from lutumpy.rounds.stream import TurnStream, TurnStreamSync
-from lutumpy.session import ToolTurn
-from lutumpy.tools.calls import BaseToolCall
-from lutumpy.tools.results import ToolResult
+from lutumpy.hooks import BaseToolCall, ToolHooks
+from lutumpy.loops.settings import Policy
+from lutumpy.models import ToolTurn
+from lutumpy.streaming import TurnStream, TurnStreamSync
+
+__all__ = ["AsyncEffects", "Effects", "SyncEffects"]
 
 Callback = Callable[[Any], Any]
 
 
 class _Raised(NamedTuple):
+    """What a tool raised, on its way from one thread to the other."""
+
     error: BaseException
 
 
 class Effects(Protocol):
-    """Each gives what the loop yields: an awaitable, or the value itself."""
+    """Each method returns what the loop yields: an awaitable, or the value itself."""
 
     def collect(self, turn: ToolTurn[Any, None]) -> Any:
         """The outcome of the turn."""
 
     def describe(self, hooks: ToolHooks[Any]) -> Any:
-        """The descriptions that hooks give."""
+        """The tool descriptions that the hooks return, by selector."""
 
-    def decide(self, round: ToolRound[Any], hooks: Decider) -> Any:
+    def decide(self, round: ToolRound[Any], hooks: ToolHooks[Any] | Policy[Any]) -> Any:
         """The plan."""
 
     def execute(
@@ -58,8 +62,8 @@ class Effects(Protocol):
     def review(self, hooks: ToolHooks[Any], result: ToolResult) -> Any:
         """The reviewed result, in a list."""
 
-    def tell(self, callback: Callback, event: Any) -> Any:
-        """Nothing, once the callback is done."""
+    def notify(self, callback: Callback, event: Any) -> Any:
+        """Nothing, once the callback has returned."""
 
 
 class AsyncEffects:
@@ -75,16 +79,16 @@ class AsyncEffects:
         try:
             async with stream:
                 async for event in stream:
-                    await self.tell(self._on_event, event)
+                    await self.notify(self._on_event, event)
             return stream.outcome
         except BaseException:
-            _drop(stream)
+            _discard_round(stream)
             raise
 
     async def describe(self, hooks: ToolHooks[Any]) -> Any:
         return await hooks.description_overrides()
 
-    async def decide(self, round: ToolRound[Any], hooks: Decider) -> Any:
+    async def decide(self, round: ToolRound[Any], hooks: ToolHooks[Any] | Policy[Any]) -> Any:
         return await round.apply_hooks(hooks)
 
     async def execute(
@@ -100,16 +104,17 @@ class AsyncEffects:
     async def review(self, hooks: ToolHooks[Any], result: ToolResult) -> Any:
         return await hooks.review([result])
 
-    async def tell(self, callback: Callback, event: Any) -> None:
-        waiting = callback(event)
-        if inspect.isawaitable(waiting):
-            await waiting
+    async def notify(self, callback: Callback, event: Any) -> None:
+        returned = callback(event)
+        if inspect.isawaitable(returned):
+            await returned
 
 
 class SyncEffects:
-    """In the calling thread, but for the tools: those run in an event loop that lives as long as this is entered.
+    """In the calling thread, except tools: they run in an event loop that lives as long as this.
 
-    That loop is one for all rounds, so that what an async tool keeps between calls (a client, a pool) stays usable.
+    It is one loop for all rounds, so that what an async tool keeps between calls (a client, a
+    pool) stays usable.
     """
 
     def __init__(self, on_event: Callback | None) -> None:
@@ -136,16 +141,16 @@ class SyncEffects:
         try:
             with stream:
                 for event in stream:
-                    self.tell(self._on_event, event)
+                    self.notify(self._on_event, event)
             return stream.outcome
         except BaseException:
-            _drop(stream)
+            _discard_round(stream)
             raise
 
     def describe(self, hooks: ToolHooks[Any]) -> Any:
         return hooks.description_overrides_sync()
 
-    def decide(self, round: ToolRound[Any], hooks: Decider) -> Any:
+    def decide(self, round: ToolRound[Any], hooks: ToolHooks[Any] | Policy[Any]) -> Any:
         return round.apply_hooks_sync(hooks)
 
     def execute(
@@ -164,7 +169,8 @@ class SyncEffects:
             except anyio.get_cancelled_exc_class():
                 raise
             except BaseException as error:
-                # A tool that raises SystemExit must not end the event loop's thread: it is raised in the caller's.
+                # A tool that raises SystemExit must not end the event loop's thread; the caller's
+                # thread raises it.
                 return _Raised(error)
             finally:
                 ended.set()
@@ -177,7 +183,7 @@ class SyncEffects:
             results = future.result()
         except BaseException:
             future.cancel()
-            # The report is read next: nothing may be running any more.
+            # The report is read next, so nothing may be running any more.
             ended.wait()
             raise
         if isinstance(results, _Raised):
@@ -187,17 +193,19 @@ class SyncEffects:
     def review(self, hooks: ToolHooks[Any], result: ToolResult) -> Any:
         return hooks.review_sync([result])
 
-    def tell(self, callback: Callback, event: Any) -> None:
-        waiting = callback(event)
-        if inspect.isawaitable(waiting):
-            close(waiting)
+    def notify(self, callback: Callback, event: Any) -> None:
+        returned = callback(event)
+        if inspect.isawaitable(returned):
+            if inspect.iscoroutine(returned):
+                returned.close()  # else Python warns that nobody awaited it
             raise TypeError(
-                f"{safe_repr(callback)} gave an awaitable; run_tools_sync takes plain callbacks, run_tools both"
+                f"{safe_repr(callback)} gave an awaitable; "
+                "run_tools_sync takes plain callbacks, run_tools both"
             )
 
 
-def _drop(stream: TurnStream[Any, Any] | TurnStreamSync[Any, Any]) -> None:
-    """Discard the round of a stream whose reader failed after the last event had come."""
+def _discard_round(stream: TurnStream[Any, Any] | TurnStreamSync[Any, Any]) -> None:
+    """Discard the round of a stream whose callback failed after the last event."""
     try:
         outcome = stream.outcome
     except RoundClosedError:

@@ -1,26 +1,52 @@
-"""The loop itself, without I/O: what is done in which order, and what becomes of an open round on every way out.
+"""The loop itself, without I/O: a generator that yields what has to be awaited."""
 
-It is written once, as a generator that yields what has to be awaited; `effects` has the two ways to do that.
-"""
+# What is hard here is not the order of the steps but the ways out. Each step may raise, be
+# cancelled or be interrupted, and whatever happens the session must be sendable afterwards and
+# nothing that a tool did may be lost. So each part of a round has one rule for its way out:
+#
+#     step                      what has run    on an error, the round is
+#     ------------------------  --------------  -------------------------------------------------
+#     collect the answer        nothing         not there yet; the turn cleans up after itself
+#     decoded, hooks, planned   nothing         discarded
+#     execute                   some calls      committed: finished calls with their results as
+#                                               plain result hooks leave them, others interrupted
+#     review, executed          every call      committed: reviewed results, others withheld
+#     commit                    every call      discarded, its results in UncommittedRoundError
+#     committed                 every call      in the session already
+#
+# A commit on the way out of an error never replaces that error (`_commit_during_error`).
+#
+# The steps are written once, as a generator, and `effects` has the two ways to carry them out:
+# with this many ways out, an async loop and a copied sync twin would not stay the same.
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeAlias
 
+from lutumpy import (
+    Finished,
+    HookError,
+    Model,
+    NeedsTools,
+    Session,
+    ToolMetadata,
+    ToolRequirement,
+    ToolResult,
+    ToolRound,
+    ToolRoundPlan,
+    TurnResult,
+    Usage,
+)
 from lutumpy.core.item_store import FailureKey, failure_key
-from lutumpy.core.items import ToolMetadata, Usage
-from lutumpy.core.model import Model
-from lutumpy.errors import HookError
-from lutumpy.execution import Dispatcher, ExecutionReport, ExecutionResult, ToolExecutor
-from lutumpy.execution.results import interrupted
-from lutumpy.hooks.tool_hooks import ToolHooks
+from lutumpy.execution import ExecutionReport, ExecutionResult, ToolExecutor
+from lutumpy.hooks import BaseToolCall, ToolHooks
 from lutumpy.loops.effects import Effects
 from lutumpy.loops.progress import (
+    LoopEnded,
     LoopEvent,
-    LoopStopped,
     RequestStarted,
     RoundCommitted,
     RoundDecoded,
@@ -28,71 +54,28 @@ from lutumpy.loops.progress import (
     RoundPlanned,
 )
 from lutumpy.loops.result import LoopResult, StoppedBy, UncommittedRoundError
-from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
-from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
-from lutumpy.rounds.plan import Decider, Open, ToolRoundPlan
-from lutumpy.rounds.round import ToolRound
-from lutumpy.session import Session, ToolTurn
-from lutumpy.tools.calls import BaseToolCall
-from lutumpy.tools.results import ToolResult
-from lutumpy.tools.selectors import Selector
+from lutumpy.loops.settings import LoopSettings
+from lutumpy.models import ToolTurn
+
+__all__ = ["Loop"]
 
 logger: logging.Logger = logging.getLogger("lutumpy.loops")
+
+OpenRound: TypeAlias = "ToolRound[Any] | ToolRoundPlan[Any]"
+Descriptions: TypeAlias = Mapping[Any, str]
 
 WITHHELD = (
     "The tool ran, and what it did stands, but what it said is withheld: it could not be reviewed."
 )
 
-# `stop` and `tool_calls` of an answer without calls are an answer; for `unknown` see `_end_of`.
-_ENDS: Mapping[str, StoppedBy] = {
+# What an answer without calls stops the loop by. Every other finish reason is an answer, but for
+# `unknown`, which `_stop_reason` looks at.
+_STOPPED_BY_FINISH: Mapping[str, StoppedBy] = {
     "refusal": "refusal",
     "content_filter": "refusal",
     "length": "length",
     "paused": "paused",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What every request of a loop asks for; `require` holds for the first one alone."""
-
-    tools: Any
-    available: ToolAvailability[Any] | None
-    require: ToolRequirement[Any] | None
-    describe: Mapping[Selector[Any, Any, Any], str]
-    parallel: bool
-    temperature: float | None
-    max_output_tokens: int | None
-    extra: Mapping[str, Any] | None
-
-    def turn(
-        self,
-        session: Session,
-        llm: Model,
-        require: ToolRequirement[Any] | None,
-        describe: Mapping[Any, str],
-    ) -> ToolTurn[Any, None]:
-        """The turn with these descriptions, not sent yet; raises `InvalidToolConstraints`."""
-        return session.text_turn(
-            llm,
-            tools=self.tools,
-            available=self.available,
-            require=require,
-            describe=describe,
-            parallel=self.parallel,
-            temperature=self.temperature,
-            max_output_tokens=self.max_output_tokens,
-            extra=self.extra,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """When a loop stops by itself; `None` is no limit."""
-
-    max_rounds: int
-    max_repeats: int | None
-    token_budget: int | None
 
 
 class Loop:
@@ -108,12 +91,7 @@ class Loop:
         session: Session,
         llm: Model,
         effects: Effects,
-        request: Request,
-        limits: Limits,
-        dispatch: Dispatcher[Any],
-        executor: ToolExecutor,
-        scope: str | None,
-        hooks: Decider | None,
+        settings: LoopSettings,
         on_progress: Callable[[LoopEvent[Any]], Any] | None,
     ) -> None:
         self.rounds: int = 0
@@ -121,238 +99,259 @@ class Loop:
         self._cost_before = session.usage
         self._llm = llm
         self._effects = effects
-        self._request = request
-        self._limits = limits
-        self._dispatch = dispatch
-        self._executor = executor
-        self._scope = scope
-        self._hooks = hooks
-        self._registry = hooks if isinstance(hooks, ToolHooks) else None
+        self._settings = settings
+        described = settings.describe
+        self._descriptions: Descriptions = dict(described.items() if described else ())
+        executor = settings.executor
+        self._executor = ToolExecutor() if executor is None else executor
+        self._registry = settings.hooks if isinstance(settings.hooks, ToolHooks) else None
         self._on_progress = on_progress
+        # In how many rounds a call of this tool with these arguments went wrong.
         self._failures: dict[FailureKey, int] = {}
-        self._turn: (
-            tuple[Mapping[Any, str], ToolRequirement[Any] | None, ToolTurn[Any, None]] | None
-        ) = None
+        # The last turn, and what it was made of.
+        self._turn: ToolTurn[Any, None] | None = None
+        self._turn_made_of: tuple[Descriptions, ToolRequirement[Any] | None] | None = None
 
     @property
     def usage(self) -> Usage:
         return self._session.usage - self._cost_before
 
     def steps(self) -> Generator[Any, Any, LoopResult]:
-        """Turn after turn until one is finished or a limit is reached; yields what has to be awaited."""
+        """Make turns until one is finished or a limit is reached; yields what has to be awaited."""
         while True:
             turn = yield from self._next_turn()
-            yield from self._tell(RequestStarted(self.rounds + 1, self.usage))
+            yield from self._report(RequestStarted(self.rounds + 1, self.usage))
             outcome: NeedsTools[Any] | Finished[None] = yield self._effects.collect(turn)
             if isinstance(outcome, Finished):
                 result = outcome.result
-                return (yield from self._stop(result.text, _end_of(result), result))
+                return (yield from self._end(result.text, _stop_reason(result), result))
             text = outcome.round.text
-            yield from self._round(outcome.round)
-            yield from self._tell(RoundCommitted(self.rounds, self.usage))
+            yield from self._carry_out_round(outcome.round)
+            yield from self._report(RoundCommitted(self.rounds, self.usage))
             limit = self._limit_reached()
             if limit is not None:
-                return (yield from self._stop(text, limit, None))
+                return (yield from self._end(text, limit, None))
 
     def _next_turn(self) -> Generator[Any, Any, ToolTurn[Any, None]]:
-        describe = self._request.describe
+        """The turn of the next request, not sent yet; raises `InvalidToolConstraints`."""
+        descriptions = self._descriptions
         if self._registry is not None:
-            describe = {**(yield self._effects.describe(self._registry)), **describe}
-        require = None if self.rounds else self._request.require
-        kept = self._turn
+            from_hooks = yield self._effects.describe(self._registry)
+            descriptions = {**from_hooks, **descriptions}
+        require = None if self.rounds else self._settings.require
         # The same turn again has the same offer, whose tool list is rendered already.
-        if kept is None or kept[0] != describe or kept[1] is not require:
-            kept = self._turn = (
-                describe,
-                require,
-                self._request.turn(self._session, self._llm, require, describe),
-            )
-        return kept[2]
+        if self._turn is None or self._turn_made_of != (descriptions, require):
+            self._turn = self._make_turn(descriptions, require)
+            self._turn_made_of = (descriptions, require)
+        return self._turn
+
+    def _make_turn(
+        self, descriptions: Descriptions, require: ToolRequirement[Any] | None
+    ) -> ToolTurn[Any, None]:
+        settings = self._settings
+        return self._session.text_turn(
+            self._llm,
+            tools=settings.tools,
+            available=settings.available,
+            require=require,
+            describe=descriptions,
+            parallel=settings.parallel,
+            temperature=settings.temperature,
+            max_output_tokens=settings.max_output_tokens,
+            extra=settings.extra,
+        )
 
     def _limit_reached(self) -> StoppedBy | None:
-        limits = self._limits
-        if (
-            limits.max_repeats is not None
-            and max(self._failures.values(), default=0) >= limits.max_repeats
-        ):
+        settings = self._settings
+        most_failures = max(self._failures.values(), default=0)
+        if settings.max_repeats is not None and most_failures >= settings.max_repeats:
             return "repeat"
-        if limits.token_budget is not None and self.usage.total_tokens >= limits.token_budget:
+        budget = settings.token_budget
+        if budget is not None and self.usage.total_tokens >= budget:
             return "budget"
-        return "round_limit" if self.rounds >= limits.max_rounds else None
+        return "round_limit" if self.rounds >= settings.max_rounds else None
 
-    def _stop(
+    def _end(
         self, text: str, stopped_by: StoppedBy, result: TurnResult | None
     ) -> Generator[Any, Any, LoopResult]:
         ended = LoopResult(text, self.rounds, self.usage, stopped_by, result)
-        yield from self._tell(LoopStopped(self.rounds, self.usage, ended))
+        yield from self._report(LoopEnded(self.rounds, self.usage, ended))
         return ended
 
-    def _tell(self, event: LoopEvent[Any]) -> Generator[Any, Any, None]:
+    def _report(self, event: LoopEvent[Any]) -> Generator[Any, Any, None]:
         if self._on_progress is not None:
-            yield self._effects.tell(self._on_progress, event)
+            yield self._effects.notify(self._on_progress, event)
 
-    # --- one round -------------------------------------------------------------------------------------------------
+    # --- one round ---------------------------------------------------------------------------
 
-    def _round(self, decoded: ToolRound[Any]) -> Generator[Any, Any, None]:
+    def _carry_out_round(self, decoded: ToolRound[Any]) -> Generator[Any, Any, None]:
         """Plan, execute, review, commit; whatever happens, the round is not open afterwards."""
-        plan: Open[Any] = decoded
+        plan, planned = yield from self._plan(decoded)
+        results = yield from self._execute(plan, planned.pending)
+        reviewed: list[ToolResult] = []
+        try:
+            yield from self._review(results, reviewed)
+            yield from self._report(RoundExecuted(self.rounds + 1, self.usage, tuple(reviewed)))
+        except BaseException:
+            withheld = [_withhold(result) for result in results[len(reviewed) :]]
+            self._commit_during_error(plan, [*reviewed, *withheld])
+            raise
+        self._commit(plan, reviewed)
+        self._count_failures(decoded, planned, results)
+
+    def _plan(
+        self, decoded: ToolRound[Any]
+    ) -> Generator[Any, Any, tuple[OpenRound, RoundPlanned[Any]]]:
+        """Have the hooks decide; without hooks, the round is its own plan."""
+        plan: OpenRound = decoded
         number = self.rounds + 1
         try:
-            yield from self._tell(
+            yield from self._report(
                 RoundDecoded(number, self.usage, decoded.calls, decoded.issues, decoded.text)
             )
-            if self._hooks is not None:
-                plan = yield self._effects.decide(decoded, self._hooks)
+            if self._settings.hooks is not None:
+                plan = yield self._effects.decide(decoded, self._settings.hooks)
             if isinstance(plan, ToolRoundPlan):
-                planned = RoundPlanned(
-                    number, self.usage, plan.pending, plan.handled, plan.rejected
-                )
+                calls = (plan.pending, plan.handled, plan.rejected)
             else:
-                planned = RoundPlanned(number, self.usage, decoded.calls, (), ())
-            yield from self._tell(planned)
+                calls = (decoded.calls, (), ())
+            planned = RoundPlanned(number, self.usage, *calls)
+            yield from self._report(planned)
         except BaseException as error:
             # Nothing has run, so nothing is lost.
             plan.discard()
             if isinstance(error, HookError):
-                said = str(error).replace(
+                message = str(error).replace(
                     "the round is still open", "the loop has discarded the round"
                 )
-                raise HookError(said) from error.__cause__
+                raise HookError(message) from error.__cause__
             raise
-        results = yield from self._execute(plan, planned.pending)
-        answers: list[ToolResult] = []
-        try:
-            yield from self._review(results, answers)
-            yield from self._tell(RoundExecuted(number, self.usage, tuple(answers)))
-        except BaseException:
-            self._rescue(
-                plan, [*answers, *[_withheld(result) for result in results[len(answers) :]]]
-            )
-            raise
-        self._commit(plan, answers)
-        failed = [
-            *_failed(results),
-            *[r.metadata for r in planned.rejected],
-            *[i.metadata for i in decoded.issues],
-        ]
-        for key in {_key(metadata) for metadata in failed}:
-            self._failures[key] = self._failures.get(key, 0) + 1
+        return plan, planned
 
     def _execute(
-        self, plan: Open[Any], pending: Sequence[BaseToolCall]
+        self, plan: OpenRound, pending: Sequence[BaseToolCall]
     ) -> Generator[Any, Any, Sequence[ToolResult]]:
         if not pending:
             return ()
         report = ExecutionReport()
         try:
             results: Sequence[ToolResult] = yield self._effects.execute(
-                self._executor, pending, self._dispatch, scope=self._scope, report=report
+                self._executor,
+                pending,
+                self._settings.dispatch,
+                scope=self._settings.scope,
+                report=report,
             )
         except BaseException:
-            self._rescue(
-                plan, [self._reviewed_now(result) for result in _outcomes(report, pending)]
-            )
+            # A run that could not even be waited for is still active: after a second interrupt,
+            # or when a coroutine is closed.
+            known = report.results_so_far(pending) if report.active else report.results(pending)
+            self._commit_during_error(plan, [self._review_now(result) for result in known])
             raise
         return results
 
     def _review(
-        self, results: Sequence[ToolResult], answers: list[ToolResult]
+        self, results: Sequence[ToolResult], reviewed: list[ToolResult]
     ) -> Generator[Any, Any, None]:
-        """Add every result to `answers`, as the result hooks leave it."""
+        """Add every result to `reviewed`, as the result hooks leave it."""
         registry = self._registry
-        if registry is None or not any(registry._result_hooks(results).values()):
-            answers += results
+        if registry is None:
+            reviewed += results
             return
         for result in results:
             # One by one: when a hook fails, those before it are reviewed.
-            reviewed: list[ToolResult] = yield self._effects.review(registry, result)
-            answers.append(_with_content(result, reviewed[0]))
+            after: list[ToolResult] = yield self._effects.review(registry, result)
+            reviewed.append(_take_content(result, after[0]))
 
-    def _reviewed_now(self, result: ToolResult) -> ToolResult:
-        """The result as plain result hooks leave it; withheld where one of them is async, or fails: nothing can wait here."""
-        if self._registry is None or not _says_what_the_tool_said(result):
+    def _review_now(self, result: ToolResult) -> ToolResult:
+        """The result as plain result hooks leave it.
+
+        Withheld where a hook is async or fails: a loop that is being cancelled can't await.
+        """
+        if self._registry is None or not _has_words_of_the_tool(result):
             return result
         try:
-            return _with_content(result, self._registry.review_sync([result])[0])
+            return _take_content(result, self._registry.review_sync([result])[0])
         except BaseException as error:
-            logger.warning(
-                "%s of %s: withheld: %s", result.metadata.id, result.metadata.name, error
-            )
-            return _withheld(result)
+            metadata = result.metadata
+            logger.warning("%s of %s: withheld: %s", metadata.id, metadata.name, error)
+            return _withhold(result)
 
-    # --- ends of a round -------------------------------------------------------------------------------------------
+    def _count_failures(
+        self,
+        decoded: ToolRound[Any],
+        planned: RoundPlanned[Any],
+        results: Sequence[ToolResult],
+    ) -> None:
+        """Note which calls went wrong in this round; equal calls of one round count once."""
+        failed = [
+            *_failed_calls(results),
+            *[rejected.metadata for rejected in planned.rejected],
+            *[issue.metadata for issue in decoded.issues],
+        ]
+        for key in {_failure_key(metadata) for metadata in failed}:
+            self._failures[key] = self._failures.get(key, 0) + 1
 
-    def _commit(self, plan: Open[Any], answers: Sequence[ToolResult]) -> None:
-        """Write the round; where it finds no place any more, give it up with the results in the error."""
+    # --- ends of a round ---------------------------------------------------------------------
+
+    def _commit(self, plan: OpenRound, results: Sequence[ToolResult]) -> None:
+        """Write the round; where it no longer fits, discard it with the results in the error."""
         try:
-            plan.commit(self._session, answers, rebase=True)
+            plan.commit(self._session, results, rebase=True)
         except BaseException as error:
             plan.discard()
             if not isinstance(error, Exception):
                 raise
-            raise UncommittedRoundError(plan.turn, answers, str(error)) from error
+            raise UncommittedRoundError(plan.turn, results, str(error)) from error
         self.rounds += 1
 
-    def _rescue(self, plan: Open[Any], answers: Sequence[ToolResult]) -> None:
-        """Write the round while an error is on its way out; that error matters more than one from here."""
+    def _commit_during_error(self, plan: OpenRound, results: Sequence[ToolResult]) -> None:
+        """Write the round while an error propagates, which matters more than one from here."""
         try:
-            self._commit(plan, answers)
+            self._commit(plan, results)
         except UncommittedRoundError as error:
             logger.error("%s", error)
 
 
-def _end_of(result: TurnResult[Any]) -> StoppedBy:
+def _stop_reason(result: TurnResult[Any]) -> StoppedBy:
     """What an answer that needs no tool stopped the loop by.
 
-    For a reason that nobody knows, only a text that did not break off shows that the model has answered.
+    For an unknown finish reason, only a text that did not break off shows that the model has
+    answered.
     """
     if result.finish_reason == "unknown" and (result.turn.cut or not result.text.strip()):
         return "unknown"
-    return _ENDS.get(result.finish_reason, "answer")
+    return _STOPPED_BY_FINISH.get(result.finish_reason, "answer")
 
 
-def _failed(results: Iterable[ToolResult]) -> Iterator[ToolMetadata]:
-    """The calls that went wrong, without those that were skipped as the duplicate of another one of the round."""
+def _failed_calls(results: Iterable[ToolResult]) -> Iterator[ToolMetadata]:
+    """The calls that went wrong, without those skipped as duplicates of another of the round."""
     seen: set[FailureKey] = set()
     for result in results:
-        key = _key(result.metadata)
+        key = _failure_key(result.metadata)
         skipped = key in seen and result.status == "rejected"
         seen.add(key)
         if result.status != "ok" and not skipped:
             yield result.metadata
 
 
-def _key(metadata: ToolMetadata) -> FailureKey:
+def _failure_key(metadata: ToolMetadata) -> FailureKey:
     return failure_key(metadata.name, metadata.arguments)
 
 
-def _says_what_the_tool_said(result: ToolResult) -> bool:
-    """Whether the content is the tool's own; of other outcomes it is the executor's."""
+def _has_words_of_the_tool(result: ToolResult) -> bool:
+    """Whether the content comes from the tool; for other outcomes the executor wrote it."""
     return not isinstance(result, ExecutionResult) or result.outcome in ("ok", "failed")
 
 
-def _outcomes(report: ExecutionReport, calls: Sequence[BaseToolCall]) -> list[ExecutionResult]:
-    """What is known of the calls of a run that was cut off."""
-    if not report.active:
-        return report.results(calls)
-    # It could not even be waited for: a second interrupt, or a coroutine that is closed.
-    known = [report.find(call) for call in calls]
-    return [
-        one.result
-        if one is not None and one.result is not None
-        else interrupted(call, 1, 0.0, None)
-        for call, one in zip(calls, known, strict=True)
-    ]
-
-
-def _with_content(result: ToolResult, reviewed: ToolResult) -> ToolResult:
-    """The result with the reviewed content, and all that the executor says of it."""
+def _take_content(result: ToolResult, reviewed: ToolResult) -> ToolResult:
+    """The result with the reviewed content; what else the executor noted in it stays."""
     if reviewed is result:
         return result
     return replace(result, content=reviewed.content, output_error=reviewed.output_error)
 
 
-def _withheld(result: ToolResult) -> ToolResult:
-    if not _says_what_the_tool_said(result):
+def _withhold(result: ToolResult) -> ToolResult:
+    if not _has_words_of_the_tool(result):
         return result
     return replace(result, content=WITHHELD, status="error", output_error=None)

@@ -1,4 +1,4 @@
-"""What a loop tells while it runs, as values: for progress displays, logs and tests."""
+"""The steps of a running loop, as values: for progress displays, logs and tests."""
 
 from __future__ import annotations
 
@@ -7,10 +7,19 @@ from typing import Any, Generic, TypeAlias, Union
 
 from typing_extensions import TypeVar
 
-from lutumpy.core.items import Usage
+from lutumpy import HandledTool, RejectedToolCall, ToolCallIssue, ToolResult, Usage
+from lutumpy.hooks import BaseToolCall
 from lutumpy.loops.result import LoopResult
-from lutumpy.tools.calls import BaseToolCall, ToolCallIssue
-from lutumpy.tools.results import HandledTool, RejectedToolCall, ToolResult
+
+__all__ = [
+    "LoopEnded",
+    "LoopEvent",
+    "RequestStarted",
+    "RoundCommitted",
+    "RoundDecoded",
+    "RoundExecuted",
+    "RoundPlanned",
+]
 
 C = TypeVar("C", bound=BaseToolCall, default=BaseToolCall)
 C_co = TypeVar("C_co", bound=BaseToolCall, default=BaseToolCall, covariant=True)
@@ -31,13 +40,13 @@ class RequestStarted:
 
 @dataclass(frozen=True, slots=True)
 class RoundDecoded(Generic[C_co]):
-    """The model called tools; nothing is decided yet.
+    """The model called tools; hooks have not decided yet.
 
     Attributes:
         round: The number of the round, from 1.
         usage: Tokens of this loop so far.
         calls: The calls that can be executed.
-        issues: Those that can't; the model is told.
+        issues: Those that can't; the library answers them.
         text: What the model wrote beside them.
     """
 
@@ -96,8 +105,8 @@ class RoundCommitted:
 
 
 @dataclass(frozen=True, slots=True)
-class LoopStopped:
-    """The last one: the loop returns `result` now. A loop that ends in an error doesn't tell it.
+class LoopEnded:
+    """The last event: the loop returns `result` now. A loop that ends in an error has none.
 
     Attributes:
         round: How many rounds were committed.
@@ -111,6 +120,6 @@ class LoopStopped:
 
 
 LoopEvent: TypeAlias = Union[
-    RequestStarted, RoundDecoded[C], RoundPlanned[C], RoundExecuted, RoundCommitted, LoopStopped
+    RequestStarted, RoundDecoded[C], RoundPlanned[C], RoundExecuted, RoundCommitted, LoopEnded
 ]
-"""What `on_progress` is told, step by step."""
+"""What `on_progress` is called with, step by step."""

@@ -2,37 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import closing
-from typing import Any, TypeAlias, Union
+from typing import Any
 
-from typing_extensions import TypeVar
+from typing_extensions import TypeVar, Unpack
 
-from lutumpy.core.model import Model
-from lutumpy.core.safe_text import safe_repr
-from lutumpy.errors import HookError
-from lutumpy.execution import Dispatcher, ToolExecutor
+from lutumpy import Model, Session, Toolset
+from lutumpy.core.driving import drive_async
+from lutumpy.execution import Dispatcher
 from lutumpy.execution.executor import refuse_running_loop
-from lutumpy.hooks.decisions import ToolDecision
+from lutumpy.hooks import BaseToolCall, ToolHooks
 from lutumpy.hooks.implementations import is_async
-from lutumpy.hooks.tool_hooks import ToolHooks
 from lutumpy.loops.effects import AsyncEffects, Effects, SyncEffects
-from lutumpy.loops.loop import Limits, Loop, Request
+from lutumpy.loops.loop import Loop
 from lutumpy.loops.progress import LoopEvent
 from lutumpy.loops.result import LoopResult
-from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
-from lutumpy.rounds.events import StreamEvent
-from lutumpy.session import Session
-from lutumpy.tools.calls import BaseToolCall
-from lutumpy.tools.selectors import ByTool, Selector
-from lutumpy.tools.toolset import HasView, Toolset, View
+from lutumpy.loops.settings import (
+    UNSENT,
+    LoopOptions,
+    LoopSettings,
+    Policy,
+    SyncPolicy,
+    refuse_async_hooks,
+)
+from lutumpy.streaming import StreamEvent
+from lutumpy.tools.views import HasView, View
+
+__all__ = ["run_tools", "run_tools_sync"]
 
 TS = TypeVar("TS", bound=Toolset[Any])
 C = TypeVar("C", bound=BaseToolCall, default=BaseToolCall)
-
-Policy: TypeAlias = Callable[[C], Union[ToolDecision[Any, Any], Awaitable[ToolDecision[Any, Any]]]]
-
-UNSENT = "nothing was sent"
 
 
 async def run_tools(
@@ -42,95 +42,59 @@ async def run_tools(
     tools: HasView[View[TS, C]],
     dispatch: Dispatcher[TS],
     hooks: ToolHooks[TS] | Policy[C] | None = None,
-    executor: ToolExecutor | None = None,
-    scope: str | None = None,
     max_rounds: int = 15,
-    max_repeats: int | None = 3,
-    token_budget: int | None = None,
-    available: ToolAvailability[TS] | None = None,
-    require: ToolRequirement[TS] | None = None,
-    describe: ByTool[Selector[TS, Any, Any], str] | None = None,
-    parallel: bool = True,
-    temperature: float | None = None,
-    max_output_tokens: int | None = None,
-    extra: Mapping[str, Any] | None = None,
     on_progress: Callable[[LoopEvent[C]], Awaitable[None] | None] | None = None,
     on_event: Callable[[StreamEvent[C]], Awaitable[None] | None] | None = None,
+    **options: Unpack[LoopOptions[TS]],
 ) -> LoopResult:
     """Make turns, and run what the model calls, until it answers or a limit is reached.
 
-    A round goes: hooks decide its calls, the executor runs what is pending, the registry's result hooks review the results, and
-    turn and results are committed. What the model got wrong is answered by the library, and is a round too. Whether the loop
-    returns, raises or is cancelled, the session is valid afterwards and another `run_tools` goes on with it.
+    In each round hooks decide the calls, the executor runs what is pending, the registry's result
+    hooks review the results, and turn and results are committed. What the model got wrong is
+    answered by the library; that is a round too. Whether the loop returns, raises or is
+    cancelled, the session is valid afterwards and another `run_tools` continues it.
 
     Args:
-        session: Where the conversation stands; it must have something to answer, or a paused turn.
+        session: The conversation. It must end in something to answer, or in a paused turn.
         llm: An adapter with its model.
         tools: The toolset.
         dispatch: What runs its calls.
-        hooks: The toolset's registry, whose description hooks word the tools of each request; or a plain policy, a callable
-            `call -> RunNormally | Complete | Reject`.
-        executor: How calls are run; a `ToolExecutor()` of this loop alone when left out. One that lives longer keeps calls of
-            unknown outcome from being run again by later loops.
-        scope: What tells this conversation from all others, in place of the executor's scope: for an executor that serves several.
-        max_rounds: After so many committed rounds it stops with `round_limit`; no further request is made.
-        max_repeats: When the same call (the same tool, arguments that are equal as JSON values) was invalid, rejected or failed
-            in so many rounds of this loop, it stops with `repeat`. `None`: never.
-        token_budget: Once the session has cost so many tokens since the loop began (`usage.total_tokens`, what is known of
-            requests that failed or were left included), it stops with `budget` in place of another request.
-            The round that is open then is run and committed, so a loop may exceed it by one answer.
-            `None`: no limit. Hosts that count no tokens never reach it.
-        available: Which tools the model may call.
-        require: Whether it must call one: in the first request only, else it could never answer.
-        describe: Other descriptions, for all requests; they win over those of hooks.
-        parallel: `False` asks for at most one call in each answer.
-        temperature: Sampling temperature.
-        max_output_tokens: Limit of each answer, in tokens.
-        extra: Provider parameters, passed through with every request.
-        on_progress: Is told what happens, see `LoopEvent`; sync or async.
-        on_event: Is given the events of the streamed answers; sync or async. Turns are streamed then, which the model must be
-            able to.
+        hooks: The toolset's registry, whose description hooks also word the tools of each
+            request; or a plain policy, a callable `call -> RunNormally | Complete | Reject`.
+        max_rounds: After this many committed rounds the loop stops with `round_limit`, and makes
+            no further request.
+        on_progress: Called with each step of the loop, see `LoopEvent`; sync or async.
+        on_event: Called with the events of the streamed answers; sync or async. With it, turns
+            are streamed, which the model must be able to do.
+        **options: Limits, the executor, and the options of each request: see `LoopOptions`.
 
     Returns:
-        The text of the last turn, the number of committed rounds, this loop's tokens, and what stopped it.
+        The text of the last turn, the number of committed rounds, the tokens of this loop, and
+        what stopped it.
 
     Raises:
-        ValueError: a limit is no positive number; nothing was sent. `TypeError` where another parameter isn't what it has to be.
+        ValueError: a limit is not a positive number; nothing was sent. `TypeError` where another
+            argument is of the wrong type.
         InvalidToolConstraints: `available`, `require` and `describe` can't hold; nothing was sent.
-        DeclarationError: `dispatch` doesn't cover the toolset, or is of another one; nothing was sent.
-        AdapterError: a request failed. Nothing is open; the rounds before it are in the session.
+        DeclarationError: `dispatch` doesn't cover the toolset, or is for another one; nothing was
+            sent.
+        AdapterError: a request failed. No round is open; earlier rounds are in the session.
         TranscriptError: there is nothing to answer.
-        HookError: a hook failed. If it decided a call, nothing of its round was run, and the round is discarded. If it reviewed
-            a result, the round is committed, with an error in place of each result that could not be reviewed.
-        UncommittedRoundError: tools ran, but the session was changed meanwhile so that their round has no place in it; the
-            results are in the error. Where something was only added to the session, the round is committed after that.
-        BaseException: a cancellation, a `KeyboardInterrupt`, or what `on_progress` or `on_event` raised, passes. Before any tool
-            of the round ran, it is discarded; afterwards it is committed: what had finished with its result (withheld where
-            result hooks can't review it any more), the rest as interrupted.
+        HookError: a hook failed. If it decided a call, nothing of its round was run, and the
+            round is discarded. If it reviewed a result, the round is committed, with an error in
+            place of each result that could not be reviewed.
+        UncommittedRoundError: tools ran, but meanwhile the session was changed so that their
+            round no longer fits; the results are in the error. Where something was only added to
+            the session, the round is committed after it.
+        BaseException: a cancellation, a `KeyboardInterrupt`, and what `on_progress` or `on_event`
+            raised propagate. If no tool of the round had run, the round is discarded. Otherwise
+            it is committed: finished calls with their result (withheld where result hooks can no
+            longer review it), the others as interrupted.
     """
-    loop = _loop(
-        session,
-        llm,
-        AsyncEffects(on_event),
-        Request(
-            tools,
-            available,
-            require,
-            dict(describe.items() if describe else ()),
-            parallel,
-            temperature,
-            max_output_tokens,
-            extra,
-        ),
-        _limits(max_rounds, max_repeats, token_budget),
-        dispatch,
-        executor,
-        scope,
-        hooks,
-        on_progress,
-        on_event,
-    )
-    return await _drive(loop.steps())
+    effects = AsyncEffects(on_event)
+    settings = LoopSettings(tools, dispatch, hooks, max_rounds, **options)
+    loop = _make_loop(session, llm, effects, settings, on_progress, on_event)
+    return await drive_async(loop.steps())
 
 
 def run_tools_sync(
@@ -139,27 +103,18 @@ def run_tools_sync(
     *,
     tools: HasView[View[TS, C]],
     dispatch: Dispatcher[TS],
-    hooks: ToolHooks[TS] | Callable[[C], ToolDecision[Any, Any]] | None = None,
-    executor: ToolExecutor | None = None,
-    scope: str | None = None,
+    hooks: ToolHooks[TS] | SyncPolicy[C] | None = None,
     max_rounds: int = 15,
-    max_repeats: int | None = 3,
-    token_budget: int | None = None,
-    available: ToolAvailability[TS] | None = None,
-    require: ToolRequirement[TS] | None = None,
-    describe: ByTool[Selector[TS, Any, Any], str] | None = None,
-    parallel: bool = True,
-    temperature: float | None = None,
-    max_output_tokens: int | None = None,
-    extra: Mapping[str, Any] | None = None,
     on_progress: Callable[[LoopEvent[C]], None] | None = None,
     on_event: Callable[[StreamEvent[C]], None] | None = None,
+    **options: Unpack[LoopOptions[TS]],
 ) -> LoopResult:
     """As `run_tools`, with a sync client, plain hooks and plain callbacks.
 
-    Requests, hooks and callbacks run in the calling thread. Tools run in an event loop (asyncio) in another thread, async ones
-    included: one loop for all rounds, with the context variables of the caller. A `KeyboardInterrupt` while they run cancels them,
-    and passes when they have ended.
+    Requests, hooks and callbacks run in the calling thread. Tools, async ones included, run in an
+    event loop (asyncio) in another thread: one loop for all rounds, with the context variables of
+    the caller. A `KeyboardInterrupt` while they run cancels them, and propagates when they have
+    ended.
 
     Raises:
         RuntimeError: it was called inside a running event loop; nothing was sent.
@@ -168,50 +123,42 @@ def run_tools_sync(
     refuse_running_loop(
         f"run_tools_sync was called inside a running event loop: await run_tools there; {UNSENT}"
     )
-    _refuse_async(hooks, on_progress=on_progress, on_event=on_event)
+    for name, callback in (("on_progress", on_progress), ("on_event", on_event)):
+        if is_async(callback):
+            raise TypeError(
+                f"{name}= is async; run_tools_sync takes plain callbacks, run_tools both; {UNSENT}"
+            )
+    refuse_async_hooks(hooks)
     with SyncEffects(on_event) as effects:
-        loop = _loop(
-            session,
-            llm,
-            effects,
-            Request(
-                tools,
-                available,
-                require,
-                dict(describe.items() if describe else ()),
-                parallel,
-                temperature,
-                max_output_tokens,
-                extra,
-            ),
-            _limits(max_rounds, max_repeats, token_budget),
-            dispatch,
-            executor,
-            scope,
-            hooks,
-            on_progress,
-            on_event,
-        )
+        settings = LoopSettings(tools, dispatch, hooks, max_rounds, **options)
+        loop = _make_loop(session, llm, effects, settings, on_progress, on_event)
         return _drive_sync(loop.steps())
 
 
-async def _drive(steps: Generator[Any, Any, LoopResult]) -> LoopResult:
-    try:
-        waiting = next(steps)
-        while True:
-            try:
-                value = await waiting
-            except BaseException as error:
-                waiting = steps.throw(error)
-            else:
-                waiting = steps.send(value)
-    except StopIteration as done:
-        result: LoopResult = done.value
-        return result
+def _make_loop(
+    session: Session,
+    llm: Model,
+    effects: Effects,
+    settings: LoopSettings,
+    on_progress: Any,
+    on_event: Any,
+) -> Loop:
+    if not isinstance(session, Session):
+        raise TypeError(f"session takes a Session, not {type(session).__name__}; {UNSENT}")
+    for name, callback in (("on_progress", on_progress), ("on_event", on_event)):
+        if callback is not None and not callable(callback):
+            raise TypeError(f"{name}= takes a callable, not {type(callback).__name__}; {UNSENT}")
+    if on_event is not None and not hasattr(llm, "open_stream"):
+        raise TypeError(
+            "on_event= needs a model that streams; "
+            f"{type(llm).__name__} has no open_stream(); {UNSENT}"
+        )
+    return Loop(session, llm, effects, settings, on_progress)
 
 
 def _drive_sync(steps: Generator[Any, Any, LoopResult]) -> LoopResult:
-    # An interrupt may come between two steps; closing the generator is what tells it.
+    # A KeyboardInterrupt may come between two steps, where no step could catch it. Closing the
+    # generator raises GeneratorExit at its last yield, so that the open round is still dealt with.
     with closing(steps):
         try:
             value = next(steps)
@@ -220,97 +167,3 @@ def _drive_sync(steps: Generator[Any, Any, LoopResult]) -> LoopResult:
         except StopIteration as done:
             result: LoopResult = done.value
             return result
-
-
-# --- checks before the first request ---------------------------------------------------------------------------------
-
-
-def _loop(
-    session: Session,
-    llm: Model,
-    effects: Effects,
-    request: Request,
-    limits: Limits,
-    dispatch: Dispatcher[Any],
-    executor: ToolExecutor | None,
-    scope: str | None,
-    hooks: Any,
-    on_progress: Any,
-    on_event: Any,
-) -> Loop:
-    if not isinstance(session, Session):
-        raise TypeError(f"session takes a Session, not {type(session).__name__}; {UNSENT}")
-    if not hasattr(request.tools, "__view__"):
-        raise TypeError(f"tools= takes a Toolset class, not {request.tools!r:.100}; {UNSENT}")
-    toolset = request.tools.__view__().toolset
-    if not isinstance(dispatch, Dispatcher):
-        raise TypeError(
-            f"dispatch= takes a Dispatcher({toolset.__name__}), not {safe_repr(dispatch)}; {UNSENT}"
-        )
-    dispatch.check(toolset)
-    _check_hooks(hooks, toolset)
-    for name, callback in (("on_progress", on_progress), ("on_event", on_event)):
-        if callback is not None and not callable(callback):
-            raise TypeError(f"{name}= takes a callable, not {type(callback).__name__}; {UNSENT}")
-    if on_event is not None and not hasattr(llm, "open_stream"):
-        raise TypeError(
-            f"on_event= needs a model that streams; {type(llm).__name__} has no open_stream(); {UNSENT}"
-        )
-    if executor is None:
-        executor = ToolExecutor()
-    elif not isinstance(executor, ToolExecutor):
-        raise TypeError(f"executor= takes a ToolExecutor, not {type(executor).__name__}; {UNSENT}")
-    if scope is not None and not isinstance(scope, str):
-        raise TypeError(f"scope= takes text, not {type(scope).__name__}; {UNSENT}")
-    return Loop(
-        session, llm, effects, request, limits, dispatch, executor, scope, hooks, on_progress
-    )
-
-
-def _check_hooks(hooks: Any, toolset: type[Toolset[Any]]) -> None:
-    if isinstance(hooks, ToolHooks):
-        if hooks._toolset is not toolset:
-            raise HookError(f"{hooks!r} is no registry of {toolset.__name__}; {UNSENT}")
-    elif hooks is not None and not callable(hooks):
-        raise HookError(
-            f"hooks= takes a registry or a callable, not {type(hooks).__name__}; {UNSENT}"
-        )
-
-
-def _limits(max_rounds: Any, max_repeats: Any, token_budget: Any) -> Limits:
-    return Limits(
-        _positive("max_rounds", max_rounds),
-        None if max_repeats is None else _positive("max_repeats", max_repeats),
-        None if token_budget is None else _positive("token_budget", token_budget),
-    )
-
-
-def _positive(name: str, value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name}={safe_repr(value)} is no whole number from 1; {UNSENT}")
-    return value
-
-
-def _refuse_async(hooks: Any, **callbacks: Any) -> None:
-    for name, callback in callbacks.items():
-        if is_async(callback):
-            raise TypeError(
-                f"{name}= is async; run_tools_sync takes plain callbacks, run_tools both; {UNSENT}"
-            )
-    if isinstance(hooks, ToolHooks):
-        chains = hooks._chains_now()
-        for name in [selector.name for selector in hooks._toolset.selectors()]:
-            found = (
-                [step.label for step in chains[name].steps if step.is_async]
-                if name in chains
-                else []
-            )
-            found += [
-                hook.label
-                for hook in hooks._hooks_for_all("any_result_hook", name)
-                if hook.is_async
-            ]
-            if found:
-                raise HookError(f"hook {found[0]} of {name!r} is async; use run_tools(); {UNSENT}")
-    elif hooks is not None and is_async(hooks):
-        raise HookError(f"the policy {safe_repr(hooks)} is async; use run_tools(); {UNSENT}")

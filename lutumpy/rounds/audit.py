@@ -16,8 +16,7 @@ from lutumpy.core.safe_text import safe_repr
 from lutumpy.hooks.pipeline import Chain, Decision, Source, snapshot
 from lutumpy.rounds.commit import Entry
 from lutumpy.tools.arguments import Decoded, decode_arguments
-from lutumpy.tools.calls import BaseToolCall, ToolCallIssue
-from lutumpy.tools.results import RejectedToolCall
+from lutumpy.tools.calls import BaseToolCall, RejectedToolCall, ToolCallIssue
 
 __all__ = ["HookPass", "Standing", "as_data"]
 

@@ -7,11 +7,10 @@ from typing import Any, Generic, Literal
 from typing_extensions import TypeVar
 
 from lutumpy.errors import InvalidToolConstraints
-from lutumpy.tools.selectors import Selector
-from lutumpy.tools.toolset import Toolset, own
+from lutumpy.tools.selectors import BaseToolset, Selector, own
 
-TS = TypeVar("TS", bound=Toolset[Any])
-T = TypeVar("T", bound=Toolset[Any])
+TS = TypeVar("TS", bound=BaseToolset)
+T = TypeVar("T", bound=BaseToolset)
 
 
 class ToolAvailability(Generic[TS]):

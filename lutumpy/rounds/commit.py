@@ -14,15 +14,8 @@ from lutumpy.core.transcript import Transcript
 from lutumpy.core.transcript_state import Receipt
 from lutumpy.errors import CommitError, CommitProblem, ProblemKind, StaleRoundError
 from lutumpy.rounds.target import Target, transcript_of
-from lutumpy.tools.calls import BaseToolCall, ToolCallIssue
-from lutumpy.tools.results import (
-    HandledTool,
-    RejectedToolCall,
-    ToolResult,
-    completed,
-    rejected,
-    result_block,
-)
+from lutumpy.tools.calls import BaseToolCall, HandledTool, RejectedToolCall, ToolCallIssue
+from lutumpy.tools.results import ToolResult, completed, rejected, result_block
 
 _NOTHING: Mapping[str, ToolResult] = {}
 _STATUSES: tuple[str, ...] = get_args(ResultStatus)

@@ -15,15 +15,21 @@ from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
 from lutumpy.rounds.read import read_answer
 from lutumpy.tools.calls import BaseToolCall
-from lutumpy.tools.selectors import ByTool, Selector
-from lutumpy.tools.toolset import NoTools, Toolset, ToolsetTable, own
+from lutumpy.tools.selectors import (
+    BaseToolset,
+    ByTool,
+    EmptyToolset,
+    Selector,
+    ToolsetTable,
+    own,
+)
 
 if TYPE_CHECKING:
     from lutumpy.core.streaming import StreamDecoder
     from lutumpy.rounds.reader import Reader
     from lutumpy.rounds.target import Target
 
-TS = TypeVar("TS", bound=Toolset[Any])
+TS = TypeVar("TS", bound=BaseToolset)
 C_co = TypeVar("C_co", bound=BaseToolCall, default=BaseToolCall, covariant=True)
 
 _MODES: dict[str, ToolMode] = {
@@ -46,7 +52,7 @@ class Offer(ToolOffering, Generic[C_co]):
 
     def __init__(
         self,
-        toolset: type[Toolset[Any]],
+        toolset: type[BaseToolset],
         selectors: tuple[Selector[Any, Any, Any], ...],
         requirement: ToolRequirement[Any],
         descriptions: Mapping[Selector[Any, Any, Any], str],
@@ -62,7 +68,7 @@ class Offer(ToolOffering, Generic[C_co]):
             requirement.selector.name if requirement.selector is not None else None,
             parallel,
         )
-        self.toolset: type[Toolset[Any]] = toolset
+        self.toolset: type[BaseToolset] = toolset
         self.selectors: tuple[Selector[Any, Any, Any], ...] = selectors
         self.offered: frozenset[str] = frozenset([s.name for s in selectors])
 
@@ -123,7 +129,7 @@ def make_offer(
     if plain and (kept := cache.get("offer")) is not None:
         offer: Offer[Any] = kept
         return offer
-    if not table.selectors and not issubclass(toolset, NoTools):
+    if not table.selectors and not issubclass(toolset, EmptyToolset):
         raise EmptyToolsetError(
             f"{toolset.__name__} has no tools to offer: write <name> = tool(...) in its body, "
             "or offer NoTools where none are meant; nothing was sent"

@@ -35,8 +35,8 @@ from lutumpy.hooks.tool_hooks import ToolHooks
 from lutumpy.rounds.audit import HookPass, Standing, as_data
 from lutumpy.rounds.commit import Answer, OpenAnswer
 from lutumpy.tools.arguments import Decoded, decode_arguments
-from lutumpy.tools.calls import BaseToolCall, ToolCallIssue
-from lutumpy.tools.results import HandledTool, RejectedToolCall, ToolResult
+from lutumpy.tools.calls import BaseToolCall, HandledTool, RejectedToolCall, ToolCallIssue
+from lutumpy.tools.results import ToolResult
 
 if TYPE_CHECKING:
     from lutumpy.rounds.target import Target

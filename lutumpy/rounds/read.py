@@ -13,9 +13,9 @@ from lutumpy.rounds.commit import Entry, Mark, OpenAnswer
 from lutumpy.rounds.outcome import Finished, NeedsTools, StagedAnswer, TurnResult
 from lutumpy.rounds.round import ToolRound
 from lutumpy.rounds.target import Target, transcript_of
-from lutumpy.tools.arguments import Refused, decode_arguments, second_look
+from lutumpy.tools.arguments import Refused, decode_arguments, repair_or_explain
 from lutumpy.tools.calls import BaseToolCall, IssueReason, ToolCall, ToolCallIssue
-from lutumpy.tools.toolset import NoTools, near_names
+from lutumpy.tools.selectors import EmptyToolset, near_names
 
 if TYPE_CHECKING:
     from lutumpy.rounds.offer import Offer
@@ -89,7 +89,10 @@ def read_text(
     answer: AnswerTool[Any] | None = None,
 ) -> Finished[Any]:
     """The outcome of an answer to a request without tools: calls in it are issues, answered with it."""
-    opened = _open_answer(NoTools.offer(), turn, transcript_of(target), begun, None, answer)
+    from lutumpy.rounds.offer import make_offer
+
+    nothing = make_offer(EmptyToolset, None, None, None, parallel=True)
+    opened = _open_answer(nothing, turn, transcript_of(target), begun, None, answer)
     if answer is not None and turn.calls:
         return finished(*answer.close(opened), staged=staged)
     return finished(result(opened.turn), opened, staged=staged)
@@ -176,7 +179,7 @@ def decode_call(
         try:
             return ToolCall(metadata, selector.tool.decode(arguments), selector, (), origin)
         except Exception as error:
-            decoded = second_look(selector.tool, arguments, error)
+            decoded = repair_or_explain(selector.tool, arguments, error)
     if isinstance(decoded, Refused):
         if cut and decoded.reason == "malformed_arguments":
             return _issue(transcript, metadata, "truncated", _truncated(name))

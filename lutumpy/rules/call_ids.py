@@ -1,4 +1,4 @@
-"""Which call ids a host of Chat Completions takes, by the name of the host. Every number stands here once."""
+"""Which call ids a host of Chat Completions takes, by the name of the host."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import re
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-__all__ = ["CALL_ID_RULES", "CHAT_MAX", "RESPONSES_MAX", "CallIdRule", "CallIds", "host_rule"]
+from lutumpy.rules.openai.chat.limits import MAX_CALL_ID
 
-CHAT_MAX = 40
-"""Characters of a call id at OpenAI itself [its error text: "Expected a string with maximum length 40"]."""
-RESPONSES_MAX = 64
-"""Characters of a call id on Responses [API description]."""
+__all__ = ["ANY_ID", "CALL_ID_RULES", "CallIdRule", "CallIds", "host_rule"]
+
+ANY_ID = re.compile(r".+", re.DOTALL)
+"""An id of any characters, but not an empty one: OpenAI limits the length only."""
 
 
 class CallIdRule(NamedTuple):
     """What a host asks of the ids of calls.
 
     Attributes:
-        pattern: What an id is, as a whole.
-        limit: Its most characters.
-        prefix: How ids begin that are made in place of others.
+        pattern: What the whole id matches.
+        limit: The most characters that it may have.
+        prefix: How an id begins that is made to replace one that doesn't fit.
     """
 
     pattern: re.Pattern[str]
@@ -29,15 +29,19 @@ class CallIdRule(NamedTuple):
 
 
 CallIds = Literal["openai", "mistral"]
-"""Whose rule about call ids holds at a host: OpenAI's own (40 characters), Mistral's (nine letters and digits)."""
+"""The names of the rules: OpenAI's own (a number of characters), Mistral's (nine letters and
+digits)."""
 
 CALL_ID_RULES: Mapping[CallIds, CallIdRule] = {
-    "openai": CallIdRule(re.compile(r".+", re.DOTALL), CHAT_MAX, "call_"),
-    # "Tool call id was ... but must be a-z, A-Z, 0-9, with a length of 9" (code 3280) [reported by many]
+    "openai": CallIdRule(ANY_ID, MAX_CALL_ID, "call_"),
+    # "Tool call id was ... but must be a-z, A-Z, 0-9, with a length of 9" (code 3280) [reported by
+    # many]. A prefix would use up characters of the nine, so made ids have none.
     "mistral": CallIdRule(re.compile(r"[a-zA-Z0-9]{9}"), 9, ""),
 }
-"""The hosts that look at ids, with what they ask."""
+"""The rule of each host that looks at ids."""
 
+# The addresses that the hosts document. An unknown host gets no rule rather than OpenAI's: some
+# compatible hosts keep state in ids of their own, which are long and must go back unchanged.
 _HOSTS: tuple[tuple[re.Pattern[str], CallIds], ...] = (
     (re.compile(r"(?:.+\.)?mistral\.ai"), "mistral"),
     (re.compile(r"(?:.+\.)?api\.openai\.com"), "openai"),
@@ -46,6 +50,10 @@ _HOSTS: tuple[tuple[re.Pattern[str], CallIds], ...] = (
 
 
 def host_rule(host: str | None) -> CallIds | None:
-    """Whose rule holds at a host, by its name on the network; `None` where nothing is known."""
+    """The name of the rule that holds at a host, given its name on the network; `None` when the
+    host isn't known."""
     name = (host or "").rstrip(".").lower()
-    return next((rule for pattern, rule in _HOSTS if pattern.fullmatch(name) is not None), None)
+    for pattern, rule in _HOSTS:
+        if pattern.fullmatch(name) is not None:
+            return rule
+    return None

@@ -1,6 +1,9 @@
-"""Hosts: whose an address is, and which rules other hosts than the vendor are known, or likely, not to keep.
+"""Hosts: whose an address is, and which rules hold only at the vendor of an API.
 
-Sources: recordings of eleven hosts that speak OpenAI's APIs; the addresses that the hosts document.
+Compatible hosts speak a vendor's API and check less of it. So a problem that only the vendor is
+known to refuse is less certain elsewhere: `for_compatible_host` turns "refused" into "some".
+
+Sources: recordings of eleven hosts that speak OpenAI's APIs; the addresses that hosts document.
 """
 
 from __future__ import annotations
@@ -54,7 +57,7 @@ HOSTS: Mapping[str, str] = {
     "vllm": "localhost:8000",
     "xai": "api.x.ai",
 }
-"""Hosts by the names that people call them."""
+"""Hosts by the names that people use for them."""
 
 OWN_RULES: Mapping[str, frozenset[str]] = {
     "chat": frozenset(
@@ -70,22 +73,28 @@ OWN_RULES: Mapping[str, frozenset[str]] = {
         "tool_name tools tools_count unknown_parameter".split()
     ),
 }
-"""Rules that other hosts of OpenAI's APIs don't keep: shapes, names, schemas, models and lengths, not pairing."""
+"""Rules that other hosts of OpenAI's APIs don't have: about shapes, names, schemas, models and
+lengths. The rules about pairing hold everywhere."""
 
 EVERYWHERE = frozenset(
     "body content encoding messages results_after_uses results_first role single_result tool_use_id tool_use_input "
     "unique_ids use_for_result".split()
 )
-"""Rules of Messages that hold wherever it is spoken: a message says whose it is, and a result which call it answers."""
+"""Rules of Messages that hold at every host: a message has a role, and a result names the call that
+it answers."""
 
 _ADDRESS = re.compile(r"[\w.-]+(?::\d+)?\Z")
 
 
 def host_name(given: str) -> str:
-    """The host that a name or an address means: `groq`, `api.groq.com`, `https://api.groq.com/openai/v1`.
+    """The host that a name or an address means.
+
+    Args:
+        given: `groq`, `api.groq.com`, `https://api.groq.com/openai/v1`, or `compatible` for any
+            host that isn't the vendor's own.
 
     Raises:
-        ValueError: It is neither `compatible`, nor a name that is known, nor an address.
+        ValueError: It is neither `compatible`, nor a known name, nor an address.
     """
     word = given.strip().lower()
     if word == COMPATIBLE:
@@ -99,13 +108,14 @@ def host_name(given: str) -> str:
     is_address = "." in found or ":" in found or found.startswith("localhost")
     if not is_address or (_ADDRESS.match(found) is None and not found.startswith("[")):
         raise ValueError(
-            f"unknown host {given!r}: an address (api.groq.com, https://host/v1), {COMPATIBLE!r}, or one of {', '.join(HOSTS)}"
+            f"unknown host {given!r}: an address (api.groq.com, https://host/v1), "
+            f"{COMPATIBLE!r}, or one of {', '.join(HOSTS)}"
         )
     return found
 
 
 def is_compatible(api: str, host: str) -> bool:
-    """Whether a host, named as for `host_name`, is another than the vendor of an API.
+    """Whether a host, named as for `host_name`, is not the vendor of an API.
 
     Raises:
         ValueError: as for `host_name`.
@@ -116,27 +126,28 @@ def is_compatible(api: str, host: str) -> bool:
 
 
 def for_compatible_host(prefix: str, found: list[Problem]) -> list[Problem]:
-    """The same problems, sure no more where only the vendor is known to refuse.
+    """The same problems, but with certainty "some" where only the vendor is known to refuse.
 
     Args:
         prefix: `chat`, `responses` or `anthropic`.
         found: The problems.
     """
-    return [
-        replace(problem, certainty="some")
-        if problem.certainty == "refused" and is_softened(prefix, problem)
-        else problem
-        for problem in found
-    ]
+    softened: list[Problem] = []
+    for problem in found:
+        if problem.certainty == "refused" and is_softened(prefix, problem):
+            problem = replace(problem, certainty="some")
+        softened.append(problem)
+    return softened
 
 
 def is_softened(prefix: str, problem: Problem) -> bool:
-    """Whether other hosts than the vendor may take what breaks this rule."""
+    """Whether a host that isn't the vendor may accept what breaks this rule."""
     family, _, rule = problem.rule.partition(".")
     if family == "anthropic":
         return rule not in EVERYWHERE or problem.message.endswith("Extra inputs are not permitted")
-    too_long = problem.code in ("string_above_max_length", "array_above_max_length")
-    no_calls = rule == "tool_calls" and problem.code == "empty_array"
-    return (
-        rule in OWN_RULES[prefix] or rule.startswith(("strict_", "schema_")) or too_long or no_calls
-    )
+    if rule in OWN_RULES[prefix] or rule.startswith(("strict_", "schema_")):
+        return True
+    # Of the other rules, hosts skip the lengths, and accept a message with an empty `tool_calls`.
+    if problem.code in ("string_above_max_length", "array_above_max_length"):
+        return True
+    return rule == "tool_calls" and problem.code == "empty_array"

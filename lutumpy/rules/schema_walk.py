@@ -1,23 +1,61 @@
-"""Going through a JSON Schema, however deep, without recursion."""
+"""Where a JSON Schema holds further schemas, and ways through them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from lutumpy.rules import pointer
 from lutumpy.rules.problem import is_array, items, mapping
 
+__all__ = ["LISTS", "Path", "resolve", "subschemas", "type_names", "walk", "with_items"]
+
+# The keywords of draft 2020-12 that hold schemas, and `definitions`, which older drafts have in place of `$defs`. Left out
+# are the ones that no provider is known to read: `unevaluatedItems`, `unevaluatedProperties`, `contentSchema`.
 _MAPS = ("properties", "$defs", "definitions", "patternProperties", "dependentSchemas")
-_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
-_SINGLES = ("items", "additionalProperties", "not", "if", "then", "else")
+LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
+_SINGLES = (
+    "items",
+    "additionalProperties",
+    "not",
+    "if",
+    "then",
+    "else",
+    "contains",
+    "propertyNames",
+)
 
 Path = tuple[str, ...]
 
 
-def walk(schema: Any) -> Iterator[tuple[Path, int, Any]]:
-    """Every subschema with its path and the level of objects that it is in (the root has 1), parents first.
+def _children(schema: Mapping[str, Any]) -> Iterator[tuple[str, Path, Any]]:
+    """What stands directly in a schema in a schema's place: keyword, path from the schema, and the value.
 
-    Without recursion of its own: a hostile schema may be nested deeper than the interpreter's stack.
+    A property's name is never taken for a keyword. Of the keywords that hold one schema only objects count: `true` and
+    `false` are plain switches there.
+    """
+    for key in _MAPS:
+        for name, entry in (mapping(schema.get(key)) or {}).items():
+            yield key, (key, str(name)), entry
+    for key in LISTS:
+        for index, entry in enumerate(items(schema.get(key))):
+            yield key, (key, str(index)), entry
+    for key in _SINGLES:
+        if isinstance(schema.get(key), Mapping):
+            yield key, (key,), schema[key]
+
+
+def subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """The direct subschemas of `schema` that are objects, each with its path from there."""
+    for _, path, entry in _children(schema):
+        if isinstance(entry, dict):
+            yield path, entry
+
+
+def walk(schema: Any) -> Iterator[tuple[Path, int, Any]]:
+    """Every subschema with its path and its level of nested objects (the root has 1), parents first.
+
+    It doesn't recurse: a hostile schema may be nested deeper than the interpreter's stack.
     """
     stack: list[tuple[Path, int, Any]] = [((), 1, schema)]
     while stack:
@@ -26,47 +64,74 @@ def walk(schema: Any) -> Iterator[tuple[Path, int, Any]]:
         if not isinstance(node, Mapping):
             continue
         below: list[tuple[Path, int, Any]] = []
-        for key in _MAPS:
-            deeper = level + 1 if key in ("properties", "patternProperties") else 1
-            below += [
-                ((*path, key, str(name)), deeper, sub)
-                for name, sub in (mapping(node.get(key)) or {}).items()
-            ]
-        for key in _LISTS:
-            below += [
-                ((*path, key, str(index)), level, sub)
-                for index, sub in enumerate(items(node.get(key)))
-            ]
-        for key in _SINGLES:
-            if isinstance(node.get(key), Mapping):
-                below.append(((*path, key), level, node[key]))
+        for key, where, inner in _children(node):
+            if key in ("properties", "patternProperties"):
+                inner_level = level + 1
+            else:
+                # What stands by name (a definition) begins anew; alternatives and items are on the level of their schema.
+                inner_level = 1 if key in _MAPS else level
+            below.append(((*path, *where), inner_level, inner))
         stack += reversed(below)
 
 
 def type_names(node: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The types that a schema names, one or several; `(None,)` when it names none."""
     kind = node.get("type")
     return tuple(items(kind)) if is_array(kind) else (kind,)
 
 
 def resolve(root: Mapping[str, Any], reference: str) -> Any:
-    """The subschema that a local `$ref` names, or None."""
+    """The subschema that a local `$ref` names, or `None`."""
     if reference == "#":
         return root
     if not reference.startswith("#/"):
         return None
     node: Any = root
-    for part in reference[2:].split("/"):
-        part = part.replace("~1", "/").replace("~0", "~")
+    for part in pointer.tokens(reference):
         if isinstance(node, Mapping):
             node = node.get(part)
-        elif (
-            is_array(node)
-            and part.isascii()
-            and part.isdigit()
-            and len(part) < 9
-            and int(part) < len(node)
-        ):
+        elif is_array(node) and _is_index(part) and int(part) < len(node):
             node = node[int(part)]
         else:
             return None
     return node
+
+
+def _is_index(part: str) -> bool:
+    # Nine digits are enough for any list; Python reads no number of thousands of them.
+    return part.isascii() and part.isdigit() and len(part) < 9
+
+
+def with_items(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """`schema` with `items` in every array that lacks it: a tuple's are what its places hold.
+
+    OpenAI refuses an array without it ("array schema missing items"), strict or not. The argument isn't changed, and is
+    given back where nothing is missing.
+    """
+    changed = dict(schema)
+    if "items" not in schema and "array" in type_names(schema):
+        places = [entry for entry in schema.get("prefixItems", ()) if isinstance(entry, dict)]
+        different = [entry for index, entry in enumerate(places) if entry not in places[:index]]
+        if len(different) > 1:
+            changed["items"] = {"anyOf": different}
+        else:
+            changed["items"] = different[0] if different else {}
+    for where, inner in subschemas(changed):
+        complete = with_items(inner)
+        if complete is not inner:
+            _replace_subschema(changed, where, complete)
+    return schema if changed == schema else changed
+
+
+def _replace_subschema(schema: dict[str, Any], where: Path, replacement: Mapping[str, Any]) -> None:
+    """Put a subschema in another one's place, in a copy of the list or object that holds it."""
+    key = where[0]
+    if len(where) == 1:
+        schema[key] = replacement
+        return
+    holder: Any = schema[key]
+    if isinstance(holder, Mapping):
+        schema[key] = {**holder, where[1]: replacement}
+    else:
+        schema[key] = [*holder]
+        schema[key][int(where[1])] = replacement

@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeGuard
 
 from lutumpy.errors import DeclarationError
-from lutumpy.rules.subschemas import LISTS, subschemas
+from lutumpy.rules.pointer import escape, pointer, tokens
+from lutumpy.rules.problem import is_array, items, mapping
+from lutumpy.rules.schema_walk import LISTS, subschemas, walk
 
 __all__ = [
     "ANTHROPIC_STRICT",
@@ -25,7 +27,6 @@ __all__ = [
     "strict_changes",
     "strict_counts",
     "strict_schema",
-    "subschemas",
 ]
 
 Schema = dict[str, Any]
@@ -164,19 +165,21 @@ def strict_changes(
     return rewrite.run(), tuple(dict.fromkeys(rewrite.changes))
 
 
-def strict_counts(schema: Mapping[str, Any]) -> tuple[int, int]:
-    """How many optional parameters and how many union parameters (`anyOf` or a list of types) a strict schema has.
+def strict_counts(schema: Any) -> tuple[int, int]:
+    """How many optional and how many union parameters a schema has: Anthropic limits both over all strict tools.
 
-    Anthropic limits both over all strict tools of a request. A shared definition counts once.
+    A parameter is optional when its object doesn't require it; a union is a schema with a list of types or with a
+    non-empty `anyOf`. A shared definition counts once. Total for any JSON value, however deep.
     """
-    properties = schema.get("properties")
-    required = schema.get("required", ())
-    optional = sum(name not in required for name in properties) if _is_object(properties) else 0
-    unions = int("anyOf" in schema or isinstance(schema.get("type"), list))
-    for _, inner in subschemas(schema):
-        more_optional, more_unions = strict_counts(inner)
-        optional += more_optional
-        unions += more_unions
+    optional = unions = 0
+    for _, _, node in walk(schema):
+        if not isinstance(node, Mapping):
+            continue
+        required = {name for name in items(node.get("required")) if isinstance(name, str)}
+        properties = mapping(node.get("properties")) or {}
+        optional += sum(1 for name in properties if name not in required)
+        # "17 parameters with type arrays or anyOf": an empty `anyOf` isn't valid JSON Schema, and unites nothing.
+        unions += is_array(node.get("type")) or bool(items(node.get("anyOf")))
     return optional, unions
 
 
@@ -197,7 +200,9 @@ class _Rewrite:
         ):
             raise self.no_form((), "the root must be a plain object")
         if self.recursive and not self.dialect.recursion:
-            raise self.no_form(_parts(min(self.recursive)), "the definition refers to itself")
+            raise self.no_form(
+                tuple(tokens(min(self.recursive))), "the definition refers to itself"
+            )
         body = {key: value for key, value in root.items() if key not in ("$defs", "definitions")}
         body.setdefault("properties", {})
         out = self.rewrite(body, ())
@@ -206,17 +211,17 @@ class _Rewrite:
         while waiting:
             ref = waiting.pop()
             if ref not in done:
-                done[ref] = self.rewrite(self.resolve(ref, ()), _parts(ref))
+                done[ref] = self.rewrite(self.resolve(ref, ()), tuple(tokens(ref)))
                 waiting.extend(inner for inner in _refs(done[ref]) if inner != "#")
         for container in ("$defs", "definitions"):
             for name in root.get(container, ()):
-                ref = f"#/{container}/{_escape(name)}"
+                ref = f"#/{container}/{escape(name)}"
                 if ref in done:
                     out.setdefault(container, {})[name] = done[ref]
         return out
 
     def no_form(self, path: tuple[str, ...], reason: str) -> DeclarationError:
-        where = _pointer(path) or "/"
+        where = pointer(path) or "/"
         return DeclarationError(
             f"the schema has no strict form for {self.dialect.name} at {where}: {reason}"
         )
@@ -227,13 +232,13 @@ class _Rewrite:
         kind: Literal["described", "nullable", "any_of"],
         keyword: str = "",
     ) -> None:
-        self.changes.append(StrictChange(_pointer(path), kind, keyword))
+        self.changes.append(StrictChange(pointer(path), kind, keyword))
 
     def resolve(self, ref: str, path: tuple[str, ...]) -> Schema:
         """The definition that a local `$ref` names."""
         if ref == "#":
             return self.root
-        parts = _parts(ref)
+        parts = tokens(ref)
         if len(parts) != 2 or parts[0] not in ("$defs", "definitions"):
             raise self.no_form(path, f"the reference {ref!r} is not to a definition of this schema")
         target = self.root.get(parts[0], {}).get(parts[1])
@@ -427,20 +432,6 @@ def _refs(schema: Schema, *, definitions: bool = False) -> Iterator[str]:
             yield from _refs(inner, definitions=definitions)
 
 
-def _parts(ref: str) -> tuple[str, ...]:
-    return tuple(
-        part.replace("~1", "/").replace("~0", "~") for part in ref.removeprefix("#").split("/")[1:]
-    )
-
-
-def _pointer(path: tuple[str, ...]) -> str:
-    return "".join(f"/{_escape(part)}" for part in path)
-
-
-def _escape(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")
-
-
 def _discriminators(schema: Schema) -> Iterator[tuple[tuple[str, ...], str]]:
     """Definitions that a discriminated union tells apart, each with the property that does it.
 
@@ -451,7 +442,7 @@ def _discriminators(schema: Schema) -> Iterator[tuple[tuple[str, ...], str]]:
         branches: list[Any] = schema.get("oneOf") or schema.get("anyOf") or []
         for branch in branches:
             if _is_object(branch) and isinstance(ref := branch.get("$ref"), str):
-                yield _parts(ref), about["propertyName"]
+                yield tuple(tokens(ref)), about["propertyName"]
     for _, inner in subschemas(schema):
         yield from _discriminators(inner)
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lutumpy.errors import Problem
-from lutumpy.rules.openai.responses.items import ID_PREFIXES, item_type
+from lutumpy.rules.openai.responses.items import item_type
+from lutumpy.rules.openai.responses.limits import ID_PREFIXES
 from lutumpy.testing.api_server import Json, objects
 from lutumpy.testing.render_openai import CREATED
 from lutumpy.testing.render_responses import conversation_id, waiting

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from lutumpy.adapters.sdk import adapter_error
+from lutumpy.adapters.provider_errors import adapter_error
 from lutumpy.apis import Api, api_names, serving
 from lutumpy.core.json_values import decode
 from lutumpy.core.model import checked_structured

@@ -1,4 +1,4 @@
-"""Tool calls of models that only write text: `TextTools` around an adapter, and the parsers it reads with."""
+"""Tool calls of models that only write text: `TextTools` around an adapter, and its parsers."""
 
 from __future__ import annotations
 

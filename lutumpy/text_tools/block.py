@@ -1,5 +1,42 @@
 """One block of calls, from its start tag to its end, while it arrives."""
 
+# A block is read by a state machine whose states are methods: each takes what it knows of the text
+# and gives the position behind it, and the next state is set in `_state`. Pieces of text may be cut
+# anywhere; where a state can't tell a tag from its beginning, it sets `waiting` and is asked again
+# with more text.
+#
+#     before the JSON
+#       _begin            behind the start tag: JSON, a fence, or a bare name may come
+#       _fence_marks      in the run of ``` or ~~~ that opens a Markdown fence around the JSON
+#       _fence_info       behind it, on the same line, as in ```json
+#       _name             in a bare name, as in `name[ARGS]{...}`
+#       _behind_name      behind it: `name_end`, the tag of an id, or the arguments
+#       _call_id          in the model's own id of the call, which isn't used
+#       _before_arguments behind `name_end`: the object of arguments has to come
+#     the JSON
+#       _in_json          in a call, an array of calls, or the arguments of a bare name
+#     behind the JSON
+#       _behind_json      an end tag, another call, or the closing fence may come
+#       _dropped_text     in text of the model's between the last call and the end tag
+#       _behind_self_ending   for syntaxes whose calls end with their JSON: what belongs to the
+#                         block and what to the user's text is not known before the next character
+#     after a mistake
+#       _until_end_tag    what stands here can't be read; only an end tag ends it
+#
+#     _begin --> _fence_marks --> _fence_info --> _begin
+#       |  \--> _name <--> _behind_name <--> _call_id
+#       |                    |--> _before_arguments
+#       v                    v        |
+#     _in_json <-----------------------
+#       |  ^-----------------------------------\  another call
+#       |--> _behind_json --> _dropped_text    |
+#       |--> _behind_self_ending --------------/
+#     anywhere: a mistake --> _until_end_tag
+#
+# A block is closed in one of four ways: whole (`_close_whole`), cut by the end of the text
+# (`_close_cut`), broken (`_close_broken`: an issue takes the place of what can't be read), or as
+# text (`_close_as_text`: in a code block, what doesn't begin like a call is none).
+
 from __future__ import annotations
 
 import re
@@ -10,11 +47,11 @@ from lutumpy.text_tools.protocol import ParsedCall
 from lutumpy.text_tools.syntax import CallSyntax
 from lutumpy.text_tools.tag_search import TagSearch, end_of
 from lutumpy.text_tools.written_calls import (
+    broken_calls,
     broken_detail,
     cut_calls,
     cut_detail,
     element_call,
-    spoiled,
 )
 
 __all__ = ["Block", "BlockTags"]
@@ -62,14 +99,14 @@ class Block:
 
     Args:
         tags: What to look for.
-        quoted: It stands in a code block: what doesn't begin like a call is text there.
+        quoted: The block stands in a code block: what doesn't begin like a call is text there.
 
     Attributes:
         raw: The pieces of the block as they were written, start tag included.
         calls: Its calls, when it is closed.
-        is_text: It turned out to be none.
-        is_empty: It is closed, and holds no call: its JSON is an empty array.
-        returned: What was taken from the text behind it and belongs there.
+        is_text: It turned out not to be a block of calls.
+        is_empty: It is closed and holds no call: its JSON is an empty array.
+        returned: What was taken from the text behind the block and belongs there.
         waiting: More of the text is needed to go on, or its end.
         closed: It has ended.
     """
@@ -77,16 +114,16 @@ class Block:
     __slots__ = (
         "_bare_name",
         "_body_end",
-        "_fence_run",
+        "_fence_length",
         "_in_fence",
         "_length",
-        "_loose",
         "_name_pieces",
+        "_problem",
         "_quoted",
         "_separated",
         "_state",
         "_tags",
-        "_trouble",
+        "_undecided",
         "_values",
         "calls",
         "closed",
@@ -109,72 +146,79 @@ class Block:
         self._quoted = quoted
         self._length = len(tags.syntax.start)
         self._state: Callable[[str, int], int] = self._begin
-        self._fence_run = 0
+        self._fence_length = 0
         self._in_fence = False
         self._name_pieces: list[str] = []
         self._bare_name: str | None = None
         self._values: list[_Value] = []
-        self._loose: list[str] = []
+        # Behind a self-ending call: text that belongs to the block only if another call follows,
+        # and whether the separator between two calls is in it.
+        self._undecided: list[str] = []
         self._separated = False
+        # Where the body of a broken block ends, before the end tag; -1 as long as that is unknown.
         self._body_end = -1
-        # What is wrong with the block as a whole; what is wrong inside of its JSON is the scanner's to say.
-        self._trouble: str | None = None
+        # What is wrong with the block as a whole. What is wrong with its JSON, the scanner knows.
+        self._problem: str | None = None
 
     def feed(self, text: str, pos: int) -> int:
-        """Take what belongs to the block; gives where it stopped: at the end, behind the block, or where it waits."""
+        """Take what belongs to the block.
+
+        Returns:
+            Where it stopped: at the end of the text, behind the block, or where it waits.
+        """
         self.waiting = False
         while pos < len(text) and not self.closed and not self.waiting:
             pos = self._state(text, pos)
         return pos
 
     def finish(self, rest: str) -> None:
-        """The text ended in the block, with `rest` not taken yet."""
+        """The text has ended in the block, with `rest` not taken yet."""
         state = self._state
-        if state == self._self_ended:
-            self._loose.append(rest)
+        if state == self._behind_self_ending:
+            self._undecided.append(rest)
         else:
             self._take(rest, 0, len(rest))
-        if state == self._broken:
+        if state == self._until_end_tag:
             if self._values or self._bare_name is not None:
                 self._close_broken()
             else:
                 self._close_as_text()
-        elif state in (self._after, self._dropped, self._self_ended):
+        elif state in (self._behind_json, self._dropped_text, self._behind_self_ending):
             self._close_whole()
         else:
             self._close_cut()
 
-    # --- before the JSON ----------------------------------------------------------------------------------------------
+    # --- before the JSON ---------------------------------------------------------------------
 
     def _begin(self, text: str, pos: int) -> int:
-        pos = self._space(text, pos)
+        pos = self._take_space(text, pos)
         if pos == len(text):
             return pos
         syntax = self._tags.syntax
         char = text[pos]
         if char in "`~" and not self._quoted and not self._in_fence:
-            self._state = self._fence_begins
+            self._state = self._fence_marks
         elif char in "{[" and syntax.json_calls:
             self._begin_value(None)
         elif syntax.name_end is not None and not self._in_fence and end_of(_NAME, text, pos) > pos:
             self._state = self._name
         else:
-            self._no_json()
+            self._refuse_as_not_json()
         return pos
 
-    def _fence_begins(self, text: str, pos: int) -> int:
+    def _fence_marks(self, text: str, pos: int) -> int:
         match = _FENCE.match(text, pos)
         if match is not None:
-            self._fence_run += len(match.group())
+            self._fence_length += len(match.group())
             return self._take(text, pos, match.end())
-        if self._fence_run < 3:
-            self._no_json()
+        if self._fence_length < 3:
+            self._refuse_as_not_json()
         else:
             self._in_fence = True
-            self._state = self._info
+            self._state = self._fence_info
         return pos
 
-    def _info(self, text: str, pos: int) -> int:
+    def _fence_info(self, text: str, pos: int) -> int:
         stop = end_of(_INFO, text, pos)
         self._take(text, pos, stop)
         if stop == len(text):
@@ -182,7 +226,7 @@ class Block:
         if text[stop] in "\n\r{[":
             self._state = self._begin
         else:
-            self._no_json()
+            self._refuse_as_not_json()
         return stop
 
     def _name(self, text: str, pos: int) -> int:
@@ -190,89 +234,90 @@ class Block:
         self._name_pieces.append(text[pos:stop])
         self._take(text, pos, stop)
         if stop < len(text):
-            self._state = self._name_ended
+            self._state = self._behind_name
         return stop
 
-    def _name_ended(self, text: str, pos: int) -> int:
-        pos = self._space(text, pos)
+    def _behind_name(self, text: str, pos: int) -> int:
+        pos = self._take_space(text, pos)
         if pos == len(text):
             return pos
         found = self._tags.after_name.at(text, pos)
         syntax = self._tags.syntax
         if found is not None:
             self._bare_name = "".join(self._name_pieces)
-            self._state = self._arguments if found == syntax.name_end else self._id
+            ends_name = found == syntax.name_end
+            self._state = self._before_arguments if ends_name else self._call_id
             return self._take(text, pos, pos + len(found))
         if self._tags.after_name.begins_at(text, pos):
             self.waiting = True
         elif text[pos] == "{" and syntax.json_calls:  # Mistral's template without `[ARGS]`
             self._bare_name = "".join(self._name_pieces)
-            self._state = self._arguments
+            self._state = self._before_arguments
         else:
-            self._no_json()
+            self._refuse_as_not_json()
         return pos
 
-    def _id(self, text: str, pos: int) -> int:
+    def _call_id(self, text: str, pos: int) -> int:
         stop = end_of(_ID, text, pos)
         self._take(text, pos, stop)
         if stop < len(text):
-            self._state = self._name_ended
+            self._state = self._behind_name
         return stop
 
-    def _arguments(self, text: str, pos: int) -> int:
-        pos = self._space(text, pos)
+    def _before_arguments(self, text: str, pos: int) -> int:
+        pos = self._take_space(text, pos)
         if pos == len(text):
             return pos
         if text[pos] == "{":
             self._begin_value(self._bare_name)
         else:
-            self._trouble = f"The arguments of {self._bare_name} are not a JSON object."
+            self._problem = f"The arguments of {self._bare_name} are not a JSON object."
             self._break()
         return pos
 
-    # --- the JSON -----------------------------------------------------------------------------------------------------
+    # --- the JSON ----------------------------------------------------------------------------
 
     def _begin_value(self, name: str | None) -> None:
         self._values.append(_Value(name, self._length))
-        self._state = self._json
+        self._state = self._in_json
 
-    def _json(self, text: str, pos: int) -> int:
+    def _in_json(self, text: str, pos: int) -> int:
         scanner = self._values[-1].scanner
         stop = scanner.feed(text, pos)
         self._take(text, pos, stop)
         if scanner.done:
             self._body_end = self._length
-            self._state = self._self_ended if self._tags.syntax.self_ending else self._after
+            self_ending = self._tags.syntax.self_ending
+            self._state = self._behind_self_ending if self_ending else self._behind_json
         elif scanner.broken is not None:
             self._break()
         return stop
 
-    # --- behind the JSON ----------------------------------------------------------------------------------------------
+    # --- behind the JSON ---------------------------------------------------------------------
 
-    def _after(self, text: str, pos: int) -> int:
-        pos = self._space(text, pos)
+    def _behind_json(self, text: str, pos: int) -> int:
+        pos = self._take_space(text, pos)
         if pos == len(text):
             return pos
         char = text[pos]
         if self._in_fence and char in "`~":
             return self._take(text, pos, end_of(_FENCE, text, pos))
-        found = self._tags.ends_or_starts.at(text, pos)
+        search = self._tags.ends_or_starts
+        found = search.at(text, pos)
         if found is not None:
             if found in self._tags.syntax.ends:
                 pos = self._take(text, pos, pos + len(found))
             self._close_whole()
-        elif self._tags.ends_or_starts.begins_at(text, pos) or (
-            char == "[" and pos + 1 == len(text)
-        ):
+        elif search.begins_at(text, pos) or (char == "[" and pos + 1 == len(text)):
             self.waiting = True
         elif self._begins_call(text, pos):
             self._begin_value(None)
         elif char in ",;":
             pos = self._take(text, pos, pos + 1)
         elif not self._quoted and char != "{":
-            self._state = self._dropped
+            self._state = self._dropped_text
         else:
-            self._trouble = (
+            self._problem = (
                 f"Behind the JSON of the tool call stands {char!r}, which is no part of it. "
                 f"Write it again as {self._tags.form}."
             )
@@ -283,8 +328,11 @@ class Block:
         """Whether what stands behind a complete call is another one, or an array of them."""
         return self._tags.syntax.json_calls and (text[pos] == "{" or text.startswith("[{", pos))
 
-    def _dropped(self, text: str, pos: int) -> int:
-        """In what the model wrote behind its call and before the end tag. It is neither shown nor a mistake."""
+    def _dropped_text(self, text: str, pos: int) -> int:
+        """In what the model wrote between its call and the end tag.
+
+        It is neither shown nor treated as a mistake.
+        """
         search = self._tags.ends_or_starts
         found = search.search(text, pos)
         if found is None:
@@ -297,35 +345,38 @@ class Block:
         self._close_whole()
         return pos
 
-    def _self_ended(self, text: str, pos: int) -> int:
+    def _behind_self_ending(self, text: str, pos: int) -> int:
         stop = end_of(_SPACE, text, pos)
         if stop > pos:
-            self._loose.append(text[pos:stop])
+            self._undecided.append(text[pos:stop])
             return stop
         syntax = self._tags.syntax
         if self._separated:
             if text[pos] == "{":
-                self._keep_loose()
+                self._take_undecided()
                 self._separated = False
                 self._begin_value(None)
                 return pos
-        elif self._tags.ends.at(text, pos) is not None:
-            found = self._tags.ends.at(text, pos) or ""
-            self._keep_loose()
-            pos = self._take(text, pos, pos + len(found))
             self._close_whole()
             return pos
+        end_tag = self._tags.ends.at(text, pos)
+        if end_tag is not None:
+            self._take_undecided()
+            pos = self._take(text, pos, pos + len(end_tag))
+            self._close_whole()
         elif self._tags.ends.begins_at(text, pos):
             self.waiting = True
-            return pos
         elif syntax.separator is not None and text.startswith(syntax.separator, pos):
             self._separated = True
-            self._loose.append(syntax.separator)
-            return pos + len(syntax.separator)
-        self._close_whole()
+            self._undecided.append(syntax.separator)
+            pos += len(syntax.separator)
+        else:
+            self._close_whole()
         return pos
 
-    def _broken(self, text: str, pos: int) -> int:
+    # --- after a mistake ---------------------------------------------------------------------
+
+    def _until_end_tag(self, text: str, pos: int) -> int:
         ends = self._tags.ends
         found = ends.search(text, pos)
         if found is not None:
@@ -339,16 +390,15 @@ class Block:
         self.waiting = beginning < len(text)
         return beginning
 
-    # --- how it ends --------------------------------------------------------------------------------------------------
-
     def _break(self) -> None:
-        # The end tag that comes next ends the block, whatever quotes stand around it: where strings begin is not known
-        # any more. A start tag does not: what looks like another call may be what the model quotes.
+        # The next end tag ends the block, whatever quotes stand around it: where strings begin is
+        # not known any more. A start tag doesn't end it: what looks like another call may be what
+        # the model quotes.
         self._body_end = -1
-        self._state = self._broken
+        self._state = self._until_end_tag
 
-    def _no_json(self) -> None:
-        self._trouble = (
+    def _refuse_as_not_json(self) -> None:
+        self._problem = (
             f"What stands in the tool call is no JSON. Write it again as {self._tags.form}."
         )
         if self._quoted:
@@ -356,15 +406,17 @@ class Block:
         else:
             self._break()
 
+    # --- how it ends -------------------------------------------------------------------------
+
     def _close_as_text(self) -> None:
         self.is_text = self.closed = True
 
     def _close_whole(self) -> None:
         self.closed = True
-        self.returned = "".join(self._loose)
+        self.returned = "".join(self._undecided)
         raw = "".join(self.raw)
         for value in self._values:
-            self._add_whole(raw, value)
+            self.calls += self._read_calls(raw, value)
         self.is_empty = not self.calls
 
     def _close_cut(self) -> None:
@@ -374,15 +426,14 @@ class Block:
             name = self._bare_name or ""
             self.calls.append(ParsedCall(name, "", "truncated", cut_detail(name)))
             return
-        *whole, last = self._values
-        for value in whole:
-            self._add_whole(raw, value)
-        if last.name is not None:
-            self.calls.append(
-                ParsedCall(last.name, raw[last.start :], "truncated", cut_detail(last.name))
-            )
-        else:
+        *complete, last = self._values
+        for value in complete:
+            self.calls += self._read_calls(raw, value)
+        if last.name is None:
             self.calls += cut_calls(raw, last.scanner, self._tags.syntax.ends, self._tags.form)
+        else:
+            written = raw[last.start :]
+            self.calls.append(ParsedCall(last.name, written, "truncated", cut_detail(last.name)))
 
     def _close_broken(self) -> None:
         self.closed = True
@@ -391,43 +442,43 @@ class Block:
         form = self._tags.form
         if not self._values:
             body = raw[len(self._tags.syntax.start) : end].strip()
-            self.calls.append(ParsedCall(self._bare_name or "", body, "malformed", self._trouble))
+            self.calls.append(ParsedCall(self._bare_name or "", body, "malformed", self._problem))
             return
-        *whole, last = self._values
-        for value in whole:
-            self._add_whole(raw, value)
-        if self._trouble is not None:
+        *complete, last = self._values
+        for value in complete:
+            self.calls += self._read_calls(raw, value)
+        if self._problem is not None:
+            # The JSON can be read, and what stands behind it can't.
             written = raw[last.start : end].rstrip()
-            named = (
-                [last.name] if last.name is not None else [c.name for c in self._whole(raw, last)]
-            )
-            self.calls += [
-                ParsedCall(name, written, "malformed", self._trouble) for name in named or [""]
-            ]
+            if last.name is not None:
+                names = [last.name]
+            else:
+                names = [call.name for call in self._read_calls(raw, last)]
+            for name in names or [""]:
+                self.calls.append(ParsedCall(name, written, "malformed", self._problem))
             return
         detail = broken_detail(raw, last.start, last.scanner, form)
-        if last.name is not None:
-            self.calls.append(
-                ParsedCall(last.name, raw[last.start : end].rstrip(), "malformed", detail)
-            )
+        if last.name is None:
+            self.calls += broken_calls(raw, last.scanner, end, detail, form)
         else:
-            self.calls += spoiled(raw, last.scanner, end, detail, form)
+            written = raw[last.start : end].rstrip()
+            self.calls.append(ParsedCall(last.name, written, "malformed", detail))
 
-    def _add_whole(self, raw: str, value: _Value) -> None:
-        self.calls += self._whole(raw, value)
-
-    def _whole(self, raw: str, value: _Value) -> list[ParsedCall]:
+    def _read_calls(self, raw: str, value: _Value) -> list[ParsedCall]:
+        """The calls of a complete JSON value."""
         scanner = value.scanner
         if value.name is not None:
             return [ParsedCall(value.name, raw[value.start : scanner.offset])]
         return [element_call(raw, element, self._tags.form) for element in scanner.elements]
 
-    def _keep_loose(self) -> None:
-        for piece in self._loose:
-            self._take(piece, 0, len(piece))
-        self._loose.clear()
+    # --- taking text -------------------------------------------------------------------------
 
-    def _space(self, text: str, pos: int) -> int:
+    def _take_undecided(self) -> None:
+        for piece in self._undecided:
+            self._take(piece, 0, len(piece))
+        self._undecided.clear()
+
+    def _take_space(self, text: str, pos: int) -> int:
         return self._take(text, pos, end_of(_SPACE, text, pos))
 
     def _take(self, text: str, pos: int, stop: int) -> int:

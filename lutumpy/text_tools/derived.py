@@ -1,15 +1,24 @@
-"""The conversation as the inner model is told it: a transcript without calls and results, kept beside the real one.
+"""The conversation as the inner model sees it: a transcript without calls and results."""
 
-It grows with the real one, item by item, so that a request costs no more the longer the conversation is.
-"""
+# It is kept beside the real transcript and grows with it, item by item, so that a request costs no
+# more the longer the conversation is. Three things make that hard:
+#
+# - The tools of a turn stand in its first message, together with the user's own system message. So
+#   another offer means another transcript. The last few are kept, each with the number of items
+#   that it has, and are brought up to date when they are asked for.
+# - A fork of the conversation copies this. What the last request was made of is forked along, and
+#   not made again.
+# - A request with ephemeral messages is made from a copy that serves for that request alone. It
+#   takes the transcript of its origin and adds the ephemerals as a tail, so that what is encoded
+#   for this request, except the tail, is there for the next one.
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from lutumpy.core.items import AssistantTurn, Item, Message, TextPart, ToolResults
-from lutumpy.core.transcript import Transcript
+from lutumpy import AssistantTurn, TextPart, Transcript
+from lutumpy.models import Item, Message, ToolResults
 from lutumpy.text_tools.results import SpellCalls, projected_turn, results_message
 from lutumpy.text_tools.turn import API, inner_turn
 
@@ -19,10 +28,10 @@ if TYPE_CHECKING:
 __all__ = ["DerivedItems"]
 
 _KEPT = 4
-"""Derived transcripts kept for a conversation: as many different instructions may take turns without rebuilding."""
+"""Derived transcripts kept for a conversation: how many instructions may take turns."""
 
 
-class _Asked:
+class _LastRequest:
     """The instruction of the last request, known to an encoder and its copies."""
 
     __slots__ = ("instruction",)
@@ -32,7 +41,7 @@ class _Asked:
 
 
 class DerivedItems:
-    """An `ItemEncoder`: fed with the items of the real transcript, it gives the derived one for an instruction.
+    """An `ItemEncoder`: fed with the real items, it gives the transcript for an instruction.
 
     Args:
         spell: Writes the calls of turns that another adapter made.
@@ -42,12 +51,12 @@ class DerivedItems:
     """
 
     __slots__ = (
-        "_asked",
         "_base",
+        "_derived_by_instruction",
         "_for_one_request",
         "_items",
+        "_last_request",
         "_leading",
-        "_made",
         "_origin",
         "_spell",
         "guided_before",
@@ -56,12 +65,13 @@ class DerivedItems:
     def __init__(self, spell: SpellCalls) -> None:
         self.guided_before: bool = False
         self._spell = spell
-        # System messages before anything else: with the instruction they become one.
+        # System messages before anything else: together with the instruction they become one.
         self._leading: list[Message] = []
         self._items: list[Message | AssistantTurn] = []
-        self._made: dict[str, tuple[Transcript, int]] = {}
-        self._asked = _Asked()
-        # For a copy: what it was made of, and how many items that had. A copy that takes an ephemeral serves for one request.
+        self._derived_by_instruction: dict[str, tuple[Transcript, int]] = {}
+        self._last_request = _LastRequest()
+        # For a copy: what it was made of, how many items that had, and whether it has taken an
+        # ephemeral message, so that it serves for one request.
         self._origin: DerivedItems | None = None
         self._base = 0
         self._for_one_request = False
@@ -75,27 +85,27 @@ class DerivedItems:
         if isinstance(item, ToolResults):
             self._items.append(results_message(item))
         elif isinstance(item, AssistantTurn):
-            self._items.append(self._turn(item))
+            self._items.append(self._derive_turn(item))
         elif item.role in ("system", "developer") and not self._items:
             self._leading.append(item)
-            self._made.clear()
+            self._derived_by_instruction.clear()
             self._origin = None
         else:
             self._items.append(item)
 
     def copy(self) -> Self:
-        """An independent copy. What the last request was made of is forked with it, and not made again."""
+        """An independent copy, with a fork of what the last request was made of."""
         self._origin = None
-        instruction = self._asked.instruction
-        made: dict[str, tuple[Transcript, int]] = {}
+        instruction = self._last_request.instruction
+        derived: dict[str, tuple[Transcript, int]] = {}
         if instruction is not None:
-            made[instruction] = (self._derived(instruction).fork(), len(self._items))
+            derived[instruction] = (self._bring_up_to_date(instruction).fork(), len(self._items))
         twin = type(self)(self._spell)
         twin.guided_before = self.guided_before
         twin._leading = self._leading.copy()
         twin._items = self._items.copy()
-        twin._made = made
-        twin._asked = self._asked
+        twin._derived_by_instruction = derived
+        twin._last_request = self._last_request
         twin._origin, twin._base = self, len(self._items)
         return twin
 
@@ -103,17 +113,17 @@ class DerivedItems:
         """The derived transcript with this instruction; to be read, not changed.
 
         Args:
-            instruction: What the model is told of the tools; nothing, when it is empty.
+            instruction: The text about the tools in the first message; may be empty.
         """
-        self._asked.instruction = instruction
+        self._last_request.instruction = instruction
         origin, self._origin = self._origin, None
         if self._for_one_request and origin is not None and len(origin._items) == self._base:
-            # So what is encoded for this request, but for the tail, is there for the next one.
-            return origin._derived(instruction).with_tail(self._items[self._base :])
-        return self._derived(instruction)
+            return origin._bring_up_to_date(instruction).with_tail(self._items[self._base :])
+        return self._bring_up_to_date(instruction)
 
-    def _derived(self, instruction: str) -> Transcript:
-        transcript, upto = self._made.pop(instruction, (None, 0))
+    def _bring_up_to_date(self, instruction: str) -> Transcript:
+        """The kept transcript with this instruction, or a new one, with all items."""
+        transcript, upto = self._derived_by_instruction.pop(instruction, (None, 0))
         if transcript is None:
             transcript = Transcript()
             leading = self._leading_message(instruction)
@@ -125,13 +135,13 @@ class DerivedItems:
                 transcript.append(item)
             else:
                 transcript.append_turn(item)
-        while len(self._made) >= _KEPT:
-            del self._made[next(iter(self._made))]
-        self._made[instruction] = (transcript, len(self._items))
+        while len(self._derived_by_instruction) >= _KEPT:
+            del self._derived_by_instruction[next(iter(self._derived_by_instruction))]
+        self._derived_by_instruction[instruction] = (transcript, len(self._items))
         return transcript
 
     def _leading_message(self, instruction: str) -> Message | None:
-        """One message: many templates of models take no second one, and none later."""
+        """One message: templates of many models take no second one, and none later."""
         texts = [
             part.text
             for message in self._leading
@@ -143,17 +153,16 @@ class DerivedItems:
         if not texts:
             return None
         roles = {message.role for message in self._leading}
-        return Message(
-            "developer" if roles == {"developer"} else "system", (TextPart("\n\n".join(texts)),)
-        )
+        role: Literal["developer", "system"] = "developer" if roles == {"developer"} else "system"
+        return Message(role, (TextPart("\n\n".join(texts)),))
 
-    def _turn(self, item: AssistantTurn) -> AssistantTurn:
+    def _derive_turn(self, item: AssistantTurn) -> AssistantTurn:
         if item.api != API:
             return projected_turn(item, self._spell) if item.calls else item
         inner, guided = inner_turn(item)
         self.guided_before = self.guided_before or guided
-        # Native calls of the inner model have no native results here. After a turn that takes nothing but results (rule R6),
-        # results as text are none.
+        # Native calls of the inner model would need native results, which there are none of here.
+        # And behind a turn that takes nothing but results (rule R6), results as text don't count.
         if inner is None or inner.calls or (inner.results_only and item.calls):
             return projected_turn(item, self._spell)
         return replace(inner, reasoning_dropped=True) if item.reasoning_dropped else inner

@@ -1,7 +1,17 @@
-"""Reading a guided answer: a JSON object that holds the calls, or the text for the user, while it arrives.
+"""Reading a guided answer, while it arrives: a JSON object that holds the calls, or the text."""
 
-An endpoint may pay no attention to the schema. A text that doesn't begin like a guided answer is text, all of it.
-"""
+# The text for the user stands in a JSON string, and is shown decoded while it arrives; an escape
+# may be cut in two. An endpoint may also ignore the schema: a text that doesn't begin like a guided
+# answer is text, all of it. So everything is held back until it is known what begins.
+#
+#     _begin --> _fence_line --> _begin   ``` before the object, where no schema forbids it
+#     _begin --> _before_key --> _in_key --> _before_colon --> _before_value
+#     _before_value --> _in_string      the text for the user: shown as it is decoded
+#                   --> _in_json        an array is calls; other JSON is the value, shown as it is
+#     _in_string, _in_json --> _behind_value --> _before_key   another key, which a schema forbids
+#                                            --> _rest         what follows the object
+#     _in_json --> _broken              the JSON broke: the rest belongs to it
+#     anywhere before _before_value: it is not a guided answer --> _plain_text
 
 from __future__ import annotations
 
@@ -9,32 +19,32 @@ import json
 import re
 from collections.abc import Sequence
 
+from lutumpy import ToolDef
 from lutumpy.core.json_values import clean_text
-from lutumpy.core.tool_specs import ToolOffering
+from lutumpy.models import ToolOffering
 from lutumpy.text_tools.guided_schema import ANSWER
 from lutumpy.text_tools.instruction import tool_list
 from lutumpy.text_tools.json_scanner import JsonScanner
 from lutumpy.text_tools.protocol import CallStreamFormatter, ParsedText
 from lutumpy.text_tools.tag_search import end_of
 from lutumpy.text_tools.text_machine import SPACE, TextMachine
-from lutumpy.text_tools.written_calls import broken_detail, cut_calls, element_call, spoiled
-from lutumpy.tools.definition import ToolDef
+from lutumpy.text_tools.written_calls import broken_calls, broken_detail, cut_calls, element_call
 
 __all__ = ["GuidedAnswers", "GuidedScanner"]
 
 _KEY = re.compile(r'[^"\\]*')
-_FENCE_LINE = re.compile(r"[`\w ]*")
+_FENCE_INFO = re.compile(r"[`\w ]*")
 _STOP = re.compile(r'["\\]')
-_HIGH = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}")
+_HIGH_SURROGATE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}")
 _HEX = re.compile(r"[0-9a-fA-F]{4}")
 _KEYS = frozenset({ANSWER, "calls", "text"})
 
 
 class GuidedAnswers:
-    """What a model is told of guided answers, and how they are read.
+    """The instruction for guided answers, and how they are read.
 
     Args:
-        arguments_key: What the arguments of a call are called.
+        arguments_key: The key of the arguments of a call.
     """
 
     def __init__(self, arguments_key: str = "args") -> None:
@@ -44,23 +54,24 @@ class GuidedAnswers:
         self, definitions: Sequence[ToolDef], offering: ToolOffering, *, has_value: bool
     ) -> str:
         """How to answer, and the tools."""
-        # Said in this order and at this length, since the smallest models take it up so.
-        said = [
-            f"You can call tools. Answer with one JSON object and nothing else. To call tools, write {self._form()}"
+        # In this order and at this length, because the smallest models follow it so.
+        pieces = [
+            "You can call tools. Answer with one JSON object and nothing else. "
+            f"To call tools, write {self._spell_example()}"
         ]
         if offering.parallel:
-            said.append(", with one entry for each call")
-        said.append(". The arguments have to fit the tool's JSON Schema.")
+            pieces.append(", with one entry for each call")
+        pieces.append(". The arguments have to fit the tool's JSON Schema.")
         if offering.mode == "auto":
             other = "the JSON of the value that is asked for" if has_value else '"your text"'
-            said.append(f' To answer without a tool, write {{"{ANSWER}": {other}}}.')
-        return f"{''.join(said)}\n\nTools:\n{tool_list(definitions)}"
+            pieces.append(f' To answer without a tool, write {{"{ANSWER}": {other}}}.')
+        return f"{''.join(pieces)}\n\nTools:\n{tool_list(definitions)}"
 
-    def _form(self) -> str:
-        return self.calls_text([("tool_name", "{...}")])
+    def _spell_example(self) -> str:
+        return self.spell_calls([("tool_name", "{...}")])
 
-    def calls_text(self, calls: Sequence[tuple[str, str]]) -> str:
-        """Calls, as name and JSON text of the arguments, the way the model writes them."""
+    def spell_calls(self, calls: Sequence[tuple[str, str]]) -> str:
+        """Calls, given as name and JSON text of the arguments, as the model writes them."""
         written = [
             f'{{"name": "{name}", "{self.arguments_key}": {arguments}}}'
             for name, arguments in calls
@@ -69,22 +80,22 @@ class GuidedAnswers:
 
     def parse(self, text: str) -> ParsedText:
         """The calls in a whole answer, or its text. Never raises, whatever the text."""
-        scanner = GuidedScanner(self._form())
+        scanner = GuidedScanner(self._spell_example())
         shown = scanner.feed(text) + scanner.flush()
         calls = tuple(scanner.calls)
         errors = tuple([call.detail for call in calls if call.detail is not None])
         return ParsedText(shown, calls, errors, empty_blocks=scanner.empty_blocks)
 
     def stream_formatter(self) -> CallStreamFormatter:
-        """A new formatter for one answer, which knows its calls too."""
-        return GuidedScanner(self._form())
+        """A new formatter for one answer, which also knows its calls."""
+        return GuidedScanner(self._spell_example())
 
 
 class GuidedScanner(TextMachine):
-    """A `StreamFormatter` for guided answers that knows the calls too.
+    """A `StreamFormatter` for guided answers that also knows the calls.
 
     Args:
-        form: How calls are to be written, for what the model is told of those that can't be read.
+        form: How calls are to be written, for the text about calls that can't be read.
     """
 
     __slots__ = (
@@ -113,86 +124,86 @@ class GuidedScanner(TextMachine):
         self._run(self._carry, final=True)
         if self._json is not None and not self._shows_json:
             self._end_calls(self._json)
-        elif self._state == self._value and self._key == "calls":
-            self.calls.extend(cut_calls("", _awaiting(), (), self._form))
-        elif self._state in (self._begin, self._fence):
+        elif self._state == self._before_value and self._key == "calls":
+            self.calls.extend(cut_calls("", _begin_array(), (), self._form))
+        elif self._state in (self._begin, self._fence_line):
             self._out += self._held
-        return self._shown()
+        return self._take_shown()
 
-    # --- before the value ---------------------------------------------------------------------------------------------
+    # --- before the value --------------------------------------------------------------------
 
     def _begin(self, text: str, pos: int, final: bool) -> int:
-        pos = self._space(text, pos)
+        pos = self._hold_space(text, pos)
         if pos == len(text):
             return pos
         if text[pos] == "{":
-            self._state = self._key_begins
+            self._state = self._before_key
             return self._hold(text, pos, pos + 1)
         if text[pos] == "`" and not self._fenced:
             self._fenced = True
-            self._state = self._fence
+            self._state = self._fence_line
             return pos
-        return self._is_text(pos)
+        return self._treat_as_text(pos)
 
-    def _fence(self, text: str, pos: int, final: bool) -> int:
+    def _fence_line(self, text: str, pos: int, final: bool) -> int:
         """The line of an opening fence, which endpoints without constraints may give."""
-        stop = self._hold(text, pos, end_of(_FENCE_LINE, text, pos))
+        stop = self._hold(text, pos, end_of(_FENCE_INFO, text, pos))
         if stop < len(text):
             if text[stop] not in "\r\n{":
-                return self._is_text(stop)
+                return self._treat_as_text(stop)
             self._state = self._begin
         return stop
 
-    def _key_begins(self, text: str, pos: int, final: bool) -> int:
-        pos = self._space(text, pos)
+    def _before_key(self, text: str, pos: int, final: bool) -> int:
+        pos = self._hold_space(text, pos)
         if pos == len(text):
             return pos
         if text[pos] != '"':
-            return self._is_text(pos)
+            return self._treat_as_text(pos)
         self._key = ""
-        self._state = self._key_goes_on
+        self._state = self._in_key
         return self._hold(text, pos, pos + 1)
 
-    def _key_goes_on(self, text: str, pos: int, final: bool) -> int:
+    def _in_key(self, text: str, pos: int, final: bool) -> int:
         stop = end_of(_KEY, text, pos)
         self._key += text[pos : min(stop, pos + 10)]
         self._hold(text, pos, stop)
         if stop == len(text) and len(self._key) < 10:
             return stop
         if stop == len(text) or text[stop] != '"' or self._key not in _KEYS:
-            return self._is_text(stop)
-        self._state = self._colon
+            return self._treat_as_text(stop)
+        self._state = self._before_colon
         return self._hold(text, stop, stop + 1)
 
-    def _colon(self, text: str, pos: int, final: bool) -> int:
-        pos = self._space(text, pos)
+    def _before_colon(self, text: str, pos: int, final: bool) -> int:
+        pos = self._hold_space(text, pos)
         if pos == len(text):
             return pos
         if text[pos] != ":":
-            return self._is_text(pos)
-        self._state = self._value
+            return self._treat_as_text(pos)
+        self._state = self._before_value
         return self._hold(text, pos, pos + 1)
 
-    def _is_text(self, pos: int) -> int:
-        """This is no guided answer."""
+    def _treat_as_text(self, pos: int) -> int:
+        """This is not a guided answer."""
         self._out += self._held
         self._held.clear()
-        self._state = self._text
+        self._state = self._plain_text
         return pos
 
-    def _text(self, text: str, pos: int, final: bool) -> int:
+    def _plain_text(self, text: str, pos: int, final: bool) -> int:
         self._out.append(text[pos:])
         return len(text)
 
-    # --- the value ----------------------------------------------------------------------------------------------------
+    # --- the value ---------------------------------------------------------------------------
 
-    def _value(self, text: str, pos: int, final: bool) -> int:
-        pos = self._space(text, pos)
+    def _before_value(self, text: str, pos: int, final: bool) -> int:
+        pos = self._hold_space(text, pos)
         if pos == len(text):
             return pos
         self._held.clear()
         if text[pos] == '"':
-            self._state = self._string
+            self._state = self._in_string
             return pos + 1
         self._shows_json = text[pos] != "["
         self._json = JsonScanner(calls=not self._shows_json)
@@ -200,7 +211,7 @@ class GuidedScanner(TextMachine):
         self._state = self._in_json
         return pos
 
-    def _string(self, text: str, pos: int, final: bool) -> int:
+    def _in_string(self, text: str, pos: int, final: bool) -> int:
         stop = _STOP.search(text, pos)
         if stop is None:
             self._out.append(text[pos:])
@@ -208,7 +219,7 @@ class GuidedScanner(TextMachine):
         self._out.append(text[pos : stop.start()])
         pos = stop.start()
         if text[pos] == '"':
-            self._state = self._behind
+            self._state = self._behind_value
             return pos + 1
         length = _escape_length(text, pos)
         if pos + length > len(text):
@@ -216,7 +227,7 @@ class GuidedScanner(TextMachine):
                 return len(text)
             self._waiting = True
             return pos
-        self._out.append(_unescaped(text[pos : pos + length]))
+        self._out.append(_decode_escape(text[pos : pos + length]))
         return pos + length
 
     def _in_json(self, text: str, pos: int, final: bool) -> int:
@@ -227,12 +238,11 @@ class GuidedScanner(TextMachine):
         if scanner.done:
             if not self._shows_json:
                 raw = "".join(self._raw)
-                self.calls.extend(
-                    [element_call(raw, element, self._form) for element in scanner.elements]
-                )
+                for element in scanner.elements:
+                    self.calls.append(element_call(raw, element, self._form))
                 self._count_empty(not scanner.elements)
             self._json = None
-            self._state = self._behind
+            self._state = self._behind_value
         elif scanner.broken is not None:
             self._state = self._broken
         return stop
@@ -246,39 +256,35 @@ class GuidedScanner(TextMachine):
         if scanner.broken is None:
             self.calls.extend(cut_calls(raw, scanner, (), self._form))
         else:
-            self.calls.extend(
-                spoiled(
-                    raw, scanner, len(raw), broken_detail(raw, 0, scanner, self._form), self._form
-                )
-            )
+            detail = broken_detail(raw, 0, scanner, self._form)
+            self.calls.extend(broken_calls(raw, scanner, len(raw), detail, self._form))
 
-    # --- behind the value ---------------------------------------------------------------------------------------------
+    # --- behind the value --------------------------------------------------------------------
 
-    def _behind(self, text: str, pos: int, final: bool) -> int:
+    def _behind_value(self, text: str, pos: int, final: bool) -> int:
         pos = end_of(SPACE, text, pos)
         if pos == len(text):
             return pos
         if text[pos] == ",":
-            self._state = (
-                self._key_begins
-            )  # endpoints that hold the model to the schema never get here
+            # Endpoints that hold the model to the schema never get here.
+            self._state = self._before_key
             return self._hold(text, pos, pos + 1)
         self._state = self._rest
         return pos + 1 if text[pos] == "}" else pos
 
     def _rest(self, text: str, pos: int, final: bool) -> int:
-        """What a model that isn't held to the schema writes behind its answer."""
+        """Behind the object; only models that aren't held to the schema write anything here."""
         if self._fenced:
             pos = end_of(SPACE, text, pos)
             if text.startswith("`", pos):
                 return pos + 1
         if pos < len(text):
-            pos = self._space(text, pos)
+            pos = self._hold_space(text, pos)
         if pos < len(text):
-            self._is_text(pos)
+            self._treat_as_text(pos)
         return pos
 
-    def _space(self, text: str, pos: int) -> int:
+    def _hold_space(self, text: str, pos: int) -> int:
         return self._hold(text, pos, end_of(SPACE, text, pos))
 
     def _hold(self, text: str, pos: int, stop: int) -> int:
@@ -287,21 +293,22 @@ class GuidedScanner(TextMachine):
         return stop
 
 
-def _awaiting() -> JsonScanner:
+def _begin_array() -> JsonScanner:
+    """A scanner for which the answer ended just as the array of calls was to begin."""
     scanner = JsonScanner()
     scanner.feed("[", 0)
     return scanner
 
 
 def _escape_length(text: str, pos: int) -> int:
-    """How long the escape at `pos` is; more than there is while more is needed to tell."""
+    """The length of the escape at `pos`; more than there is while more is needed to tell."""
     if pos + 1 >= len(text):
         return 2
     if text[pos + 1] != "u":
         return 2
     if pos + 6 > len(text):
         return 6
-    if _HIGH.match(text, pos) is None:
+    if _HIGH_SURROGATE.match(text, pos) is None:
         return 6
     following = text[pos + 6 : pos + 8]
     if following == "\\u"[: len(following)]:
@@ -309,8 +316,8 @@ def _escape_length(text: str, pos: int) -> int:
     return 6
 
 
-def _unescaped(escape: str) -> str:
-    """The character of an escape; one that JSON doesn't know stays as it is."""
+def _decode_escape(escape: str) -> str:
+    """The character of an escape; an escape that JSON doesn't have stays as it is."""
     if escape[1] == "u" and not all(_HEX.fullmatch(digits) for digits in escape.split("\\u")[1:]):
         return escape
     try:

@@ -1,9 +1,14 @@
 """The JSON Schema of a guided answer, made from the offer.
 
-An answer is an object with one property, which holds the calls, or the text where none is needed. The schema keeps to
-what endpoints that constrain their output understand, grammars made from schemas included: definitions, references, unions and
-constants. What is left out is checked when the call is read.
+An answer is an object with one property, which holds the calls, or the text where none is needed.
 """
+
+# The schema keeps to what endpoints that constrain their output understand, those that make a
+# grammar of it included: definitions, references, unions and constants. What is left out (patterns,
+# large counts) is checked when the call is read.
+#
+# Each tool's schema has `$defs` of its own, and references into them. Put together in one schema,
+# they need names that don't collide, and every reference has to follow: `_Definitions` does that.
 
 from __future__ import annotations
 
@@ -11,8 +16,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lutumpy.core.model import OutputSpec
-from lutumpy.core.tool_specs import ToolOffering, ToolSpec
+from lutumpy.models import OutputSpec, ToolOffering, ToolSpec
 
 __all__ = ["ANSWER", "MOST_CALLS", "guided_output"]
 
@@ -20,9 +24,13 @@ ANSWER = "answer"
 """The property that every guided answer has."""
 
 MOST_CALLS = 16
-"""Calls in one guided answer: a small model may not find the end of a list, and go on until the output limit cuts it."""
+"""Calls in one guided answer, at most.
 
-# Endpoints that make a grammar of the schema refuse patterns that they can't translate, and repetitions that are too many.
+A small model may not find the end of a list, and go on until the output limit cuts it.
+"""
+
+# Endpoints that make a grammar of the schema refuse patterns that they can't translate, and large
+# numbers of repetitions.
 _LEFT_OUT = frozenset({"pattern", "$schema", "$id"})
 _COUNTS = frozenset({"minLength", "maxLength", "minItems", "maxItems"})
 _LARGEST_COUNT = 200
@@ -34,20 +42,18 @@ _PLAIN_VALUES = frozenset({"const", "enum", "default", "examples", "required"})
 def guided_output(
     offering: ToolOffering, arguments_key: str = "args", value: OutputSpec | None = None
 ) -> OutputSpec:
-    """What the endpoint is asked to hold the model to.
+    """The schema that the endpoint is asked to hold the model to.
 
     Args:
         offering: The tools of the turn, at least one.
-        arguments_key: What the arguments of a call are called.
-        value: The schema that the final answer of a structured turn has, in place of text.
+        arguments_key: The key of the arguments of a call.
+        value: The schema of the final answer of a structured turn, in place of text.
     """
     definitions = _Definitions()
-    specs = [
-        spec
-        for spec in offering.specs
-        if offering.mode != "specific" or spec.name == offering.forced
-    ]
-    calls = [_call(spec, arguments_key, definitions) for spec in specs]
+    specs = offering.specs
+    if offering.mode == "specific":
+        specs = tuple([spec for spec in specs if spec.name == offering.forced])
+    calls = [_call_schema(spec, arguments_key, definitions) for spec in specs]
     several: dict[str, Any] = {
         "type": "array",
         "items": calls[0] if len(calls) == 1 else {"anyOf": calls},
@@ -69,7 +75,7 @@ def guided_output(
     return OutputSpec(ANSWER, schema)
 
 
-def _call(spec: ToolSpec, arguments_key: str, definitions: _Definitions) -> dict[str, Any]:
+def _call_schema(spec: ToolSpec, arguments_key: str, definitions: _Definitions) -> dict[str, Any]:
     # The name comes first: what the model writes next depends on it.
     return {
         "type": "object",
@@ -83,13 +89,13 @@ def _call(spec: ToolSpec, arguments_key: str, definitions: _Definitions) -> dict
 
 
 class _Definitions:
-    """Schemas of their own, each with its `$defs`, put together under names that every endpoint takes."""
+    """The `$defs` of several schemas, together under names that every endpoint takes."""
 
     def __init__(self) -> None:
         self.schemas: dict[str, Any] = {}
 
     def add(self, name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-        """The schema as it is written where it is used; what it refers to is added to the definitions."""
+        """The schema for the place where it is used; what it refers to becomes a definition."""
         places: dict[str, str] = {}
         inner = [
             (container, key)
@@ -97,20 +103,22 @@ class _Definitions:
             for key in schema.get(container, ())
         ]
         for container, key in inner:
-            places[f"#/{container}/{key}"] = self._free(f"{name} {key}")
+            places[f"#/{container}/{key}"] = self._reserve_name(f"{name} {key}")
         body = {key: value for key, value in schema.items() if key not in ("$defs", "definitions")}
         refers_to_itself = "#" in _references(schema)
         if refers_to_itself:
-            places["#"] = self._free(name)
+            places["#"] = self._reserve_name(name)
         for container, key in inner:
-            self.schemas[places[f"#/{container}/{key}"]] = _moved(schema[container][key], places)
+            self.schemas[places[f"#/{container}/{key}"]] = _move_references(
+                schema[container][key], places
+            )
         if not refers_to_itself:
-            moved: dict[str, Any] = _moved(body, places)
+            moved: dict[str, Any] = _move_references(body, places)
             return moved
-        self.schemas[places["#"]] = _moved(body, places)
+        self.schemas[places["#"]] = _move_references(body, places)
         return {"$ref": f"#/$defs/{places['#']}"}
 
-    def _free(self, wanted: str) -> str:
+    def _reserve_name(self, wanted: str) -> str:
         base = "of-" + (_NO_NAME.sub("-", wanted).strip("-") or "tool")
         name, number = base, 1
         while name in self.schemas:
@@ -121,6 +129,7 @@ class _Definitions:
 
 
 def _references(schema: Any) -> set[str]:
+    """Every `$ref` in a schema. Without recursion: schemas of users may be nested deeply."""
     found: set[str] = set()
     waiting: list[Any] = [schema]
     while waiting:
@@ -134,10 +143,13 @@ def _references(schema: Any) -> set[str]:
     return found
 
 
-def _moved(schema: Any, places: Mapping[str, str]) -> Any:
-    """The schema with its references led to where the definitions are now, less what can't be said to every endpoint."""
+def _move_references(schema: Any, places: Mapping[str, str]) -> Any:
+    """The schema with references to where its definitions are now.
+
+    What some endpoints don't understand is left out.
+    """
     if isinstance(schema, list):
-        return [_moved(entry, places) for entry in schema]
+        return [_move_references(entry, places) for entry in schema]
     if not isinstance(schema, Mapping):
         return schema
     moved: dict[str, Any] = {}
@@ -145,11 +157,11 @@ def _moved(schema: Any, places: Mapping[str, str]) -> Any:
         if key in _PLAIN_VALUES:
             moved[key] = value
         elif key in _NAMED_SCHEMAS and isinstance(value, Mapping):
-            moved[key] = {name: _moved(inner, places) for name, inner in value.items()}
+            moved[key] = {name: _move_references(inner, places) for name, inner in value.items()}
         elif key == "$ref" and value in places:
             moved[key] = f"#/$defs/{places[value]}"
-        elif key not in _LEFT_OUT and not (
-            key in _COUNTS and isinstance(value, int) and value > _LARGEST_COUNT
-        ):
-            moved[key] = _moved(value, places)
+        elif key in _COUNTS and isinstance(value, int) and value > _LARGEST_COUNT:
+            continue
+        elif key not in _LEFT_OUT:
+            moved[key] = _move_references(value, places)
     return moved

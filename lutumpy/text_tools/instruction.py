@@ -1,12 +1,15 @@
-"""What a model that only writes text is told: how to call tools, which ones there are, what is asked of this answer."""
+"""The instruction for a model that only writes text: how to call tools, and which there are."""
+
+# The wording is behaviour: how well a small model calls tools depends on it. So it is not to be
+# changed for its style.
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lutumpy import ToolDef
 from lutumpy.core import json_values
-from lutumpy.core.tool_specs import ToolOffering
-from lutumpy.tools.definition import ToolDef
+from lutumpy.models import ToolOffering
 
 __all__ = ["call_instruction", "demands", "tool_list"]
 
@@ -18,21 +21,20 @@ def call_instruction(definitions: Sequence[ToolDef], spelled: str, tags: tuple[s
 
     Args:
         definitions: The tools.
-        spelled: A call, as it is to be written.
-        tags: What stands around it.
+        spelled: An example of a call, written as calls have to be.
+        tags: The tags around it.
     """
     start, end = tags
-    between = (
-        f"Write nothing else between {start} and {end}"
-        if end
-        else f"Write nothing else behind {start}"
-    )
+    if end:
+        nothing_else = f"Write nothing else between {start} and {end}"
+    else:
+        nothing_else = f"Write nothing else behind {start}"
     return (
         "You can call tools. A call is written exactly like this:\n\n"
         f"{spelled}\n\n"
-        "Put the name of a tool in place of tool_name, and in place of the object behind it a JSON object that fits the "
-        "tool's JSON Schema. "
-        f"{between}. For several calls, write several of these, one after another.\n\n"
+        "Put the name of a tool in place of tool_name, and in place of the object behind it a JSON "
+        "object that fits the tool's JSON Schema. "
+        f"{nothing_else}. For several calls, write several of these, one after another.\n\n"
         f"Tools:\n{tool_list(definitions)}"
     )
 
@@ -50,21 +52,21 @@ def tool_list(definitions: Sequence[ToolDef]) -> str:
 def demands(offering: ToolOffering, *, guided: bool) -> str:
     """What this turn asks for beyond that.
 
-    A guided answer can't hold anything but calls or text, so little is said of it: small models lose the thread of long
-    instructions.
+    A guided answer can only hold calls or text, so little has to be said about it: small models
+    lose the thread of long instructions.
     """
-    said: list[str] = []
+    sentences: list[str] = []
     if offering.mode == "specific":
-        said.append(f"In this answer you must call the tool {offering.forced}.")
+        sentences.append(f"In this answer you must call the tool {offering.forced}.")
     elif offering.mode == "required":
-        said.append("In this answer you must call at least one tool.")
+        sentences.append("In this answer you must call at least one tool.")
     elif not guided:
-        said.append("Call a tool only where it helps; otherwise answer in plain text.")
+        sentences.append("Call a tool only where it helps; otherwise answer in plain text.")
     if not offering.parallel:
-        said.append("Write at most one call in an answer.")
+        sentences.append("Write at most one call in an answer.")
     if not guided:
-        said.append(
-            f"After your calls stop, and wait: the next message holds the result of each, marked with {RESULT}, its id and "
-            "the tool's name. Never write a result yourself."
+        sentences.append(
+            "After your calls stop, and wait: the next message holds the result of each, marked "
+            f"with {RESULT}, its id and the tool's name. Never write a result yourself."
         )
-    return " ".join(said)
+    return " ".join(sentences)

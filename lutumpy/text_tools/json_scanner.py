@@ -1,27 +1,55 @@
-"""Follows one JSON text while it arrives, and notes where calls and their members stand in it.
+"""Follows one JSON text while it arrives, and notes where calls and their members stand in it."""
 
-Every character is looked at once, and the depth is a list, not the call stack, so neither length nor nesting of hostile
-text matters. Nothing is decoded here: values stay the text that the model wrote.
-"""
+# Why a decoder won't do. The standard one takes a whole text, and three things have to be known
+# before the text is whole: where the JSON ends (text behind it is the user's), that it is broken
+# (from there on the next end tag ends the block, whatever quotes stand around it), and which calls
+# of an array are complete. Counting brackets and decoding at the end would tell the first of these
+# only: in `{a: "}` the count never comes back to zero, and everything up to the end of the answer
+# would belong to the call. A decoder also recurses and rebuilds values, and arguments stay the
+# very text that the model wrote.
+#
+# Every character is looked at once, and the depth is a list, not the call stack, so neither length
+# nor nesting of hostile text matters.
+#
+# What `_expected` may be, and what follows:
+#
+#     expected         at               may come                then
+#     ---------------  ---------------  ----------------------  --------------------------------
+#     value            start, after :   { [ " or a scalar       key or end, value or end, ...
+#                      and , in arrays
+#     value or end     behind [         the same, or ]          the same, or the value has ended
+#     key or end       behind {         " or }                  in a string, or it has ended
+#     key              behind , in {}   "                       in a string
+#     colon            behind a key     :                       value
+#     more             behind a value   , or the closing one    key or value, or it has ended
+#
+# Beside these, two conditions last over many characters: `_in_string` (with `_escaped` where a
+# piece of text ends in a backslash) and `_scalar`, the pieces of a number, `true`, `false`, `null`.
 
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 from lutumpy.text_tools.tag_search import end_of
 
 __all__ = ["Element", "JsonScanner", "Member"]
 
+Expected = Literal["value", "value or end", "key", "key or end", "colon", "more"]
+
 _SPACE = re.compile(r"[ \t\r\n]*")
-# As many escapes as are worth a step of their own: every one of them takes memory until the match ends.
+# As many escapes as are worth a step of their own: each takes memory until the match ends.
 _STRING_REST = re.compile(r'[^"\\]*(?:\\.[^"\\]*){0,200}', re.DOTALL)
 _SCALAR = re.compile(r"[-+.0-9A-Za-z_]+")
 _LITERAL = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null")
-_SHOWN = 40
+_MOST_SHOWN = 40
 
 
 class Member:
-    """A member of a call's object: where its key (without quotes) and its value stand. `end` is -1 while it is cut."""
+    """Where the key (without quotes) and the value of a call's member stand.
+
+    `end` is -1 while the value is not complete.
+    """
 
     __slots__ = ("end", "key_end", "key_start", "start")
 
@@ -33,7 +61,7 @@ class Member:
 
 
 class Element:
-    """What stands where a call is expected. `end` is -1 while it is cut."""
+    """What stands where a call is expected. `end` is -1 while it is not complete."""
 
     __slots__ = ("end", "is_object", "members", "start")
 
@@ -47,8 +75,8 @@ class Element:
 class JsonScanner:
     """One JSON object or array: a call, an array of calls, or (with `calls=False`) any value.
 
-    Escapes and control characters in strings are not checked, since they don't change where a string ends; whoever decodes
-    the text finds them.
+    Escapes and control characters in strings are not checked, since they don't change where a
+    string ends; whoever decodes the text finds them.
 
     Args:
         offset: Where the JSON begins; all places are counted from the same origin.
@@ -58,8 +86,8 @@ class JsonScanner:
         offset: Where the next character stands.
         elements: Calls, or what stands in their place.
         done: The value is complete.
-        broken: What was expected where it stopped being JSON; `None` as long as it is.
-        string_start: Where the string stands that is open or was read last; -1 before the first.
+        broken: What was expected where it stopped being JSON; `None` as long as it is JSON.
+        string_start: Where the open or the last string stands; -1 before the first.
     """
 
     __slots__ = (
@@ -90,7 +118,7 @@ class JsonScanner:
         # How many brackets are open inside of a call's object: 1, or 2 in an array of calls.
         self._call_depth = 1 if calls else -1
         self._stack: list[str] = []
-        self._expected = "value"
+        self._expected: Expected = "value"
         self._in_string = False
         self._escaped = False
         self._key_string = False
@@ -105,35 +133,36 @@ class JsonScanner:
     @property
     def awaits_element(self) -> bool:
         """Whether another element of the array of calls has to follow."""
-        return (
-            self._call_depth == 2
-            and len(self._stack) == 1
-            and self._expected in ("value", "value or end")
-        )
+        in_array = self._call_depth == 2 and len(self._stack) == 1
+        return in_array and self._expected in ("value", "value or end")
 
     def feed(self, text: str, pos: int) -> int:
-        """Follow `text` from `pos`; gives where it stopped: at the end, behind the value, or at what is no JSON."""
+        """Follow `text` from `pos` on.
+
+        Returns:
+            Where it stopped: at the end, behind the value, or at what is not JSON.
+        """
         shift = self.offset - pos
         end = len(text)
         while pos < end and not self.done and self.broken is None:
             if self._in_string:
-                pos = self._string(text, pos, shift)
+                pos = self._follow_string(text, pos, shift)
                 continue
             if self._scalar is not None:
                 match = _SCALAR.match(text, pos)
-                if match is not None:
+                if match is None:
+                    self._end_scalar(pos + shift)
+                else:
                     self._scalar.append(match.group())
                     pos = match.end()
-                    continue
-                self._end_scalar(pos + shift)
                 continue
             pos = end_of(_SPACE, text, pos)
-            if pos < end and self._token(text, pos, pos + shift):
+            if pos < end and self._take_token(text, pos, pos + shift):
                 pos += 1
         self.offset = pos + shift
         return pos
 
-    def _string(self, text: str, pos: int, shift: int) -> int:
+    def _follow_string(self, text: str, pos: int, shift: int) -> int:
         if self._escaped:
             self._escaped = False
             return pos + 1
@@ -150,28 +179,28 @@ class JsonScanner:
             self._key_end = pos - 1 + shift
             self._expected = "colon"
         else:
-            self._value_ended(pos + shift)
+            self._end_value(pos + shift)
         return pos
 
-    def _token(self, text: str, pos: int, offset: int) -> bool:
-        """Take the character at `pos`, unless something is wrong with it or it begins a scalar."""
+    def _take_token(self, text: str, pos: int, offset: int) -> bool:
+        """Take the character at `pos`; says whether it was taken.
+
+        It is not taken where it is wrong, or begins a scalar.
+        """
         char = text[pos]
         expected = self._expected
         if expected in ("value", "value or end"):
             if char == "]" and expected == "value or end":
-                return self._close(offset)
+                return self._close_bracket(offset)
             return self._begin_value(text, pos, offset)
         if expected in ("key", "key or end"):
             if char == '"':
                 self._begin_string(offset, key=True)
                 return True
             if char == "}" and expected == "key or end":
-                return self._close(offset)
-            return self._break(
-                "a name in double quotes" + (' or "}"' if expected == "key or end" else ""),
-                text,
-                pos,
-            )
+                return self._close_bracket(offset)
+            or_end = ' or "}"' if expected == "key or end" else ""
+            return self._break(f"a name in double quotes{or_end}", text, pos)
         if expected == "colon":
             if char != ":":
                 return self._break('":"', text, pos)
@@ -182,10 +211,11 @@ class JsonScanner:
             self._expected = "key" if closing == "}" else "value"
             return True
         if char == closing:
-            return self._close(offset)
+            return self._close_bracket(offset)
         return self._break(f'"," or "{closing}"', text, pos)
 
     def _begin_value(self, text: str, pos: int, offset: int) -> bool:
+        """As `_take_token`, where a value begins."""
         char = text[pos]
         if char not in '{["' and _SCALAR.match(char) is None:
             return self._break("a JSON value", text, pos)
@@ -217,16 +247,16 @@ class JsonScanner:
         written = "".join(self._scalar or ())
         self._scalar = None
         if _LITERAL.fullmatch(written) is None:
-            self.broken = f"a JSON value, found {written[:_SHOWN]!r}"
+            self.broken = f"a JSON value, found {written[:_MOST_SHOWN]!r}"
         else:
-            self._value_ended(offset)
+            self._end_value(offset)
 
-    def _close(self, offset: int) -> bool:
+    def _close_bracket(self, offset: int) -> bool:
         self._stack.pop()
-        self._value_ended(offset + 1)
+        self._end_value(offset + 1)
         return True
 
-    def _value_ended(self, offset: int) -> None:
+    def _end_value(self, offset: int) -> None:
         depth = len(self._stack)
         if depth == self._call_depth - 1:
             self.elements[-1].end = offset

@@ -1,9 +1,8 @@
-"""What a model is told that had to call a tool, and wrote no call that can be read.
+"""Texts that look like a call, in answers that had to call a tool and hold no readable call."""
 
-Models fall back into the way of calling that they were trained on, whatever they are told. Such a call is never run: nothing
-tells it from a quoted one. But where a call was required, an answer that looks like one is no answer; it becomes an issue
-that says how to write it.
-"""
+# Models fall back into the way of calling that they were trained on, whatever their instruction
+# says. Such a call is never run: nothing tells it from a quoted one. But where a call was required,
+# a text that looks like one is not an answer either; it becomes an issue that says how to write it.
 
 from __future__ import annotations
 
@@ -14,10 +13,11 @@ from lutumpy.text_tools.protocol import ParsedCall, ParsedText
 
 __all__ = ["MissedCalls"]
 
-# What stands around calls in the formats of other models, and in those of this library where it came out of shape.
-# White space is counted, so that no text can make the search slow.
+# What stands around calls in the formats of other models, and in those of this library where a
+# model spelled them wrong. Repetitions have a limit, so that no text can make the search slow.
 _MARKS = re.compile(
-    r"<\s{0,3}/?\s{0,3}(?:tool_?calls?|function_?calls?|tool_use|tools|invoke|function)\b[^<>\n]{0,80}>"
+    r"<\s{0,3}/?\s{0,3}(?:tool_?calls?|function_?calls?|tool_use|tools|invoke|function)\b"
+    r"[^<>\n]{0,80}>"
     r"|<function\s*="
     r"|<\|[^|<>\n]{0,20}(?:tool|python_tag)[^|<>\n]{0,30}\|>"
     r"|<\uff5ctool[^<>\n]{0,40}>"  # DeepSeek writes a fullwidth bar
@@ -33,7 +33,7 @@ class MissedCalls:
 
     Args:
         names: The tools that may be called.
-        spell: A call as it is to be written, from name and arguments.
+        spell: Writes calls, given as name and arguments, as the model has to write them.
     """
 
     __slots__ = ("_only", "_shapes", "_spell")
@@ -46,7 +46,8 @@ class MissedCalls:
         known = "|".join([re.escape(name) for name in sorted(names, key=len, reverse=True)])
         name = f"(?<![\\w-])(?P<{{}}>{known})(?![\\w-])"
         self._shapes = re.compile(
-            # A JSON object, bare or in a code fence; Python, or a name before its arguments; ReAct; an XML element.
+            # A JSON object, bare or in a code fence; Python, or a name before its arguments;
+            # ReAct; an XML element.
             rf'"(?:{_NAME_KEYS})"\s*:\s*"{name.format("json")}"'
             rf"|{name.format('python')}\s*[({{]"
             rf"|\bAction\s*:\s*{name.format('action')}"
@@ -54,9 +55,12 @@ class MissedCalls:
         )
 
     def find(self, parsed: ParsedText) -> ParsedCall | None:
-        """What the model is told, as a call that can't be run; `None` where the text is an answer."""
+        """The text that looks like a call, as a call that can't be run; `None` for an answer."""
         if parsed.empty_blocks:
-            detail = f"A tool call was asked for, and yours holds none. Write it as {self._form('tool_name')}."
+            detail = (
+                "A tool call was asked for, and yours holds none. "
+                f"Write it as {self._spell_example('tool_name')}."
+            )
             return ParsedCall("", "[]", "malformed", detail)
         text = parsed.text
         mark, shape = _MARKS.search(text), self._shapes.search(text)
@@ -64,12 +68,13 @@ class MissedCalls:
             return None
         name = self._only if shape is None else next(found for found in shape.groups() if found)
         start = min([found.start() for found in (mark, shape) if found is not None])
-        what = f"the call of {name}" if name else "a call"
+        call = f"the call of {name}" if name else "a call"
         detail = (
-            f"A tool call was asked for. What looks like {what} is not written the way that was asked for, so it was not "
-            f"read and not run. Write it exactly as {self._form(name or 'tool_name')}."
+            f"A tool call was asked for. What looks like {call} is not written the way that was "
+            "asked for, so it was not read and not run. "
+            f"Write it exactly as {self._spell_example(name or 'tool_name')}."
         )
         return ParsedCall(name, text[start:].strip(), "malformed", detail)
 
-    def _form(self, name: str) -> str:
+    def _spell_example(self, name: str) -> str:
         return self._spell([(name, "{...}")])

@@ -1,4 +1,4 @@
-"""What `TextTools` asks of a parser: calls out of text, and a text without them while it still arrives."""
+"""What `TextTools` needs of a parser: the calls in a text, and the text without them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
-from lutumpy.tools.definition import ToolDef
+from lutumpy import ToolDef
 
 __all__ = [
     "CallSpeller",
@@ -26,10 +26,10 @@ class ParsedCall:
 
     Attributes:
         name: The tool's name as the model wrote it; empty when it can't be read.
-        arguments: The JSON text of the arguments as the model wrote it, `{}` when it wrote none. Where `problem` says that
-            the call can't be read: as much of it as was written.
-        problem: `truncated` when the text ends inside the call, `malformed` when it is no call as it stands. Such a call is
-            never run.
+        arguments: The JSON text of the arguments as the model wrote it, `{}` when it wrote none.
+            For a call with a `problem`: as much of it as was written.
+        problem: `truncated` when the text ends inside the call, `malformed` when the call can't be
+            read. Such a call is never run.
         detail: What is wrong with it, in words for the model.
     """
 
@@ -44,13 +44,14 @@ class ParsedText:
     """What a model's text holds.
 
     Attributes:
-        text: The text without calls and thinking: what the user is shown.
+        text: The text without calls and thinking: what the user sees.
         calls: The calls in order, those that can't be read included.
-        format_errors: What was wrong, in words for the model. One that is the `detail` of no call becomes an issue of its
-            own.
-        reasoning: What the model thought, without the tags around it; it becomes the `reasoning` of the answer.
-        empty_blocks: How often the place of a call was there, with no call in it, as an empty array between the tags. That
-            is an issue where a call was required.
+        format_errors: What was wrong, in words for the model. A text that isn't the `detail` of a
+            call becomes an issue of its own.
+        reasoning: What the model thought, without the tags around it; it becomes the `reasoning`
+            of the answer.
+        empty_blocks: How many blocks of calls held no call, as an empty array between the tags.
+            That is an issue where a call was required.
     """
 
     text: str
@@ -61,24 +62,24 @@ class ParsedText:
 
 
 class StreamFormatter(Protocol):
-    """Makes what the user is shown out of an answer that arrives in pieces. One answer each."""
+    """Turns one answer that arrives in pieces into what the user sees."""
 
     def feed(self, chunk: str) -> str:
         """Take the next piece; gives what can be shown now."""
         ...
 
     def flush(self) -> str:
-        """The answer has ended: gives what was held back and is no part of a call."""
+        """The answer has ended: gives what was held back and isn't part of a call."""
         ...
 
 
 @runtime_checkable
 class CallStreamFormatter(Protocol):
-    """A stream formatter that knows the calls too, as soon as they are complete."""
+    """A stream formatter that also knows the calls, as soon as they are complete."""
 
     @property
     def calls(self) -> Sequence[ParsedCall]:
-        """The calls that are complete so far: nothing that may still arrive changes them or comes between them."""
+        """The calls that are complete so far; later pieces only add calls behind them."""
         ...
 
     def feed(self, chunk: str) -> str:
@@ -103,21 +104,22 @@ class ReasoningFormatter(Protocol):
         ...
 
     def take_reasoning(self) -> str:
-        """The thinking that has arrived since the last time; all of it, joined, is `ParsedText.reasoning`."""
+        """The thinking since the last time; all of it, joined, is `ParsedText.reasoning`."""
         ...
 
 
 class ToolCallParser(Protocol):
-    """How a model that only writes text calls tools: what it is told, and how that is read.
+    """How a model that only writes text calls tools: its instruction, and how calls are read.
 
-    `tags` are the texts around a call. A parser may also have `format_call(name, arguments) -> str`, which spells calls that
-    a model with native tool calling made earlier in the conversation; without it, they are written as
-    `{"name": ..., "args": ...}` between the tags. Where a stream formatter has `calls`, calls are told while the answer
-    still arrives; without it, at its end.
+    `tags` are the texts around a call. A parser may also have
+    `format_call(name, arguments) -> str`, which spells calls that a model with native tool calling
+    made earlier in the conversation; without it, they are written as
+    `{"name": ..., "args": ...}` between the tags. If a stream formatter has `calls`, there are
+    events for calls while the answer still arrives; otherwise at its end.
 
-    A parser that takes thinking out of the text has `thinking`, the pairs of texts around it, and its formatters have
-    `take_reasoning()`. Where a parser has no `thinking`, what stands between `<think>` and `</think>` at the beginning of an
-    answer is taken out before the parser sees it.
+    A parser that takes thinking out of the text has `thinking`, the pairs of texts around it, and
+    its formatters have `take_reasoning()`. If a parser has no `thinking`, what stands between
+    `<think>` and `</think>` at the beginning of an answer is taken out before the parser sees it.
     """
 
     @property
@@ -126,7 +128,7 @@ class ToolCallParser(Protocol):
         ...
 
     def format_instruction(self, definitions: Sequence[ToolDef]) -> str:
-        """What the model is told: the tools, and how to call them. Asked for once per offer (rule T5)."""
+        """The instruction: the tools, and how to call them. Called once per offer (rule T5)."""
         ...
 
     def parse(self, text: str) -> ParsedText:
@@ -134,7 +136,7 @@ class ToolCallParser(Protocol):
         ...
 
     def stream_formatter(self) -> StreamFormatter:
-        """A new formatter for one answer. All it gives, joined, is `ParsedText.text` of that answer."""
+        """A new formatter for one answer; all it returns, joined, is `ParsedText.text`."""
         ...
 
 
@@ -143,7 +145,7 @@ class CallSpeller(Protocol):
     """An optional part of a parser."""
 
     def format_call(self, name: str, arguments: str) -> str:
-        """A call as the model is told to write it; `arguments` is JSON text."""
+        """A call as the instruction says to write it; `arguments` is JSON text."""
         ...
 
 

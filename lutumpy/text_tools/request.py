@@ -1,4 +1,4 @@
-"""What is asked of the inner model in place of the tools, and how its answer is read."""
+"""The request to the inner model in place of one with tools, and how its answer is read."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from lutumpy import AssistantTurn, ToolDef, Transcript
 from lutumpy.core import json_values
-from lutumpy.core.items import AssistantTurn
-from lutumpy.core.model import OutputSpec, TurnOptions
-from lutumpy.core.tool_specs import ToolOffering
-from lutumpy.core.transcript import Transcript
+from lutumpy.models import OutputSpec, ToolOffering, TurnOptions
 from lutumpy.text_tools.derived import DerivedItems
 from lutumpy.text_tools.guided_answer import GuidedAnswers
 from lutumpy.text_tools.guided_schema import guided_output
@@ -19,30 +17,32 @@ from lutumpy.text_tools.missed_calls import MissedCalls
 from lutumpy.text_tools.protocol import ParsedText, StreamFormatter, ToolCallParser, spell_call
 from lutumpy.text_tools.thinking import THINK, LeadingThinking
 from lutumpy.text_tools.turn import text_turn
-from lutumpy.tools.definition import ToolDef
 
-__all__ = ["Asking", "TextRequest"]
+__all__ = ["RequestMaker", "TextRequest"]
 
-_KEPT = 16
+_MOST_KEPT = 16
 
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """What an offer comes to. Holds what it was made of, so that nothing else can take the place in the cache.
+    """What a request says for an offer.
+
+    It refers to the objects that it was made for: their ids are its key in the cache, and can't be
+    given to other objects while it is there.
 
     Attributes:
         offering: The offer.
         value: What a structured turn asks for.
-        instruction: What the model is told.
-        output: What the endpoint is asked to hold the model to.
-        missed: Looks for what was meant as a call, where one is required.
+        instruction: The text for the model.
+        output: The schema that the endpoint is asked to hold the model to.
+        missed_calls: Finds texts that look like a call, where one is required.
     """
 
     offering: ToolOffering
     value: OutputSpec | None
     instruction: str
     output: OutputSpec | None
-    missed: MissedCalls | None
+    missed_calls: MissedCalls | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +50,12 @@ class TextRequest:
     """One request to the inner model.
 
     Attributes:
-        transcript: The conversation as that model is told it.
+        transcript: The conversation as that model sees it.
         options: Its options.
         guided: The answer is read as a guided one.
         parse: Takes the text of the answer apart.
         formatter: Makes a formatter for a streamed answer.
-        missed: Looks for what was meant as a call, where one is required.
+        missed_calls: Finds texts that look like a call, where one is required.
     """
 
     transcript: Transcript
@@ -63,25 +63,21 @@ class TextRequest:
     guided: bool
     parse: Callable[[str], ParsedText]
     formatter: Callable[[], StreamFormatter]
-    missed: MissedCalls | None = None
+    missed_calls: MissedCalls | None = None
 
     def read(self, inner: AssistantTurn) -> AssistantTurn:
         """The turn of a session for the inner model's answer."""
         parsed = self.parse(inner.text)
-        if (
-            self.missed is not None
-            and not parsed.calls
-            and not parsed.format_errors
-            and _is_whole(inner)
-        ):
-            missed = self.missed.find(parsed)
+        found_nothing = not parsed.calls and not parsed.format_errors
+        if self.missed_calls is not None and found_nothing and _is_whole(inner):
+            missed = self.missed_calls.find(parsed)
             if missed is not None:
                 parsed = replace(parsed, calls=(missed,))
         return text_turn(inner, parsed, guided=self.guided)
 
 
 def _is_whole(inner: AssistantTurn) -> bool:
-    """Whether a model that called no tool has said all that it wanted to."""
+    """Whether an answer without calls is complete, so that no call may still follow."""
     return (
         inner.finish_reason in ("stop", "unknown")
         and not inner.cut
@@ -90,15 +86,17 @@ def _is_whole(inner: AssistantTurn) -> bool:
     )
 
 
-class Asking:
-    """Makes the requests of one `TextTools`. What an offer comes to is made once, and kept for the last few offers.
+class RequestMaker:
+    """Makes the requests of one `TextTools`.
+
+    What a request says for an offer is made once, and kept for the last few offers.
 
     Args:
         parser: How calls are written.
-        guided: What is said and read where the answer is held to a schema; `None` where it isn't.
+        guided: The instruction and reader of guided answers; `None` where answers aren't guided.
     """
 
-    __slots__ = ("_guided", "_key", "_leading", "_parser", "_prepared", "_splits")
+    __slots__ = ("_guided", "_key", "_leading", "_parser", "_prepared", "_reads_thinking")
 
     def __init__(self, parser: ToolCallParser, guided: GuidedAnswers | None) -> None:
         self._parser = parser
@@ -108,94 +106,87 @@ class Asking:
         self._prepared: OrderedDict[tuple[int, int], _Prepared] = OrderedDict()
         pairs = getattr(parser, "thinking", None)
         # Whether the parser takes thinking out of the text by itself.
-        self._splits = pairs is not None
+        self._reads_thinking = pairs is not None
         starts_thinking = bool(pairs) and bool(getattr(parser, "starts_thinking", False))
         self._leading = LeadingThinking(
             THINK if pairs is None else pairs, starts_thinking=starts_thinking
         )
 
-    def request(
+    def make(
         self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
     ) -> TextRequest:
         """The request for a turn of the session; changes nothing."""
         if transcript.dropped:
             transcript.refuse_dropped()
-        derived = transcript.encoded(self._key, self._encoder)
+        derived = transcript.encoded(self._key, self._make_encoder)
         if offering is None or not offering.specs:
             if options.output is not None:
                 # The text is the value that is asked for, whatever stands in its strings.
-                leading = self._leading
-                return TextRequest(
-                    derived.transcript(""),
-                    options,
-                    False,
-                    leading.parser(ParsedText),
-                    leading.formatter(None),
-                )
-            # A model that has answered with guided answers goes on with that by itself.
+                parse, formatter = self._leading.parser(ParsedText), self._leading.formatter(None)
+                return TextRequest(derived.transcript(""), options, False, parse, formatter)
+            # A model that has given guided answers continues to, even when no schema asks for it.
             guided = self._guided if derived.guided_before else None
-            return self._request(derived.transcript(""), options, guided, None)
+            return self._read_with(derived.transcript(""), options, guided, None)
         prepared = self._prepare(offering, options.output)
         options = replace(options, output=prepared.output)
-        return self._request(
-            derived.transcript(prepared.instruction), options, self._guided, prepared.missed
-        )
+        transcript = derived.transcript(prepared.instruction)
+        return self._read_with(transcript, options, self._guided, prepared.missed_calls)
 
-    def _request(
+    def _read_with(
         self,
         transcript: Transcript,
         options: TurnOptions,
         guided: GuidedAnswers | None,
-        missed: MissedCalls | None,
+        missed_calls: MissedCalls | None,
     ) -> TextRequest:
+        """The request with what reads its answer: that of guided answers, or the parser."""
         reader = self._parser if guided is None else guided
         parse: Callable[[str], ParsedText] = reader.parse
         formatter: Callable[[], StreamFormatter] = reader.stream_formatter
-        if guided is not None or not self._splits:
+        if guided is not None or not self._reads_thinking:
             parse, formatter = self._leading.parser(parse), self._leading.formatter(formatter)
-        return TextRequest(transcript, options, guided is not None, parse, formatter, missed)
+        return TextRequest(transcript, options, guided is not None, parse, formatter, missed_calls)
 
     def _prepare(self, offering: ToolOffering, value: OutputSpec | None) -> _Prepared:
         key = (id(offering), id(value))
         prepared = self._prepared.get(key)
         if prepared is None:
-            prepared = self._prepared[key] = self._made(offering, value)
-            if len(self._prepared) > _KEPT:
+            prepared = self._prepared[key] = self._prepare_new(offering, value)
+            if len(self._prepared) > _MOST_KEPT:
                 self._prepared.popitem(last=False)
         return prepared
 
-    def _made(self, offering: ToolOffering, value: OutputSpec | None) -> _Prepared:
+    def _prepare_new(self, offering: ToolOffering, value: OutputSpec | None) -> _Prepared:
         definitions = [
             ToolDef(spec.name, spec.description, dict(spec.schema)) for spec in offering.specs
         ]
         guided = self._guided
+        output: OutputSpec | None = None
         if guided is None:
-            said = [self._parser.format_instruction(definitions)]
+            texts = [self._parser.format_instruction(definitions)]
         else:
-            said = [guided.instruction(definitions, offering, has_value=value is not None)]
-        said.append(demands(offering, guided=guided is not None))
+            texts = [guided.instruction(definitions, offering, has_value=value is not None)]
+            output = guided_output(offering, guided.arguments_key, value)
+        texts.append(demands(offering, guided=guided is not None))
         if value is not None:
             schema = json_values.encode_text(value.schema)
-            said.append(
-                f"When you give the final answer, give nothing but JSON that fits this JSON Schema: {schema}"
+            texts.append(
+                "When you give the final answer, give nothing but JSON that fits this "
+                f"JSON Schema: {schema}"
             )
-        output = None if guided is None else guided_output(offering, guided.arguments_key, value)
-        missed = None
+        missed_calls: MissedCalls | None = None
         if offering.mode != "auto":
-            names = (
-                [spec.name for spec in offering.specs]
-                if offering.forced is None
-                else [offering.forced]
-            )
-            missed = MissedCalls(names, self._spell)
-        return _Prepared(
-            offering, value, "\n\n".join([text for text in said if text]), output, missed
-        )
+            names = [spec.name for spec in offering.specs]
+            if offering.forced is not None:
+                names = [offering.forced]
+            missed_calls = MissedCalls(names, self._spell)
+        instruction = "\n\n".join([text for text in texts if text])
+        return _Prepared(offering, value, instruction, output, missed_calls)
 
-    def _encoder(self) -> DerivedItems:
+    def _make_encoder(self) -> DerivedItems:
         return DerivedItems(self._spell)
 
     def _spell(self, calls: Sequence[tuple[str, str]]) -> str:
         if self._guided is not None:
-            return self._guided.calls_text(calls)
+            return self._guided.spell_calls(calls)
         return "\n".join([spell_call(self._parser, name, arguments) for name, arguments in calls])

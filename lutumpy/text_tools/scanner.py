@@ -1,8 +1,29 @@
-"""A model's text while it arrives: what the user is shown, what the model thought, and the calls.
+"""A model's text while it arrives: what the user sees, what the model thought, and the calls."""
 
-One pass over the text, with a state and a few characters that a next piece may make a tag; so pieces may be cut anywhere,
-and what is whole gives the same. A call is held back from the user until it is known to be one.
-"""
+# What is hard: a model may write about calls as well as write them. A tag counts as a call in the
+# text itself, and in a Markdown code block that holds nothing but calls (rule T3); in other code
+# blocks, in a code span and in thinking it is text. Of a code block, that is known only at its end.
+# So its content is held back from its first call on, and released as calls or as text.
+#
+# There is one pass over the text, with a state and a few characters that the next piece may make a
+# tag. So pieces may be cut anywhere, and give together what the whole text gives.
+#
+#     state           where                                 goes on to
+#     --------------  ------------------------------------  --------------------------------------
+#     _text           outside of everything                 _opening_run, _thinking, _in_block
+#     _thinking_open  at the start of a text whose          _thinking
+#                     thinking the prompt has opened
+#     _thinking       in thinking                           _text
+#     _opening_run    in ``` or ~~~ in the text             _fence_info, or _text if nothing opens
+#     _fence_info     behind it, on the same line           _in_code, _in_block, _info_run, or _text
+#     _info_run       in marks on that line                 _text if they close it, or _fence_info
+#     _in_code        in a code block                       _closing_run, _in_block
+#     _closing_run    in marks in a code block              _text, _closing_line, or _in_code
+#     _closing_line   behind a closing fence                _text, or _in_code if the line goes on
+#     _in_block       in a call, read by `Block`            _text or _in_code, where it came from
+#
+# `_Fence` is the open code block, and `_note_line` keeps what has to be known of the current line:
+# whether a fence may begin or end here, and whether a code span is open.
 
 from __future__ import annotations
 
@@ -20,7 +41,7 @@ __all__ = ["ScanTags", "TextScanner"]
 _BLANKS = re.compile(r"[ \t\r]*")
 _PLAIN_INFO = re.compile(r"[ \t]*[\w+#.-]*[ \t\r]*")
 _RUNS: Mapping[str, re.Pattern[str]] = {"`": re.compile("`+"), "~": re.compile("~+")}
-_INFO_KEPT = 80
+_INFO_KEPT = 80  # characters of the info that are looked at; longer ones are text
 
 
 class ScanTags:
@@ -57,9 +78,9 @@ class _Fence:
         mark: What its fence is made of.
         length: How many of them.
         in_line: It began behind other text.
-        info: What stands behind the opening fence, as far as it is of interest.
-        clean: Nothing but calls and white space stands in it so far.
-        held: What it holds since its first call: text, or a block that may be a call.
+        info: What stands behind the opening fence, up to a limit.
+        clean: So far it holds nothing but calls and white space.
+        held: What it holds from its first call on: text, and blocks that may be calls.
     """
 
     mark: str
@@ -71,11 +92,12 @@ class _Fence:
 
 
 class TextScanner(TextMachine):
-    """A `StreamFormatter` that knows the calls and the thinking too.
+    """A `StreamFormatter` that also knows the calls and the thinking.
 
     Args:
         tags: What to look for.
-        begins_in: The texts around the thinking that the text begins in, where a template has opened it already.
+        begins_in: The texts around the thinking that the text begins in, where a template has
+            opened it already.
     """
 
     __slots__ = (
@@ -93,12 +115,13 @@ class TextScanner(TextMachine):
     )
 
     def __init__(self, tags: ScanTags, begins_in: tuple[str, str] | None = None) -> None:
-        super().__init__(self._text if begins_in is None else self._opened)
+        super().__init__(self._text if begins_in is None else self._thinking_open)
         self._tags = tags
-        # Whether nothing but white space stands on this line so far: a fence may begin or end here.
+        # Whether this line is blank so far, which is where a fence may begin or end; and whether
+        # it was before the run of marks that is being read.
         self._line_blank = True
         self._before_run = True
-        # Whether a code span is open on this line, and whether what was written last is a backtick.
+        # Whether a code span is open on this line, and whether the last character is a backtick.
         self._in_span = False
         self._behind_mark = False
         self._run_mark = ""
@@ -114,21 +137,21 @@ class TextScanner(TextMachine):
         if block is not None:
             block.finish(self._carry)
             self._carry = ""
-            self._block_closed(block)
-        if self._state == self._fence_run and fence is not None:
-            self._end_fence_run()
+            self._end_block(block)
+        if self._state == self._closing_run and fence is not None:
+            self._end_closing_run()
         if fence is not None and fence.held is not None:
             self._release(fence, as_calls=True)
-        return self._shown()
+        return self._take_shown()
 
-    # --- text outside of code blocks ----------------------------------------------------------------------------------
+    # --- text outside of code blocks ---------------------------------------------------------
 
     def _text(self, text: str, pos: int, final: bool) -> int:
         found = self._tags.in_text.search(text, pos)
         if not final:
             beginning = self._tags.in_text.beginning(text, pos)
             if beginning < (len(text) if found is None else found.start()):
-                return self._wait(text, pos, beginning)
+                return self._show_and_wait(text, pos, beginning)
         if found is None:
             return self._emit(text, pos, len(text))
         self._emit(text, pos, found.start())
@@ -137,7 +160,7 @@ class TextScanner(TextMachine):
             self._begin_run(token[0], self._opening_run)
             return found.start()
         if self._in_span and self._behind_mark:
-            # Quoted in the middle of a sentence: how a call or thinking is written, and none (rule T3).
+            # Quoted in a sentence: it shows how a call is written, and is not one (rule T3).
             return self._emit(text, found.start(), found.end())
         if token in self._tags.thinking:
             self._think_end = self._tags.thinking[token]
@@ -147,8 +170,8 @@ class TextScanner(TextMachine):
         self._begin_block(token)
         return found.end()
 
-    def _opened(self, text: str, pos: int, final: bool) -> int:
-        """At the beginning of a text whose thinking the prompt has opened; the model may open it once more."""
+    def _thinking_open(self, text: str, pos: int, final: bool) -> int:
+        """Before thinking that the prompt has opened; the model may open it once more."""
         pos = end_of(SPACE, text, pos)
         if pos == len(text):
             return pos
@@ -185,21 +208,22 @@ class TextScanner(TextMachine):
     def _opening_run(self, text: str, pos: int, final: bool) -> int:
         stop = self._emit(text, pos, self._take_run(text, pos))
         if stop < len(text):
-            # Tildes are used for much else, so they open a code block only where Markdown says so.
+            # Backticks open a code block behind other text too, since models write that. Tildes
+            # have other uses, so they open one only where Markdown says so.
             if self._run_length >= 3 and (self._run_mark == "`" or self._before_run):
                 self._fence = _Fence(self._run_mark, self._run_length, in_line=not self._before_run)
-                self._state = self._info
+                self._state = self._fence_info
             else:
                 self._state = self._text
         return stop
 
-    # --- code blocks --------------------------------------------------------------------------------------------------
+    # --- code blocks -------------------------------------------------------------------------
 
     def _open_fence(self) -> _Fence:
         assert self._fence is not None
         return self._fence
 
-    def _info(self, text: str, pos: int, final: bool) -> int:
+    def _fence_info(self, text: str, pos: int, final: bool) -> int:
         """On the line of the opening fence."""
         fence = self._open_fence()
         found = self._tags.in_info.search(text, pos)
@@ -242,24 +266,22 @@ class TextScanner(TextMachine):
             if self._run_length >= fence.length:
                 return self._leave_fence(stop)
             fence.info += "``"
-            self._state = self._info
+            self._state = self._fence_info
         return stop
 
     def _in_code(self, text: str, pos: int, final: bool) -> int:
         fence = self._open_fence()
-        return (
-            self._clean_code(fence, text, pos, final)
-            if fence.clean
-            else self._other_code(fence, text, pos)
-        )
+        if fence.clean:
+            return self._read_clean_code(fence, text, pos, final)
+        return self._read_other_code(fence, text, pos)
 
-    def _clean_code(self, fence: _Fence, text: str, pos: int, final: bool) -> int:
+    def _read_clean_code(self, fence: _Fence, text: str, pos: int, final: bool) -> int:
         stop = end_of(SPACE, text, pos)
         self._hold(fence, text[pos:stop])
         if stop == len(text):
             return stop
         if text[stop] == fence.mark:
-            self._begin_run(fence.mark, self._fence_run)
+            self._begin_run(fence.mark, self._closing_run)
             return stop
         tag = self._tags.in_fence.at(text, stop)
         if tag is not None:
@@ -268,51 +290,52 @@ class TextScanner(TextMachine):
         if not final and self._tags.in_fence.begins_at(text, stop):
             self._waiting = True
             return stop
-        self._spoil(fence)
+        self._treat_as_text(fence)
         return stop
 
-    def _other_code(self, fence: _Fence, text: str, pos: int) -> int:
+    def _read_other_code(self, fence: _Fence, text: str, pos: int) -> int:
         found = _RUNS[fence.mark].search(text, pos)
         if found is None:
             return self._emit(text, pos, len(text))
         self._emit(text, pos, found.start())
-        self._begin_run(fence.mark, self._fence_run)
+        self._begin_run(fence.mark, self._closing_run)
         return found.start()
 
-    def _fence_run(self, text: str, pos: int, final: bool) -> int:
+    def _closing_run(self, text: str, pos: int, final: bool) -> int:
         stop = self._take_run(text, pos)
         if stop < len(text):
-            self._end_fence_run()
+            self._end_closing_run()
         return stop
 
-    def _end_fence_run(self) -> None:
-        """What may be the closing fence is there, and not written yet."""
+    def _end_closing_run(self) -> None:
+        """The marks that may close the code block are complete, and not shown yet."""
         fence = self._open_fence()
         run = self._run_mark * self._run_length
-        # Marks behind other text open a code span, which the same number of them closes anywhere.
-        closes = (
-            self._run_length == fence.length if fence.in_line else self._run_length >= fence.length
-        )
+        if fence.in_line:
+            # Marks behind other text open a code span, which as many of them close anywhere.
+            closes = self._run_length == fence.length
+        else:
+            closes = self._run_length >= fence.length
         if closes and (fence.in_line or (fence.clean and fence.held is not None)):
             self._release(fence, as_calls=True)
             self._emit(run, 0, len(run))
             self._leave_fence(0)
             return
         if closes and self._before_run:
-            self._state = self._closing
+            self._state = self._closing_line
         else:
-            self._spoil(fence)
+            self._treat_as_text(fence)
             self._state = self._in_code
         self._emit(run, 0, len(run))
 
-    def _closing(self, text: str, pos: int, final: bool) -> int:
-        """Behind a closing fence: it is none if anything else stands on its line."""
+    def _closing_line(self, text: str, pos: int, final: bool) -> int:
+        """Behind a closing fence, which is not one if anything else stands on its line."""
         stop = self._emit(text, pos, end_of(_BLANKS, text, pos))
         if stop < len(text):
             if text[stop] == "\n":
                 self._leave_fence(stop)
             else:
-                self._spoil(self._open_fence())
+                self._treat_as_text(self._open_fence())
                 self._state = self._in_code
         return stop
 
@@ -335,8 +358,8 @@ class TextScanner(TextMachine):
         else:
             self._emit(piece, 0, len(piece))
 
-    def _spoil(self, fence: _Fence) -> None:
-        """The code block holds more than calls, so it holds none (rule T3)."""
+    def _treat_as_text(self, fence: _Fence) -> None:
+        """The code block holds more than calls, so nothing in it is a call (rule T3)."""
         if fence.clean:
             fence.clean = False
             self._release(fence, as_calls=False)
@@ -354,7 +377,7 @@ class TextScanner(TextMachine):
                 self._out.append(piece.returned)
         fence.held = None
 
-    # --- blocks of calls ----------------------------------------------------------------------------------------------
+    # --- blocks of calls ---------------------------------------------------------------------
 
     def _begin_block(self, tag: str) -> None:
         self._block = Block(self._tags.blocks[tag], quoted=self._fence is not None)
@@ -366,10 +389,10 @@ class TextScanner(TextMachine):
         pos = block.feed(text, pos)
         self._waiting = block.waiting
         if block.closed:
-            self._block_closed(block)
+            self._end_block(block)
         return pos
 
-    def _block_closed(self, block: Block) -> None:
+    def _end_block(self, block: Block) -> None:
         self._block = None
         fence = self._fence
         if fence is not None:
@@ -377,7 +400,7 @@ class TextScanner(TextMachine):
             self._hold(fence, block)
             if block.is_text:
                 self._note_line("".join(block.raw))
-                self._spoil(fence)
+                self._treat_as_text(fence)
             return
         self._state = self._text
         self._line_blank = False
@@ -389,10 +412,10 @@ class TextScanner(TextMachine):
         if block.returned:
             self._emit(block.returned, 0, len(block.returned))
 
-    # --- what is shown ------------------------------------------------------------------------------------------------
+    # --- what is shown -----------------------------------------------------------------------
 
-    def _wait(self, text: str, pos: int, stop: int) -> int:
-        """Show what can be shown, and wait for more where a tag may begin."""
+    def _show_and_wait(self, text: str, pos: int, stop: int) -> int:
+        """Show the text up to `stop`, and wait for more if something is left there."""
         self._emit(text, pos, stop)
         self._waiting = stop < len(text)
         return stop
@@ -405,6 +428,7 @@ class TextScanner(TextMachine):
         return stop
 
     def _note_line(self, piece: str) -> None:
+        """Keep what has to be known of the current line, behind this piece of shown text."""
         newline = piece.rfind("\n")
         if newline >= 0:
             self._in_span = self._behind_mark = False
@@ -413,9 +437,8 @@ class TextScanner(TextMachine):
             self._line_blank = piece.isspace()
         if "`" in piece:
             pos = newline + 1
-            if (
-                self._behind_mark and piece[pos : pos + 1] == "`"
-            ):  # the piece before ended in the same run
+            if self._behind_mark and piece[pos : pos + 1] == "`":
+                # The previous piece ended in the same run, which is counted already.
                 pos = end_of(_RUNS["`"], piece, pos)
             while found := _RUNS["`"].search(piece, pos):
                 self._in_span = not self._in_span

@@ -1,13 +1,23 @@
 """A streamed answer of the inner model, with the calls taken out of its text as they arrive."""
 
+# The decoder here wraps the inner model's: its deltas of text go through the parser's formatter,
+# and come out as text, thinking and calls. Three things to know:
+#
+# - Formatters hold text back that may become a tag. So one more chunk, `_END`, follows the last one
+#   of the inner stream, and flushes what is held back before `finish` is asked for the turn.
+# - A character outside of the basic plane may be cut in two halves, which arrive in two pieces; the
+#   first half waits for the second.
+# - A call without a problem is final at once. What is wrong with another one depends on whether the
+#   answer was cut, so its end is announced with the turn only.
+
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lutumpy.core.items import AssistantTurn
-from lutumpy.core.streaming import (
+from lutumpy import AdapterError, AssistantTurn
+from lutumpy.streaming import (
     CallDelta,
     CallDone,
     ChunkStream,
@@ -17,7 +27,6 @@ from lutumpy.core.streaming import (
     StreamDecoder,
     TextDelta,
 )
-from lutumpy.errors import AdapterError
 from lutumpy.text_tools.protocol import CallStreamFormatter, ReasoningFormatter
 from lutumpy.text_tools.request import TextRequest
 from lutumpy.text_tools.turn import API, call_block
@@ -28,7 +37,7 @@ _HIGH_SURROGATES = ("\ud800", "\udbff")
 
 
 class _End:
-    """Stands behind the last event of the inner stream, so that what was held back can be told."""
+    """Follows the last chunk of the inner stream, so that held-back text can be released."""
 
 
 _END = _End()
@@ -39,17 +48,17 @@ class TextStreamDecoder:
 
     Args:
         inner: Decodes the events.
-        request: What was asked.
+        request: The request that it answers.
     """
 
     __slots__ = (
-        "_caller",
+        "_call_formatter",
+        "_calls_announced",
         "_formatter",
-        "_half",
+        "_half_character",
         "_inner",
+        "_reasoning_formatter",
         "_request",
-        "_thinker",
-        "_told",
         "_turn",
     )
 
@@ -57,16 +66,23 @@ class TextStreamDecoder:
         self._inner = inner
         self._request = request
         self._formatter = request.formatter()
-        # The same, where it knows the calls, and the thinking.
-        self._caller = self._formatter if isinstance(self._formatter, CallStreamFormatter) else None
-        self._thinker = self._formatter if isinstance(self._formatter, ReasoningFormatter) else None
-        self._told = 0
+        # The same object, where it knows the calls, and where it knows the thinking.
+        self._call_formatter = (
+            self._formatter if isinstance(self._formatter, CallStreamFormatter) else None
+        )
+        self._reasoning_formatter = (
+            self._formatter if isinstance(self._formatter, ReasoningFormatter) else None
+        )
+        self._calls_announced = 0
         # The first half of a character that was cut in two.
-        self._half = ""
+        self._half_character = ""
         self._turn: AssistantTurn | None = None
 
     def feed(self, chunk: Any) -> Sequence[Delta]:
-        """Take the next event; raises as the inner decoder does, with what had arrived taken apart."""
+        """Take the next chunk.
+
+        Raises as the inner decoder does; what had arrived by then is taken apart in the error.
+        """
         if isinstance(chunk, _End):
             return self._end()
         try:
@@ -77,14 +93,15 @@ class TextStreamDecoder:
         out: list[Delta] = []
         for delta in deltas:
             if type(delta) is TextDelta:
-                self._text(delta.text, out)
+                self._add_text(delta.text, out)
             elif not isinstance(delta, (CallDelta, CallDone)):
                 out.append(delta)
-            # Native calls come behind those of the text, with the whole answer: until then there may be more of these.
+            # Native calls come behind those of the text, with the whole answer: until its end,
+            # the text may hold more calls.
         return out
 
     def finish(self, request_id: str | None = None) -> AssistantTurn:
-        """The whole answer: what `respond` gives for the same one. Raises as the inner decoder does."""
+        """The whole answer, the same as from `respond`. Raises as the inner decoder does."""
         if self._turn is not None:
             return self._turn if request_id is None else replace(self._turn, request_id=request_id)
         try:
@@ -95,63 +112,65 @@ class TextStreamDecoder:
         return self._request.read(inner)
 
     def partial(self) -> AssistantTurn | None:
-        """What has arrived so far, marked as cut; `None` when nothing has. Never raises."""
+        """What has arrived so far, marked as cut; `None` if nothing has. Never raises."""
         inner = self._inner.partial()
         return None if inner is None else replace(self._request.read(inner), cut=True)
 
     def take_apart(self, error: AdapterError) -> None:
-        """What had arrived when the inner model failed, in `error`, becomes what this decoder makes of it."""
+        """Take apart the answer in `error`: what had arrived when the inner model failed."""
         partial = error.partial
         if isinstance(partial, AssistantTurn) and partial.api != API:
             error.partial = replace(self._request.read(partial), cut=True)
 
-    def _text(self, text: str, out: list[Delta]) -> None:
-        text = self._half + text
-        self._half = ""
+    def _add_text(self, text: str, out: list[Delta]) -> None:
+        text = self._half_character + text
+        self._half_character = ""
         if text and _HIGH_SURROGATES[0] <= text[-1] <= _HIGH_SURROGATES[1]:
-            text, self._half = text[:-1], text[-1]
-        self._show(_joined(text), out)
+            text, self._half_character = text[:-1], text[-1]
+        self._show(_join_surrogates(text), out)
 
     def _show(self, text: str, out: list[Delta]) -> None:
-        self._tell(self._formatter.feed(text), out)
+        self._emit(self._formatter.feed(text), out)
 
-    def _tell(self, shown: str, out: list[Delta]) -> None:
-        """What is shown now, with what was thought before it and the calls that are complete."""
-        thought = "" if self._thinker is None else self._thinker.take_reasoning()
+    def _emit(self, shown: str, out: list[Delta]) -> None:
+        """Add events: the thinking, then the shown text, then the calls that are complete."""
+        thought = (
+            "" if self._reasoning_formatter is None else self._reasoning_formatter.take_reasoning()
+        )
         if thought:
             out.append(ReasoningDelta(thought))
         if shown:
             out.append(TextDelta(shown))
-        self._tell_calls(out)
+        self._announce_calls(out)
 
-    def _tell_calls(self, out: list[Delta]) -> None:
-        """Tell the calls that are complete since the last time, in their order, as far as that is certain."""
-        if self._caller is None:
+    def _announce_calls(self, out: list[Delta]) -> None:
+        """Add events for the calls that have become complete since the last time."""
+        if self._call_formatter is None:
             return
-        calls = self._caller.calls
-        while self._told < len(calls):
-            block = call_block(calls[self._told], self._told)
-            out.append(CallDelta(self._told, "", block.name, block.arguments))
-            # What is wrong with the others depends on whether the answer was cut.
+        calls = self._call_formatter.calls
+        while self._calls_announced < len(calls):
+            block = call_block(calls[self._calls_announced], self._calls_announced)
+            out.append(CallDelta(self._calls_announced, "", block.name, block.arguments))
+            # What is wrong with other calls depends on whether the answer was cut.
             if block.problem is None:
-                out.append(CallDone(self._told, block))
-            self._told += 1
+                out.append(CallDone(self._calls_announced, block))
+            self._calls_announced += 1
 
     def _end(self) -> Sequence[Delta]:
-        """The inner stream has ended: tell what was held back, if the answer is whole."""
+        """The inner stream has ended: release what was held back, if the answer is whole."""
         try:
             self._turn = self._request.read(self._inner.finish())
         except AdapterError:
-            return ()  # it ended too early, which `finish` says
+            return ()  # it ended too early; `finish` will raise
         out: list[Delta] = []
-        if self._half:
-            self._show(self._half, out)
-        self._tell(self._formatter.flush(), out)
+        if self._half_character:
+            self._show(self._half_character, out)
+        self._emit(self._formatter.flush(), out)
         return out
 
 
-def _joined(text: str) -> str:
-    """`text` with the halves of a character that came in two pieces put together."""
+def _join_surrogates(text: str) -> str:
+    """`text` with characters put together whose halves came in two pieces."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -164,11 +183,11 @@ class TextStream:
 
     Args:
         inner: The stream.
-        request: What was asked.
+        request: The request that it answers.
 
     Attributes:
         decoder: Decodes its events.
-        request_id: The provider's id of the request, once it is entered and where that is known.
+        request_id: The provider's id of the request, where known, once the stream is entered.
     """
 
     __slots__ = ("_decoder", "_inner", "decoder", "request_id")
@@ -189,7 +208,7 @@ class TextStream:
 
 
 class _Chunks:
-    """The events of the inner stream, and one behind them."""
+    """The chunks of the inner stream, and `_END` behind them."""
 
     __slots__ = ("_decoder", "_ended", "_inner")
 
@@ -215,7 +234,7 @@ class _Chunks:
 
 
 class TextStreamSync:
-    """The same without an event loop."""
+    """As `TextStream`, without an event loop."""
 
     __slots__ = ("_decoder", "_inner", "decoder", "request_id")
 
@@ -235,6 +254,7 @@ class TextStreamSync:
 
 
 def _with_end(chunks: Iterator[Any], decoder: TextStreamDecoder) -> Iterator[Any]:
+    """The chunks of the inner stream, and `_END` behind them."""
     try:
         yield from chunks
     except AdapterError as error:

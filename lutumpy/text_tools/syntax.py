@@ -12,15 +12,18 @@ class CallSyntax:
     """One way to write calls.
 
     Attributes:
-        start: What stands before a call. Not part of the text that the user is shown.
-        ends: What stands behind it; the first one is what the model is told.
-        arguments_key: The key of the arguments, as the model is told; `args`, `arguments` and `parameters` are all read.
-        json_calls: A call is an object with `name` and arguments, or an array of such.
-        name_end: What stands between a bare name and the object of arguments, as in `name[ARGS]{...}`; `None` where no call
-            is written so.
-        call_id: What stands before the model's own id of a call, between the bare name and `name_end`; that is not used.
+        start: The tag before a call. Not part of the text that the user sees.
+        ends: The tags that may end it; the instruction names the first.
+        arguments_key: The key of the arguments in the instruction; `args`, `arguments` and
+            `parameters` are all read.
+        json_calls: A call is an object with `name` and arguments, or an array of such objects.
+        name_end: What stands between a bare name and the object of arguments, as in
+            `name[ARGS]{...}`; `None` where no call is written so.
+        call_id: What stands before the model's own id of a call, between the bare name and
+            `name_end`. That id is not used.
         separator: What stands between two calls that share one start tag.
-        self_ending: The end of the JSON is the end of the call; a tag in `ends` is left out of the text where it follows.
+        self_ending: The end of the JSON is the end of the call; a tag in `ends` that follows it is
+            left out of the text.
 
     Raises:
         ValueError: the tags can't be told from the JSON between them.
@@ -45,7 +48,7 @@ class CallSyntax:
 
     @property
     def tags(self) -> tuple[str, str]:
-        """What stands before and behind a call; the second one may be empty."""
+        """The tags before and behind a call; the second may be empty."""
         return self.start, "" if self.self_ending or not self.ends else self.ends[0]
 
     def spelled(self, name: str, arguments: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lutumpy import ToolDef
 from lutumpy.text_tools.instruction import call_instruction
 from lutumpy.text_tools.protocol import CallStreamFormatter, ParsedText
 from lutumpy.text_tools.scanner import ScanTags, TextScanner
@@ -16,7 +17,6 @@ from lutumpy.text_tools.syntax import (
     CallSyntax,
 )
 from lutumpy.text_tools.thinking import THINK
-from lutumpy.tools.definition import ToolDef
 
 __all__ = ["TagToolParser"]
 
@@ -25,27 +25,29 @@ _EXAMPLE = '{"parameter": "value"}'
 
 
 class TagToolParser:
-    """Reads calls that a model writes as JSON between tags, and tells it to write them so.
+    """Reads calls that a model writes as JSON between tags, and instructs it to.
 
-    Between the tags stands one call, or an array of calls; a Markdown fence may stand inside or around them. What stands in
-    `<think>...</think>` is the answer's reasoning; what stands in a code block that holds more than calls is text (rules T1
-    to T3).
+    Between the tags stands one call, or an array of calls; a Markdown fence may stand inside or
+    around them. What stands in `<think>...</think>` is the answer's reasoning; what stands in a
+    code block that holds more than calls is text (rules T1 to T3).
 
     Args:
-        tags: Start and end tag, or a `CallSyntax`. They must not contain quotes, backslashes, braces, backticks or tildes.
-        also: Further ways to write calls that are read too; the model isn't told of them.
+        tags: Start and end tag, or a `CallSyntax`. Tags must not contain quotes, backslashes,
+            braces, backticks or tildes.
+        also: Further ways to write calls that are read; the instruction doesn't mention them.
         thinking: Pairs of texts around thinking.
-        starts_thinking: The answer begins inside of the first of these pairs, as with templates that open the thinking in the
-            prompt: everything before its end is thinking. All of an answer is where that end never comes.
+        starts_thinking: The answer begins inside of the first of these pairs, as with templates
+            that open the thinking in the prompt: everything before its end is thinking. If that
+            end never comes, the whole answer is.
 
     Attributes:
-        syntax: How the model is told to write calls.
-        thinking: As given.
-        starts_thinking: As given.
+        syntax: How the instruction says to write calls.
+        thinking: The pairs of texts around thinking.
+        starts_thinking: Whether answers begin inside of the first pair.
 
     Raises:
         ValueError: the tags can't be told apart from JSON, or from each other.
-        TypeError: `tags` is no pair of texts.
+        TypeError: `tags` is not a pair of texts.
     """
 
     def __init__(
@@ -73,8 +75,11 @@ class TagToolParser:
         thinking: Sequence[tuple[str, str]] = THINK,
         starts_thinking: bool = False,
     ) -> TagToolParser:
-        """For models trained on `<tool_call>{"name": ..., "arguments": {...}}</tool_call>`: Hermes 2 Pro and later, Qwen 2.5
-        and 3. The arguments are those of `TagToolParser`."""
+        """For models trained on `<tool_call>{"name": ..., "arguments": {...}}</tool_call>`.
+
+        These are Hermes 2 Pro and later, Qwen 2.5 and 3. The arguments are those of
+        `TagToolParser`.
+        """
         return cls(HERMES, also=also, thinking=thinking, starts_thinking=starts_thinking)
 
     @classmethod
@@ -85,10 +90,10 @@ class TagToolParser:
         thinking: Sequence[tuple[str, str]] = _MISTRAL_THINK,
         starts_thinking: bool = False,
     ) -> TagToolParser:
-        """For Mistral's models: `[TOOL_CALLS]name[ARGS]{...}`, with `[CALL_ID]` or not, and the older
-        `[TOOL_CALLS][{"name": ..., "arguments": {...}}]`.
+        """For Mistral's models: `[TOOL_CALLS]name[ARGS]{...}`, with or without `[CALL_ID]`.
 
-        The end of the JSON is the end of the call. `[THINK]...[/THINK]` is thinking too. The arguments are those of
+        The older `[TOOL_CALLS][{"name": ..., "arguments": {...}}]` is read too. The end of the JSON
+        is the end of the call. `[THINK]...[/THINK]` is thinking as well. The arguments are those of
         `TagToolParser`.
         """
         return cls(MISTRAL, also=also, thinking=thinking, starts_thinking=starts_thinking)
@@ -101,30 +106,30 @@ class TagToolParser:
         thinking: Sequence[tuple[str, str]] = THINK,
         starts_thinking: bool = False,
     ) -> TagToolParser:
-        """For Llama 3.1 and later: `<function=name>{...}</function>`, and
-        `<|python_tag|>{"name": ..., "parameters": {...}}` with `;` between calls.
+        """For Llama 3.1 and later: `<function=name>{...}</function>`.
 
-        Calls without any tag, and those written as Python, are not read: nothing tells them from an answer. The arguments
-        are those of `TagToolParser`.
+        `<|python_tag|>{"name": ..., "parameters": {...}}` with `;` between calls is read too. Calls
+        without any tag, and calls written as Python, are not read: nothing tells them from an
+        answer. The arguments are those of `TagToolParser`.
         """
         also = (LLAMA_PYTHON_TAG, *also)
         return cls(LLAMA_FUNCTION, also=also, thinking=thinking, starts_thinking=starts_thinking)
 
     @property
     def tags(self) -> tuple[str, str]:
-        """What the model is told to write before and behind a call; the second is empty where the JSON ends the call."""
+        """The tags before and behind a call; the second is empty where the JSON ends the call."""
         return self.syntax.tags
 
     def format_instruction(self, definitions: Sequence[ToolDef]) -> str:
-        """What the model is told: how to call, and the tools."""
+        """The instruction: how to call tools, and which there are."""
         return call_instruction(definitions, self.syntax.spelled("tool_name", _EXAMPLE), self.tags)
 
     def format_call(self, name: str, arguments: str) -> str:
-        """A call as the model is told to write it; `arguments` is JSON text."""
+        """A call as the instruction says to write it; `arguments` is JSON text."""
         return self.syntax.spelled(name, arguments)
 
     def parse(self, text: str) -> ParsedText:
-        """The calls in a whole answer, and its text without them. Never raises, whatever the text."""
+        """The calls in a whole answer, and its text without them. Never raises, for any text."""
         scanner = TextScanner(self._scan_tags, self._begins_in)
         shown = scanner.feed(text) + scanner.flush()
         calls = tuple(scanner.calls)
@@ -132,7 +137,7 @@ class TagToolParser:
         return ParsedText(shown, calls, errors, scanner.take_reasoning(), scanner.empty_blocks)
 
     def stream_formatter(self) -> CallStreamFormatter:
-        """A new formatter for one answer, which knows its calls too."""
+        """A new formatter for one answer, which also knows its calls."""
         return TextScanner(self._scan_tags, self._begins_in)
 
     def __repr__(self) -> str:

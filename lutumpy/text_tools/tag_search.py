@@ -1,4 +1,4 @@
-"""Finds tags in a text that arrives in pieces: whole ones, and beginnings that the next piece may complete."""
+"""Finds tags in a text that arrives in pieces: whole tags, and beginnings of tags at its end."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ __all__ = ["TagSearch", "check_distinct", "end_of"]
 
 
 class TagSearch:
-    """Looks for some fixed texts. None of them may be the beginning of another, so that the first found is the one meant.
+    """Looks for some fixed texts, none of which may be the beginning of another.
+
+    So the first one found is the one that was meant.
 
     Args:
         tags: The texts.
-        also: A regular expression for what else is looked for.
+        also: A regular expression for other things to look for.
     """
 
     __slots__ = ("_first", "_longest", "_tags", "search")
@@ -32,12 +34,14 @@ class TagSearch:
         return next((tag for tag in self._tags if text.startswith(tag, pos)), None)
 
     def begins_at(self, text: str, pos: int) -> bool:
-        """Whether what is left of the text from `pos` is the beginning of a tag."""
+        """Whether the rest of the text, from `pos` on, is the beginning of a tag."""
         left = len(text) - pos
         return 0 < left < self._longest and self._is_beginning(text, pos)
 
     def beginning(self, text: str, pos: int) -> int:
-        """Where, from `pos` on, the first beginning of a tag stands that reaches the end; the text's length if none does."""
+        """Where a tag may begin that the text ends in, from `pos` on; else the text's length."""
+        # Only the last characters can be a beginning, and few of them begin as a tag does: so what
+        # is looked at doesn't depend on how long the text is.
         first = self._first
         for start in range(max(pos, len(text) - self._longest + 1), len(text)):
             if text[start] in first and self._is_beginning(text, start):
@@ -56,7 +60,10 @@ def end_of(pattern: re.Pattern[str], text: str, pos: int) -> int:
 
 
 def check_distinct(beginnings: Sequence[str], ends: Iterable[str]) -> None:
-    """Raises `ValueError` where tags can't be told apart: a beginning that stands twice, or one tag that begins another."""
+    """Raise `ValueError` for tags that can't be told apart.
+
+    That is a beginning that stands twice, or a tag that is the beginning of another.
+    """
     for tag in beginnings:
         if beginnings.count(tag) > 1:
             raise ValueError(f"the tag {tag!r} begins more than one thing")

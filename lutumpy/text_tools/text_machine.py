@@ -1,4 +1,10 @@
-"""A state machine that reads a text in pieces: what the scanners of tags and of guided answers have in common."""
+"""A state machine that reads a text in pieces."""
+
+# `TextScanner`, `GuidedScanner` and the splitter of leading thinking are such machines. A state is
+# a method `(text, pos, final) -> pos`: it takes what it knows of the text from `pos` on, and says
+# where it stopped. It may set `_state` to another state. Where it needs to know more of the text,
+# it sets `_waiting`: what is left is carried over to the next piece. When nothing follows any more,
+# `final` is true and no state waits.
 
 from __future__ import annotations
 
@@ -15,7 +21,11 @@ SPACE = re.compile(r"\s*")
 
 
 class Thoughts:
-    """Thinking that arrives in pieces: sections of it, without the white space around each, an empty line between two."""
+    """Thinking that arrives in pieces.
+
+    It may come in several sections. White space around each is left out, and an empty line
+    separates them.
+    """
 
     __slots__ = ("_any", "_blank", "_pieces", "_space")
 
@@ -27,7 +37,7 @@ class Thoughts:
         self._any = False
 
     def begin(self) -> None:
-        """A section begins; what the one before ended in is left out."""
+        """A section begins; white space at the end of the previous one is left out."""
         self._space.clear()
         self._blank = True
 
@@ -56,15 +66,14 @@ class Thoughts:
 
 
 class TextMachine:
-    """A `StreamFormatter` whose states are methods: given the text, a position in it and whether nothing follows, a state gives
-    the position that it came to, or sets `_waiting` where more of the text must be known.
+    """A `StreamFormatter` whose states are methods; the comment above says how they work.
 
     Args:
         begin: The first state.
 
     Attributes:
         calls: The calls that are complete so far.
-        empty_blocks: How often the place of a call was there so far, with no call in it.
+        empty_blocks: How many blocks of calls held no call so far.
     """
 
     __slots__ = ("_carry", "_out", "_state", "_thoughts", "_waiting", "calls", "empty_blocks")
@@ -81,7 +90,7 @@ class TextMachine:
     def feed(self, chunk: str) -> str:
         """Take the next piece; gives what can be shown now."""
         self._run(self._carry + chunk if self._carry else chunk, final=False)
-        return self._shown()
+        return self._take_shown()
 
     def take_reasoning(self) -> str:
         """The thinking that has arrived since the last time."""
@@ -91,7 +100,7 @@ class TextMachine:
         if is_empty:
             self.empty_blocks += 1
 
-    def _shown(self) -> str:
+    def _take_shown(self) -> str:
         shown = "".join(self._out)
         self._out.clear()
         return shown

@@ -1,12 +1,20 @@
-"""A text model's thinking, split off the text that it is written into.
+"""A text model's thinking, split off the text that it is written into."""
 
-Models write `<think>...</think>` into their text, mostly at its beginning; with some templates only the end of it, since the
-prompt opens the thinking. It is the `reasoning` of the answer, and no part of its text.
-
-A parser that knows its calls finds thinking anywhere (`TextScanner`), since it can tell a tag from the same letters in a
-call's string or in a code block. Where the text is a JSON value, or a parser knows nothing of thinking, only what stands
-before everything else is split off: `LeadingThinking`.
-"""
+# Models write `<think>...</think>` into their text, mostly at its beginning. With some templates
+# they write only the end tag, since the prompt opens the thinking. It becomes the `reasoning` of
+# the answer, and is not part of its text.
+#
+# A parser that knows its calls finds thinking anywhere (`TextScanner`), since it can tell a tag
+# from the same letters in a call's string or in a code block. Where the text is a JSON value, or a
+# parser knows nothing of thinking, the same letters may be data. There, only what stands before
+# everything else is split off: `LeadingThinking`.
+#
+#     _opened --> _thinking <--> _before --> _rest
+#        |                          ^
+#        +--------------------------+   the text begins like a value, or opens the thinking itself
+#
+# `_opened` is the first state where the prompt has opened the thinking, `_before` otherwise. In
+# `_before` another section of thinking may begin; in `_rest` everything is text.
 
 from __future__ import annotations
 
@@ -30,8 +38,9 @@ class LeadingThinking:
 
     Args:
         pairs: Pairs of texts around thinking.
-        starts_thinking: The text begins inside of the first pair, unless it begins like a JSON value or a code block: an
-            endpoint that holds a model to a schema leaves it no room to think.
+        starts_thinking: The text begins inside of the first pair, unless it begins like a JSON
+            value or a code block: an endpoint that holds a model to a schema leaves it no room to
+            think.
     """
 
     __slots__ = ("_starts_in", "_tags")
@@ -57,7 +66,10 @@ class LeadingThinking:
     def formatter(
         self, make: Callable[[], StreamFormatter] | None
     ) -> Callable[[], StreamFormatter]:
-        """`make`, whose formatters are given the text without its leading thinking; all of that is shown without `make`."""
+        """`make`, whose formatters get the text without its leading thinking.
+
+        Without `make`, all of the rest is shown.
+        """
         return lambda: _Formatter(
             _Splitter(self._tags, self._starts_in), None if make is None else make()
         )
@@ -83,7 +95,7 @@ class _Splitter(TextMachine):
     def flush(self) -> str:
         """The text has ended."""
         self._run(self._carry, final=True)
-        return self._shown()
+        return self._take_shown()
 
     def _opened(self, text: str, pos: int, final: bool) -> int:
         """At the beginning of a text whose thinking the prompt has opened."""
@@ -161,10 +173,8 @@ class _Formatter:
         return (self._inner.feed(rest) if rest else "") + self._inner.flush()
 
     def take_reasoning(self) -> str:
-        """As for every formatter that knows thinking."""
+        """As for every formatter that knows the thinking."""
         own = self._splitter.take_reasoning()
-        return (
-            own + self._inner.take_reasoning()
-            if isinstance(self._inner, ReasoningFormatter)
-            else own
-        )
+        if isinstance(self._inner, ReasoningFormatter):
+            return own + self._inner.take_reasoning()
+        return own

@@ -1,13 +1,13 @@
-"""The turn of a text model: what it wrote, taken apart, with the inner turn kept whole for replay."""
+"""The turn of a text model: its text taken apart, and the inner turn kept whole for replay."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
-from lutumpy.core import dump, json_values
-from lutumpy.core.items import AssistantTurn, Block, CallBlock, ReasoningBlock, TextBlock, Usage
-from lutumpy.errors import TranscriptError
+from lutumpy import AssistantTurn, TranscriptError, Usage
+from lutumpy.core import dump_items, json_values
+from lutumpy.models import Block, CallBlock, ReasoningBlock, TextBlock
 from lutumpy.text_tools.protocol import ParsedCall, ParsedText
 
 __all__ = ["API", "inner_turn", "text_turn"]
@@ -20,12 +20,12 @@ def text_turn(inner: AssistantTurn, parsed: ParsedText, *, guided: bool) -> Assi
     """The turn that a session sees.
 
     Args:
-        inner: What the inner model answered.
+        inner: The inner model's own turn.
         parsed: Its text, taken apart.
-        guided: It is a guided answer.
+        guided: Whether it is a guided answer.
     """
     calls = call_blocks(parsed)
-    # A model that calls natively without being offered a tool: answered like every other call.
+    # A model may call natively without being offered a tool: answered like every other call.
     for native in inner.calls:
         calls.append(replace(native, id="", position=len(calls), id_field=None))
     blocks: list[Block] = []
@@ -41,7 +41,7 @@ def text_turn(inner: AssistantTurn, parsed: ParsedText, *, guided: bool) -> Assi
             blocks.append(block)
     native_form: dict[str, Any] = {
         "calls": [{"id": "", "name": call.name} for call in calls],
-        "turn": dump.dump_turn(_for_replay(inner)),
+        "turn": dump_items.dump_turn(_strip_for_replay(inner)),
     }
     if guided:
         native_form["guided"] = True
@@ -60,19 +60,16 @@ def text_turn(inner: AssistantTurn, parsed: ParsedText, *, guided: bool) -> Assi
 
 
 def call_blocks(parsed: ParsedText) -> list[CallBlock]:
-    """The calls of a text. What was wrong, and is told of no call, is one of its own."""
+    """The calls of a text. An error that isn't the detail of a call becomes one of its own."""
     calls = [*parsed.calls]
-    told = {call.detail for call in calls}
-    calls += [
-        ParsedCall("", "", "malformed", error)
-        for error in parsed.format_errors
-        if error not in told
-    ]
+    details = {call.detail for call in calls}
+    others = [error for error in parsed.format_errors if error not in details]
+    calls += [ParsedCall("", "", "malformed", error) for error in others]
     return [call_block(call, index) for index, call in enumerate(calls)]
 
 
 def call_block(call: ParsedCall, index: int) -> CallBlock:
-    """A call as a block of the turn, without an id: the transcript gives one."""
+    """A call as a block of the turn, without an id: the transcript assigns one."""
     return CallBlock(
         "",
         json_values.clean_text(call.name),
@@ -84,16 +81,19 @@ def call_block(call: ParsedCall, index: int) -> CallBlock:
 
 
 def inner_turn(turn: AssistantTurn) -> tuple[AssistantTurn | None, bool]:
-    """The inner model's own turn, and whether it is a guided answer; no turn when a loaded dump holds none."""
+    """The inner model's own turn, and whether it is a guided answer.
+
+    No turn where that of a loaded dump can't be read.
+    """
     if not turn.native:
         return AssistantTurn("", (), b""), False
     native: Any = json_values.decode(turn.native)
     try:
-        return dump.load_turn(native["turn"]), bool(native.get("guided"))
+        return dump_items.load_turn(native["turn"]), bool(native.get("guided"))
     except (TranscriptError, KeyError, TypeError, ValueError, AttributeError, IndexError):
         return None, False
 
 
-def _for_replay(inner: AssistantTurn) -> AssistantTurn:
-    """The inner turn without what differs from one request to the next."""
+def _strip_for_replay(inner: AssistantTurn) -> AssistantTurn:
+    """The inner turn without what belongs to its one request, such as its usage."""
     return replace(inner, usage=Usage(), model=None, request_id=None, response_id=None, residue=b"")

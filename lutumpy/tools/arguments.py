@@ -1,8 +1,32 @@
-"""Reading the arguments of one call: total, whatever the model wrote (rules C2 to C5, D5, D6).
+"""Reading the arguments of one call: total, whatever the model wrote (rules C2 to C5, D5, D6)."""
 
-Good arguments cost one `validate_json`. Everything else here runs only after that failed: it finds out why, makes the
-repairs that the rules allow, validates once more, and otherwise writes down what the model needs to correct.
-"""
+# What is hard here
+# -----------------
+# Good arguments cost one `validate_json`. Everything else runs only after that has failed, and ends
+# in one of two values: `Decoded` (perhaps with repairs) or `Refused` (with a text for the model).
+#
+#   the text                                   what becomes of it
+#   -----------------------------------------  ---------------------------------------------------
+#   empty, or `null`                           read as `{}`
+#   not JSON, or JSON that is not an object    Refused, "malformed_arguments"
+#   fits the input                             Decoded
+#   `{"input": ...}` for a wrapped tool        Decoded; so is what would stand inside, alone
+#   fits once the edits below are made         Decoded, with what was repaired
+#   anything else                              Refused, "invalid_arguments": a line for each field
+#   a validator of the user's raised           Refused, "invalid_arguments"; logged
+#
+# There are two edits, and both follow from the schema alone. A JSON text in a string is decoded where
+# the field takes no string (rule C5); the call reports that in `repairs`. A `null` is left out where
+# the field may be left out and takes no null (rule D5): the strict form of a schema asks models for
+# every field, so `null` is how they leave one out, and nothing is reported. The edits are made all
+# together, and the result is validated once more. If it still doesn't fit, the model is told about
+# what it wrote itself, not about the edited form.
+#
+# The difficulty is to know *where* an error lies. Pydantic's `loc` mixes keys of the data with tags
+# of union branches ("items", 0, "Cat", "name"), and a tag may be spelled like a key. `_match_steps`
+# finds out which parts are keys by walking them through the data until they end at the value that
+# the error names. The tags matter too: a value that fits no branch of a union fails in each of
+# them, and the model should hear about the branch that it meant (`_drop_other_branches`).
 
 from __future__ import annotations
 
@@ -13,17 +37,21 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, from_json, to_json
 
 from lutumpy.core.json_values import may_hold_constants
+from lutumpy.core.preview import shorten
 from lutumpy.core.values import dataclass
 from lutumpy.errors import ToolError
 from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.failures import tool_error_message
 
-__all__ = ["Decoded", "Refused", "Repair", "decode_arguments", "second_look"]
+__all__ = ["ArgumentRepair", "Decoded", "Refused", "decode_arguments", "repair_or_explain"]
 
 Path = tuple[str | int, ...]
 
 _MOST_FIELDS = 10
+# In characters, the mark of a cut text included.
 _VALUE_LENGTH = 100
+_PATH_LENGTH = 200
+_REASON_LENGTH = 200
 _MESSAGE_LENGTH = 500
 _OWN_CHECK = "was refused by this tool's own check"
 # Their messages quote an exception of the user's code.
@@ -33,7 +61,7 @@ _QUOTING = frozenset(
 _KINDS: dict[type, str] = {list: "an array", str: "a string", bool: "true or false"}
 
 
-class Repair(NamedTuple):
+class ArgumentRepair(NamedTuple):
     """One value that was read in another way than the model wrote it.
 
     Attributes:
@@ -49,7 +77,7 @@ class Decoded(NamedTuple):
     """Arguments that fit, and what had to be repaired for that."""
 
     input: BaseModel
-    repairs: tuple[Repair, ...]
+    repairs: tuple[ArgumentRepair, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,68 +89,72 @@ class Refused:
 
 
 def decode_arguments(tool: CompiledTool, text: str) -> Decoded | Refused:
-    """Read the argument text of a call of `tool`. Never raises for what stands in it."""
-    if may_hold_constants(text) and (refused := _not_json(text)) is not None:
+    """Read the argument text of a call of `tool`. Never raises because of what the text holds."""
+    if may_hold_constants(text) and (refused := _find_syntax_error(text)) is not None:
         return refused
     try:
         return Decoded(tool.decode(text), ())
     except Exception as error:
-        return second_look(tool, text, error)
+        return repair_or_explain(tool, text, error)
 
 
-def second_look(tool: CompiledTool, text: str, error: Exception) -> Decoded | Refused:
-    """What becomes of arguments that `tool.decode` has refused with `error`. Never raises for what stands in them."""
+def repair_or_explain(tool: CompiledTool, text: str, error: Exception) -> Decoded | Refused:
+    """Arguments that `tool.decode` has refused with `error`: repaired, or explained to the model.
+
+    Never raises because of what the text holds.
+    """
     if text[:1] != "{":
         text = text.strip()
         if text in ("", "null"):
             text = "{}"
-        return decode_arguments(tool, text) if text[0] == "{" else _no_object(text)
+        return decode_arguments(tool, text) if text[0] == "{" else _explain_non_object(text)
     if isinstance(error, ValidationError):
-        return _repaired(tool, text, error)
-    return _check_failed(tool, error)
+        return _repair_object(tool, text, error)
+    return _explain_raised_check(tool, error)
 
 
 def partial_arguments(text: str) -> Any:
-    """The JSON value of arguments that are still arriving, as far as they go; `{}` when nothing of them can be read."""
+    """The JSON value of arguments that are still arriving, as far as it can be read; else `{}`."""
     try:
         return from_json(text, allow_partial="trailing-strings")
-    except (ValueError, TypeError):  # a lone surrogate makes it no string for the parser
+    except (ValueError, TypeError):  # with a lone surrogate, the parser doesn't take it as a string
         return {}
 
 
-def _not_json(text: str) -> Refused | None:
-    """What is wrong with a text that is no JSON, though pydantic's parser might take it (rule C2b)."""
+def _find_syntax_error(text: str) -> Refused | None:
+    """Why the text is not JSON, though pydantic's parser might take it (rule C2b)."""
     try:
         from_json(text.encode(), allow_inf_nan=False)
     except (ValueError, RecursionError) as error:
-        return _malformed(error)
+        return _explain_syntax(error)
     return None
 
 
-def _no_object(text: str) -> Refused:
+def _explain_non_object(text: str) -> Refused:
     try:
         value: Any = from_json(text.encode(), allow_inf_nan=False)
     except (ValueError, RecursionError) as error:
-        return _malformed(error)
+        return _explain_syntax(error)
     kind = next((name for kind, name in _KINDS.items() if isinstance(value, kind)), "a number")
     return Refused("malformed_arguments", f"The arguments are {kind}. Send one JSON object.")
 
 
-def _malformed(error: Exception) -> Refused:
-    # The parser's own words: what it expected, line and column. Other errors come from text that is no Unicode.
+def _explain_syntax(error: Exception) -> Refused:
+    # The parser's own words name what it expected, with line and column. A UnicodeError comes from
+    # text that can't be encoded, and a RecursionError may come without any words.
     where = "they hold half of a surrogate pair" if isinstance(error, UnicodeError) else str(error)
-    reason = _cut(where or "they are nested too deeply", 200)
+    reason = shorten(where or "they are nested too deeply", _REASON_LENGTH)
     return Refused(
         "malformed_arguments", f"The arguments are not valid JSON: {reason}. Send one JSON object."
     )
 
 
-def _check_failed(tool: CompiledTool, error: Exception) -> Refused:
-    """A validator of the user's raised something that is no validation error."""
+def _explain_raised_check(tool: CompiledTool, error: Exception) -> Refused:
+    """A validator of the user's raised something that is not a validation error."""
     if isinstance(error, ToolError):  # raised to be read by the model
+        message = shorten(tool_error_message(error), _MESSAGE_LENGTH)
         return Refused(
-            "invalid_arguments",
-            _clean(_cut(tool_error_message(error), _MESSAGE_LENGTH)) or f"The input {_OWN_CHECK}.",
+            "invalid_arguments", _replace_surrogates(message) or f"The input {_OWN_CHECK}."
         )
     import logging  # rare, and slow to import
 
@@ -135,12 +167,12 @@ def _check_failed(tool: CompiledTool, error: Exception) -> Refused:
     )
 
 
-def _repaired(tool: CompiledTool, text: str, error: ValidationError) -> Decoded | Refused:
-    """Find out what is wrong with a text that begins like an object, and repair what may be repaired."""
+def _repair_object(tool: CompiledTool, text: str, error: ValidationError) -> Decoded | Refused:
+    """Repair a text that begins like an object where that is allowed, or explain what is wrong."""
     try:
         data: Any = from_json(text.encode(), allow_inf_nan=False)
     except (ValueError, RecursionError) as broken:
-        return _malformed(broken)
+        return _explain_syntax(broken)
     validate = tool.decode
     node: Mapping[str, Any] = tool.definition.input_schema
     if tool.wrapped:
@@ -152,17 +184,20 @@ def _repaired(tool: CompiledTool, text: str, error: ValidationError) -> Decoded 
                 error, node = bare, node["properties"]["input"]
                 validate = tool.validate_bare
         except Exception as failed:
-            return _check_failed(tool, failed)
-    failures = [_Failure.of(data, details) for details in error.errors(include_url=False)]
-    edits = _edits(data, failures, _Places(tool.definition.input_schema, node))
+            return _explain_raised_check(tool, failed)
+    failures = [_Failure.locate(data, details) for details in error.errors(include_url=False)]
+    edits = _find_edits(data, failures, _SchemaLookup(tool.definition.input_schema, node))
     if edits:
         try:
-            return Decoded(validate(to_json(edits.applied(data)).decode()), edits.repairs)
+            return Decoded(validate(to_json(edits.apply(data)).decode()), edits.repairs)
         except ValidationError:
             pass  # the model is told about what it wrote
         except Exception as failed:
-            return _check_failed(tool, failed)
-    return Refused("invalid_arguments", _report(failures))
+            return _explain_raised_check(tool, failed)
+    return Refused("invalid_arguments", _write_report(failures))
+
+
+# --- where an error lies ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,20 +215,20 @@ class _Failure:
     tags: tuple[int, ...]
 
     @classmethod
-    def of(cls, data: Any, details: ErrorDetails) -> _Failure:
+    def locate(cls, data: Any, details: ErrorDetails) -> _Failure:
         loc = details["loc"]
+        # The last part of a missing field's `loc` is a key that the data doesn't have.
         inner = loc[:-1] if details["type"] == "missing" else loc
-        steps = _steps(data, inner, details["input"])
+        steps = _match_steps(data, inner, details["input"])
         path = tuple(part for part, step in zip(inner, steps, strict=True) if step)
-        return cls(
-            details, path + loc[len(inner) :], tuple(i for i, step in enumerate(steps) if not step)
-        )
+        tags = tuple(i for i, step in enumerate(steps) if not step)
+        return cls(details, path + loc[len(inner) :], tags)
 
 
-def _steps(data: Any, loc: Sequence[str | int], target: Any) -> tuple[bool, ...]:
-    """Which parts of `loc` lead deeper into `data`, so that it ends at `target`; the others are tags.
+def _match_steps(data: Any, loc: Sequence[str | int], target: Any) -> tuple[bool, ...]:
+    """Which parts of `loc` lead deeper into `data`, so that it ends at `target`.
 
-    A tag may be spelled like a key, so both ways are tried, each place once.
+    The others are tags. A tag may be spelled like a key, so both ways are tried, each place once.
     """
     dead_ends: set[tuple[int, int]] = set()
 
@@ -202,7 +237,8 @@ def _steps(data: Any, loc: Sequence[str | int], target: Any) -> tuple[bool, ...]
             return () if type(value) is type(target) and value == target else None
         if (id(value), index) in dead_ends:
             return None
-        if _has(value, part := loc[index]) and (rest := search(value[part], index + 1)) is not None:
+        part = loc[index]
+        if _has_part(value, part) and (rest := search(value[part], index + 1)) is not None:
             return (True, *rest)
         if (rest := search(value, index + 1)) is not None:
             return (False, *rest)
@@ -211,20 +247,33 @@ def _steps(data: Any, loc: Sequence[str | int], target: Any) -> tuple[bool, ...]
 
     if (found := search(data, 0)) is not None:
         return found
+    # A validator that runs before the others may have put something else in the value's place. Then
+    # nothing in the data equals the target, and whatever can be a key is taken as one.
     steps: list[bool] = []
     for part in loc:
-        steps.append(_has(data, part))
+        steps.append(_has_part(data, part))
         data = data[part] if steps[-1] else data
     return tuple(steps)
 
 
-def _has(value: Any, part: str | int) -> bool:
+def _has_part(value: Any, part: str | int) -> bool:
     if _is_object(value):
         return part in value
     return _is_list(value) and isinstance(part, int) and -1 < part < len(value)
 
 
-class _Places:
+def _is_object(value: Any) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict)
+
+
+def _is_list(value: Any) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)
+
+
+# --- what the schema says there -----------------------------------------------------------------
+
+
+class _SchemaLookup:
     """Looks up what a JSON Schema says at a path."""
 
     def __init__(self, root: Mapping[str, Any], node: Mapping[str, Any]) -> None:
@@ -252,38 +301,31 @@ class _Places:
         for branch in branches:
             yield from self.alternatives(branch, seen)
 
-    def at(self, path: Path) -> list[Mapping[str, Any]]:
+    def schemas_at(self, path: Path) -> list[Mapping[str, Any]]:
         """Every schema that may hold at `path`; empty where nothing is known."""
         nodes = list(self.alternatives(self.node))
         for part in path:
             nodes = [
                 found
                 for node in nodes
-                for child in _children(node, part)
+                for child in _child_schemas(node, part)
                 for found in self.alternatives(child)
             ]
         return nodes
 
     def takes(self, path: Path, kind: Literal["string", "null"]) -> bool:
         """Whether a value of this kind may fit at `path`; yes where nothing is known."""
-        nodes = self.at(path)
-        return not nodes or any(_takes(node, kind) for node in nodes)
+        nodes = self.schemas_at(path)
+        return not nodes or any(_takes_kind(node, kind) for node in nodes)
 
-    def optional(self, path: Path) -> bool:
+    def is_optional(self, path: Path) -> bool:
         """Whether the property at `path` may be left out."""
-        parents = [node for node in self.at(path[:-1]) if path[-1] in node.get("properties", ())]
-        return any(path[-1] not in node.get("required", ()) for node in parents)
+        name = path[-1]
+        parents = [n for n in self.schemas_at(path[:-1]) if name in n.get("properties", ())]
+        return any(name not in parent.get("required", ()) for parent in parents)
 
 
-def _is_object(value: Any) -> TypeGuard[dict[str, Any]]:
-    return isinstance(value, dict)
-
-
-def _is_list(value: Any) -> TypeGuard[list[Any]]:
-    return isinstance(value, list)
-
-
-def _children(node: Mapping[str, Any], part: str | int) -> Iterator[Any]:
+def _child_schemas(node: Mapping[str, Any], part: str | int) -> Iterator[Any]:
     if isinstance(part, str):
         properties = node.get("properties", {})
         yield properties[part] if part in properties else node.get("additionalProperties")
@@ -292,7 +334,7 @@ def _children(node: Mapping[str, Any], part: str | int) -> Iterator[Any]:
         yield first[part] if part < len(first) else node.get("items")
 
 
-def _takes(node: Mapping[str, Any], kind: Literal["string", "null"]) -> bool:
+def _takes_kind(node: Mapping[str, Any], kind: Literal["string", "null"]) -> bool:
     wanted = str if kind == "string" else type(None)
     if "const" in node:
         return isinstance(node["const"], wanted)
@@ -300,6 +342,9 @@ def _takes(node: Mapping[str, Any], kind: Literal["string", "null"]) -> bool:
         return any(isinstance(value, wanted) for value in node["enum"])
     types = node.get("type", kind)
     return types == kind or (isinstance(types, list) and kind in types)
+
+
+# --- repairs ------------------------------------------------------------------------------------
 
 
 class _Edits:
@@ -313,29 +358,30 @@ class _Edits:
         return bool(self.left_out or self.decoded)
 
     @property
-    def repairs(self) -> tuple[Repair, ...]:
-        return tuple(Repair(_spelled(path), "json_string") for path in self.decoded)
+    def repairs(self) -> tuple[ArgumentRepair, ...]:
+        return tuple(ArgumentRepair(_spell_path(path), "json_string") for path in self.decoded)
 
-    def applied(self, data: Any) -> Any:
+    def apply(self, data: Any) -> Any:
         """`data` with the edits made, in place."""
         for path, value in self.decoded.items():
-            _parent(data, path)[path[-1]] = value
+            _parent_at(data, path)[path[-1]] = value
         for path in self.left_out:
-            del _parent(data, path)[path[-1]]
+            del _parent_at(data, path)[path[-1]]
         return data
 
 
-def _edits(data: Any, failures: Sequence[_Failure], places: _Places) -> _Edits:
+def _find_edits(data: Any, failures: Sequence[_Failure], schema: _SchemaLookup) -> _Edits:
+    """The repairs that the failing values allow (rule C5)."""
     edits = _Edits()
     for path in dict.fromkeys(failure.path for failure in failures if failure.path):
-        parent = _parent(data, path)
-        if not _has(parent, path[-1]):
+        parent = _parent_at(data, path)
+        if not _has_part(parent, path[-1]):
             continue
         value = parent[path[-1]]
         if value is None and isinstance(parent, dict):
-            if places.optional(path) and not places.takes(path, "null"):
+            if schema.is_optional(path) and not schema.takes(path, "null"):
                 edits.left_out.append(path)
-        elif isinstance(value, str) and not places.takes(path, "string"):
+        elif isinstance(value, str) and not schema.takes(path, "string"):
             try:
                 edits.decoded[path] = from_json(value, allow_inf_nan=False)
             except (ValueError, RecursionError):
@@ -343,94 +389,93 @@ def _edits(data: Any, failures: Sequence[_Failure], places: _Places) -> _Edits:
     return edits
 
 
-def _parent(data: Any, path: Path) -> Any:
+def _parent_at(data: Any, path: Path) -> Any:
     for part in path[:-1]:
-        data = data[part] if _has(data, part) else None
+        data = data[part] if _has_part(data, part) else None
     return data
 
 
-def _report(failures: Sequence[_Failure]) -> str:
+# --- the text for the model ---------------------------------------------------------------------
+
+
+def _write_report(failures: Sequence[_Failure]) -> str:
     """What is wrong, a line for each field, in words for the model."""
-    lines: dict[Path, list[_Failure]] = {}
-    for failure in _meant(failures):
-        lines.setdefault(failure.path, []).append(failure)
-    out = [_line(path, found) for path, found in list(lines.items())[:_MOST_FIELDS]]
-    if len(lines) > _MOST_FIELDS:
-        out.append(f"… and {len(lines) - _MOST_FIELDS} more")
-    return _clean("\n".join(out))
+    by_path: dict[Path, list[_Failure]] = {}
+    for failure in _drop_other_branches(failures):
+        by_path.setdefault(failure.path, []).append(failure)
+    lines = [_write_line(path, found) for path, found in list(by_path.items())[:_MOST_FIELDS]]
+    if len(by_path) > _MOST_FIELDS:
+        lines.append(f"… and {len(by_path) - _MOST_FIELDS} more")
+    return _replace_surrogates("\n".join(lines))
 
 
-def _meant(failures: Sequence[_Failure]) -> Sequence[_Failure]:
+def _drop_other_branches(failures: Sequence[_Failure]) -> Sequence[_Failure]:
     """`failures` without those of union branches that the model did not mean.
 
-    A value that fits no branch fails in each of them. One whose `Literal` field differs is another kind of thing, and
-    of no interest as long as there is a branch whose `Literal` fields agree.
+    A value that fits no branch fails in each of them. One whose `Literal` field differs is another
+    kind of thing, and of no interest as long as there is a branch whose `Literal` fields agree.
     """
-    branches: dict[Path, dict[str | int, bool]] = {}
+    # For each union, by its place: whether a branch, by its tag, has another `Literal` value.
+    differs: dict[Path, dict[str | int, bool]] = {}
     for failure in failures:
         loc = failure.details["loc"]
         for tag in failure.tags:
             other = failure.details["type"] == "literal_error" and len(loc) == tag + 2
-            of_union = branches.setdefault(loc[:tag], {})
-            of_union[loc[tag]] = of_union.get(loc[tag], False) or other
+            branches = differs.setdefault(loc[:tag], {})
+            branches[loc[tag]] = branches.get(loc[tag], False) or other
 
     def is_meant(failure: _Failure) -> bool:
         loc = failure.details["loc"]
         return not any(
-            branches[loc[:tag]][loc[tag]] and not all(branches[loc[:tag]].values())
+            differs[loc[:tag]][loc[tag]] and not all(differs[loc[:tag]].values())
             for tag in failure.tags
         )
 
     return [failure for failure in failures if is_meant(failure)] or failures
 
 
-def _line(path: Path, failures: Sequence[_Failure]) -> str:
-    messages = " or: ".join(dict.fromkeys(_message(failure.details) for failure in failures))
+def _write_line(path: Path, failures: Sequence[_Failure]) -> str:
+    messages = " or: ".join(dict.fromkeys(_describe_error(failure.details) for failure in failures))
     first = failures[0].details
-    shown = (
-        ""
-        if first["type"] in ("missing", "extra_forbidden") or not path
-        else f" (got {_value(first['input'])})"
-    )
-    return f"{_cut(_spelled(path), 200) or 'arguments'}: {messages}{shown}"
+    place = shorten(_spell_path(path), _PATH_LENGTH) or "arguments"
+    if first["type"] in ("missing", "extra_forbidden") or not path:
+        return f"{place}: {messages}"
+    return f"{place}: {messages} (got {_show_value(first['input'])})"
 
 
-def _message(details: ErrorDetails) -> str:
+def _describe_error(details: ErrorDetails) -> str:
     if details["type"] in _QUOTING:
+        # Only a `ToolError` was written for the model; what other exceptions say stays here.
         cause = details.get("ctx", {}).get("error")
-        told = tool_error_message(cause) if isinstance(cause, ToolError) else ""
-        return _one_line(told) or _OWN_CHECK
-    return _one_line(details["msg"])
+        message = tool_error_message(cause) if isinstance(cause, ToolError) else ""
+        return _join_lines(message) or _OWN_CHECK
+    return _join_lines(details["msg"])
 
 
-def _one_line(text: str) -> str:
-    return _cut(" ".join(text.split()), _MESSAGE_LENGTH)
+def _join_lines(text: str) -> str:
+    return shorten(" ".join(text.split()), _MESSAGE_LENGTH)
 
 
-def _value(value: Any) -> str:
+def _show_value(value: Any) -> str:
     try:
-        return _cut(to_json(value).decode(), _VALUE_LENGTH)
+        return shorten(to_json(value).decode(), _VALUE_LENGTH)
     except Exception:
         return type(value).__name__
 
 
-def _spelled(path: Path) -> str:
+def _spell_path(path: Path) -> str:
     """`("items", 0, "a b")` as `items[0]["a b"]`."""
-    out = ""
+    text = ""
     for part in path:
         if isinstance(part, int):
-            out += f"[{part}]"
+            text += f"[{part}]"
         elif part.isidentifier():
-            out += f".{part}" if out else part
+            text += f".{part}" if text else part
         else:
-            out += f"[{to_json(part).decode()}]"
-    return out
+            text += f"[{to_json(part).decode()}]"
+    return text
 
 
-def _cut(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 1] + "…"
-
-
-def _clean(text: str) -> str:
+def _replace_surrogates(text: str) -> str:
     """`text` without lone surrogates, which no request can carry."""
     return text.encode("utf-8", "replace").decode()

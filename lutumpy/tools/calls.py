@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import field
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Generic, Literal
 
@@ -11,8 +12,10 @@ from typing_extensions import TypeVar
 from lutumpy.core.items import REJECTION_PREFIX, ToolMetadata
 from lutumpy.core.safe_text import safe_repr
 from lutumpy.core.values import dataclass
+from lutumpy.tools.arguments import ArgumentRepair
+from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.edits import edited_input, run_with_some
-from lutumpy.tools.results import HandledTool, ToolResult, completed, failed, rejected
+from lutumpy.tools.results import ToolResult, completed, failed, rejected
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,13 +23,12 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from lutumpy.core.origin import Origin
-    from lutumpy.tools.arguments import Repair
-    from lutumpy.tools.compiled import CompiledTool
     from lutumpy.tools.selectors import Selector
 
 I = TypeVar("I", default=Any)
 O = TypeVar("O", default=Any)
 R = TypeVar("R")
+C_co = TypeVar("C_co", bound="BaseToolCall", default="BaseToolCall", covariant=True)
 
 IssueReason = Literal[
     "unknown_tool", "not_available", "truncated", "malformed_arguments", "invalid_arguments"
@@ -49,7 +51,7 @@ class BaseToolCall:
     metadata: ToolMetadata
     input: Any
     selector: Selector[Any, Any, Any]
-    repairs: tuple[Repair, ...]
+    repairs: tuple[ArgumentRepair, ...]
     origin: Origin | None
 
     def __init__(
@@ -57,7 +59,7 @@ class BaseToolCall:
         metadata: ToolMetadata,
         input: Any,
         selector: Selector[Any, Any, Any],
-        repairs: tuple[Repair, ...] = (),
+        repairs: tuple[ArgumentRepair, ...] = (),
         origin: Origin | None = None,
     ) -> None:
         self.metadata = metadata
@@ -184,6 +186,45 @@ class ToolCall(BaseToolCall, Generic[I, O]):
         def with_input(self, new: I) -> Self: ...
         async def call(self, **skipped: Any) -> O: ...
         def call_sync(self, **skipped: Any) -> O: ...
+
+
+@dataclass(frozen=True, slots=True)
+class HandledTool(Generic[I, O]):
+    """A call that was answered without running the tool.
+
+    Attributes:
+        metadata: The call.
+        input: The input as it was when the decision fell.
+        output: The answer.
+        selector: Which tool it called; `None` where it was made by hand without one.
+    """
+
+    metadata: ToolMetadata
+    input: I
+    output: O
+    selector: Selector[Any, I, O] | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedToolCall(Generic[C_co]):
+    """A call that will not be run.
+
+    Attributes:
+        metadata: The call.
+        call: The call as it was when the decision fell.
+        reason: Why; the model is told.
+        source: Who decided: `hook` or `policy`.
+    """
+
+    metadata: ToolMetadata
+    call: C_co
+    reason: str
+    source: str = "hook"
+
+    @property
+    def selector(self) -> Selector[Any, Any, Any]:
+        """Which tool it called."""
+        return self.call.selector
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,23 @@
-"""Input classes that refuse unknown arguments, as functions do, while the user's class stays as it is (rule D10).
+"""Input classes that refuse unknown arguments, as functions do, while the class stays as it is."""
 
-A pydantic model drops what it doesn't know unless its config sets `extra`. Setting it on the class would change what
-the class does elsewhere, and a subclass would give calls inputs of another class. So the class's core schema is copied
-along one path, from its root to the fields of the input class or of the branches of a root union. In the copy the
-fields forbid what is unknown; a validator and a JSON Schema are made from that copy. Nested models are not on the path
-and follow their own config, also where the input class holds itself: the copy at the root goes by another reference.
-"""
+# What is hard here (rule D10)
+# ----------------------------
+# A pydantic model drops what it doesn't know unless its config sets `extra`. Three ways to change
+# that for a tool's input were not taken: setting `extra` on the class would change what the class
+# does elsewhere; a subclass would give calls inputs of another class; looking for unknown keys
+# before validation would have to know aliases, unions and discriminators again.
+#
+# So the class's *core schema* is copied, along one path: from its root to the fields of the input
+# class, or of each branch where the root is a union.
+#
+#   definitions -> default, nullable, function -> root model -> union -> model -> fields
+#   '------------- copied as they are, with a closed schema inside ----'          forbid extra
+#
+# In the copy those fields forbid unknown keys; a validator and a JSON Schema are made from it.
+# Nested models are not on the path and follow their own config. That holds also where the input
+# class holds itself: there the schema refers to it by name, so the copy at the root gives up its
+# name, and a copy in a branch gets another one. And a class whose own config sets `extra` is left
+# as it is.
 
 from __future__ import annotations
 
@@ -27,7 +39,8 @@ __all__ = ["ClosedGenerator", "closed_schema", "closed_validator"]
 
 CoreSchema = dict[str, Any]
 
-# In the metadata of a core schema: this object takes no unknown keys, although its class says nothing of it.
+# In the metadata of a core schema: this object takes no unknown keys, although its class says
+# nothing of it.
 _CLOSED = "lutumpy_closed"
 
 # Schemas that hold what they are about under `schema`, as far as arguments pass through them.
@@ -40,39 +53,43 @@ _BUILDING = threading.RLock()
 def closed_schema(schema: Any) -> Any:
     """A core schema in which the root object, or the branches of a root union, forbid unknown keys.
 
-    It is `schema` itself where there is nothing to change: where the classes set `extra`, or where no object is at
-    the root.
+    It is `schema` itself where there is nothing to change: where the classes set `extra`, or where
+    there is no object at the root.
     """
-    return _Closing(schema).result
+    return _ClosedCopy(schema).result
 
 
 def closed_validator(
     input_type: type[BaseModel], *, wrapped: bool = False
 ) -> SchemaValidator | PluggableSchemaValidator:
-    """The validator of a tool's arguments; with `wrapped`, of an object whose one key `input` holds them (rule D6)."""
-    closing = _Closing(cast("CoreSchema", input_type.__pydantic_core_schema__))
-    schema = closing.result
+    """The validator of a tool's arguments.
+
+    With `wrapped`, it validates an object whose one key `input` holds the arguments (rule D6).
+    """
+    copy = _ClosedCopy(cast("CoreSchema", input_type.__pydantic_core_schema__))
+    schema = copy.result
     if not wrapped:
         if schema is input_type.__pydantic_core_schema__:
             return input_type.__pydantic_validator__
-        return _build(schema, closing.classes)
+        return _build_validator(schema, copy.classes)
     definitions: list[Any] = []
     if schema["type"] == "definitions":
         schema, definitions = schema["schema"], schema["definitions"]
     fields = {"input": core_schema.typed_dict_field(cast("Any", schema))}
     whole: Any = core_schema.typed_dict_schema(fields, extra_behavior="forbid")
-    return _build(
+    return _build_validator(
         core_schema.definitions_schema(whole, definitions) if definitions else whole,
-        closing.classes,
+        copy.classes,
     )
 
 
-def _build(schema: Any, classes: list[type]) -> SchemaValidator:
+def _build_validator(schema: Any, classes: list[type]) -> SchemaValidator:
     """The validator of a copied schema.
 
-    Where a schema names a class whose validator is complete, pydantic-core takes that one in place of the schema, in some
-    releases without a way to say otherwise. So the classes that were copied are marked as incomplete meanwhile. A class
-    of the same name would do as well, but its instances would not be the user's.
+    Where a schema names a class whose validator is complete, pydantic-core takes that validator in
+    place of the schema, in some releases without a way to say otherwise. So the classes that were
+    copied are marked as incomplete meanwhile. Naming another class in the schema would do as well,
+    but then the inputs would not be instances of the user's.
     """
     with _BUILDING:
         complete = [cls for cls in classes if vars(cls).get("__pydantic_complete__")]
@@ -92,29 +109,34 @@ class ClosedGenerator(Generator):
         return super().generate(closed_schema(schema), mode=mode)
 
     def model_schema(self, schema: Any) -> JsonSchemaValue:
-        return _said(schema, super().model_schema(schema))
+        return _forbid_extra(schema, super().model_schema(schema))
 
     def dataclass_schema(self, schema: Any) -> JsonSchemaValue:
-        return _said(schema, super().dataclass_schema(schema))
+        return _forbid_extra(schema, super().dataclass_schema(schema))
 
     def typed_dict_schema(self, schema: Any) -> JsonSchemaValue:
-        return _said(schema, super().typed_dict_schema(schema))
+        return _forbid_extra(schema, super().typed_dict_schema(schema))
 
 
-def _said(schema: CoreSchema, generated: JsonSchemaValue) -> JsonSchemaValue:
+def _forbid_extra(schema: CoreSchema, generated: JsonSchemaValue) -> JsonSchemaValue:
     if _CLOSED in schema.get("metadata", ()):
         generated.setdefault("additionalProperties", False)
     return generated
 
 
-class _Closing:
-    """One copy of one schema."""
+class _ClosedCopy:
+    """A copy of one core schema with its root closed.
+
+    `entered` holds the references that are being followed, so that a union that is a branch of
+    itself ends.
+    """
 
     def __init__(self, schema: CoreSchema) -> None:
         found: list[CoreSchema] = schema["definitions"] if schema["type"] == "definitions" else []
         self.definitions: Mapping[str, CoreSchema] = {entry["ref"]: entry for entry in found}
         self.entered: set[str] = set()
-        self.classes: list[type] = []  # those whose schemas were copied
+        # The classes whose schemas were copied.
+        self.classes: list[type] = []
         self.result: CoreSchema = self.close(schema, at_root=True)
 
     def close(self, schema: CoreSchema, *, at_root: bool) -> CoreSchema:
@@ -122,13 +144,13 @@ class _Closing:
         if kind == "definition-ref":
             ref = schema["schema_ref"]
             if ref in self.entered or ref not in self.definitions:
-                return schema  # a union that is a branch of itself
+                return schema
             self.entered.add(ref)
             closed = self.close(self.definitions[ref], at_root=at_root)
             self.entered.discard(ref)
             return schema if closed is self.definitions[ref] else closed
         if kind in ("union", "tagged-union"):
-            return self._with_choices(schema)
+            return self._close_choices(schema)
         if (
             kind in _WRAPPERS
             or kind == "definitions"
@@ -137,30 +159,31 @@ class _Closing:
             inner = self.close(schema["schema"], at_root=at_root)
             if inner is schema["schema"]:
                 return schema
-            return self._renamed({**schema, "schema": inner}, at_root=at_root)
+            return self._rename_copy({**schema, "schema": inner}, at_root=at_root)
         if kind in _OBJECTS and _leaves_extra_open(schema):
-            return self._renamed(_closed_object(schema), at_root=at_root)
+            return self._rename_copy(_close_object(schema), at_root=at_root)
         return schema
 
-    def _with_choices(self, schema: CoreSchema) -> CoreSchema:
+    def _close_choices(self, schema: CoreSchema) -> CoreSchema:
         choices: Any = schema["choices"]
         if isinstance(choices, dict):
             by_tag = cast("dict[Any, CoreSchema]", choices)
             closed: Any = {tag: self.close(choice, at_root=False) for tag, choice in by_tag.items()}
         else:
-            closed = [self._choice(choice) for choice in choices]
+            closed = [self._close_choice(choice) for choice in choices]
         return {**schema, "choices": closed}
 
-    def _choice(self, choice: Any) -> Any:
+    def _close_choice(self, choice: Any) -> Any:
         if isinstance(choice, tuple):  # with a label
             labelled = cast("tuple[CoreSchema, str]", choice)
             return self.close(labelled[0], at_root=False), labelled[1]
         return self.close(choice, at_root=False)
 
-    def _renamed(self, schema: CoreSchema, *, at_root: bool) -> CoreSchema:
-        """`schema` as a copy, which isn't what others mean by the reference.
+    def _rename_copy(self, schema: CoreSchema, *, at_root: bool) -> CoreSchema:
+        """A copied schema under another reference: what refers to the old one means the original.
 
-        Behind the last colon of a reference stands an id, which no name in a JSON Schema is made of.
+        Behind the last colon of a reference stands an id, which isn't part of the names in a JSON
+        Schema; a letter more at its end changes no name.
         """
         if isinstance(cls := schema.get("cls"), type):
             self.classes.append(cls)
@@ -170,24 +193,28 @@ class _Closing:
         return out if at_root else {**out, "ref": f"{schema['ref']}c"}
 
 
-def _closed_object(schema: CoreSchema) -> CoreSchema:
+def _close_object(schema: CoreSchema) -> CoreSchema:
     """`schema` of a model, dataclass or typed dictionary with its fields closed."""
     metadata = {**schema.get("metadata", {}), _CLOSED: True}
     if schema["type"] == "typed-dict":
         return {**schema, "extra_behavior": "forbid", "metadata": metadata}
-    closed = {**schema, "schema": _closed_fields(schema["schema"]), "metadata": metadata}
+    closed = {**schema, "schema": _close_fields(schema["schema"]), "metadata": metadata}
     if not schema.get("custom_init"):
         return closed
-    # An `__init__` of the user's own is given every key, and calls the class's validator, which drops the unknown ones.
-    return core_schema.no_info_before_validator_function(_key_check(schema), cast("Any", closed))  # type: ignore[return-value]  # pyright: ignore[reportReturnType]
+    # An `__init__` of the user's own is given every key, and calls the class's validator, which
+    # drops the unknown ones. So the keys are checked before.
+    check: Any = core_schema.no_info_before_validator_function(
+        _refuse_unknown_keys(schema), cast("Any", closed)
+    )
+    return cast("CoreSchema", check)
 
 
-def _closed_fields(schema: CoreSchema) -> CoreSchema:
+def _close_fields(schema: CoreSchema) -> CoreSchema:
     if schema["type"] in _WRAPPERS:
-        return {**schema, "schema": _closed_fields(schema["schema"])}
+        return {**schema, "schema": _close_fields(schema["schema"])}
     if schema["type"] in ("model-fields", "dataclass-args"):
         return {**schema, "extra_behavior": "forbid"}
-    return schema  # a schema of the user's own making
+    return schema  # the user made it, by `__get_pydantic_core_schema__`
 
 
 def _leaves_extra_open(schema: CoreSchema) -> bool:
@@ -199,8 +226,8 @@ def _leaves_extra_open(schema: CoreSchema) -> bool:
     return config.get("extra") is None and schema.get("extra_behavior", "ignore") == "ignore"
 
 
-def _key_check(schema: CoreSchema) -> Callable[[Any], Any]:
-    """Refuses keys that are neither fields nor parameters of the class's own `__init__`."""
+def _refuse_unknown_keys(schema: CoreSchema) -> Callable[[Any], Any]:
+    """A validator that refuses keys which are neither fields nor parameters of `__init__`."""
     cls: type[BaseModel] = schema["cls"]
     known = {
         parameter.name

@@ -1,12 +1,33 @@
 """One declared tool, ready for decoding calls and encoding results."""
 
+# What is hard here
+# -----------------
+# A program may declare hundreds of tools and see calls of three, so whatever isn't needed for an
+# offer is made when the first call comes, and then stays:
+#
+#   part               made when                         by
+#   ----------------  --------------------------------  -------------------------------------------
+#   definition         the tool is declared              the caller of `CompiledTool(...)`
+#   input_type         at once for an input class;       `_make_input_type`, under a lock: two
+#                      at the first need for a function  threads would make two classes, and an
+#                                                        input of one is not one of the other
+#   decode,            the first call is decoded         `_make_decode`; until then `decode` is
+#   validate_bare                                        `_decode_first`
+#
+# `decode` is an attribute and not a method, since it is pydantic's own `validate_json` wherever
+# that does the whole job: then nothing of ours stands between the text and the validated input.
+#
+# A result is checked against the output type in strict mode (rule K3), with one exception that
+# pydantic doesn't make: a dictionary is not an instance of a model. Pydantic accepts it even in
+# strict mode, so what it accepted is compared with what was given (`_find_made_model`).
+
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from types import NoneType
-from typing import Any, TypeGuard, cast
+from typing import Any, NamedTuple, TypeGuard, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
@@ -22,9 +43,10 @@ _MAKING = threading.RLock()
 
 
 class CompiledTool:
-    """What a decorator worked out about one tool; made once, never changed.
+    """What a decorator found out about one tool. Made once; only what it makes later is added.
 
-    With `closed`, unknown arguments are refused where the class of the input says nothing of them (rule D10).
+    With `closed`, unknown arguments are refused where the class of the input says nothing of them
+    (rule D10).
 
     Attributes:
         definition: What adapters see.
@@ -37,18 +59,18 @@ class CompiledTool:
         keyword_names: The keyword for each field of `input_type`.
         positional_only: Parameters of `function` that can't be passed by name, in order.
         wrapped: Whether the schema holds the input under the property `input` (rule D6).
-        validate_bare: Reads argument text that isn't wrapped; made when the first call comes.
-        decode: Reads argument text (JSON) into the input, without repair. Raises `ValidationError`, `TypeError` for
-            what is no object, and whatever the user's validators raise. Takes the wrapped form only where the tool
-            is wrapped.
+        validate_bare: Reads argument text that isn't wrapped; there once `decode` was called.
+        decode: Reads argument text (JSON) into the input, without repair. Raises `ValidationError`,
+            `TypeError` for what is not an object, and whatever the user's validators raise. Takes
+            the wrapped form only where the tool is wrapped.
     """
 
     __slots__ = (
         "_closed",
-        "_direct",
+        "_fields_are_parameters",
         "_input_type",
+        "_is_root_model",
         "_make_input",
-        "_rooted",
         "adapter",
         "decode",
         "definition",
@@ -94,36 +116,47 @@ class CompiledTool:
         self.wrapped: bool = wrapped
         self.adapter: TypeAdapter[Any] = adapter
         self._closed: bool = closed
-        self._rooted: bool = False
-        self._direct: bool = False
+        self._is_root_model: bool = False
+        self._fields_are_parameters: bool = False
         self._input_type: type[BaseModel] | None = None
         self._make_input: Callable[[], type[BaseModel]] | None = None
-        self.decode = self._first_decode
+        self.decode = self._decode_first
         if isinstance(input_type, type):
-            self._take_input(input_type)
+            self._set_input_type(input_type)
         else:
             self._make_input = input_type
 
     @property
     def input_type(self) -> type[BaseModel]:
-        """The model of the arguments: the user's class, or one made from the signature when it is first needed."""
-        return self._made() if self._input_type is None else self._input_type
+        """The model of the arguments: the user's class, or one made of the signature later."""
+        return self._make_input_type() if self._input_type is None else self._input_type
 
-    def _made(self) -> type[BaseModel]:
-        with (
-            _MAKING
-        ):  # two threads would make two classes, and an input of one is none of the other
+    def _make_input_type(self) -> type[BaseModel]:
+        with _MAKING:
             if self._input_type is None and self._make_input is not None:
-                self._take_input(self._make_input())
+                self._set_input_type(self._make_input())
                 self._make_input = None
         return cast("type[BaseModel]", self._input_type)
 
-    def _first_decode(self, text: str) -> BaseModel:
+    def _set_input_type(self, input_type: type[BaseModel]) -> None:
+        # The class is asked, not `issubclass(..., RootModel)`: importing `RootModel` makes pydantic
+        # build a model, a third of what importing this library costs.
+        self._is_root_model = input_type.__pydantic_root_model__
+        self._input_type = input_type
+        self._fields_are_parameters = (
+            self.function is not None
+            and not self.positional_only
+            and not self._is_root_model
+            and input_type.model_config.get("extra") != "allow"
+            and all(field == keyword for field, keyword in self.keyword_names.items())
+        )
+
+    def _decode_first(self, text: str) -> BaseModel:
         self._make_decode(self.input_type)
         return self.decode(text)
 
     def _make_decode(self, input_type: type[BaseModel]) -> None:
-        """Put the validators in place: they are made when the first call comes, since most tools see none in a run."""
+        """Set `validate_bare`, and `decode` in place of `_decode_first`."""
         validator = (
             closed_validator(input_type) if self._closed else input_type.__pydantic_validator__
         )
@@ -131,34 +164,23 @@ class CompiledTool:
         if self.wrapped:
             validate = closed_validator(input_type, wrapped=True).validate_json
             self.decode = lambda text: validate(text)["input"]
+        elif _takes_objects_only(input_type):
+            self.decode = self.validate_bare
         else:
-            takes_objects_only = _takes_objects_only(input_type)
-            self.decode = (
-                self.validate_bare if takes_objects_only else _of_objects(self.validate_bare)
-            )
-
-    def _take_input(self, input_type: type[BaseModel]) -> None:
-        # Asked of the class: importing `RootModel` makes pydantic build a model, a third of what importing us costs.
-        self._rooted = input_type.__pydantic_root_model__
-        self._input_type = input_type
-        # The fields of the input are the parameters of the function, one for one.
-        self._direct = (
-            self.function is not None
-            and not self.positional_only
-            and not self._rooted
-            and input_type.model_config.get("extra") != "allow"
-            and all(field == keyword for field, keyword in self.keyword_names.items())
-        )
+            self.decode = _refuse_non_objects(self.validate_bare)
 
     def __repr__(self) -> str:
         return f"<CompiledTool {self.definition.name}>"
 
+    # --- the input as arguments -----------------------------------------------------------------
+
     def arguments(self, input: BaseModel) -> dict[str, Any]:
         """`input` as keyword arguments: the values themselves, not a dump of them.
 
-        A `RootModel` gives the fields of the model it holds, or `{"root": value}` when it holds something else.
+        A `RootModel` gives the fields of the model it holds, or `{"root": value}` when it holds
+        something else.
         """
-        if self._rooted:
+        if self._is_root_model:
             root = cast("Any", input).root
             return dict(root.__dict__) if isinstance(root, BaseModel) else {"root": root}
         values = input.__dict__
@@ -171,14 +193,44 @@ class CompiledTool:
             keywords.update(extra)
         return keywords
 
+    def argument_names(self, input: BaseModel) -> tuple[str, ...]:
+        """The names that `arguments` may have: a function's parameters, but those marked `Skip`."""
+        if self._is_root_model:
+            return tuple(self.arguments(input))
+        return tuple(self.keyword_names.values())
+
+    def call_arguments(
+        self, input: BaseModel, skipped: Mapping[str, Any]
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """`input` and `skipped` as the function takes them: by name where it takes names.
+
+        Raises:
+            TypeError: `skipped` names something other than the tool's `Skip` parameters.
+        """
+        if strangers := skipped.keys() - self.skipped:
+            names = ", ".join(sorted(strangers))
+            raise TypeError(f"tool {self.definition.name!r} has no Skip parameter {names}")
+        keywords = {**self.arguments(input), **skipped}
+        positional: list[Any] = []
+        for name in self.positional_only:
+            if name not in keywords:
+                # A skipped one that was left out: the function has a default, or raises TypeError.
+                break
+            positional.append(keywords.pop(name))
+        return positional, keywords
+
+    # --- the function ---------------------------------------------------------------------------
+
     def invoke(self, input: BaseModel, skipped: Mapping[str, Any]) -> Any:
         """Run the tool's function on `input`; what it returns may have to be awaited (`is_async`).
 
         Raises:
-            TypeError: The tool has no function, or `skipped` isn't made of its `Skip` parameters.
+            TypeError: The tool has no function, or `skipped` names something other than its `Skip`
+                parameters.
         """
-        if self._direct and not skipped and len(input.__dict__) == len(self.keyword_names):
-            return cast("Any", self.function)(**input.__dict__)
+        values = input.__dict__
+        if self._fields_are_parameters and not skipped and len(values) == len(self.keyword_names):
+            return cast("Any", self.function)(**values)
         function = self.own_function()
         positional, keywords = self.call_arguments(input, skipped)
         return function(*positional, **keywords)
@@ -187,40 +239,19 @@ class CompiledTool:
         """The tool's function; `TypeError` when it was declared by its input class."""
         if self.function is None:
             raise TypeError(
-                f"tool {self.definition.name!r} was declared by its input class; it has no function to run"
+                f"tool {self.definition.name!r} was declared by its input class; it has no "
+                "function to run"
             )
         return self.function
 
-    def call_arguments(
-        self, input: BaseModel, skipped: Mapping[str, Any]
-    ) -> tuple[list[Any], dict[str, Any]]:
-        """`input` and `skipped` as the tool's function takes them: by position where it must be, else by name.
-
-        Raises:
-            TypeError: `skipped` isn't made of the tool's `Skip` parameters.
-        """
-        if strangers := skipped.keys() - self.skipped:
-            names = ", ".join(sorted(strangers))
-            raise TypeError(f"tool {self.definition.name!r} has no Skip parameter {names}")
-        keywords = {**self.arguments(input), **skipped}
-        positional: list[Any] = []
-        for name in self.positional_only:
-            if (
-                name not in keywords
-            ):  # a skipped one that was left out; the function's default, or its TypeError
-                break
-            positional.append(keywords.pop(name))
-        return positional, keywords
-
-    def argument_names(self, input: BaseModel) -> tuple[str, ...]:
-        """The names that `arguments` may have: all parameters of a function, but those marked `Skip`."""
-        return tuple(self.arguments(input) if self._rooted else self.keyword_names.values())
+    # --- results --------------------------------------------------------------------------------
 
     def encode_output(self, value: Any) -> str:
-        """`value` as the text of a tool result (rule K7): a `str` as it is, anything else as compact JSON.
+        """`value` as the text of a tool result (rule K7): a `str` as it is, else compact JSON.
 
         Raises:
-            NoJsonNumber: It holds NaN or an infinity, and its type doesn't say how to write them (rule C2b).
+            NoJsonNumber: It holds NaN or an infinity, and its type doesn't say how to write them
+                (rule C2b).
             Exception: The value can't be serialized; `check_output` says so beforehand.
         """
         if isinstance(value, str):
@@ -229,10 +260,10 @@ class CompiledTool:
         try:
             data = adapter.dump_json(value, by_alias=True, warnings=False)
         except ValueError:
-            # Lone surrogates, as file names and old encodings bring them, are no reason to lose a tool's result.
-            data = json_values.encode(
-                adapter.dump_python(value, mode="json", by_alias=True, warnings=False)
-            )
+            # Lone surrogates, which come from file names and old encodings, are not a reason to
+            # lose a tool's result: our encoder writes them in a way that requests can carry.
+            plain = adapter.dump_python(value, mode="json", by_alias=True, warnings=False)
+            data = json_values.encode(plain)
             refuse_silent_numbers(adapter, value, data)
         else:
             if b"null" in data:  # pydantic writes NaN so, when nobody says how
@@ -242,24 +273,26 @@ class CompiledTool:
     def check_type(self, value: Any) -> str | None:
         """Why `value` doesn't fit the declared output type (rule K3), or `None` when it does.
 
-        It fits when pydantic's strict mode accepts it, a dictionary not counting as an instance of a model. The reason
-        never holds the text of an exception.
+        It fits when pydantic's strict mode accepts it, a dictionary not counting as an instance of
+        a model. The reason never holds the text of an exception.
         """
+        kind = type(value).__name__
         if self.output_type is NoneType:
-            return (
-                None if value is None else f"this tool returns nothing, not {type(value).__name__}"
-            )
+            return None if value is None else f"this tool returns nothing, not {kind}"
         try:
             accepted = self.adapter.validate_python(value, strict=True)
         except ValidationError as error:
-            return f"{_type_name(self.output_type)} was expected, not {type(value).__name__}{_first(error)}"
+            wanted = _type_name(self.output_type)
+            return f"{wanted} was expected, not {kind}{_describe_inner_error(error)}"
         except Exception:
-            return f"a {type(value).__name__} could not be checked against {_type_name(self.output_type)}"
-        if accepted is not value and (found := _made_up(value, accepted)) is not None:
-            where, wanted, given = found
-            aside = f" at {'.'.join(map(str, where))}" if where else ""
-            return f"{wanted} was expected{aside}, not {given}"
-        return None
+            return f"a {kind} could not be checked against {_type_name(self.output_type)}"
+        if accepted is value:
+            return None
+        made = _find_made_model(value, accepted)
+        if made is None:
+            return None
+        place = f" at {'.'.join(map(str, made.path))}" if made.path else ""
+        return f"{made.model} was expected{place}, not {made.instead}"
 
     def check_output(self, value: Any) -> str | None:
         """As `check_type`, and the value must be serializable too."""
@@ -276,7 +309,7 @@ class CompiledTool:
 
 
 def _takes_objects_only(input_type: type[BaseModel]) -> bool:
-    """Whether the model's validator refuses every JSON value but objects by itself, and before any code of the user's."""
+    """Whether the model's validator refuses every JSON value but objects, before any user code."""
     schema: Any = input_type.__pydantic_core_schema__
     if schema["type"] == "definitions":
         schema = schema["schema"]
@@ -287,36 +320,48 @@ def _takes_objects_only(input_type: type[BaseModel]) -> bool:
     )
 
 
-def _of_objects(validate: Callable[[str], BaseModel]) -> Callable[[str], BaseModel]:
-    """`validate` for a model that might make something of other values, which arguments never are (rule C2)."""
+def _refuse_non_objects(validate: Callable[[str], BaseModel]) -> Callable[[str], BaseModel]:
+    """`validate` for a model that might accept more than objects, which arguments are (rule C2)."""
 
     def decode(text: str) -> BaseModel:
         if not text.lstrip().startswith("{"):
-            raise TypeError("the arguments are no JSON object")
+            raise TypeError("the arguments are not a JSON object")
         return validate(text)
 
     return decode
 
 
-def _made_up(value: Any, accepted: Any) -> tuple[tuple[Any, ...], str, str] | None:
-    """Where pydantic made a model out of something else, which strict mode lets it do: the place, the model, what it was.
+class _MadeModel(NamedTuple):
+    """A model that pydantic made out of something else.
 
-    An instance goes through validation as it is, so whatever is identical needs no second look.
+    Attributes:
+        path: Keys and positions that lead to it.
+        model: Its class's name.
+        instead: The class's name of what stood there.
+    """
+
+    path: tuple[Any, ...]
+    model: str
+    instead: str
+
+
+def _find_made_model(value: Any, accepted: Any) -> _MadeModel | None:
+    """The first model inside `accepted` that was something else in `value`, if there is one.
+
+    Validation leaves an instance as it is, so whatever is identical on both sides was one already.
     """
     if isinstance(accepted, BaseModel):
-        return (
-            None
-            if isinstance(value, BaseModel)
-            else ((), type(accepted).__name__, type(value).__name__)
-        )
+        if isinstance(value, BaseModel):
+            return None
+        return _MadeModel((), type(accepted).__name__, type(value).__name__)
     pairs: Iterable[tuple[Any, Any, Any]] = ()
     if _is_dict(accepted) and _is_dict(value):
         pairs = ((key, value.get(key), entry) for key, entry in accepted.items())
     elif _is_sequence(accepted) and _is_sequence(value):
         pairs = zip(range(len(value)), value, accepted, strict=False)
     for key, old, new in pairs:
-        if old is not new and (found := _made_up(old, new)) is not None:
-            return (key, *found[0]), found[1], found[2]
+        if old is not new and (made := _find_made_model(old, new)) is not None:
+            return made._replace(path=(key, *made.path))
     return None
 
 
@@ -332,14 +377,12 @@ def _type_name(output_type: Any) -> str:
     return output_type.__name__ if isinstance(output_type, type) else str(output_type)
 
 
-def _first(error: ValidationError) -> str:
-    """Where the first problem lies inside a value of the right kind; empty for the value itself."""
+def _describe_inner_error(error: ValidationError) -> str:
+    """Where the first error lies inside a value of the right kind; empty for the value itself."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     if not first["loc"]:
         return ""
-    message = (
-        "refused by a validator"
-        if first["type"] in ("value_error", "assertion_error")
-        else first["msg"]
-    )
+    # The messages of these two quote the user's exception.
+    is_quoted = first["type"] in ("value_error", "assertion_error")
+    message = "refused by a validator" if is_quoted else first["msg"]
     return f"; {'.'.join(map(str, first['loc']))}: {message}"

@@ -7,24 +7,30 @@ import re
 from collections.abc import Callable, Coroutine, Mapping
 from functools import update_wrapper
 from types import FrameType, NoneType
-from typing import TYPE_CHECKING, Any, Generic, Protocol, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypedDict, cast, overload
 
 from pydantic import BaseModel
-from typing_extensions import ParamSpec, TypeVar
+from typing_extensions import ParamSpec, TypeVar, Unpack
 
 from lutumpy.errors import DeclarationError
 from lutumpy.tools.annotations import type_and_metadata
 from lutumpy.tools.closed import ClosedGenerator
 from lutumpy.tools.compiled import CompiledTool
-from lutumpy.tools.definition import Effect, ToolDef, ToolOptions
+from lutumpy.tools.definition import (
+    DEFAULT_MAX_RETRIES,
+    DEFAULT_TIMEOUT,
+    Effect,
+    ToolDef,
+    ToolOptions,
+)
 from lutumpy.tools.description_warnings import unused_descriptions, warn_lost, warn_undescribed
 from lutumpy.tools.docstrings import read_docstring
 from lutumpy.tools.plain_schema import plain_schema
 from lutumpy.tools.schema import input_schema, output_adapter, output_schema, reason_of
 from lutumpy.tools.signature import enclosing_names, quoted, read_signature
-from lutumpy.tools.tool import FunctionTool
+from lutumpy.tools.tool import MARK, FunctionTool, compiled_tool
 
-__all__ = ["AsyncToolFn", "SyncToolFn", "ToolFn", "compiled_tool", "tool_fn", "tool_input"]
+__all__ = ["AsyncToolFn", "SyncToolFn", "ToolFn", "tool_fn", "tool_input"]
 
 P = ParamSpec("P")
 O = TypeVar("O")
@@ -33,7 +39,6 @@ M = TypeVar("M", bound=BaseModel)
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_MARK = "__lutumpy_tool__"
 _UNSET: Any = object()
 
 
@@ -106,6 +111,32 @@ class AsyncToolFn(ToolFn[P, O]):
         def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, O]: ...
 
 
+class ToolSettings(TypedDict, total=False):
+    """The keyword arguments of `tool_fn`; a type checker checks each, and an editor completes them."""
+
+    name: str | None
+    """What the model calls; the function's name by default."""
+    description: str | None
+    """What the model is told; by default the docstring's text before its sections."""
+    timeout: float
+    """Seconds for one attempt."""
+    max_retries: int
+    """Attempts after the first one, for idempotent tools that timed out."""
+    idempotent: bool
+    """Running it twice is the same as running it once. Short for `effect="idempotent"`."""
+    effect: Effect
+    """What running it again does: `"read"`, `"idempotent"` or `"once"`."""
+    strict: bool | None
+    """Whether the provider should enforce the schema; `None` leaves it to the adapter."""
+
+
+class ToolInputSettings(ToolSettings, total=False):
+    """The keyword arguments of `tool_input`."""
+
+    output: Any
+    """The type of the result, `None` for nothing; may be left out with `ToolInput[O]` only."""
+
+
 class _ToolFnDecorator(Protocol):
     @overload
     def __call__(  # type: ignore[overload-overlap]  # a coroutine function is a function too; the first one matches
@@ -119,40 +150,19 @@ class _ToolFnDecorator(Protocol):
 def tool_fn(  # type: ignore[overload-overlap]  # as above
     fn: Callable[P, Coroutine[Any, Any, R]],
     /,
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    timeout: float = 15.0,
-    max_retries: int = 3,
-    idempotent: bool = False,
-    effect: Effect = "once",
-    strict: bool | None = None,
+    **settings: Unpack[ToolSettings],
 ) -> AsyncToolFn[P, R]: ...
 @overload
 def tool_fn(
     fn: Callable[P, R],
     /,
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    timeout: float = 15.0,
-    max_retries: int = 3,
-    idempotent: bool = False,
-    effect: Effect = "once",
-    strict: bool | None = None,
+    **settings: Unpack[ToolSettings],
 ) -> SyncToolFn[P, R]: ...
 @overload
 def tool_fn(
     fn: None = None,
     /,
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    timeout: float = 15.0,
-    max_retries: int = 3,
-    idempotent: bool = False,
-    effect: Effect = "once",
-    strict: bool | None = None,
+    **settings: Unpack[ToolSettings],
 ) -> _ToolFnDecorator: ...
 def tool_fn(
     fn: Callable[..., Any] | None = None,
@@ -160,8 +170,8 @@ def tool_fn(
     *,
     name: str | None = None,
     description: str | None = None,
-    timeout: float = 15.0,
-    max_retries: int = 3,
+    timeout: float = DEFAULT_TIMEOUT,
+    max_retries: int = DEFAULT_MAX_RETRIES,
     idempotent: bool = False,
     effect: Effect = "once",
     strict: bool | None = None,
@@ -199,29 +209,13 @@ class _ToolInputDecorator(Protocol):
 def tool_input(
     cls: type[M],
     /,
-    *,
-    name: str | None = None,
-    output: Any = ...,
-    description: str | None = None,
-    timeout: float = 15.0,
-    max_retries: int = 3,
-    idempotent: bool = False,
-    effect: Effect = "once",
-    strict: bool | None = None,
+    **settings: Unpack[ToolInputSettings],
 ) -> type[M]: ...
 @overload
 def tool_input(
     cls: None = None,
     /,
-    *,
-    name: str | None = None,
-    output: Any = ...,
-    description: str | None = None,
-    timeout: float = 15.0,
-    max_retries: int = 3,
-    idempotent: bool = False,
-    effect: Effect = "once",
-    strict: bool | None = None,
+    **settings: Unpack[ToolInputSettings],
 ) -> _ToolInputDecorator: ...
 def tool_input(
     cls: type[BaseModel] | None = None,
@@ -230,8 +224,8 @@ def tool_input(
     name: str | None = None,
     output: Any = _UNSET,
     description: str | None = None,
-    timeout: float = 15.0,
-    max_retries: int = 3,
+    timeout: float = DEFAULT_TIMEOUT,
+    max_retries: int = DEFAULT_MAX_RETRIES,
     idempotent: bool = False,
     effect: Effect = "once",
     strict: bool | None = None,
@@ -261,33 +255,6 @@ def tool_input(
         declare
         if cls is None
         else _declare_class(cls, name, output, description, options, _caller())
-    )
-
-
-def compiled_tool(declared: Any) -> CompiledTool:
-    """What the decorator of a function or class worked out.
-
-    Raises:
-        DeclarationError: It was not declared as a tool; a subclass of one that was has to be declared itself.
-    """
-    # A class is asked for its own attribute: a declaration isn't inherited.
-    own: Mapping[str, Any] = (
-        vars(declared) if isinstance(declared, type) else {_MARK: getattr(declared, _MARK, None)}
-    )
-    source = own.get(_MARK)
-    if isinstance(source, CompiledTool):
-        return source
-    name = getattr(declared, "__qualname__", repr(declared))
-    if isinstance(declared, type) and issubclass(declared, BaseModel):
-        parent = next((base.__name__ for base in declared.__mro__ if _MARK in base.__dict__), None)
-        aside = f"; the declaration of {parent} doesn't pass to its subclasses" if parent else ""
-        raise DeclarationError(
-            f"{name} is not declared as a tool{aside}: decorate it with @tool_input"
-        )
-    if callable(declared):
-        raise DeclarationError(f"{name} is not declared as a tool: decorate it with @tool_fn")
-    raise DeclarationError(
-        f"{name} is no tool: a function under @tool_fn or a model under @tool_input is one"
     )
 
 
@@ -371,7 +338,7 @@ def _declare_class(
             f"@tool_input takes a pydantic model, not {cls!r}; a function is declared with @tool_fn"
         )
     about = f"`class {cls.__name__}`"
-    if _MARK in cls.__dict__:
+    if MARK in cls.__dict__:
         raise DeclarationError(
             f"{about} is already declared as the tool {compiled_tool(cls).definition.name!r}"
         )
@@ -410,7 +377,7 @@ def _declare_class(
     warn_lost("body", lambda: about, unused_descriptions(schema, annotations), frame)
     warn_undescribed(lambda: about, definition, frame)
     # On the class itself, and looked up there only: a subclass is a tool of its own or none.
-    setattr(cls, _MARK, source)
+    setattr(cls, MARK, source)
     return cls
 
 

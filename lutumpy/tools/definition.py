@@ -11,6 +11,12 @@ from lutumpy.errors import DeclarationError
 
 __all__ = ["Effect", "ToolDef", "ToolOptions"]
 
+DEFAULT_TIMEOUT = 15.0
+"""Seconds for one attempt of a tool that doesn't say how long it may take."""
+
+DEFAULT_MAX_RETRIES = 3
+"""Attempts after the first one, for a tool that doesn't say how many."""
+
 Effect = Literal["read", "idempotent", "once"]
 """What running a tool again does: nothing at all, the same once more, or something new each time."""
 
@@ -30,8 +36,8 @@ class ToolOptions:
         DeclarationError: A value is out of range.
     """
 
-    timeout: float = 15.0
-    max_retries: int = 3
+    timeout: float = DEFAULT_TIMEOUT
+    max_retries: int = DEFAULT_MAX_RETRIES
     idempotent: bool = False
     effect: Effect = "once"
     strict: bool | None = None

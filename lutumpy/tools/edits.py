@@ -13,15 +13,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from lutumpy.core.items import ToolMetadata
 from lutumpy.errors import InvalidArgumentsError
-
-if TYPE_CHECKING:
-    from lutumpy.core.items import ToolMetadata
-    from lutumpy.tools.compiled import CompiledTool
+from lutumpy.tools.compiled import CompiledTool
 
 __all__ = ["check_names", "edited_input", "replaced_input", "run_with", "run_with_some"]
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, Generic, cast
-
-from typing_extensions import TypeVar
+from typing import Any, cast
 
 from lutumpy.core import json_values
 from lutumpy.core.items import (
@@ -18,16 +16,8 @@ from lutumpy.core.items import (
 )
 from lutumpy.core.parts import PARTS, content_problem
 from lutumpy.core.values import dataclass
+from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.failures import FAILED, failure_text
-
-if TYPE_CHECKING:
-    from lutumpy.tools.calls import BaseToolCall
-    from lutumpy.tools.compiled import CompiledTool
-    from lutumpy.tools.selectors import Selector
-
-I = TypeVar("I", default=Any)
-O = TypeVar("O", default=Any)
-C_co = TypeVar("C_co", bound="BaseToolCall", default="BaseToolCall", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,45 +39,6 @@ class ToolResult:
     rejection_reason: str | None = None
     output: Any = field(default=None, compare=False, repr=False)
     output_error: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class HandledTool(Generic[I, O]):
-    """A call that was answered without running the tool.
-
-    Attributes:
-        metadata: The call.
-        input: The input as it was when the decision fell.
-        output: The answer.
-        selector: Which tool it called; `None` where it was made by hand without one.
-    """
-
-    metadata: ToolMetadata
-    input: I
-    output: O
-    selector: Selector[Any, I, O] | None = field(default=None, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class RejectedToolCall(Generic[C_co]):
-    """A call that will not be run.
-
-    Attributes:
-        metadata: The call.
-        call: The call as it was when the decision fell.
-        reason: Why; the model is told.
-        source: Who decided: `hook` or `policy`.
-    """
-
-    metadata: ToolMetadata
-    call: C_co
-    reason: str
-    source: str = "hook"
-
-    @property
-    def selector(self) -> Selector[Any, Any, Any]:
-        """Which tool it called."""
-        return self.call.selector
 
 
 def completed(metadata: ToolMetadata, tool: CompiledTool, output: Any) -> ToolResult:

@@ -1,35 +1,44 @@
-"""A tool's place in a toolset: a name with types."""
+"""One tool of a toolset as a value with types, and the base class of the toolsets it belongs to.
+
+A selector knows its toolset, and a toolset its selectors, so the two stand together here. A selector
+also recognizes calls (`matches`), and a call knows its selector: that is the one circle of this
+folder, `selectors` and `calls`, and it is one of types alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, ItemsView
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeGuard, cast, get_args, overload
+from collections.abc import Callable, ItemsView, Iterable, Mapping
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Generic,
+    Protocol,
+    TypeGuard,
+    cast,
+    get_args,
+    overload,
+)
 
 from pydantic import BaseModel
-from typing_extensions import ParamSpec, TypeIs, TypeVar
+from typing_extensions import ParamSpec, Self, TypeIs, TypeVar
 
 from lutumpy.core.tool_specs import ToolSpec
-from lutumpy.errors import UnknownToolError
+from lutumpy.errors import InvalidToolConstraints, UnknownToolError
+from lutumpy.tools.compiled import CompiledTool
+from lutumpy.tools.definition import ToolDef
 from lutumpy.tools.edits import replaced_input, run_with
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
     from pydantic_core import CoreSchema
 
-    from lutumpy.tools.calls import BaseToolCall, ToolCall
-    from lutumpy.tools.compiled import CompiledTool
-    from lutumpy.tools.definition import ToolDef
-    from lutumpy.tools.results import HandledTool, RejectedToolCall
-    from lutumpy.tools.toolset import Toolset
+    from lutumpy.tools.calls import BaseToolCall, HandledTool, RejectedToolCall, ToolCall
 
-TS = TypeVar("TS", bound="Toolset[Any]")
-N = TypeVar("N", bound="Toolset[Any]")
+TS = TypeVar("TS", bound="BaseToolset")
 I = TypeVar("I", default=Any)
 O = TypeVar("O", default=Any)
-I2 = TypeVar("I2")
-O2 = TypeVar("O2")
 P = ParamSpec("P")
-P2 = ParamSpec("P2")
 R = TypeVar("R")
 S_co = TypeVar("S_co", covariant=True)
 V_co = TypeVar("V_co", covariant=True)
@@ -231,41 +240,113 @@ class _NamesSchema:
         return {"type": "string", "enum": [s.name for s in self._toolset.selectors()]}
 
 
-def _selector(toolset: type[Toolset[Any]], name: str) -> Selector[Any, Any, Any]:
+def _selector(toolset: type[BaseToolset], name: str) -> Selector[Any, Any, Any]:
     return toolset.selector(name)
 
 
-class NestedSelectors(Generic[TS, N]):
-    """The tools of a nested toolset, as tools of the outer one.
+class ToolsetTable:
+    """The tools of one toolset, in the forms in which they are looked up. Made by the class builder.
 
-    `AppTools.data.get_user` is the tool by its member name; `AppTools.data[DataTools.get_user]` the same, fully typed.
+    Attributes:
+        members: What `tool()` and `nested()` gave, by the member's name.
+        selectors: Every tool in declaration order, nested ones in place.
+        defaults: Those that aren't off.
+        by_name: The same selectors by the tool's name.
+        by_member: The selector, or the group of selectors, that reading a member gives.
+        places: Where each tool was declared, by its name: `AppTools.data.get_user`.
+        cache: What is made once for a toolset, such as its offer without arguments, by its makers.
     """
 
-    __slots__ = ("_inner", "_outer")
+    __slots__ = ("by_member", "by_name", "cache", "defaults", "members", "places", "selectors")
 
-    def __init__(self, outer: type[TS], inner: type[N]) -> None:
-        self._outer = outer
-        self._inner = inner
+    def __init__(self, members: Mapping[str, object]) -> None:
+        self.members: Mapping[str, object] = members
+        self.selectors: tuple[Selector[Any, Any, Any], ...] = ()
+        self.defaults: tuple[Selector[Any, Any, Any], ...] = ()
+        self.by_name: dict[str, Selector[Any, Any, Any]] = {}
+        self.by_member: dict[object, Any] = {}
+        self.places: dict[str, str] = {}
+        self.cache: dict[str, Any] = {}
 
-    def __getattr__(self, name: str) -> Selector[TS, Any, Any]:
-        inner: Any = None if name.startswith("__") else getattr(self._inner, name, None)
-        if isinstance(inner, NestedSelectors):
-            # A group inside the group; to a checker every member is a selector.
-            return cast("Selector[TS, Any, Any]", NestedSelectors(self._outer, inner._inner))
-        if not isinstance(inner, Selector):
-            raise AttributeError(f"{self._inner.__name__} has no tool {name!r}")
-        return self._outer.selector(inner.name)
 
-    @overload
-    def __getitem__(
-        self, selector: FunctionSelector[N, P2, O2]
-    ) -> FunctionSelector[TS, P2, O2]: ...
-    @overload
-    def __getitem__(self, selector: Selector[N, I2, O2]) -> Selector[TS, I2, O2]: ...
-    def __getitem__(self, selector: Selector[N, Any, Any]) -> Selector[TS, Any, Any]:
-        if not isinstance(selector, Selector) or selector.toolset is not self._inner:
-            raise UnknownToolError(str(selector), self._inner.__name__)
-        return self._outer.selector(selector.name)
+class BaseToolset:
+    """What hooks and rounds need to know of a toolset class: its tools.
 
-    def __repr__(self) -> str:
-        return f"<{self._inner.__name__} in {self._outer.__name__}>"
+    Everything below `lutumpy.toolset` takes toolsets by this type. `Toolset` adds what needs
+    offers and hooks, which are made from selectors and so stand above them.
+    """
+
+    __lutumpy_table__: ClassVar[ToolsetTable]
+
+    def __new__(cls) -> Self:
+        raise TypeError(f"{cls.__name__} is used as a class; it has no instances")
+
+    @classmethod
+    def selectors(cls) -> tuple[Selector[Self, Any, Any], ...]:
+        """All tools in declaration order, nested ones in place."""
+        return cls.__lutumpy_table__.selectors
+
+    @classmethod
+    def default_selectors(cls) -> tuple[Selector[Self, Any, Any], ...]:
+        """All tools but those that are off."""
+        return cls.__lutumpy_table__.defaults
+
+    @classmethod
+    def selector(cls, name: str) -> Selector[Self, Any, Any]:
+        """The tool of this name; raises `UnknownToolError`."""
+        found = cls.__lutumpy_table__.by_name.get(name)
+        if found is None:
+            raise unknown_tool(cls, name)
+        return found
+
+    @classmethod
+    def try_selector(cls, name: str) -> Selector[Self, Any, Any] | None:
+        """The tool of this name, or `None`."""
+        return cls.__lutumpy_table__.by_name.get(name)
+
+    @classmethod
+    def definitions(cls) -> tuple[ToolDef, ...]:
+        """The definitions of all tools."""
+        return tuple([s.definition for s in cls.__lutumpy_table__.selectors])
+
+    @classmethod
+    def definitions_for(cls, selectors: Iterable[Selector[Self, Any, Any]]) -> tuple[ToolDef, ...]:
+        """The definitions of these tools, in this order.
+
+        Raises:
+            InvalidToolConstraints: One belongs to another toolset.
+        """
+        return tuple([own(cls, s).definition for s in selectors])
+
+
+class EmptyToolset(BaseToolset):
+    """A toolset that is meant to have no tools; any other one without tools is refused by offers."""
+
+    __lutumpy_table__: ClassVar[ToolsetTable] = ToolsetTable({})
+
+
+def own(toolset: type[TS], selector: Selector[TS, Any, Any]) -> Selector[TS, Any, Any]:
+    """`selector`, if it is one of `toolset`; raises `InvalidToolConstraints` otherwise."""
+    if not isinstance(selector, Selector):
+        raise InvalidToolConstraints(
+            f"{selector!r} is no selector; write {toolset.__name__}.<tool>"
+        )
+    if selector.toolset is not toolset:
+        raise InvalidToolConstraints(
+            f"{selector.toolset.__name__}.{selector.name} is a tool of another toolset than "
+            f"{toolset.__name__}"
+        )
+    return selector
+
+
+def unknown_tool(toolset: type[BaseToolset], name: str) -> UnknownToolError:
+    """The error for a name that no tool of `toolset` has, with the names that are most like it."""
+    near = near_names(name, toolset.__lutumpy_table__.by_name)
+    return UnknownToolError(name, toolset.__name__, near)
+
+
+def near_names(name: str, names: Iterable[str]) -> tuple[str, ...]:
+    """The names most like `name`, nearest first; at most three."""
+    import difflib
+
+    return tuple(difflib.get_close_matches(name[:200], list(names), n=3, cutoff=0.5))

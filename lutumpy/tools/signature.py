@@ -1,5 +1,25 @@
 """From a function's signature to the pydantic model of its arguments (rules D2 and D7)."""
 
+# What is hard here
+# -----------------
+# Annotations. Under `from __future__ import annotations` they are texts, and a text means what its
+# names mean where the function was *written*. That may be inside another function, whose local
+# names no attribute of the inner one leads to. Names are looked up in this order:
+#
+#   the function's type parameters     def f[T](x: T)
+#   its closure                        names that its body uses, too
+#   locals of the enclosing functions  from the frames that run while the decorator runs, and only
+#   and classes                        from those whose code holds the function's code: a frame that
+#                                      happens to call must not shadow a global
+#   the module's globals               __globals__
+#
+# So everything is resolved while the decorator runs, and nothing that is kept holds a frame: a
+# model that is made later (`ModelMaker.later`) needs no names, or it would have been made at once.
+#
+# Names of fields. Pydantic has names for itself (`copy`, `json`, a leading underscore), which are
+# good names for parameters. Such a field gets a similar name and the parameter's as its alias, and
+# `keyword_names` leads back from the field to the parameter.
+
 from __future__ import annotations
 
 import collections.abc
@@ -50,15 +70,17 @@ class Signature:
     """What a tool function's signature says.
 
     Attributes:
-        make_model: Makes the pydantic model of the arguments, which refuses names that are no parameter. Raises
-            `DeclarationError` when a type has no place in one.
+        make_model: Makes the pydantic model of the arguments, which refuses names that are not
+            parameters. Raises `DeclarationError` when a type has no place in one.
         parameters: Type and default (`...` for none) of what the model sees, by name.
         output_type: What the function returns, once awaited; `NoneType` for nothing.
         is_async: Whether its result has to be awaited.
         skipped: Parameters marked `Skip`, with their annotations.
-        keyword_names: The parameter for each field of `model`; they differ where a name is taken in pydantic.
-        positional_only: Parameters that can't be passed by name, in order, the skipped ones among them.
-        docs: What the docstring says, and `Annotated` of what that leaves out.
+        keyword_names: The parameter for each field of the model; they differ where pydantic has the
+            name for itself.
+        positional_only: Parameters that can't be passed by name, in order, the skipped ones among
+            them.
+        docs: What the docstring says, and `Annotated` for parameters that it doesn't describe.
     """
 
     make_model: ModelMaker
@@ -72,20 +94,25 @@ class Signature:
 
 
 def read_signature(function: Callable[..., Any], names: Mapping[str, Any]) -> Signature:
-    """Read the signature of `function`; `names` are those of the functions around it.
+    """Read the signature of a function.
+
+    Args:
+        function: The function.
+        names: The local names of the functions and classes around it, see `enclosing_names`.
 
     Raises:
-        DeclarationError: The signature can't be a tool's; the message quotes it, the parameter and the rule.
+        DeclarationError: The signature can't be a tool's; the message quotes it, the parameter and
+            the rule.
     """
     inner = inspect.unwrap(function)
     if inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner):
         raise DeclarationError(f"{quoted(function)} is a generator; a tool returns one value")
     signature = inspect.signature(function)
-    scope = _Scope(function, getattr(inner, "__globals__", {}), _with_own_names(inner, names))
+    scope = _Scope(function, getattr(inner, "__globals__", {}), _add_own_names(inner, names))
     hints: dict[str, Any] = {}
     skipped: dict[str, Any] = {}
     for index, parameter in enumerate(signature.parameters.values()):
-        scope.check(parameter, index)
+        scope.check_parameter(parameter, index)
         hint = scope.resolve(parameter.annotation, f"parameter {parameter.name!r}")
         if _is_skipped(hint):
             skipped[parameter.name] = hint
@@ -93,27 +120,22 @@ def read_signature(function: Callable[..., Any], names: Mapping[str, Any]) -> Si
             hints[parameter.name] = hint
     if signature.return_annotation is inspect.Signature.empty:
         raise DeclarationError(
-            f"{quoted(function)} has no return annotation; a tool says what it returns, `-> None` for nothing"
+            f"{quoted(function)} has no return annotation; a tool says what it returns, "
+            "`-> None` for nothing"
         )
-    output_type, awaitable = _unwrapped(
-        scope.resolve(signature.return_annotation, "the return annotation")
-    )
-    docs = _with_annotated(read_docstring(function.__doc__, hints, skipped), hints)
-    parameters = {
-        name: (
-            hint,
-            ...
-            if (default := signature.parameters[name].default) is inspect.Parameter.empty
-            else default,
-        )
-        for name, hint in hints.items()
-    }
+    returned = scope.resolve(signature.return_annotation, "the return annotation")
+    output_type, is_awaitable = _unwrap_awaitable(returned)
+    docs = _add_annotated_texts(read_docstring(function.__doc__, hints, skipped), hints)
+    parameters: dict[str, tuple[Any, Any]] = {}
+    for name, hint in hints.items():
+        default = signature.parameters[name].default
+        parameters[name] = (hint, ... if default is inspect.Parameter.empty else default)
     keyword_names = _keyword_names(hints)
     return Signature(
         make_model=ModelMaker(function, parameters, keyword_names, docs.params, scope),
         parameters=parameters,
         output_type=output_type,
-        is_async=awaitable or inspect.iscoroutinefunction(inner),
+        is_async=is_awaitable or inspect.iscoroutinefunction(inner),
         skipped=skipped,
         keyword_names=keyword_names,
         positional_only=tuple(
@@ -124,21 +146,49 @@ def read_signature(function: Callable[..., Any], names: Mapping[str, Any]) -> Si
 
 
 def enclosing_names(code: CodeType | None, frame: FrameType | None) -> dict[str, Any]:
-    """Names local to the functions and classes that enclose `code`, as far as they are running; inner ones win.
+    """Names local to the functions and classes that enclose `code`, as far as they are running.
 
-    Only frames that lexically hold the code count: names of whoever happens to call must not shadow globals.
+    Inner ones win. Only frames that lexically hold the code count: names of whoever happens to call
+    must not shadow globals.
     """
-    found: list[FrameType] = []
+    holders: list[FrameType] = []
     while frame is not None and code is not None:
-        if _holds(frame.f_code, code):
-            found.append(frame)
+        if _holds_code(frame.f_code, code):
+            holders.append(frame)
             code = frame.f_code
         frame = frame.f_back
     names: dict[str, Any] = {}
-    for outer in reversed(found):
+    for outer in reversed(holders):
         if outer.f_locals is not outer.f_globals:
             names.update(outer.f_locals)
     return names
+
+
+def _holds_code(outer: CodeType, inner: CodeType) -> bool:
+    for constant in outer.co_consts:
+        if constant is inner:
+            return True
+        # PEP 695 puts a scope for the type parameters between a function and what encloses it.
+        is_scope = isinstance(constant, CodeType) and constant.co_name.startswith("<generic")
+        if is_scope and _holds_code(constant, inner):
+            return True
+    return False
+
+
+def _add_own_names(function: Any, names: Mapping[str, Any]) -> dict[str, Any]:
+    """`names` with the closure and the type parameters of `function`."""
+    out = dict(names)
+    code = getattr(function, "__code__", None)
+    cells = getattr(function, "__closure__", None) or ()
+    for name, cell in zip(code.co_freevars if code else (), cells, strict=False):
+        with contextlib.suppress(ValueError):  # not assigned yet
+            out[name] = cell.cell_contents
+    for parameter in getattr(function, "__type_params__", ()):
+        out[parameter.__name__] = parameter
+    return out
+
+
+# --- quoting ------------------------------------------------------------------------------------
 
 
 def quoted(function: Callable[..., Any]) -> str:
@@ -147,17 +197,17 @@ def quoted(function: Callable[..., Any]) -> str:
     try:
         signature = inspect.signature(function)
         parameters = [
-            parameter.replace(annotation=_verbatim(parameter.annotation))
+            parameter.replace(annotation=_unquote(parameter.annotation))
             for parameter in signature.parameters.values()
         ]
-        returned = _verbatim(signature.return_annotation)
+        returned = _unquote(signature.return_annotation)
         return f"`{name}{signature.replace(parameters=parameters, return_annotation=returned)}`"
     except (TypeError, ValueError):
         return f"`{name}`"
 
 
-class _Verbatim(str):
-    """Annotation text that shows without quotes."""
+class _UnquotedText(str):
+    """Annotation text that a signature shows without quotes."""
 
     __slots__ = ()
 
@@ -165,41 +215,15 @@ class _Verbatim(str):
         return str(self)
 
 
-def _verbatim(annotation: Any) -> Any:
-    return _Verbatim(annotation) if isinstance(annotation, str) else annotation
+def _unquote(annotation: Any) -> Any:
+    return _UnquotedText(annotation) if isinstance(annotation, str) else annotation
 
 
-def _holds(outer: CodeType, inner: CodeType) -> bool:
-    for constant in outer.co_consts:
-        if constant is inner:
-            return True
-        # PEP 695 puts a scope for the type parameters between a function and what encloses it.
-        if (
-            isinstance(constant, CodeType)
-            and constant.co_name.startswith("<generic")
-            and _holds(constant, inner)
-        ):
-            return True
-    return False
-
-
-def _with_own_names(function: Any, names: Mapping[str, Any]) -> dict[str, Any]:
-    """`names` with the closure and the type parameters of `function`."""
-    out = dict(names)
-    code = getattr(function, "__code__", None)
-    for name, cell in zip(
-        code.co_freevars if code else (), getattr(function, "__closure__", None) or (), strict=False
-    ):
-        with contextlib.suppress(ValueError):  # not assigned yet
-            out[name] = cell.cell_contents
-    out.update(
-        (parameter.__name__, parameter) for parameter in getattr(function, "__type_params__", ())
-    )
-    return out
+# --- resolving ----------------------------------------------------------------------------------
 
 
 class _Scope:
-    """Where the annotations of one function are resolved, and how its errors begin."""
+    """Where the annotations of one function are resolved, and what its errors quote."""
 
     def __init__(
         self, function: Callable[..., Any], module: dict[str, Any], names: dict[str, Any]
@@ -209,18 +233,19 @@ class _Scope:
         self.names: dict[str, Any] = names
         self.module: str = str(getattr(function, "__module__", None) or __name__)
 
-    def check(self, parameter: inspect.Parameter, index: int) -> None:
+    def check_parameter(self, parameter: inspect.Parameter, index: int) -> None:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             stars = "*" if parameter.kind is parameter.VAR_POSITIONAL else "**"
             raise DeclarationError(
-                f"{quoted(self.function)}: {stars}{parameter.name} can't be offered to a model; name every parameter"
+                f"{quoted(self.function)}: {stars}{parameter.name} can't be offered to a model; "
+                "name every parameter"
             )
         if parameter.annotation is not parameter.empty:
             return
         if index == 0 and parameter.name in ("self", "cls"):
             raise DeclarationError(
-                f"{quoted(self.function)}: {parameter.name!r} makes it a method; a tool is a plain function, "
-                "decorate a function or a static method"
+                f"{quoted(self.function)}: {parameter.name!r} makes it a method; a tool is a plain "
+                "function, decorate a function or a static method"
             )
         raise DeclarationError(
             f"{quoted(self.function)}: parameter {parameter.name!r} has no annotation; "
@@ -233,22 +258,21 @@ class _Scope:
             return NoneType
         if type(annotation) is type:
             return annotation
+        # `get_type_hints` resolves text inside types as well, as in `list["User"]`.
         holder = SimpleNamespace(__annotations__={"it": annotation})
         try:
-            return typing.get_type_hints(holder, self.globals, self.names, include_extras=True)[
-                "it"
-            ]
+            hints = typing.get_type_hints(holder, self.globals, self.names, include_extras=True)
         except Exception as error:
-            if (
-                isinstance(annotation, str)
-                and isinstance(error, NameError)
-                and _SKIP_TEXT.match(annotation)
-            ):
-                return Annotated[
-                    Any, _SKIP
-                ]  # such as a class imported for type checkers only: no need to know it
-            message = f"{quoted(self.function)}: {what} {annotation!r} can't be resolved: {safe_str(error)}"
-            raise DeclarationError(message) from error
+            is_text = isinstance(annotation, str)
+            if is_text and isinstance(error, NameError) and _SKIP_TEXT.match(annotation):
+                # A class imported for type checkers alone. The model never sees the parameter, so
+                # nobody needs to know its type.
+                return Annotated[Any, _SKIP]
+            raise DeclarationError(
+                f"{quoted(self.function)}: {what} {annotation!r} can't be resolved: "
+                f"{safe_str(error)}"
+            ) from error
+        return hints["it"]
 
 
 def _is_skipped(hint: Any) -> bool:
@@ -259,17 +283,16 @@ def _is_skipped(hint: Any) -> bool:
     return False
 
 
-def _unwrapped(hint: Any) -> tuple[Any, bool]:
+def _unwrap_awaitable(hint: Any) -> tuple[Any, bool]:
     """The result type behind an awaitable one, and whether there was one."""
-    if get_origin(hint) in (collections.abc.Awaitable, collections.abc.Coroutine) and get_args(
-        hint
-    ):
+    is_awaitable = get_origin(hint) in (collections.abc.Awaitable, collections.abc.Coroutine)
+    if is_awaitable and get_args(hint):
         return get_args(hint)[-1], True
     return hint, False
 
 
-def _with_annotated(docs: Docs, hints: Mapping[str, Any]) -> Docs:
-    """`docs` with the descriptions in `Annotated` of the parameters that the docstring says nothing of."""
+def _add_annotated_texts(docs: Docs, hints: Mapping[str, Any]) -> Docs:
+    """`docs` with the texts in `Annotated` of parameters that the docstring doesn't describe."""
     found: dict[str, str] = {}
     for name, hint in hints.items():
         texts = annotated_texts(type_and_metadata(hint)[1]) if name not in docs.params else []
@@ -278,12 +301,28 @@ def _with_annotated(docs: Docs, hints: Mapping[str, Any]) -> Docs:
     return replace(docs, params={**docs.params, **found}) if found else docs
 
 
+# --- the model ----------------------------------------------------------------------------------
+
+
 def _keyword_names(hints: Iterable[str]) -> dict[str, str]:
-    """The parameter for each field of the model: they differ where pydantic has the name for itself."""
+    """The parameter for each field of the model."""
     names: dict[str, str] = {}
     for name in hints:
         names[_field_name(name, {*hints, *names})] = name
     return names
+
+
+def _field_name(name: str, taken: set[str]) -> str:
+    """A name that pydantic takes for the parameter `name`.
+
+    It has no leading underscore, and is no attribute of `BaseModel`.
+    """
+    if not name.startswith("_") and not hasattr(BaseModel, name):
+        return name
+    field = f"{name.lstrip('_') or 'field'}_"
+    while field in taken or hasattr(BaseModel, field):
+        field += "_"
+    return field
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,47 +336,53 @@ class ModelMaker:
     scope: _Scope
 
     def later(self) -> ModelMaker:
-        """The same for a time when nothing has to be resolved any more: it holds on to nobody's local names."""
+        """A maker for when nothing is left to resolve: it keeps nobody's local names alive."""
         return replace(self, scope=_Scope(self.function, {}, {}))
 
     def __call__(self) -> type[BaseModel]:
-        """The model, which refuses names that are no parameter; `DeclarationError` when a type has no place in one."""
-        definitions: dict[str, Any] = {}
-        for field, name in self.keyword_names.items():
-            hint, default = self.parameters[name]
-            description = self.descriptions.get(name)
-            annotation = _annotated(hint, default, description, name if field != name else None)
-            # Without a default of the function, what the annotation says holds: `Annotated[float, Field(default=5.0)]`.
-            definitions[field] = (
-                annotation if default is ... and _has_default(hint) else (annotation, default)
-            )
-        scope = self.scope
+        """The model, which refuses names that are not parameters.
+
+        Raises:
+            DeclarationError: A type has no place in a model.
+        """
         try:
-            model: type[BaseModel] = create_model(
-                _model_name(self.function),
-                __config__=ConfigDict(extra="forbid", protected_namespaces=()),
-                __module__=scope.module,
-                **definitions,
-            )
-            setattr(model, MADE_HERE, True)
-            if (
-                not model.__pydantic_complete__
-            ):  # a field's class has annotations as text, which name what is around it
-                model.model_rebuild(_types_namespace={**scope.globals, **scope.names})
+            return self._make()
         except Exception as error:
             for name, (hint, _) in self.parameters.items():
-                if cause := _refusal(hint):
+                if cause := _find_refusal(hint):
                     raise DeclarationError(
-                        f"{quoted(self.function)}: the type of parameter {name!r} has no JSON Schema: "
-                        f"{reason_of(cause)}; mark it Skip[...] if the model should not see it"
+                        f"{quoted(self.function)}: the type of parameter {name!r} has no JSON "
+                        f"Schema: {reason_of(cause)}; mark it Skip[...] if the model should not "
+                        "see it"
                     ) from cause
             raise DeclarationError(
                 f"{quoted(self.function)} can't be a tool: {reason_of(error)}"
             ) from error
+
+    def _make(self) -> type[BaseModel]:
+        definitions: dict[str, Any] = {}
+        for field, name in self.keyword_names.items():
+            hint, default = self.parameters[name]
+            alias = name if field != name else None
+            annotation = _annotate(hint, default, self.descriptions.get(name), alias)
+            if default is ... and _has_default(hint):
+                definitions[field] = annotation
+            else:
+                definitions[field] = (annotation, default)
+        model: type[BaseModel] = create_model(
+            _model_name(self.function),
+            __config__=ConfigDict(extra="forbid", protected_namespaces=()),
+            __module__=self.scope.module,
+            **definitions,
+        )
+        setattr(model, MADE_HERE, True)
+        if not model.__pydantic_complete__:
+            # A field's class has annotations as text, which name what is around the function.
+            model.model_rebuild(_types_namespace={**self.scope.globals, **self.scope.names})
         return model
 
 
-def _refusal(hint: Any) -> Exception | None:
+def _find_refusal(hint: Any) -> Exception | None:
     """What pydantic has against a type."""
     try:
         TypeAdapter(hint)
@@ -347,39 +392,30 @@ def _refusal(hint: Any) -> Exception | None:
 
 
 def _has_default(hint: Any) -> bool:
-    """Whether an annotation says by `Field` what holds when nothing is given (rule D4)."""
+    """Whether an annotation has a default, as `Annotated[float, Field(default=5.0)]` (rule D4)."""
     from pydantic.fields import FieldInfo
 
     fields = [entry for entry in type_and_metadata(hint)[1] if isinstance(entry, FieldInfo)]
     return any(not entry.is_required() for entry in fields)
 
 
-def _annotated(hint: Any, default: Any, description: str | None, alias: str | None) -> Any:
-    """`hint` with the docstring's description and the alias of a renamed field, where the user gave none."""
+def _annotate(hint: Any, default: Any, description: str | None, alias: str | None) -> Any:
+    """`hint` with a description and the alias of a renamed field, where the user gave none."""
     from pydantic import Field  # these load much of pydantic, which the first model does anyway
     from pydantic.fields import FieldInfo
 
-    given = [entry for entry in getattr(hint, "__metadata__", ()) if isinstance(entry, FieldInfo)]
+    fields = [entry for entry in getattr(hint, "__metadata__", ()) if isinstance(entry, FieldInfo)]
     if isinstance(default, FieldInfo):
-        given.append(default)
+        fields.append(default)
     extra: dict[str, Any] = {}
-    if description and not any(entry.description for entry in given):
+    if description and not any(entry.description for entry in fields):
         extra["description"] = description
-    if alias and not any(entry.alias or entry.validation_alias for entry in given):
+    if alias and not any(entry.alias or entry.validation_alias for entry in fields):
         extra["alias"] = alias
     return Annotated[hint, Field(**extra)] if extra else hint
 
 
-def _field_name(name: str, taken: set[str]) -> str:
-    """A name that pydantic takes for the parameter `name`: no leading underscore, nothing that BaseModel has."""
-    if not name.startswith("_") and not hasattr(BaseModel, name):
-        return name
-    field = f"{name.lstrip('_') or 'field'}_"
-    while field in taken or hasattr(BaseModel, field):
-        field += "_"
-    return field
-
-
 def _model_name(function: Callable[..., Any]) -> str:
+    """`WebSearchInput` for `web_search`."""
     parts = re.split(r"[^0-9A-Za-z]+", getattr(function, "__name__", "tool"))
     return "".join(part[:1].upper() + part[1:] for part in parts) + "Input"

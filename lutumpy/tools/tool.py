@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Generic, Protocol, cast, overload
 
 from pydantic import BaseModel
 from typing_extensions import ParamSpec, TypeVar
 
-from lutumpy.errors import DeclarationError
+from lutumpy.errors import DeclarationError, UnknownToolError
+from lutumpy.tools.compiled import CompiledTool
+from lutumpy.tools.selectors import BaseToolset, FunctionSelector, Selector
 
-if TYPE_CHECKING:
-    from lutumpy.tools.compiled import CompiledTool
-    from lutumpy.tools.selectors import FunctionSelector, NestedSelectors, Selector
-    from lutumpy.tools.toolset import Toolset
-
-TS = TypeVar("TS", bound="Toolset[Any]")
-N = TypeVar("N", bound="Toolset[Any]")
+TS = TypeVar("TS", bound=BaseToolset)
+N = TypeVar("N", bound=BaseToolset)
 I = TypeVar("I")
 O = TypeVar("O")
 P = ParamSpec("P")
+I2 = TypeVar("I2")
+O2 = TypeVar("O2")
+P2 = ParamSpec("P2")
 T_co = TypeVar("T_co", covariant=True)
 
 
@@ -65,8 +66,47 @@ class Nested(Generic[N]):
         self.off: bool = off
 
     def __get__(self, instance: None, owner: type[TS]) -> NestedSelectors[TS, N]:
-        return cast("NestedSelectors[TS, N]", owner.__lutumpy_table__.groups[self])
+        return cast("NestedSelectors[TS, N]", owner.__lutumpy_table__.by_member[self])
 
+
+class NestedSelectors(Generic[TS, N]):
+    """The tools of a nested toolset, as tools of the outer one.
+
+    `AppTools.data.get_user` is the tool by its member name; `AppTools.data[DataTools.get_user]` the same, fully typed.
+    """
+
+    __slots__ = ("_inner", "_outer")
+
+    def __init__(self, outer: type[TS], inner: type[N]) -> None:
+        self._outer = outer
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> Selector[TS, Any, Any]:
+        inner: Any = None if name.startswith("__") else getattr(self._inner, name, None)
+        if isinstance(inner, NestedSelectors):
+            # A group inside the group; to a checker every member is a selector.
+            return cast("Selector[TS, Any, Any]", NestedSelectors(self._outer, inner._inner))
+        if not isinstance(inner, Selector):
+            raise AttributeError(f"{self._inner.__name__} has no tool {name!r}")
+        return self._outer.selector(inner.name)
+
+    @overload
+    def __getitem__(
+        self, selector: FunctionSelector[N, P2, O2]
+    ) -> FunctionSelector[TS, P2, O2]: ...
+    @overload
+    def __getitem__(self, selector: Selector[N, I2, O2]) -> Selector[TS, I2, O2]: ...
+    def __getitem__(self, selector: Selector[N, Any, Any]) -> Selector[TS, Any, Any]:
+        if not isinstance(selector, Selector) or selector.toolset is not self._inner:
+            raise UnknownToolError(str(selector), self._inner.__name__)
+        return self._outer.selector(selector.name)
+
+    def __repr__(self) -> str:
+        return f"<{self._inner.__name__} in {self._outer.__name__}>"
+
+
+MARK = "__lutumpy_tool__"
+"""The attribute of a declared function or class that holds its `CompiledTool`."""
 
 _UNSET: Any = object()
 
@@ -92,8 +132,6 @@ def tool(declared: Any, /, *, output: Any = _UNSET, off: bool = False) -> Tool[A
     Raises:
         DeclarationError: it was not declared as a tool, or `output` contradicts the declaration.
     """
-    from lutumpy.tools.declare import compiled_tool
-
     source = compiled_tool(declared)
     if output is not _UNSET:
         wanted = type(None) if output is None else output
@@ -118,3 +156,30 @@ def nested(toolset: type[N], *, off: bool = False) -> Nested[N]:
     if not isinstance(toolset, type) or not hasattr(cast("Any", toolset), "__lutumpy_table__"):
         raise DeclarationError(f"nested() takes a Toolset class, not {toolset!r}")
     return Nested(toolset, off=off)
+
+
+def compiled_tool(declared: Any) -> CompiledTool:
+    """What the decorator of a function or class worked out.
+
+    Raises:
+        DeclarationError: It was not declared as a tool; a subclass of one that was has to be declared itself.
+    """
+    # A class is asked for its own attribute: a declaration isn't inherited.
+    own: Mapping[str, Any] = (
+        vars(declared) if isinstance(declared, type) else {MARK: getattr(declared, MARK, None)}
+    )
+    source = own.get(MARK)
+    if isinstance(source, CompiledTool):
+        return source
+    name = getattr(declared, "__qualname__", repr(declared))
+    if isinstance(declared, type) and issubclass(declared, BaseModel):
+        parent = next((base.__name__ for base in declared.__mro__ if MARK in base.__dict__), None)
+        aside = f"; the declaration of {parent} doesn't pass to its subclasses" if parent else ""
+        raise DeclarationError(
+            f"{name} is not declared as a tool{aside}: decorate it with @tool_input"
+        )
+    if callable(declared):
+        raise DeclarationError(f"{name} is not declared as a tool: decorate it with @tool_fn")
+    raise DeclarationError(
+        f"{name} is no tool: a function under @tool_fn or a model under @tool_input is one"
+    )

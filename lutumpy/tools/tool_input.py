@@ -10,8 +10,7 @@ from typing import ClassVar, Generic
 from pydantic import BaseModel, ConfigDict
 from typing_extensions import Self, TypeVar
 
-from lutumpy.tools.declare import compiled_tool
-from lutumpy.tools.tool import Tool
+from lutumpy.tools.tool import Tool, compiled_tool
 
 __all__ = ["ToolInput"]
 

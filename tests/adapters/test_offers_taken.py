@@ -13,7 +13,7 @@ from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.rules.anthropic import messages as anthropic
 from lutumpy.rules.openai.chat import messages as chat
 from lutumpy.rules.openai.responses import items as responses
-from lutumpy.rules.subschemas import with_items
+from lutumpy.rules.schema_walk import with_items
 
 APIS: dict[Any, Any] = {OpenAIChat: chat, OpenAIResponses: responses, AnthropicMessages: anthropic}
 OPENAI = (OpenAIChat, OpenAIResponses)

@@ -21,8 +21,10 @@ from openai.types.chat import ChatCompletion
 from lutumpy import Session
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.adapters.sdk import SdkTransport, adapter_error, error_body, reply_object
+from lutumpy.adapters.provider_errors import adapter_error, error_body
+from lutumpy.adapters.replies import reply_object
 from lutumpy.adapters.sdk_body import join_body
+from lutumpy.adapters.transport import SdkTransport
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import TurnOptions
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec

@@ -15,8 +15,8 @@ from openai import AsyncAzureOpenAI, AsyncOpenAI, OpenAI
 
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.adapters.openai.chat.stream import ChatStreamDecoder
-from lutumpy.adapters.sdk import SdkTransport
 from lutumpy.adapters.sdk_stream import event_object
+from lutumpy.adapters.transport import SdkTransport
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import TurnOptions
 from lutumpy.core.transcript import Transcript

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 from typing_extensions import NotRequired, TypedDict
 
 from lutumpy import ToolMetadata, Toolset, tool, tool_fn
-from lutumpy.tools.declare import compiled_tool
+from lutumpy.tools.tool import compiled_tool
 
 CALLS = 1000
 ROUNDS = 40

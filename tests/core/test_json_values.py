@@ -22,6 +22,13 @@ JSON = st.recursive(
     max_leaves=20,
 )
 
+TEXT = st.text(st.characters(codec=None), max_size=20)
+ANYTHING: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
+    max_leaves=12,
+)
+
 
 def nested(levels: int) -> Any:
     value: Any = "end"
@@ -40,22 +47,85 @@ def test_what_is_written_is_read_as_the_same_value(value: Any) -> None:
     )
 
 
-def test_equal_values_give_equal_bytes_without_the_c_encoder(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    values = [{"a": [1, 2.5, None, True, 'é\n"\\'], "": {}}, [], "x", 3]
-    encode_one = json_values._encoder()
-    written = [encode_one(value) for value in values]
-    assert [json_values.encode_text(value) for value in values] == written
-    for refused in (float("nan"), -float("inf"), [object()], {(): 1}):
-        with pytest.raises((ValueError, TypeError)):
-            encode_one(refused)
-    monkeypatch.setattr("json.encoder.c_make_encoder", None)
-    encode_one = json_values._encoder()
-    assert [encode_one(value) for value in values] == written
+@given(ANYTHING)
+def test_equal_values_give_equal_bytes_on_the_fast_and_the_slow_way(value: Any) -> None:
+    # A lone surrogate beside it makes the whole list go the slow way.
+    assert json_values.encode([value, "\ud800"]) == b'[%b,"\xef\xbf\xbd"]' % json_values.encode(
+        value
+    )
+    assert json_values.encode_text(value).encode() == json_values.encode(value)
+
+
+def test_json_is_compact_and_keeps_the_order_of_keys() -> None:
+    value = {"b": [1, 2.5, None, True, 'é\n"\\'], "a": {}, "": []}
+    assert json_values.encode_text(value) == '{"b":[1,2.5,null,true,"é\\n\\"\\\\"],"a":{},"":[]}'
+
+
+@pytest.mark.parametrize("number", [1e-7, 1e16, 5e-324, -0.0, 0.1 + 0.2, 1.0, 10**30])
+def test_a_number_has_one_spelling_whatever_stands_beside_it(number: float) -> None:
+    alone = json_values.encode_text(number)
+    assert json_values.encode_text([number, "\ud800"]) == f'[{alone},"\ufffd"]'
+    assert json_values.encode_text({"x": nested(300), "n": number}).endswith(f'"n":{alone}}}')
+    assert json_values.as_written(number) == alone
+
+
+@pytest.mark.parametrize("before", [0, 1, 4298, 4299, 4300, 4301, 9000])
+@pytest.mark.parametrize("digits", [4299, 4300, 4301, 6000])
+def test_a_number_that_python_could_not_read_again_is_not_written(before: int, digits: int) -> None:
+    number = 10 ** (digits - 1)
+    written = json.loads(json_values.encode({"a": "x" * before, "n": number}))
+    assert written["n"] == (number if digits <= 4300 else "integer too large to write")
+
+
+def test_a_text_of_digits_stays_what_it_is() -> None:
+    assert json.loads(json_values.encode(["1" * 10_000])) == ["1" * 10_000]
+
+
+def test_what_is_nested_deeper_than_the_fast_encoder_goes_is_written_all_the_same() -> None:
+    value: Any = nested(400)
+    assert json.loads(json_values.encode(value)) == value
+    mixed: Any = {"a": (1.5, {"b": []}), "deep": value}
+    assert json.loads(json_values.encode(mixed)) == {"a": [1.5, {"b": []}], "deep": value}
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [("nan", "NaN"), ("inf", "Infinity"), ("-inf", "-Infinity")]
+)
+def test_numbers_that_json_lacks_are_texts_or_shown_as_bare_words(number: str, text: str) -> None:
+    # The second list is one that the fast encoder refuses.
+    for beside, shown in (("x", "x"), ("\ud800", "\ufffd")):
+        assert json_values.encode_text([float(number), beside]) == f'["{text}","{shown}"]'
+        assert json_values.as_written([float(number), beside]) == f'[{text},"{shown}"]'
+
+
+def test_a_type_of_the_users_is_written_somehow() -> None:
+    assert json.loads(json_values.encode({"a": object()}))["a"].startswith("<object")
+    assert json.loads(json_values.encode({UserString("k"): object()}))["k"].startswith("<object")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (b"\xef\xbb\xbf{}", {}),
+        ("\ufeff[1]", [1]),
+        ('"\\ud800"', "\ud800"),
+        ('"\ud800"', "\ud800"),
+        ("[" * 300 + "]" * 300, None),
+        (bytearray(b'{"a":1,"a":2}'), {"a": 2}),
+    ],
+)
+def test_what_models_and_providers_write_is_read_leniently(text: Any, value: Any) -> None:
+    found = json_values.decode(text)
+    if value is not None:
+        assert found == value
+    else:
+        assert json_values.encode_text(found) == text
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1,]", b"\xff", "nul"])
+def test_what_is_not_json_is_a_value_error(text: Any) -> None:
     with pytest.raises(ValueError):
-        encode_one(float("nan"))
-    assert written[0] == '{"a":[1,2.5,null,true,"é\\n\\"\\\\"],"":{}}'
+        json_values.decode(text)
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,8 @@ from test_repairs import (
 from lutumpy.apis import Api
 from lutumpy.doctor import check_messages
 from lutumpy.doctor.wording import INTERRUPTED
-from lutumpy.rules.openai.responses.items import MAX_OUTPUT
-from lutumpy.rules.openai.shapes import MAX_TEXT
+from lutumpy.rules.openai.limits import MAX_ARGUMENTS
+from lutumpy.rules.openai.responses.limits import MAX_OUTPUT
 
 HALVES: Json = {chr(0xD800): 1, chr(0xDC00): 2}
 THINKING: Json = {"type": "thinking", "thinking": "Hm.", "signature": "S"}
@@ -288,7 +288,7 @@ def test_what_is_longer_than_the_api_takes_back_is_cut_and_says_so() -> None:
     assert kinds == ["set_content"]
     assert len(fixed[2]["output"]) <= MAX_OUTPUT
     assert fixed[2]["output"].endswith(f"x... [cut: {MAX_OUTPUT + 5} characters]")
-    long = "x" * (MAX_TEXT + 5)
+    long = "x" * (MAX_ARGUMENTS + 5)
     kinds, fixed = mended(
         "openai_chat",
         [USER, caller("a", arguments='{"a":"' + long + '"}'), tool("a")],
@@ -296,7 +296,7 @@ def test_what_is_longer_than_the_api_takes_back_is_cut_and_says_so() -> None:
     )
     arguments = fixed[1]["tool_calls"][0]["function"]["arguments"]
     assert kinds == ["wrap_arguments"]
-    assert len(arguments) <= MAX_TEXT
+    assert len(arguments) <= MAX_ARGUMENTS
     assert arguments.startswith('{"TRUNCATED":"{\\"a\\":\\"xxx')
     assert arguments.endswith('x"}')
 

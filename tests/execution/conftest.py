@@ -1,4 +1,7 @@
-"""Runs each coroutine test of this folder on asyncio and on trio, in virtual time; and lets the tests import what they share."""
+"""Runs each coroutine test of this folder on asyncio and trio, in virtual time.
+
+It also lets the tests import what they share.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The toolset that the tests of execution share: one tool for each effect, and handlers that the tests choose."""
+"""The toolset that the tests of execution share: one tool for each effect, chosen handlers."""
 
 from __future__ import annotations
 

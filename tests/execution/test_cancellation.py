@@ -134,7 +134,7 @@ async def test_a_cancelled_backoff_and_a_cancelled_wait_for_a_slot_leave_nothing
 def test_cancelling_at_any_moment_leaves_no_task_and_starts_no_work_and_the_round_commits(
     backend: str, seed: int
 ) -> None:
-    """E4: 25 moments each for two backends and four seeds, 200 in all; in virtual time, with plain functions among the tools."""
+    """E4: 25 moments each for two backends and four seeds, 200 in all, in virtual time."""
     rng = random.Random(seed)
 
     async def once() -> None:
@@ -282,8 +282,9 @@ async def test_resuming_runs_what_was_not_settled_and_nothing_else() -> None:
 async def test_a_run_that_was_refused_has_run_nothing_and_the_round_is_still_open() -> None:
     session, round = start(asked("look", {"n": 1}))
     report = ExecutionReport()
+    wrong: Any = [*round.calls, 3]
     with pytest.raises(TypeError):
-        await ToolExecutor().run([*round.calls, 3], dispatcher(), report=report)  # type: ignore[list-item]
+        await ToolExecutor().run(wrong, dispatcher(), report=report)
     assert not report.used
     with pytest.raises(CommitError):
         round.commit(session, [])

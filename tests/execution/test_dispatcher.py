@@ -157,7 +157,8 @@ def test_a_dispatcher_that_is_not_complete_names_everything_that_is_missing() ->
         "the dispatcher for Tools can't be used, it is still open and nothing was run:",
         "- 'search' needs the context value 'index' (Index), which is missing",
         "- 'search' needs the context value 'limit' as Limit | None, and it is str",
-        "- 'read_file' needs the context value 'files' (collections.abc.Mapping[str, str]), which is missing",
+        "- 'read_file' needs the context value 'files' (collections.abc.Mapping[str, str]), "
+        "which is missing",
         "- 'search_plain' needs the context value 'index' (Index), which is missing",
         "- nothing runs 'drop': register a handler with @dispatch.on(Tools.data.drop)",
     ]

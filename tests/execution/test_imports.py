@@ -23,13 +23,14 @@ except ImportError as error:
     print(error)
 """
     assert (
-        python(script)
-        == 'lutumpy.execution needs anyio; install it with: python -m pip install ".[execution]" (in a clone)\n'
+        python(script) == "lutumpy.execution needs anyio; install it with: "
+        'python -m pip install ".[execution]" (in a clone)\n'
     )
 
 
 def test_it_loads_neither_trio_nor_an_sdk() -> None:
-    script = "import lutumpy.execution, sys; print(sorted({'trio', 'openai', 'anthropic', 'httpx'} & set(sys.modules)))"
+    unwanted = "{'trio', 'openai', 'anthropic', 'httpx'}"
+    script = f"import lutumpy.execution, sys; print(sorted({unwanted} & set(sys.modules)))"
     assert python(script) == "[]\n"
 
 

@@ -31,7 +31,7 @@ from lutumpy.core.items import ReasoningBlock
 from lutumpy.execution import Dispatcher, ExecutionReport, IdempotencyKey, ToolExecutor
 from lutumpy.testing import Call, Reply, ScriptedModel, render, render_stream
 
-# --- duplicates ----------------------------------------------------------------------------------------------------
+# --- duplicates --------------------------------------------------------------------------
 
 
 def parsed(arguments: str, id: str, name: str = "look") -> Any:
@@ -162,9 +162,7 @@ class LoginTools(Toolset):
     login = tool(Login, output=None)
 
 
-async def test_secrets_random_defaults_and_values_without_json_form_do_not_confuse_what_is_equal() -> (
-    None
-):
+async def test_secrets_random_defaults_and_values_without_json_form_compare_equal() -> None:
     texts = [
         '{"password": "a"}',
         '{"password": "b"}',
@@ -197,7 +195,7 @@ async def test_secrets_random_defaults_and_values_without_json_form_do_not_confu
     ]
 
 
-# --- idempotency keys ----------------------------------------------------------------------------------------------
+# --- idempotency keys --------------------------------------------------------------------
 
 KEYS: list[str] = []
 
@@ -303,9 +301,7 @@ async def test_a_key_is_the_same_after_later_rounds_were_committed_and_loaded() 
     assert len(other.transcript) == 3
 
 
-async def test_keys_differ_between_rounds_occurrences_tools_arguments_scopes_and_conversations() -> (
-    None
-):
+async def test_keys_differ_by_round_occurrence_tool_arguments_scope_and_conversation() -> None:
     found: list[str] = []
     for session in (
         conversation("go"),

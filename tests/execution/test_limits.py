@@ -181,7 +181,10 @@ async def test_a_retry_comes_before_calls_that_were_not_started_yet() -> None:
 def test_limits_hold_slots_are_used_and_order_is_kept(
     names: list[str], size: int, limits: dict[str, int], seconds: list[float], backend: str
 ) -> None:
-    """E1: whenever a call waits, its tool is at its limit or all slots are taken; calls of a tool start in call order."""
+    """E1: a call waits only while its tool is at its limit or all slots are taken.
+
+    Calls of one tool start in call order.
+    """
     asked = calls(*names)
     waiting = set(range(len(names)))
     running: Counter[str] = Counter()

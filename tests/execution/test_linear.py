@@ -1,4 +1,4 @@
-"""What a round of many calls costs: in proportion to its calls, counted in function calls (rule E5, and the key)."""
+"""The cost of a round is in proportion to its calls, counted in function calls (rule E5)."""
 
 from __future__ import annotations
 
@@ -152,7 +152,8 @@ def test_a_history_of_many_calls_is_read_in_linear_time(api: Any, given: str) ->
         round.commit(session, [call.complete("paid") for call in round.calls])
         history = json.loads(json.dumps(adapter.messages(session.transcript)))
         if api == "openai_chat":
-            # OpenAI itself takes 128 calls in a message, so they were sent in several; other hosts' histories have one.
+            # OpenAI itself takes 128 calls in a message, so they were sent in several messages;
+            # histories of other hosts have one.
             turns = [entry for entry in history if entry["role"] == "assistant"]
             turns[0]["tool_calls"] = [call for turn in turns for call in turn["tool_calls"]]
             history = [

@@ -130,7 +130,8 @@ async def test_what_was_not_run_and_what_was_cut_off_is_logged(
 
     with anyio.move_on_after(2.0):
         await executor.run(asked, dispatcher(wait=wait))
-    assert [(r.call_id, r.status, r.levelname) for r in caplog.records] == [  # type: ignore[attr-defined]
+    records: list[Any] = caplog.records
+    assert [(record.call_id, record.status, record.levelname) for record in records] == [
         ("b", "rejected", "INFO"),
         ("a", "interrupted", "WARNING"),
     ]

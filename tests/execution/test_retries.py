@@ -126,7 +126,8 @@ async def test_a_timeout_says_how_long_it_was_and_what_may_have_happened() -> No
     slow = Slow(99)
     results = await ToolExecutor().run(calls("look", "send"), dispatcher(look=slow, send=slow))
     assert text(results[0]) == (
-        "The tool did not finish within 10 seconds, in 4 attempts. It may have run; calling it again does no harm."
+        "The tool did not finish within 10 seconds, in 4 attempts. "
+        "It may have run; calling it again does no harm."
     )
     assert text(results[1]).startswith(
         "The tool did not finish within 10 seconds. The outcome is unknown: it may have"

@@ -178,7 +178,8 @@ async def test_a_function_that_timed_out_is_tried_again_only_after_it_has_return
             await wait_for(lambda: not executor.report["call_1"].thread_running)
             await anyio.lowlevel.checkpoint()
             assert held.ran == [4]
-            # The thread takes its time to begin: no virtual time may pass meanwhile, it would count as the attempt's.
+            # The thread takes its time to begin. No virtual time may pass meanwhile: it would
+            # count as the attempt's.
             while executor.report["call_1"].attempts == 1:
                 await clock.jump(0.5)
                 await wait_for(lambda: True)
@@ -285,7 +286,7 @@ async def test_a_function_whose_thread_never_began_did_not_run(
 async def test_a_function_that_returned_as_it_was_stopped_counts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """E4: what had finished is not thrown away, and an effect is not reported as unknown when it is known."""
+    """E4: finished results are kept, and a known effect is not reported as unknown."""
 
     async def lost(function: Any, **_: Any) -> None:
         function()
@@ -362,7 +363,7 @@ async def test_plain_functions_can_ask_whether_they_were_cancelled() -> None:
     await wait_for(lambda: not executor.report.still_running())
 
 
-# --- run_sync ------------------------------------------------------------------------------------------------------
+# --- run_sync ----------------------------------------------------------------------------
 
 
 def test_run_sync_is_the_same_without_an_event_loop() -> None:

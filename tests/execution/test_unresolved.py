@@ -61,7 +61,8 @@ async def test_a_refused_call_can_be_committed() -> None:
     results = await executor.run(round.calls[:1], dispatcher(send=Unsure()))
     results += await executor.run(round.calls[1:], dispatcher())
     round.commit(session, results)
-    assert [r.status for r in session.transcript[-1].results] == ["error", "rejected"]  # type: ignore[union-attr]
+    results: Any = session.transcript[-1]
+    assert [result.status for result in results.results] == ["error", "rejected"]
 
 
 async def test_it_holds_within_one_run_as_well() -> None:

@@ -18,8 +18,9 @@ BACKENDS = ["asyncio", "trio"]
 DAY = 86_400.0  # what asyncio makes of "forever"
 
 
-class _Jumping(selectors.DefaultSelector):  # type: ignore[misc,valid-type]  # the class differs with the platform
-    """Waits for real only when there is no timer to jump to: then a thread or a socket is what is waited for."""
+# The class of the selector differs with the platform.
+class _Jumping(selectors.DefaultSelector):  # type: ignore[misc,valid-type]
+    """Waits for real only without a timer to jump to: then for a thread or a socket."""
 
     loop: JumpingLoop
 
@@ -45,7 +46,10 @@ class JumpingLoop(asyncio.SelectorEventLoop):
 
 
 class StoppedClock:
-    """Within the block time stands still, but for `jump`. For tests of threads, which a clock that jumps would run away from."""
+    """Time stands still in the block, except for `jump`.
+
+    For tests of threads, which a clock that jumps by itself would leave behind.
+    """
 
     def __enter__(self) -> StoppedClock:
         self._jump(False, 0.0)

@@ -28,7 +28,7 @@ from hook_toolkit import (
 
 from lutumpy import HookRegistrationError, Reject, RunNormally, hook_impl
 from lutumpy.hooks import ToolHooks
-from lutumpy.tools.toolset import REGISTRY_NAMES
+from lutumpy.tools.members import REGISTRY_NAMES
 
 
 def rejects(hooks: ToolHooks[Any], *calls: Any) -> list[str]:

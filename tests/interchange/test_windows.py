@@ -188,7 +188,7 @@ def test_a_window_needs_a_limit_from_1(limits: dict[str, int]) -> None:
 
 @pytest.mark.parametrize("given", [-1, True, 1.5, None])
 def test_count_has_to_give_a_number(given: Any) -> None:
-    with pytest.raises(TypeError, match="count takes a text and gives its number of tokens"):
+    with pytest.raises(TypeError, match="count takes a text and returns its number of tokens"):
         conversation().window(100, count=lambda text: given)
 
 

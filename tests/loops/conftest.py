@@ -1,4 +1,4 @@
-"""Lets the tests of this folder import what they share, and runs each of them with every form of the loop."""
+"""Lets the tests here import what they share, and runs each with every form of the loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A loop swallows no error, and wherever it stops the session is valid and another loop goes on (with every form)."""
+"""A loop swallows no error, and wherever it stops, the session is valid for another loop."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ from lutumpy import (
 from lutumpy.execution import Dispatcher
 from lutumpy.hooks import BaseToolCall
 from lutumpy.loops import (
+    LoopEnded,
     LoopEvent,
-    LoopStopped,
     RequestStarted,
     RoundCommitted,
     RoundDecoded,
@@ -68,7 +68,7 @@ def goes_on(run: Runner, session: Session, rounds: int = 0) -> None:
     check_valid(session)
 
 
-# --- before anything is sent -----------------------------------------------------------------------------------------
+# --- before anything is sent -------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["max_rounds", "max_repeats", "token_budget"])
@@ -182,7 +182,7 @@ def test_the_sync_form_works_in_a_worker_thread_of_an_event_loop(backend: str) -
     anyio.run(main, backend=backend)
 
 
-# --- requests that fail ----------------------------------------------------------------------------------------------
+# --- requests that fail ------------------------------------------------------------------
 
 
 def test_a_failed_request_leaves_the_rounds_before_it(run: Runner, api: str) -> None:
@@ -216,7 +216,7 @@ def test_a_session_that_moved_on_during_the_last_request_keeps_the_answer_in_the
     goes_on(run, session)
 
 
-# --- hooks that fail -------------------------------------------------------------------------------------------------
+# --- hooks that fail ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("failing", ["policy", "registry"])
@@ -342,7 +342,7 @@ def test_an_interrupt_in_the_commit_itself_leaves_nothing_open(
     goes_on(run, session)
 
 
-# --- callbacks that fail ---------------------------------------------------------------------------------------------
+# --- callbacks that fail -----------------------------------------------------------------
 
 
 class Stop(BaseException):
@@ -358,7 +358,7 @@ class Stop(BaseException):
         (RoundPlanned, False, 0),
         (RoundExecuted, True, 2),
         (RoundCommitted, True, 2),
-        (LoopStopped, True, 2),
+        (LoopEnded, True, 2),
     ],
 )
 @pytest.mark.parametrize("hooks", [None, Desk.hooks().with_hooks(Reviewer())])
@@ -378,7 +378,7 @@ def test_a_progress_callback_that_raises_loses_nothing_that_ran(
         results(session)
         == [("ok", f"{marks}cat means tac"), ("ok", f"{marks}dog means god")][:committed]
     )
-    if kind is not LoopStopped:
+    if kind is not LoopEnded:
         goes_on(run, session)
 
 
@@ -410,7 +410,7 @@ def test_an_event_callback_that_raises_at_any_event_leaves_no_round_open(
             goes_on(run, session, rounds=1)
 
 
-# --- a session that is changed meanwhile -----------------------------------------------------------------------------
+# --- a session that is changed meanwhile -------------------------------------------------
 
 
 def test_what_ran_is_committed_after_what_was_pushed_meanwhile_K4(run: Runner, api: str) -> None:

@@ -1,4 +1,4 @@
-"""Cancellation and interrupts: what ran is in the session, nothing is left open or running (rules E4, K5, H4)."""
+"""Cancellation and interrupts: what ran is in the session, nothing is left open (E4, K5, H4)."""
 
 from __future__ import annotations
 
@@ -227,10 +227,15 @@ def test_cancelling_at_any_moment_leaves_a_session_that_goes_on(
 
                     async def body() -> None:
                         await run_tools(
-                            session, llm, tools=Desk, dispatch=dispatcher(journal), executor=one_at_a_time(),
+                            session,
+                            llm,
+                            tools=Desk,
+                            dispatch=dispatcher(journal),
+                            executor=one_at_a_time(),
                             hooks=Desk.hooks().with_hooks(Async()) if hooked else None,
-                            on_progress=wait, on_event=wait if streamed else None,
-                        )  # fmt: skip
+                            on_progress=wait,
+                            on_event=wait if streamed else None,
+                        )
                         ended.append("done")
 
                     group.start_soon(body)
@@ -289,7 +294,7 @@ def test_a_loop_whose_coroutine_is_closed_leaves_no_round_open(kind: Any, commit
     check_valid(session)
 
 
-# --- the sync form ---------------------------------------------------------------------------------------------------
+# --- the sync form -----------------------------------------------------------------------
 
 
 def interrupt() -> None:
@@ -336,7 +341,6 @@ def test_a_run_that_could_not_even_be_waited_for_has_a_result_for_each_call() ->
     from lutumpy.execution import ExecutionReport
     from lutumpy.execution.report import CallReport
     from lutumpy.execution.results import not_started
-    from lutumpy.loops.loop import _outcomes
 
     session = asked()
     outcome: Any = session.text_turn(
@@ -346,6 +350,6 @@ def test_a_run_that_could_not_even_be_waited_for_has_a_result_for_each_call() ->
     report, done = ExecutionReport(), CallReport(first)
     done.result = not_started(first)
     report.begin([done, CallReport(second)])
-    known = _outcomes(report, [first, second])
+    known = report.results_so_far([first, second])
     assert [result.outcome for result in known] == ["not_started", "interrupted"]
     outcome.round.commit(session, known)

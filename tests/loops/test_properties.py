@@ -1,7 +1,8 @@
-"""Whatever happens to a loop, its session can be sent to every API and another loop goes on with it (rules K1, K5, E4, H4).
+"""Whatever happens to a loop, its session can be sent to every API, and another loop continues it.
 
-Random conversations, with requests, tools, hooks, reviews and callbacks that fail, interrupts at random places, and messages
-that are pushed meanwhile; with every form of the loop.
+Random conversations, with requests, tools, hooks, reviews and callbacks that fail, interrupts at
+random places, and messages that are pushed meanwhile; with every form of the loop (rules K1, K5,
+E4, H4).
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Harder(BaseException):
 
 @dataclass
 class Plan:
-    """What goes wrong at which occasion: the n-th request, decision, review, tool run or progress event."""
+    """What goes wrong when: at the n-th request, decision, review, tool run or progress event."""
 
     form: str
     api: str

@@ -1,4 +1,4 @@
-"""What a loop asks the model, what it tells while it runs, and where tools run (with every form)."""
+"""What a loop asks the model, its progress events, and where tools run (with every form)."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ from lutumpy import (
 from lutumpy.execution import Dispatcher, ExecutionResult, IdempotencyKey, ToolExecutor
 from lutumpy.hooks import BaseToolCall
 from lutumpy.loops import (
+    LoopEnded,
     LoopEvent,
-    LoopStopped,
     RequestStarted,
     RoundCommitted,
     RoundDecoded,
@@ -70,9 +70,15 @@ def test_a_requirement_holds_for_the_first_request_only(run: Runner) -> None:
 def test_every_request_has_the_same_tools_and_options(run: Runner) -> None:
     llm = script(calls(look("a")), ANSWER)
     run(
-        asked(), llm, available=ToolAvailability.only(Desk.count, Desk.hidden), describe={Desk.count: "Count."},
-        parallel=False, temperature=0.5, max_output_tokens=99, extra={"seed": 7},
-    )  # fmt: skip
+        asked(),
+        llm,
+        available=ToolAvailability.only(Desk.count, Desk.hidden),
+        describe={Desk.count: "Count."},
+        parallel=False,
+        temperature=0.5,
+        max_output_tokens=99,
+        extra={"seed": 7},
+    )
     first, second = llm.requests
     assert tools_of(first) == {"count": "Count.", "hidden": "Is not offered by default."}
     assert {k: v for k, v in first.items() if k != "messages"} == {
@@ -177,7 +183,7 @@ def test_what_a_tool_raises_is_not_shown_to_the_model(run: Runner) -> None:
     assert unknown == "no such word"
 
 
-# --- progress --------------------------------------------------------------------------------------------------------
+# --- progress ----------------------------------------------------------------------------
 
 
 def test_progress_tells_every_step_in_order(run: Runner) -> None:
@@ -196,8 +202,14 @@ def test_progress_tells_every_step_in_order(run: Runner) -> None:
 
     done = run(asked(), llm, hooks=hooks, on_progress=told.append)
     assert [type(event) for event in told] == [
-        RequestStarted, RoundDecoded, RoundPlanned, RoundExecuted, RoundCommitted, RequestStarted, LoopStopped,
-    ]  # fmt: skip
+        RequestStarted,
+        RoundDecoded,
+        RoundPlanned,
+        RoundExecuted,
+        RoundCommitted,
+        RequestStarted,
+        LoopEnded,
+    ]
     assert [event.round for event in told] == [1, 1, 1, 1, 1, 2, 1]
     assert [event.usage.total_tokens for event in told] == [0, 25, 25, 25, 25, 25, 40]
     _, decoded, planned, executed, _, _, stopped = told
@@ -217,7 +229,7 @@ def test_progress_tells_every_step_in_order(run: Runner) -> None:
     (result,) = executed.results
     assert isinstance(result, ExecutionResult)
     assert (result.content, result.attempts) == ("cat means tac", 1)
-    assert isinstance(stopped, LoopStopped)
+    assert isinstance(stopped, LoopEnded)
     assert stopped.result == done
 
 
@@ -282,7 +294,7 @@ def test_a_lone_surrogate_in_streamed_arguments_is_an_issue_and_no_error_C2(
     check_valid(session)
 
 
-# --- where tools run -------------------------------------------------------------------------------------------------
+# --- where tools run ---------------------------------------------------------------------
 
 WHO = contextvars.ContextVar("WHO", default="nobody")
 
@@ -318,7 +330,7 @@ def test_tools_see_the_context_variables_of_the_caller(run: Runner) -> None:
 
 
 def test_the_sync_form_keeps_one_event_loop_for_all_rounds_and_leaves_none() -> None:
-    """What an async tool keeps between its calls, as a client, belongs to the loop that it was made in."""
+    """What an async tool keeps between its calls, as a client, belongs to its event loop."""
     import asyncio
 
     loops: list[Any] = []

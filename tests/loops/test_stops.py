@@ -1,4 +1,7 @@
-"""Why a loop stops, what it returns then, and that the session can always go on (with every form, on every API)."""
+"""Why a loop stops, what it returns then, and that the session can always go on.
+
+With every form of the loop, on every API.
+"""
 
 from __future__ import annotations
 
@@ -260,7 +263,7 @@ def test_an_answer_above_the_budget_is_an_answer(run: Runner) -> None:
     assert done.stopped_by == "answer"
 
 
-# --- the repeat breaker ----------------------------------------------------------------------------------------------
+# --- the repeat breaker ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

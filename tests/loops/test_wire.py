@@ -1,4 +1,4 @@
-"""The loop through the real SDK clients, against the test server that refuses what the real APIs refuse."""
+"""The loop through the real SDK clients, against a server that refuses as the real APIs do."""
 
 from __future__ import annotations
 
@@ -58,9 +58,12 @@ def test_the_async_loop_through_the_sdk(api: str, streamed: bool, backend: str) 
         with serve(SCRIPT) as server:
             async with made(**options(api, server.url)) as client:
                 done = await run_tools(
-                    session, ADAPTERS[api]("any-model", client=client), tools=Desk, dispatch=dispatcher(),
+                    session,
+                    ADAPTERS[api]("any-model", client=client),
+                    tools=Desk,
+                    dispatch=dispatcher(),
                     on_event=seen.append if streamed else None,
-                )  # fmt: skip
+                )
             assert [request.status for request in server.requests] == [200, 200, 200]
         return done
 
@@ -90,9 +93,13 @@ def test_a_loop_that_was_cancelled_goes_on_with_the_real_api_E4(api: str, backen
         with serve([stuck, Failure(500, "down"), Reply(text="Never mind.")]) as server:
             async with made(**options(api, server.url)) as client:
                 loop = partial(
-                    run_tools, session, ADAPTERS[api]("m", client=client), tools=Desk, dispatch=dispatcher(journal),
+                    run_tools,
+                    session,
+                    ADAPTERS[api]("m", client=client),
+                    tools=Desk,
+                    dispatch=dispatcher(journal),
                     executor=ToolExecutor(max_concurrency=1),
-                )  # fmt: skip
+                )
                 async with anyio.create_task_group() as group:
                     journal.during["wait_for_ever"] = group.cancel_scope.cancel
                     await loop()

@@ -23,7 +23,8 @@ from lutumpy.core.items import FilePart, ImagePart, TextPart
 from lutumpy.hooks.decisions import Complete
 from lutumpy.rounds.outcome import NeedsTools
 from lutumpy.rounds.round import ToolRound
-from lutumpy.tools.results import HandledTool, RejectedToolCall, ToolResult
+from lutumpy.tools.calls import HandledTool, RejectedToolCall
+from lutumpy.tools.results import ToolResult
 
 ADAPTERS: tuple[Any, ...] = (OpenAIChat, OpenAIResponses, AnthropicMessages)
 

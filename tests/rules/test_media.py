@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from lutumpy.rules import media
+from lutumpy.rules.anthropic.limits import MAX_DOCUMENT
+from lutumpy.rules.anthropic.media import check_source
+from lutumpy.rules.openai import media as openai_media
+from lutumpy.rules.openai.limits import MAX_TEXT_PART
 
 
 def test_a_text_and_a_document_beyond_the_limit_are_refused() -> None:
-    (chat,) = media.check_text("chat.part_length", "messages[0]", "x" * (media.MAX_TEXT_PART + 1))
-    (responses,) = media.check_text(
-        "responses.part_length", "input[0]", "x" * (media.MAX_TEXT_PART + 1)
-    )
+    long = "x" * (MAX_TEXT_PART + 1)
+    (chat,) = openai_media.check_text("chat.part_length", "messages[0]", long)
+    (responses,) = openai_media.check_text("responses.part_length", "input[0]", long)
     assert (chat.certainty, responses.certainty) == ("some", "refused")
-    assert media.check_text("chat.part_length", "messages[0]", "x") == []
-    data = "x" * (media.MAX_ANTHROPIC_DOCUMENT + 1)
+    assert openai_media.check_text("chat.part_length", "messages[0]", "x") == []
+    data = "x" * (MAX_DOCUMENT + 1)
     source = {"type": "base64", "media_type": "application/pdf", "data": data}
     block = {"type": "document", "source": source}
-    (found,) = media.check_source(
-        "anthropic.document_type", "anthropic.document_size", "document", block
-    )
+    (found,) = check_source("anthropic.document_type", "anthropic.document_size", "document", block)
     assert found.rule == "anthropic.document_size"
 
 

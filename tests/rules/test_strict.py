@@ -8,6 +8,7 @@ import pytest
 from pydantic import BaseModel, Field, create_model
 
 from lutumpy import DeclarationError
+from lutumpy.rules.anthropic.tools import check_tools
 from lutumpy.rules.strict import (
     ANTHROPIC_STRICT,
     OPENAI_STRICT,
@@ -483,3 +484,44 @@ def test_optional_and_union_parameters_are_counted_for_anthropic_C9() -> None:
     schema = schema_of(a=(int | None, None), b=(Point, ...), c=(list[int | str], []), d=(str, ...))
     assert strict_counts(strict_schema(schema, ANTHROPIC_STRICT)) == (3, 2)
     assert strict_counts(strict_schema(schema, OPENAI_STRICT))[0] == 0
+
+
+def nested_objects(levels: int) -> dict[str, Any]:
+    """One optional property and one union on each level."""
+    schema: dict[str, Any] = {"type": ["object", "null"], "properties": {}}
+    for _ in range(levels - 1):
+        schema = {"type": ["object", "null"], "properties": {"inner": schema}}
+    return schema
+
+
+def test_parameters_are_counted_however_deep_the_schema_is_C9() -> None:
+    deep = nested_objects(3_000)
+    assert strict_counts(deep) == (2_999, 3_000)
+    tool = {"name": "deep", "input_schema": {**deep, "type": "object"}, "strict": True}
+    refused = {problem.rule for problem in check_tools([tool])}
+    assert {"anthropic.strict_optional", "anthropic.strict_unions"} <= refused
+
+
+@pytest.mark.parametrize(
+    ("schema", "counts"),
+    [
+        # "type arrays or anyOf" [recorded]: nothing united by an empty list, one type in a list is a list.
+        ({"anyOf": []}, (0, 0)),
+        ({"anyOf": [{"type": "null"}]}, (0, 1)),
+        ({"type": ["string"]}, (0, 1)),
+        ({"type": ["string", "null"], "anyOf": [{}]}, (0, 1)),
+        # Whatever holds a schema counts, `contains` and `propertyNames` too.
+        ({"contains": {"properties": {"a": {"type": ["string", "null"]}}}}, (1, 1)),
+        ({"propertyNames": {"anyOf": [{"minLength": 1}, {"enum": [""]}]}}, (0, 1)),
+        # A name that isn't text requires nothing, and what isn't a schema counts for nothing.
+        ({"properties": {"a": True, "b": {}}, "required": ["a", 1, ["b"]]}, (1, 0)),
+        ({"properties": ["a"], "required": "a", "anyOf": {}}, (0, 0)),
+        (True, (0, 0)),
+        ([{"anyOf": [{}]}], (0, 0)),
+    ],
+    ids=str,
+)
+def test_what_counts_as_an_optional_or_a_union_parameter_C9(
+    schema: Any, counts: tuple[int, int]
+) -> None:
+    assert strict_counts(schema) == counts

@@ -1,4 +1,4 @@
-"""The derived conversation that is kept equals one that is made anew, whatever happened before (rules A4, R5, S4)."""
+"""The derived conversation that is kept equals one that is made anew (rules A4, R5, S4)."""
 
 from __future__ import annotations
 

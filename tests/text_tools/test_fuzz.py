@@ -1,4 +1,4 @@
-"""Whatever a model writes: no exception, no invented call, and the same however it is cut into pieces."""
+"""Whatever a model writes: no exception, no invented call, the same however it is cut."""
 
 from __future__ import annotations
 
@@ -21,13 +21,16 @@ PARSERS = {
 }
 
 FRAGMENTS = [
-    "[TOOL_CALL]", "[/TOOL_CALL]", "<tool_call>", "</tool_call>", "[TOOL_CALLS]", "[ARGS]", "[CALL_ID]", "</s>",
+    "[TOOL_CALL]", "[/TOOL_CALL]", "<tool_call>", "</tool_call>", "[TOOL_CALLS]", "[ARGS]",
+    "[CALL_ID]", "</s>",
     "<function=", "</function>", "<|python_tag|>", "<|eom_id|>", "<|eot_id|>", "<<call", "call>>",
     "[TOOL_", "CALL]", "<tool", "[/TOOL_C", "<think>", "</think>", "<thi", "[THINK]", "[/THINK]",
     "```", "````", "``", "`", "~~~", "~", "```json\n", "\n", " ", "\t", "\r\n", " ", "> ",
-    '{"name": "a", "args": {"x": 1}}', '{"name":"b","arguments":{}}', '{"name":"c"}', '"name"', '"args":', '{"parameters":',
-    "{", "}", "[", "]", ",", ":", ";", '"', "\\", "\\\"", "\\u00e9", "1", "-2.5e3", "true", "null", "NaN", "name", "a.b", "é", "\ud83d",
-    '[{"name":"a"},{"name":"b"}]', '{"name":"a","args":{"t":"[/TOOL_CALL] \\" <think>"}}', '{"name":"a","args":{"x":', "text ", ">",
+    '{"name": "a", "args": {"x": 1}}', '{"name":"b","arguments":{}}', '{"name":"c"}', '"name"',
+    '"args":', '{"parameters":', "{", "}", "[", "]", ",", ":", ";", '"', "\\", "\\\"", "\\u00e9",
+    "1", "-2.5e3", "true", "null", "NaN", "name", "a.b", "é", "\ud83d", '[{"name":"a"},{"name":"b"}]',
+    '{"name":"a","args":{"t":"[/TOOL_CALL] \\" <think>"}}', '{"name":"a","args":{"x":', "text ",
+    ">",
 ]  # fmt: skip
 
 woven = st.lists(st.sampled_from(FRAGMENTS), max_size=14).map("".join)
@@ -71,7 +74,7 @@ def test_t4_what_is_shown_and_called_does_not_depend_on_where_the_text_is_cut(
 @given(text=texts)
 @settings(max_examples=150)
 def test_no_call_is_invented(name: str, text: str) -> None:
-    """Every name and every argument text stands in the text as it is, and what can be run is JSON."""
+    """Every name and every argument text stands in the text, and what can be run is JSON."""
     parsed: ParsedText = PARSERS[name].parse(text)
     for call in parsed.calls:
         assert call.name in text
@@ -97,7 +100,7 @@ def test_t4_a_text_without_tags_is_shown_as_it_is(text: str) -> None:
 
 
 def is_json_but_for_characters(text: str) -> bool:
-    """Whether it is JSON, where control characters and unknown escapes in strings are left to the decoder."""
+    """Whether it is JSON, but for control characters and unknown escapes in strings."""
     try:
         json.loads(text, strict=False)
     except json.JSONDecodeError as error:

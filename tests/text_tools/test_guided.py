@@ -267,7 +267,10 @@ def test_the_text_is_shown_as_it_arrives_decoded() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "Hello", "  ", "{", "{}", '{"x": 1}', '{"answers": []}', '"answer"', '```py\nx\n```', '{"answer" = 1}', "```", "[TOOL_CALL]"],
+    [
+        "", "Hello", "  ", "{", "{}", '{"x": 1}', '{"answers": []}', '"answer"', '```py\nx\n```',
+        '{"answer" = 1}', "```", "[TOOL_CALL]",
+    ],
 )  # fmt: skip
 def test_what_is_no_guided_answer_is_text(text: str) -> None:
     shown = GuidedAnswers().parse(text)
@@ -302,8 +305,9 @@ def test_t2_guided_answers_and_cut_ones(
 
 
 FRAGMENTS = [
-    '{"answer": ', '{"calls":', '{"text": "', '"', "[", "]", "{", "}", ",", ":", OSLO, '{"name": "a"}', "\\u00e9", "\\ud83d", "\\ude00",
-    "\\", "\\n", "\\q", "text", " ", "\n", "```json\n", "```", "`", "null", "12", '"answer": ', "\ud83d", "é",
+    '{"answer": ', '{"calls":', '{"text": "', '"', "[", "]", "{", "}", ",", ":", OSLO,
+    '{"name": "a"}', "\\u00e9", "\\ud83d", "\\ude00", "\\", "\\n", "\\q", "text", " ", "\n",
+    "```json\n", "```", "`", "null", "12", '"answer": ', "\ud83d", "é",
 ]  # fmt: skip
 texts = st.one_of(
     st.text(max_size=40), st.lists(st.sampled_from(FRAGMENTS), max_size=12).map("".join)

@@ -1,4 +1,7 @@
-"""The work is linear in what arrives, also where the text is made to hurt (rule S3), counted in characters looked at."""
+"""The work is linear in what arrives, for hostile texts too (rule S3).
+
+It is counted in characters looked at.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import pytest
 from text_toolkit import Tools, answers, asked, call
 
 from lutumpy import NeedsTools
-from lutumpy.adapters.openai.history import HistoryEncoder
+from lutumpy.adapters.openai.history_encoder import HistoryEncoder
 from lutumpy.testing import Reply, ScriptedModel
 from lutumpy.text_tools import TagToolParser, TextTools
 from lutumpy.text_tools import block as block_module

@@ -1,4 +1,4 @@
-"""`TextTools` as a model: rounds, hooks, commit, issues, sessions, and what the inner model is told (rules T5, T6)."""
+"""`TextTools` as a model: rounds, hooks, commit, issues, sessions, and its requests (T5, T6)."""
 
 from __future__ import annotations
 
@@ -75,7 +75,8 @@ async def test_t6_results_go_back_with_call_id_and_tool_name(api: Api) -> None:
     assert role == "user"
     assert text == (
         '[TOOL_RESULT id="call00001" name="weather" status=error]\nno signal\n[/TOOL_RESULT]\n'
-        f'[TOOL_RESULT id="call00002" name="weather" status=rejected]\nTool call rejected: {issue.detail}\n[/TOOL_RESULT]'
+        '[TOOL_RESULT id="call00002" name="weather" status=rejected]\n'
+        f"Tool call rejected: {issue.detail}\n[/TOOL_RESULT]"
     )
 
 
@@ -207,7 +208,8 @@ async def test_hooks_decide_as_with_any_model() -> None:
         if not isinstance(plan.pending, tuple)
         else [plan.pending[0].complete("ok")],
     )
-    assert [r.status for r in session.transcript[-1].results] == ["ok", "ok", "rejected"]  # type: ignore[union-attr]
+    results: Any = session.transcript[-1]
+    assert [result.status for result in results.results] == ["ok", "ok", "rejected"]
 
 
 async def test_t5_the_instruction_is_made_once_per_offer() -> None:
@@ -241,9 +243,9 @@ async def test_t5_what_is_kept_for_offers_has_a_bound() -> None:
     for k in range(40):
         await session.text_turn(llm, tools=Tools, describe={Tools.weather: str(k)}).collect()
         session.push_user("again")
-    assert len(llm._asking._prepared) <= 16
-    derived: Any = session.transcript.encoded(llm._asking._key, llm._asking._encoder)
-    assert len(derived._made) <= 4
+    assert len(llm._requests._prepared) <= 16
+    derived: Any = session.transcript.encoded(llm._requests._key, llm._requests._make_encoder)
+    assert len(derived._derived_by_instruction) <= 4
 
 
 async def test_system_messages_and_the_instruction_are_one_message() -> None:
@@ -276,7 +278,8 @@ async def test_what_the_turn_requires_stands_in_the_instruction() -> None:
         {"require": ToolRequirement.specific(Tools.weather), "parallel": False},
         {"available": ToolAvailability.only()},
     ):
-        await asked().text_turn(llm, tools=Tools, **options).collect()  # type: ignore[call-overload]
+        turn: Any = asked().text_turn(llm, tools=Tools, **options)  # type: ignore[call-overload]
+        await turn.collect()
     auto, required, specific, nothing = [contents(body)[0][1] for body in inner.requests]
     assert "otherwise answer in plain text" in auto
     assert "must call at least one tool" in required
@@ -285,9 +288,7 @@ async def test_what_the_turn_requires_stands_in_the_instruction() -> None:
     assert nothing == "Be brief."
 
 
-async def test_without_tools_earlier_calls_still_stand_and_new_ones_are_told_that_there_are_none() -> (
-    None
-):
+async def test_without_tools_earlier_calls_stay_and_new_ones_are_issues() -> None:
     inner, llm = model(Reply(text=OSLO), Reply(text=f"So.{OSLO}"), Reply(text="Sunny."))
     session = asked()
     round = await needs_tools(session, llm)

@@ -179,9 +179,7 @@ def test_t2_whole_calls_before_the_cut_are_kept(
     assert parsed(f"{O}[{A}, {A}{rest}") == ("", [CALL_A, CALL_A, *more])
 
 
-def test_t2_an_end_tag_in_the_string_that_the_text_ends_in_says_that_the_string_was_not_closed() -> (
-    None
-):
+def test_t2_an_end_tag_in_an_open_string_says_that_the_string_was_not_closed() -> None:
     (call,) = TagToolParser().parse(f'{O}{{"name": "w", "args": {{"t": "ab}}}}{C}').calls
     assert (call.name, call.problem) == ("w", "malformed")
     assert "not closed before [/TOOL_CALL]" in str(call.detail)
@@ -229,14 +227,14 @@ def test_t2_one_bad_call_of_an_array_leaves_its_siblings() -> None:
 
 
 def test_t2_after_broken_json_nothing_that_looks_like_another_call_is_run() -> None:
-    """What stands in a string whose quotes are broken may be anything, also a call that the model only quotes."""
+    """A string whose quotes are broken may hold anything, also a call that is only quoted."""
     quoted = f'{O}{{"name": "delete"}}{C}'
     _, found = parsed(f'{O}{{"name": "w", "args": {{"text": "see "{quoted} "}}}}{C}')
     assert [one for one in found if one[2] is None] == []
 
 
 def test_characters_that_json_has_no_place_for_are_left_to_the_decoder() -> None:
-    """The string ends where it ends, so the next call isn't harmed; the tool's decoder refuses it and says where."""
+    """The string still ends, so the next call isn't harmed; decoding says what is wrong."""
     arguments = '{"t": "two\nlines \\_ [/TOOL_CALL]"}'
     assert parsed(f'{O}{{"name": "w", "args": {arguments}}}{C}{O}{A}{C}') == (
         "",
@@ -253,7 +251,9 @@ def test_t4_what_turns_out_not_to_be_a_call_is_shown(text: str) -> None:
 
 
 def test_hermes_and_qwen() -> None:
-    text = 'Ok.\n<tool_call>\n{"name": "a", "arguments": {"x": 1}}\n</tool_call>\n<tool_call>\n{"name": "b", "arguments": {}}\n</tool_call>'
+    first = '<tool_call>\n{"name": "a", "arguments": {"x": 1}}\n</tool_call>'
+    second = '<tool_call>\n{"name": "b", "arguments": {}}\n</tool_call>'
+    text = f"Ok.\n{first}\n{second}"
     assert parsed(text, TagToolParser.hermes()) == ("Ok.\n\n", [CALL_A, ("b", "{}", None)])
 
 

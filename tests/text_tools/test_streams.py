@@ -1,4 +1,4 @@
-"""Streams of a text model end in what `collect()` gives, and tell nothing too early (rules S1, T4)."""
+"""Streams of a text model end in what `collect()` gives, with no event too early (S1, T4)."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def streamed(llm: TextTools) -> tuple[Session, list[Any], Any]:
 
 
 def check(text: str, sizes: Sequence[int], finish: str, *, guided: bool) -> None:
-    """Rule S1: however the text is cut, the outcome is that of the whole answer, and what was told before fits it."""
+    """Rule S1: however the text is cut, the outcome is that of the whole answer; events fit it."""
     inner = ScriptedModel([Reply(text=text, finish=finish), chunks(text, sizes, finish)])
     llm = TextTools(inner, guided=guided)
     session = asked()

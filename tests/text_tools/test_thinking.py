@@ -1,4 +1,4 @@
-"""A text model's thinking is the reasoning of its answer, and no part of its text (rules S1, T3, T4)."""
+"""A text model's thinking is the reasoning of its answer, not part of its text (S1, T3, T4)."""
 
 from __future__ import annotations
 
@@ -105,7 +105,8 @@ def test_a_text_turn_shows_no_thinking(guided: bool, parser: Any, tools: bool) -
 
 
 def test_a_guided_answer_may_begin_with_thinking() -> None:
-    text = '<think>The weather tool, then.</think>\n{"answer": [{"name": "weather", "args": {"city": "<think>"}}]}'
+    answer = '{"answer": [{"name": "weather", "args": {"city": "<think>"}}]}'
+    text = f"<think>The weather tool, then.</think>\n{answer}"
     llm = TextTools(ScriptedModel([Reply(text=text)] * 2), guided=True)
     outcome = asked().text_turn(llm, tools=Tools).collect_sync()
     assert isinstance(outcome, NeedsTools)

@@ -10,8 +10,9 @@ from pydantic import BaseModel, Field
 from typing_extensions import Doc, NotRequired, TypedDict
 
 from lutumpy import DeclarationError, ToolMetadata, Toolset, tool, tool_fn, tool_input
-from lutumpy.tools.declare import ToolFn, compiled_tool
+from lutumpy.tools.declare import ToolFn
 from lutumpy.tools.docstrings import read_docstring
+from lutumpy.tools.tool import compiled_tool
 
 
 def told(declared: ToolFn[..., Any], name: str) -> Any:

@@ -12,8 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel, field_validator, m
 from pydantic_core import PydanticCustomError
 
 from lutumpy import ToolError, ToolInput, tool_fn, tool_input
-from lutumpy.tools.arguments import Decoded, Refused, Repair, decode_arguments
-from lutumpy.tools.declare import compiled_tool
+from lutumpy.tools.arguments import ArgumentRepair, Decoded, Refused, decode_arguments
+from lutumpy.tools.tool import compiled_tool
 
 
 class Item(BaseModel):
@@ -198,7 +198,7 @@ def test_json_in_a_string_is_decoded_once_and_said_C5(
     arguments: dict[str, Any], path: str, value: Any
 ) -> None:
     outcome = decoded(ORDER, {"city": "a", **arguments})
-    assert outcome.repairs == (Repair(path, "json_string"),)
+    assert outcome.repairs == (ArgumentRepair(path, "json_string"),)
     assert getattr(outcome.input, path.partition("[")[0]) == value
 
 
@@ -249,7 +249,7 @@ def test_a_union_takes_the_wrapped_form_first_D6() -> None:
     for moving in ({"input": move}, move):
         assert decoded(ROBOT, moving).input == Robot(Move(action="move", to="x"))
     assert decoded(ROBOT, {"input": '{"action": "stop"}'}).repairs == (
-        Repair("input", "json_string"),
+        ArgumentRepair("input", "json_string"),
     )
     assert refused(ROBOT, {"input": {"action": "move"}}).detail == "input.to: Field required"
     assert refused(ROBOT, {"action": "move"}).detail == "to: Field required"

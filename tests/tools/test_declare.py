@@ -11,7 +11,8 @@ import pytest
 from pydantic import BaseModel
 
 from lutumpy import DeclarationError, ToolInput, ToolOptions, tool_fn, tool_input
-from lutumpy.tools.declare import AsyncToolFn, ToolFn, compiled_tool
+from lutumpy.tools.declare import AsyncToolFn, ToolFn
+from lutumpy.tools.tool import compiled_tool
 
 T = TypeVar("T")
 

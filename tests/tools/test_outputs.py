@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_serializer, field_valid
 
 from lutumpy import tool_input
 from lutumpy.tools.compiled import CompiledTool
-from lutumpy.tools.declare import compiled_tool
+from lutumpy.tools.tool import compiled_tool
 
 
 class Answer(BaseModel):

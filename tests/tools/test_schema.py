@@ -7,7 +7,7 @@ import pytest
 from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, RootModel
 
 from lutumpy import DeclarationError, ToolInput, tool_fn, tool_input
-from lutumpy.tools.declare import compiled_tool
+from lutumpy.tools.tool import compiled_tool
 
 
 class Move(BaseModel):

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 from typing_extensions import TypeAliasType, TypedDict
 
 from lutumpy import DeclarationError, Skip, tool_fn
-from lutumpy.tools.declare import compiled_tool
+from lutumpy.tools.tool import compiled_tool
 
 if TYPE_CHECKING:
     from decimal import Decimal as OnlyForCheckers

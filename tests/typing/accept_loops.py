@@ -27,9 +27,9 @@ from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.execution import Dispatcher, ToolExecutor
 from lutumpy.hooks import BaseToolCall
 from lutumpy.loops import (
+    LoopEnded,
     LoopEvent,
     LoopResult,
-    LoopStopped,
     RequestStarted,
     RoundCommitted,
     RoundDecoded,
@@ -104,7 +104,7 @@ def progress(event: LoopEvent) -> None:
             assert_type(results, tuple[ToolResult, ...])
         case RoundCommitted():
             pass
-        case LoopStopped(result=result):
+        case LoopEnded(result=result):
             assert_type(result, LoopResult)
         case _:
             assert_never(event)

@@ -58,12 +58,9 @@ async def functions() -> None:
 
 
 def offers(session: Session, llm: Model) -> None:
-    session.text_turn(
-        llm, tools=AppTools, available=ToolAvailability.only(ClosedTools.find)
-    )  # refused
-    session.text_turn(
-        llm, tools=AppTools, require=ToolRequirement.specific(NoteTools.read_note)
-    )  # refused
+    only, forced = ToolAvailability.only, ToolRequirement.specific
+    session.text_turn(llm, tools=AppTools, available=only(ClosedTools.find))  # refused
+    session.text_turn(llm, tools=AppTools, require=forced(NoteTools.read_note))  # refused
     session.text_turn(llm, tools=AppTools, describe={ClosedTools.find: "Look."})  # refused
     session.text_turn(llm, tools=AppTools, describe={"find": "Look."})  # refused
     session.text_turn(llm, available=ToolAvailability.only(AppTools.find))  # refused

@@ -36,22 +36,33 @@ async def wrong(session: Session, llm: OpenAIChat) -> None:
     await run_tools(session, llm, tools=Open, dispatch=closed_dispatch)  # refused
     await run_tools(session, llm, tools=Open, dispatch={})  # refused
     await run_tools(
-        session, llm, tools=Open, dispatch=open_dispatch, hooks=Other.hooks()
-    )  # refused
+        session,
+        llm,
+        tools=Open,
+        dispatch=open_dispatch,
+        hooks=Other.hooks(),  # refused
+    )
     await run_tools(session, llm, tools=Open, dispatch=open_dispatch, hooks=no_policy)  # refused
     await run_tools(session, llm, tools=Open, dispatch=open_dispatch, available=others)  # refused
     await run_tools(session, llm, tools=Open, dispatch=open_dispatch, require=one)  # refused
-    await run_tools(
-        session, llm, tools=Open, dispatch=open_dispatch, describe={Other.read: ""}
-    )  # refused
+    words = {Other.read: ""}
+    await run_tools(session, llm, tools=Open, dispatch=open_dispatch, describe=words)  # refused
     await run_tools(session, llm, tools=Open, dispatch=open_dispatch, max_rounds="3")  # refused
     await run_tools(session, llm, tools=Open, dispatch=open_dispatch, max_rounds=None)  # refused
     await run_tools(
-        session, llm, tools=Open, dispatch=open_dispatch, on_progress=no_progress
-    )  # refused
+        session,
+        llm,
+        tools=Open,
+        dispatch=open_dispatch,
+        on_progress=no_progress,  # refused
+    )
     await run_tools(
-        session, llm, tools=Open, dispatch=open_dispatch, on_event=no_progress
-    )  # refused
+        session,
+        llm,
+        tools=Open,
+        dispatch=open_dispatch,
+        on_event=no_progress,  # refused
+    )
     await run_tools(session, "gpt", tools=Open, dispatch=open_dispatch)  # refused
     done = await run_tools(session, llm, tools=Open, dispatch=open_dispatch, hooks=any_policy)
     done.rounds = 3  # refused
@@ -60,7 +71,11 @@ async def wrong(session: Session, llm: OpenAIChat) -> None:
 
 def wrong_sync(session: Session, llm: OpenAIChat) -> None:
     run_tools_sync(
-        session, llm, tools=Open, dispatch=open_dispatch, hooks=waiting_policy
-    )  # refused
+        session,
+        llm,
+        tools=Open,
+        dispatch=open_dispatch,
+        hooks=waiting_policy,  # refused
+    )
     run_tools_sync(session, llm, tools=Open, dispatch=open_dispatch, on_progress=late)  # refused
     run_tools_sync(session, llm, tools=Open, dispatch=closed_dispatch)  # refused

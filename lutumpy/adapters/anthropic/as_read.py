@@ -7,8 +7,8 @@ from typing import Any
 
 from lutumpy.adapters.anthropic.decode import REASONING
 from lutumpy.adapters.anthropic.parts import text_blocks
-from lutumpy.adapters.json_bytes import encode
 from lutumpy.core import json_values
+from lutumpy.core.json_values import encode
 
 __all__ = [
     "as_blocks",

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from lutumpy.adapters.json_bytes import encode
 from lutumpy.core import json_values
+from lutumpy.core.json_values import encode
+from lutumpy.rules.anthropic.limits import MAX_BREAKPOINTS
 
 __all__ = [
     "Cache",
@@ -23,8 +24,6 @@ __all__ = [
 
 Cache: TypeAlias = Literal["auto"]
 Place: TypeAlias = Literal["tools", "system", "messages"]
-
-MAX_BREAKPOINTS = 4  # "A maximum of 4 blocks with cache_control may be provided. Found 5."
 
 _BREAKPOINT = {"type": "ephemeral"}
 _MARK = b',"cache_control":' + encode(_BREAKPOINT)

@@ -10,7 +10,8 @@ from lutumpy.adapters.anthropic.decode import API, decode_message
 from lutumpy.adapters.anthropic.offer import check_forced, tool_list
 from lutumpy.adapters.anthropic.request import encoder_of, request_fields
 from lutumpy.adapters.anthropic.stream import MessagesStreamDecoder
-from lutumpy.adapters.sdk import error_body, reply_object
+from lutumpy.adapters.provider_errors import error_body
+from lutumpy.adapters.replies import reply_object
 from lutumpy.adapters.sdk_body import (
     Fields,
     body_dict,

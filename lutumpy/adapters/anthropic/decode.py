@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lutumpy.adapters.json_bytes import encode, encode_text
 from lutumpy.core.items import (
     AssistantTurn,
     Block,
@@ -22,7 +21,7 @@ from lutumpy.core.items import (
     TextBlock,
     Usage,
 )
-from lutumpy.core.json_values import clean_text, holds_non_finite
+from lutumpy.core.json_values import clean_text, encode, encode_text, holds_non_finite
 
 __all__ = [
     "API",

@@ -6,7 +6,6 @@ role aren't merged, the API does that: so the request of one turn is a prefix of
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any, Literal
 
@@ -27,7 +26,6 @@ from lutumpy.adapters.anthropic.decode import (
     TOOLSET_KIND,
 )
 from lutumpy.adapters.anthropic.parts import part_blocks, text_blocks
-from lutumpy.adapters.json_bytes import encode
 from lutumpy.core import json_values
 from lutumpy.core.encoding import Renamer
 from lutumpy.core.items import (
@@ -42,15 +40,14 @@ from lutumpy.core.items import (
     ToolResults,
     Verbatim,
 )
+from lutumpy.core.json_values import encode
 from lutumpy.errors import TranscriptError
+from lutumpy.rules.anthropic.limits import CALL_ID, MAX_HISTORY_NAME, MAX_NAME_OF_OLDER_HOSTS, NAME
 
 __all__ = ["MessagesEncoder"]
 
-_CALL_ID = re.compile(r"[a-zA-Z0-9_-]+")
-_CALL_ID_LIMIT = 1024  # the wire has none; ids of some hosts carry state and go back whole
-_NAME = re.compile(r"[a-zA-Z0-9_-]+")
-_NAME_LIMIT = 64  # 128 today, 64 on some hosts
-_HISTORY_NAME_LIMIT = 200  # of `tool_use.name` in history, where any character is taken
+# The API has no limit for ids of calls: those of some hosts carry state, and go back whole.
+_LONGEST_CALL_ID = 1024
 
 Last = Literal["nothing", "user", "assistant", "turn", "paused"]
 
@@ -104,8 +101,8 @@ class MessagesEncoder:
         self._toolsets: dict[str, str] = {}
         # Which message holds calls that the provider still runs: they need their results in the very next answer.
         self._running: int | None = None
-        self._ids = Renamer(_CALL_ID, _CALL_ID_LIMIT, "toolu_")
-        self._names = Renamer(_NAME, _NAME_LIMIT, "tool_")
+        self._ids = Renamer(CALL_ID, _LONGEST_CALL_ID, "toolu_")
+        self._names = Renamer(NAME, MAX_NAME_OF_OLDER_HOSTS, "tool_")
 
     def copy(self) -> MessagesEncoder:
         twin = MessagesEncoder(self._system_role, self._as_blocks)
@@ -359,14 +356,14 @@ class MessagesEncoder:
             given = self._ids(call.id)
             if (
                 given == call.id
-                and 0 < len(call.name) <= _HISTORY_NAME_LIMIT
+                and 0 < len(call.name) <= MAX_HISTORY_NAME
                 and call.kind == "function"
             ):
                 continue
             changed: dict[str, str] = {}
             if given != call.id:
                 changed["id"] = given
-            if not 0 < len(call.name) <= _HISTORY_NAME_LIMIT:
+            if not 0 < len(call.name) <= MAX_HISTORY_NAME:
                 changed["name"] = self._names(call.name)
             if changed:
                 changes[call.position] = changed

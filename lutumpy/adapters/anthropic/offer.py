@@ -6,20 +6,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from lutumpy.adapters.anthropic.decode import API
-from lutumpy.adapters.json_bytes import encode
 from lutumpy.core import json_values
+from lutumpy.core.json_values import encode
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.errors import DeclarationError, InvalidToolConstraints, Problem
 from lutumpy.rules.anthropic import models as anthropic_models
-from lutumpy.rules.anthropic.tools import (
+from lutumpy.rules.anthropic.limits import (
+    MAX_NAME,
     MAX_OPTIONAL,
-    MAX_OPTIONAL_IN_ONE,
     MAX_STRICT_TOOLS,
     MAX_UNIONS,
-    MAX_UNIONS_IN_ONE,
     NAME,
-    check_tools,
+    TOO_MANY_OPTIONAL_IN_ONE,
+    TOO_MANY_UNIONS_IN_ONE,
 )
+from lutumpy.rules.anthropic.tools import check_tools
 from lutumpy.rules.strict import ANTHROPIC_STRICT, strict_counts, strict_schema
 
 __all__ = ["check_forced", "tool_choice", "tool_list", "tools"]
@@ -44,7 +45,7 @@ def tools(offering: ToolOffering, strict: bool) -> bytes:
         for name in names:
             if NAME.fullmatch(name) is None:
                 raise InvalidToolConstraints(
-                    f"the Messages API takes tool names of 1 to 128 of a-z A-Z 0-9 _ -, not {name!r}"
+                    f"the Messages API takes tool names of 1 to {MAX_NAME} of a-z A-Z 0-9 _ -, not {name!r}"
                 )
             if names.count(name) > 1:
                 raise InvalidToolConstraints(
@@ -89,7 +90,7 @@ def _tool(spec: ToolSpec, strict: bool) -> bytes:
             else:
                 optional, unions = strict_counts(schema)
                 if spec.strict is None and (
-                    optional >= MAX_OPTIONAL_IN_ONE or unions >= MAX_UNIONS_IN_ONE
+                    optional >= TOO_MANY_OPTIONAL_IN_ONE or unions >= TOO_MANY_UNIONS_IN_ONE
                 ):
                     data = b""  # "Schema is too complex for compilation": alone, whatever the others are
                 else:

@@ -9,6 +9,7 @@ from typing import Any
 from lutumpy.core.items import FilePart, ImagePart, Part, TextPart, describe
 from lutumpy.core.parts import sendable
 from lutumpy.rules import media
+from lutumpy.rules.anthropic import limits
 
 __all__ = ["part_blocks", "text_blocks"]
 
@@ -40,7 +41,7 @@ def _image(part: ImagePart) -> dict[str, Any] | None:
     if part.data is None:
         return {"type": "image", "source": {"type": "url", "url": part.url}}
     data = _base64(part.data)
-    if len(data) > media.MAX_ANTHROPIC_IMAGE:
+    if len(data) > limits.MAX_IMAGE:
         return None
     return {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}}
 
@@ -50,10 +51,10 @@ def _document(part: FilePart) -> dict[str, Any] | None:
     source: dict[str, Any]
     if part.data is None:
         # Documents by URL are PDF only.
-        if media_type not in ("", media.PDF) or media.sounds(part.url or ""):
+        if media_type not in ("", media.PDF) or media.is_sound_or_film(part.url or ""):
             return None
         source = {"type": "url", "url": part.url}
-    elif media_type not in media.ANTHROPIC_DOCUMENT_TYPES:
+    elif media_type not in limits.DOCUMENT_TYPES:
         return None
     else:
         form, data = "base64", ""
@@ -61,12 +62,12 @@ def _document(part: FilePart) -> dict[str, Any] | None:
             data = _base64(part.data)
         else:
             form, data = "text", part.data.decode("utf-8", "replace")
-        if not data.strip() or len(data) > media.MAX_ANTHROPIC_DOCUMENT:
+        if not data.strip() or len(data) > limits.MAX_DOCUMENT:
             return None
         source = {"type": form, "media_type": media_type, "data": data}
     block: dict[str, Any] = {"type": "document", "source": source}
     if part.filename and part.filename.strip():
-        block["title"] = part.filename[: media.MAX_ANTHROPIC_TITLE]
+        block["title"] = part.filename[: limits.MAX_TITLE]
     return block
 
 

@@ -9,8 +9,8 @@ from lutumpy.adapters.anthropic.cache import Cache, FreeBreakpoints, mark, mark_
 from lutumpy.adapters.anthropic.decode import API
 from lutumpy.adapters.anthropic.encode import MessagesEncoder
 from lutumpy.adapters.anthropic.offer import check_forced, tool_choice, tools
-from lutumpy.adapters.json_bytes import encode
 from lutumpy.adapters.sdk_body import Fields, add_extra
+from lutumpy.core.json_values import encode
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.rules.anthropic import models as anthropic_models

@@ -5,12 +5,9 @@ A block is read by the decoder of whole answers as soon as it is closed, so the 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-
-from pydantic_core import from_json
 
 from lutumpy.adapters.anthropic.decode import (
     API,
@@ -21,11 +18,11 @@ from lutumpy.adapters.anthropic.decode import (
     finish_of,
     refusal_text,
 )
-from lutumpy.adapters.json_bytes import encode_text
-from lutumpy.adapters.sdk import error_body
+from lutumpy.adapters.provider_errors import error_body
 from lutumpy.adapters.sdk_stream import event_object
 from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn, TextBlock
+from lutumpy.core.json_values import encode_text
 from lutumpy.core.streaming import (
     CallDelta,
     CallDone,
@@ -497,12 +494,7 @@ def _text(value: Any) -> str:
 
 def _input(text: str) -> Any:
     try:
-        return from_json(text)
-    except (ValueError, TypeError):
-        pass
-    try:
-        # Slower, and takes what the first one refuses though models write it: lone surrogates, deep nesting.
-        return json.loads(text)
+        return json_values.decode(text)
     except (ValueError, RecursionError):
         return UnparsedInput(json_values.clean_text(text))
 

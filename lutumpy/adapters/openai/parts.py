@@ -7,14 +7,16 @@ from typing import Any
 
 from lutumpy.core.items import FilePart, ImagePart, Part, TextPart, describe
 from lutumpy.core.parts import cut_text, sendable
-from lutumpy.rules import media
+from lutumpy.rules.media import image_type, is_sound_or_film, plain_type
+from lutumpy.rules.openai.limits import MAX_FILE_DATA, MAX_IMAGE_URL, MAX_TEXT_PART
+from lutumpy.rules.openai.media import takes_chat_file, takes_responses_file
 
 __all__ = ["chat_part", "cut_output", "responses_part"]
 
 
 def cut_output(text: str) -> str:
     """The text of a message or of a result, no longer than OpenAI takes."""
-    return text if len(text) <= media.MAX_TEXT_PART else cut_text(text, media.MAX_TEXT_PART)
+    return text if len(text) <= MAX_TEXT_PART else cut_text(text, MAX_TEXT_PART)
 
 
 def chat_part(part: Part) -> dict[str, Any]:
@@ -26,9 +28,9 @@ def chat_part(part: Part) -> dict[str, Any]:
         image = {"url": url} if found.detail is None else {"url": url, "detail": found.detail}
         return {"type": "image_url", "image_url": image}
     if isinstance(found, FilePart) and found.data is not None:
-        media_type = media.plain_type(found.media_type)
-        if media_type in media.CHAT_FILE_TYPES:
-            if (data := _data_url(found, media_type, media.MAX_FILE_DATA)) is not None:
+        media_type = plain_type(found.media_type)
+        if takes_chat_file(media_type):
+            if (data := _data_url(found, media_type, MAX_FILE_DATA)) is not None:
                 return {
                     "type": "file",
                     "file": {"filename": found.filename or "file", "file_data": data},
@@ -46,26 +48,24 @@ def responses_part(part: Part) -> dict[str, Any]:
     if isinstance(found, ImagePart) and (url := _image_url(found)) is not None:
         return {"type": "input_image", "image_url": url, "detail": found.detail or "auto"}
     if isinstance(found, FilePart):
-        media_type = media.plain_type(found.media_type)
-        taken = media.takes_responses_file(media_type)
+        media_type = plain_type(found.media_type)
+        taken = takes_responses_file(media_type)
         if found.url is not None:
-            if not media.sounds(found.url) and (taken or not media_type):
+            if not is_sound_or_film(found.url) and (taken or not media_type):
                 return {"type": "input_file", "file_url": found.url}
-        elif taken and (data := _data_url(found, media_type, media.MAX_FILE_DATA)) is not None:
+        elif taken and (data := _data_url(found, media_type, MAX_FILE_DATA)) is not None:
             return {"type": "input_file", "filename": found.filename or "file", "file_data": data}
     return {"type": "input_text", "text": cut_output(describe(part))}
 
 
 def _image_url(part: ImagePart) -> str | None:
-    media_type = media.image_type(part.media_type)
+    media_type = image_type(part.media_type)
     if part.url is not None:
-        fits = (media_type or not media.plain_type(part.media_type)) and len(
-            part.url
-        ) <= media.MAX_IMAGE_URL
+        fits = (media_type or not plain_type(part.media_type)) and len(part.url) <= MAX_IMAGE_URL
         return part.url if fits else None
     if media_type is None:
         return None
-    return _data_url(part, media_type, media.MAX_IMAGE_URL)
+    return _data_url(part, media_type, MAX_IMAGE_URL)
 
 
 def _data_url(part: ImagePart | FilePart, media_type: str, limit: int) -> str | None:

@@ -26,13 +26,8 @@ from lutumpy.doctor.mending import (
 )
 from lutumpy.doctor.wording import NO_TEXT, UNNAMED, as_object, as_text
 from lutumpy.errors import Problem
-from lutumpy.rules.anthropic.messages import (
-    CLOSED_BLOCKS,
-    MAX_CACHE_CONTROLS,
-    MAX_HISTORY_NAME,
-    RESULT_TYPES,
-    ROLES,
-)
+from lutumpy.rules.anthropic.limits import MAX_BREAKPOINTS, MAX_HISTORY_NAME
+from lutumpy.rules.anthropic.messages import CLOSED_BLOCKS, RESULT_TYPES, ROLES
 from lutumpy.rules.anthropic.sequence import ASSISTANT_ONLY, THINKING
 
 _MESSAGE_KEYS = frozenset({"role", "content"})
@@ -430,11 +425,9 @@ def _cache_controls(editor: Editor, problems: list[Problem]) -> None:
         for block in editor.outside
         if isinstance(block, dict) and block.get("cache_control") is not None
     )
-    for path in marked[: max(0, len(marked) + outside - MAX_CACHE_CONTROLS)]:
+    for path in marked[: max(0, len(marked) + outside - MAX_BREAKPOINTS)]:
         editor.remove_key((*path, "cache_control"))
-        reason = (
-            f"A request takes {MAX_CACHE_CONTROLS} of these marks; the first ones are left out."
-        )
+        reason = f"A request takes {MAX_BREAKPOINTS} of these marks; the first ones are left out."
         editor.done("drop_key", counted[0], reason)
 
 

@@ -6,12 +6,20 @@ content blocks are here; the sequence of blocks is in `anthropic_sequence`, tool
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lutumpy.rules import media
 from lutumpy.rules.anthropic import models as anthropic_models
+from lutumpy.rules.anthropic.limits import (
+    CALL_ID,
+    CALL_ID_PATTERN,
+    MAX_BREAKPOINTS,
+    MAX_HISTORY_NAME,
+    MIN_BUDGET,
+    SERVER_CALL_ID,
+    SERVER_CALL_ID_PATTERN,
+)
+from lutumpy.rules.anthropic.media import check_source
 from lutumpy.rules.anthropic.parameters import cache_problems, check_sampling
 from lutumpy.rules.anthropic.requests import check_requested, continues_thread
 from lutumpy.rules.anthropic.sequence import check_sequence
@@ -64,14 +72,7 @@ CLOSED_BLOCKS: Mapping[str, frozenset[str]] = {
     "thinking": frozenset({"type", "thinking", "signature"}),
     "redacted_thinking": frozenset({"type", "data"}),
 }
-ID_PATTERN = "^[a-zA-Z0-9_-]+$"
-SERVER_ID_PATTERN = "^srvtoolu_[a-zA-Z0-9_]+$"
-_ID = re.compile(r"[a-zA-Z0-9_-]+\Z")
-_SERVER_ID = re.compile(r"srvtoolu_[a-zA-Z0-9_]+\Z")
 WHERE = "messages.{}"
-MAX_HISTORY_NAME = 200
-MAX_CACHE_CONTROLS = 4
-MIN_BUDGET = 1024
 THINKING_TYPES = ("adaptive", "between_tools", "disabled", "enabled")
 
 
@@ -355,11 +356,9 @@ def _block(where: str, block: Any, types: Sequence[str], root: str) -> list[Prob
     elif kind == "thinking":
         found += _strings("anthropic.thinking_block", inner, block, ("signature", "thinking"))
     elif kind == "image":
-        found += media.check_source("anthropic.image_type", "anthropic.image_size", inner, block)
+        found += check_source("anthropic.image_type", "anthropic.image_size", inner, block)
     elif kind == "document":
-        found += media.check_source(
-            "anthropic.document_type", "anthropic.document_size", inner, block
-        )
+        found += check_source("anthropic.document_type", "anthropic.document_size", inner, block)
     elif kind == "redacted_thinking":
         found += _strings("anthropic.thinking_block", inner, block, ("data",))
     known = CLOSED_BLOCKS.get(kind)
@@ -434,9 +433,12 @@ def _id(rule: str, where: str, value: Any, *, server: bool = False) -> list[Prob
         return [shape(rule, where, "Field required")]
     if not isinstance(value, str):
         return [shape(rule, where, "Input should be a valid string")]
-    if (_SERVER_ID if server else _ID).match(value):
+    if server:
+        fits, pattern = SERVER_CALL_ID, SERVER_CALL_ID_PATTERN
+    else:
+        fits, pattern = CALL_ID, CALL_ID_PATTERN
+    if fits.match(value):
         return []
-    pattern = SERVER_ID_PATTERN if server else ID_PATTERN
     return [shape(rule, where, f"String should match pattern '{pattern}'", call_ids=(value,))]
 
 
@@ -502,7 +504,9 @@ def _cache_controls(body: Mapping[str, Any]) -> list[Problem]:
         for block in blocks
         if isinstance(block, Mapping) and block.get("cache_control") is not None
     )
-    if count <= MAX_CACHE_CONTROLS:
+    if count <= MAX_BREAKPOINTS:
         return found
-    message = f"A maximum of {MAX_CACHE_CONTROLS} blocks with cache_control may be provided. Found {count}."
+    message = (
+        f"A maximum of {MAX_BREAKPOINTS} blocks with cache_control may be provided. Found {count}."
+    )
     return [*found, Problem("anthropic.cache_control", "", message, "refused")]

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from lutumpy.rules.anthropic import models as anthropic_models
+from lutumpy.rules.anthropic.limits import RANGES
 from lutumpy.rules.problem import Certainty, Problem, is_number, items, text
 
 __all__ = ["cache_problems", "check_sampling"]
@@ -57,8 +58,10 @@ def check_sampling(
     for key, value in values.items():
         if not is_number(value):
             found.append(Problem(rule, key, f"{key}: Input should be a valid number", "refused"))
-        elif key != "top_k" and not 0 <= value <= 1:
-            found.append(Problem(rule, key, f"{key}: range: 0..1", "refused"))
+        elif key in RANGES:
+            least, most = RANGES[key]
+            if not least <= value <= most:
+                found.append(Problem(rule, key, f"{key}: range: {least}..{most}", "refused"))
     if found:
         return found
     known = anthropic_models.version(model)

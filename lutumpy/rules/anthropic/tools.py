@@ -7,12 +7,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from lutumpy.rules.anthropic import models as anthropic_models
+from lutumpy.rules.anthropic.limits import (
+    MAX_NAME,
+    MAX_OPTIONAL,
+    MAX_STRICT_TOOLS,
+    MAX_UNIONS,
+    NAME,
+    NAME_PATTERN,
+    TOO_MANY_OPTIONAL_IN_ONE,
+    TOO_MANY_UNIONS_IN_ONE,
+)
 from lutumpy.rules.problem import Certainty, Problem, is_array, is_number, items, mapping, text
 from lutumpy.rules.schema_walk import resolve, type_names, walk
+from lutumpy.rules.strict import ANTHROPIC_STRICT, strict_counts
 
-NAME_PATTERN = "^[a-zA-Z0-9_-]{1,128}$"
-MAX_NAME = 128
-NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}\Z")
 _SERVER_TYPE = re.compile(r"[a-z_0-9]+_20\d{6}\Z")
 UNDATED_TYPES = ("custom", "mcp_toolset", "tool_search_tool_bm25", "tool_search_tool_regex")
 TOOL_TYPES = (
@@ -37,14 +45,6 @@ CHOICE_KEYS: Mapping[str, frozenset[str]] = {
 }
 FORCED = ("any", "tool")
 
-MAX_STRICT_TOOLS = 20
-MAX_OPTIONAL = 24
-MAX_UNIONS = 16
-MAX_OPTIONAL_IN_ONE = 24
-MAX_UNIONS_IN_ONE = 16
-STRICT_FORMATS = frozenset(
-    {"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"}
-)
 STRICT_REFUSED: Mapping[str, tuple[str, ...]] = {
     "integer": ("exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum", "multipleOf"),
     "number": ("exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum", "multipleOf"),
@@ -223,7 +223,7 @@ def _strict(where: str, name: str, schema: Mapping[str, Any]) -> list[Problem]:
         if "oneOf" in node:
             add("strict_keywords", "Schema type 'oneOf' is not supported", "some")
         form = node.get("format")
-        if isinstance(form, str) and form not in STRICT_FORMATS:
+        if isinstance(form, str) and form not in ANTHROPIC_STRICT.formats:
             add("strict_keywords", f"For 'string' type, format '{form}' is not supported", "some")
         reference = node.get("$ref")
         if isinstance(reference, str) and not reference.startswith("#"):
@@ -291,7 +291,7 @@ def _strict_limits(tools: list[Mapping[str, Any]]) -> list[Problem]:
             f"{MAX_STRICT_TOOLS}. Try reducing the number of tools marked as strict."
         )
         found.append(Problem("anthropic.strict_tools", "tools", message, "refused"))
-    counts = [_complexity(tool.get("input_schema")) for tool in strict]
+    counts = [strict_counts(tool.get("input_schema")) for tool in strict]
     optional, unions = sum(count[0] for count in counts), sum(count[1] for count in counts)
     if optional > MAX_OPTIONAL:
         message = (
@@ -307,25 +307,13 @@ def _strict_limits(tools: list[Mapping[str, Any]]) -> list[Problem]:
         )
         found.append(Problem("anthropic.strict_unions", "tools", message, "refused"))
     for tool, (alone, united) in zip(strict, counts, strict=True):
-        if not found and (alone >= MAX_OPTIONAL_IN_ONE or united >= MAX_UNIONS_IN_ONE):
+        if not found and (alone >= TOO_MANY_OPTIONAL_IN_ONE or united >= TOO_MANY_UNIONS_IN_ONE):
             message = "Schema is too complex for compilation. Try reducing the number of tools or simplifying tool schemas."
             names = (tool["name"],) if isinstance(tool.get("name"), str) else ()
             found.append(
                 Problem("anthropic.strict_complexity", "tools", message, "refused", tools=names)
             )
     return found
-
-
-def _complexity(schema: Any) -> tuple[int, int]:
-    """How many optional and how many union-typed parameters a schema has."""
-    optional = unions = 0
-    for _, _, node in walk(schema):
-        if not isinstance(node, Mapping):
-            continue
-        required = {key for key in items(node.get("required")) if isinstance(key, str)}
-        optional += sum(1 for key in (mapping(node.get("properties")) or {}) if key not in required)
-        unions += is_array(node.get("type")) or bool(items(node.get("anyOf")))
-    return optional, unions
 
 
 # ------------------------------------------------------------- tool choice

@@ -1,6 +1,10 @@
-"""Which JSON Schema OpenAI takes as a function's parameters, plain and strict. Chat and Responses share it.
+"""Which JSON Schema OpenAI takes as a function's parameters, on both of its APIs.
 
-Source: OpenAI's structured outputs guide and the errors that users report; see each rule.
+Two laws stand here. Every function's parameters are an object schema without combinators at the
+root. A strict function's parameters are a subset of JSON Schema besides: closed objects, required
+properties, few keywords, and limits of size (`rules.openai.limits`).
+
+Sources: OpenAI's guide to structured outputs, and the refusals that users report; see each rule.
 """
 
 from __future__ import annotations
@@ -8,10 +12,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lutumpy.rules.openai.limits import (
+    LONG_ENUM,
+    MAX_LONG_ENUM_CHARACTERS,
+    MAX_STRICT_CHARACTERS,
+    MAX_STRICT_ENUM_VALUES,
+    MAX_STRICT_LEVELS,
+    MAX_STRICT_PROPERTIES,
+)
 from lutumpy.rules.problem import Certainty, Problem, items, mapping
 from lutumpy.rules.schema_walk import Path, resolve, type_names, walk
+from lutumpy.rules.strict import OPENAI_STRICT
 
 ROOT_FORBIDDEN = ("oneOf", "anyOf", "allOf", "enum", "not")
+"""Keywords that no function's parameters may have at the root [error text]."""
 STRICT_FORBIDDEN = (
     "allOf",
     "oneOf",
@@ -22,6 +36,7 @@ STRICT_FORBIDDEN = (
     "dependentRequired",
     "dependentSchemas",
 )
+"""Keywords that a strict schema may have nowhere [guide]."""
 STRICT_DOUBTFUL = (
     "minLength",
     "maxLength",
@@ -30,6 +45,7 @@ STRICT_DOUBTFUL = (
     "minProperties",
     "maxProperties",
 )
+"""Keywords that were refused once; the guide no longer names them, and some hosts still refuse."""
 FINE_TUNED_FORBIDDEN = (
     "minLength",
     "maxLength",
@@ -42,15 +58,7 @@ FINE_TUNED_FORBIDDEN = (
     "minItems",
     "maxItems",
 )
-STRICT_FORMATS = frozenset(
-    {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
-)
-MAX_PROPERTIES = 5000
-MAX_LEVELS = 10
-MAX_CHARACTERS = 120_000
-MAX_ENUM_VALUES = 1000
-MAX_LONG_ENUM_CHARACTERS = 15_000
-LONG_ENUM = 250
+"""Keywords that a fine-tuned model's strict schema may not have either [guide]."""
 
 _CODE = "invalid_function_parameters"
 
@@ -64,23 +72,34 @@ def check_parameters(
     strict: bool = False,
     model: str | None = None,
 ) -> list[Problem]:
-    """Problems of one function's parameters; `where` is the position of the schema in the request.
+    """The problems of one function's parameters, all with the code `invalid_function_parameters`
+    and the schema's position as `param` [recorded].
 
-    Error code `invalid_function_parameters` [recorded], `param` the schema's position.
+    Args:
+        prefix: How the rules' ids begin: `chat` or `responses`.
+        name: The function's name, for the texts.
+        schema: The parameters. What isn't an object is another rule's problem.
+        where: The position of the schema in the request.
+        strict: The function asks to be strict.
+        model: The request's model; a fine-tuned one takes fewer keywords.
     """
-    checker = _Checker(prefix, name, where)
+    checker = _SchemaChecker(prefix, name, where)
     if not isinstance(schema, Mapping):
         return checker.found
-    checker.root(schema)
+    checker.check_root(schema)
     for path, _, node in walk(schema):
         if isinstance(node, Mapping):
-            checker.array_items(path, node)
+            checker.check_array(path, node)
+    # OpenAI reads a schema as a strict one only after it took it as a plain one.
     if strict and not checker.found:
-        checker.strict(schema, fine_tuned=model is not None and model.startswith("ft:"))
+        is_fine_tuned = model is not None and model.startswith("ft:")
+        checker.check_strict(schema, is_fine_tuned)
     return checker.found
 
 
-class _Checker:
+class _SchemaChecker:
+    """Collects the problems of one schema. Paths lead to the part of it that is wrong."""
+
     def __init__(self, prefix: str, name: str, where: str) -> None:
         self.prefix = prefix
         self.name = name
@@ -104,11 +123,14 @@ class _Checker:
             )
         )
 
-    def root(self, schema: Mapping[str, Any]) -> None:
+    def check_root(self, schema: Mapping[str, Any]) -> None:
         """The root is an object schema without combinators, strict or not."""
         kind = schema.get("type")
         if any(key in schema for key in ROOT_FORBIDDEN):
-            message = "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level."
+            message = (
+                "schema must have type 'object' and not have "
+                "'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level."
+            )
             self.add("schema_root", message)
         elif kind != "object":
             # An empty schema is often sent for "no arguments"; hosts differ on it.
@@ -118,11 +140,13 @@ class _Checker:
         elif not isinstance(schema.get("properties"), Mapping):
             self.add("schema_properties", "object schema missing properties.", "some", ())
 
-    def array_items(self, path: Path, node: Mapping[str, Any]) -> None:
+    def check_array(self, path: Path, node: Mapping[str, Any]) -> None:
+        """An array says what its items are, strict or not [recorded]."""
         if "array" in type_names(node) and "items" not in node:
             self.add("schema_items", "array schema missing items.", path=path)
 
-    def strict(self, schema: Mapping[str, Any], fine_tuned: bool) -> None:
+    def check_strict(self, schema: Mapping[str, Any], is_fine_tuned: bool) -> None:
+        """The subset and the limits of size that strict mode has."""
         properties = characters = enum_values = levels = 0
         for path, level, node in walk(schema):
             if not isinstance(node, Mapping):
@@ -130,11 +154,11 @@ class _Checker:
                 continue
             if "object" in type_names(node):
                 levels = max(levels, level)
-            self.reference(path, node, schema)
-            self.type_key(path, node)
-            self.object(path, node)
-            self.keywords(path, node, fine_tuned)
-            self.first_keys(path, node, schema)
+            self.check_reference(path, node, schema)
+            self.check_type(path, node)
+            self.check_object(path, node)
+            self.check_keywords(path, node, is_fine_tuned)
+            self.check_first_keys(path, node, schema)
             names = mapping(node.get("properties")) or {}
             properties += len(names)
             values = list(items(node.get("enum")))
@@ -142,29 +166,28 @@ class _Checker:
             in_enum = sum(len(value) for value in values if isinstance(value, str))
             if len(values) > LONG_ENUM and in_enum > MAX_LONG_ENUM_CHARACTERS:
                 message = (
-                    f"enum with {len(values)} values exceeds limit of {MAX_LONG_ENUM_CHARACTERS} characters "
-                    f"with {in_enum}."
+                    f"enum with {len(values)} values exceeds limit of "
+                    f"{MAX_LONG_ENUM_CHARACTERS} characters with {in_enum}."
                 )
                 self.add("strict_limits", message, path=path)
-            const = node.get("const")
-            characters += (
-                in_enum
-                + sum(len(str(key)) for key in names)
-                + (len(const) if isinstance(const, str) else 0)
-            )
+            # What counts as characters of the schema: names, enum values and constants; no
+            # descriptions [guide].
+            characters += in_enum
+            characters += sum(len(str(key)) for key in names)
             characters += sum(len(str(key)) for key in (mapping(node.get("$defs")) or {}))
-        if levels > MAX_LEVELS:
-            self.add("strict_limits", f"{levels} levels of nesting exceeds limit of {MAX_LEVELS}.")
-        if properties > MAX_PROPERTIES:
-            self.add("strict_limits", f"{properties} parameters exceeds limit of {MAX_PROPERTIES}.")
-        if enum_values > MAX_ENUM_VALUES:
-            self.add(
-                "strict_limits", f"{enum_values} enum values exceeds limit of {MAX_ENUM_VALUES}."
-            )
-        if characters > MAX_CHARACTERS:
-            self.add("strict_limits", f"{characters} characters exceeds limit of {MAX_CHARACTERS}.")
+            const = node.get("const")
+            if isinstance(const, str):
+                characters += len(const)
+        self.check_limit(levels, MAX_STRICT_LEVELS, "levels of nesting")
+        self.check_limit(properties, MAX_STRICT_PROPERTIES, "parameters")
+        self.check_limit(enum_values, MAX_STRICT_ENUM_VALUES, "enum values")
+        self.check_limit(characters, MAX_STRICT_CHARACTERS, "characters")
 
-    def reference(self, path: Path, node: Mapping[str, Any], root: Mapping[str, Any]) -> None:
+    def check_limit(self, number: int, limit: int, what: str) -> None:
+        if number > limit:
+            self.add("strict_limits", f"{number} {what} exceeds limit of {limit}.")
+
+    def check_reference(self, path: Path, node: Mapping[str, Any], root: Mapping[str, Any]) -> None:
         """`$ref` is local, leads somewhere and stands alone."""
         reference = node.get("$ref")
         if not isinstance(reference, str):
@@ -177,14 +200,14 @@ class _Checker:
             message = f"reference to component '{reference}' which was not found in the schema."
             self.add("strict_ref", message, path=path)
 
-    def type_key(self, path: Path, node: Mapping[str, Any]) -> None:
-        if not any(
-            key in node for key in ("type", "$ref", "anyOf", "enum", "const", *STRICT_FORBIDDEN)
-        ):
+    def check_type(self, path: Path, node: Mapping[str, Any]) -> None:
+        """Every schema says its type, or has a keyword that stands for one."""
+        instead = ("type", "$ref", "anyOf", "enum", "const", *STRICT_FORBIDDEN)
+        if not any(key in node for key in instead):
             self.add("strict_type", "schema must have a 'type' key.", path=path)
 
-    def object(self, path: Path, node: Mapping[str, Any]) -> None:
-        """Closed, with every property required: 712 recorded strict requests all obey."""
+    def check_object(self, path: Path, node: Mapping[str, Any]) -> None:
+        """An object is closed, and every property is required [712 recorded strict requests]."""
         if "object" not in type_names(node) and not isinstance(node.get("properties"), Mapping):
             return
         if node.get("additionalProperties") is not False:
@@ -195,7 +218,10 @@ class _Checker:
         required = {key for key in items(wanted) if isinstance(key, str)}
         lacking = [key for key in names if key not in required]
         extra = sorted(key for key in required if key not in names)
-        base = "'required' is required to be supplied and to be an array including every key in properties."
+        base = (
+            "'required' is required to be supplied and to be an array including every key in "
+            "properties."
+        )
         if lacking:
             self.add("strict_required", f"{base} Missing '{lacking[0]}'.", path=path)
         elif extra:
@@ -203,19 +229,22 @@ class _Checker:
                 "strict_required", f"{base} Extra required key '{extra[0]}' supplied.", path=path
             )
 
-    def keywords(self, path: Path, node: Mapping[str, Any], fine_tuned: bool) -> None:
-        refused = STRICT_FORBIDDEN + (FINE_TUNED_FORBIDDEN if fine_tuned else ())
+    def check_keywords(self, path: Path, node: Mapping[str, Any], is_fine_tuned: bool) -> None:
+        """Keywords and formats that strict mode doesn't have."""
+        refused = STRICT_FORBIDDEN + (FINE_TUNED_FORBIDDEN if is_fine_tuned else ())
         for key in node:
             if key in refused:
                 self.add("strict_keywords", f"'{key}' is not permitted.", path=path)
             elif key in STRICT_DOUBTFUL:
                 self.add("strict_keywords", f"'{key}' is not permitted.", "some", path)
         form = node.get("format")
-        if isinstance(form, str) and form not in STRICT_FORMATS:
+        if isinstance(form, str) and form not in OPENAI_STRICT.formats:
             self.add("strict_format", f"'{form}' is not a valid format.", path=path)
 
-    def first_keys(self, path: Path, node: Mapping[str, Any], root: Mapping[str, Any]) -> None:
-        """Objects in `anyOf` differ in their first key, or in its constant."""
+    def check_first_keys(
+        self, path: Path, node: Mapping[str, Any], root: Mapping[str, Any]
+    ) -> None:
+        """Objects in `anyOf` differ in their first key, or in its constant [reported]."""
         seen: set[str] = set()
         for variant in items(node.get("anyOf")):
             target = mapping(variant)
@@ -229,8 +258,9 @@ class _Checker:
             label = f"{first} {value.get('const')!r} {value.get('enum')!r}"
             if label in seen:
                 message = (
-                    "Objects provided via 'anyOf' must not share identical first keys. Consider adding a discriminator "
-                    "key or rearranging the properties to ensure the first key is unique."
+                    "Objects provided via 'anyOf' must not share identical first keys. Consider "
+                    "adding a discriminator key or rearranging the properties to ensure the first "
+                    "key is unique."
                 )
                 self.add("strict_any_of", message, "some", path)
                 return

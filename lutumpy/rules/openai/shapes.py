@@ -1,4 +1,8 @@
-"""The shape errors that both OpenAI APIs answer, worded once."""
+"""The problems of shape that Chat Completions and Responses word alike: each text stands here once.
+
+The texts are OpenAI's own [recorded or reported], mistakes included, so that what the check says
+can be searched for. A function gives one problem, or a list when the value may be right.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +10,22 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from lutumpy.rules.openai.limits import (
+    DECIMAL_RANGES,
+    INTEGER_RANGES,
+    MAX_ARGUMENTS,
+    NAME,
+    NAME_PATTERN,
+)
 from lutumpy.rules.problem import Certainty, Problem, is_number, json_kind, listed
 
-NAME_PATTERN = "^[a-zA-Z0-9_-]+$"
-_NAME = re.compile(r"[a-zA-Z0-9_-]+\Z")
 OFFICIAL_MODEL = re.compile(r"(?:ft:)?(?:gpt-|chatgpt-|o[134](?:-|\Z))")
-"""Names of OpenAI's own models: rules about what a model can do hold for these only, not for other hosts' models."""
-
-MAX_TEXT = 1_048_576
-"""Characters of a call's arguments [reported: longer ones make every later request fail]."""
-
-MAX_TOOLS = 128
-MAX_DESCRIPTION = 1024
-RANGES: Mapping[str, tuple[float, float]] = {
-    "temperature": (0, 2),
-    "top_p": (0, 1),
-    "presence_penalty": (-2, 2),
-    "frequency_penalty": (-2, 2),
-}
+"""How the names of OpenAI's own models begin. Rules about what a model can do hold for these only:
+other hosts' models are not known."""
 
 
 def missing(rule: str, where: str, certainty: Certainty = "refused") -> Problem:
+    """A required value is absent or `null`."""
     return Problem(
         rule,
         where,
@@ -38,6 +37,7 @@ def missing(rule: str, where: str, certainty: Certainty = "refused") -> Problem:
 
 
 def unknown(rule: str, where: str, certainty: Certainty = "refused") -> Problem:
+    """A key that the API doesn't have."""
     return Problem(
         rule,
         where,
@@ -51,6 +51,7 @@ def unknown(rule: str, where: str, certainty: Certainty = "refused") -> Problem:
 def wrong_type(
     rule: str, where: str, expected: str, value: Any, certainty: Certainty = "refused"
 ) -> Problem:
+    """A value of another JSON type; `expected` is the phrase for the right one."""
     got = json_kind(value)
     message = f"Invalid type for '{where}': expected {expected}, but got {got} instead."
     return Problem(rule, where, message, certainty, param=where, code="invalid_type")
@@ -59,16 +60,22 @@ def wrong_type(
 def wrong_value(
     rule: str, where: str, value: Any, supported: Iterable[str], certainty: Certainty = "refused"
 ) -> Problem:
+    """A value that is none of those supported."""
     message = f"Invalid value: '{value}'. Supported values are: {listed(supported)}."
     return Problem(rule, where, message, certainty, param=where, code="invalid_value")
 
 
 def empty_array(rule: str, where: str, certainty: Certainty = "refused") -> Problem:
-    message = f"Invalid '{where}': empty array. Expected an array with minimum length 1, but got an empty array instead."
+    """An array that must not be empty."""
+    message = (
+        f"Invalid '{where}': empty array. Expected an array with minimum length 1, "
+        "but got an empty array instead."
+    )
     return Problem(rule, where, message, certainty, param=where, code="empty_array")
 
 
 def long_array(rule: str, where: str, limit: int, length: int) -> Problem:
+    """An array with too many entries."""
     message = (
         f"Invalid '{where}': array too long. Expected an array with maximum length {limit}, "
         f"but got an array with length {length} instead."
@@ -77,13 +84,18 @@ def long_array(rule: str, where: str, limit: int, length: int) -> Problem:
 
 
 def empty_string(rule: str, where: str, certainty: Certainty = "refused") -> Problem:
-    message = f"Invalid '{where}': empty string. Expected a string with minimum length 1, but got an empty string instead."
+    """A string that must not be empty."""
+    message = (
+        f"Invalid '{where}': empty string. Expected a string with minimum length 1, "
+        "but got an empty string instead."
+    )
     return Problem(rule, where, message, certainty, param=where, code="empty_string")
 
 
 def long_string(
     rule: str, where: str, limit: int, length: int, certainty: Certainty = "refused"
 ) -> Problem:
+    """A string with too many characters."""
     message = (
         f"Invalid '{where}': string too long. Expected a string with maximum length {limit}, "
         f"but got a string with length {length} instead."
@@ -92,21 +104,28 @@ def long_string(
 
 
 def check_text_length(rule: str, where: str, value: str, certainty: Certainty) -> list[Problem]:
-    """The arguments or the input of a call are not too long to be sent back."""
-    return (
-        [long_string(rule, where, MAX_TEXT, len(value), certainty)] if len(value) > MAX_TEXT else []
-    )
+    """Problems of the length of a call's arguments or input, when it is sent back."""
+    if len(value) <= MAX_ARGUMENTS:
+        return []
+    return [long_string(rule, where, MAX_ARGUMENTS, len(value), certainty)]
 
 
 def check_name(rule: str, where: str, value: Any, limit: int) -> list[Problem]:
-    """A tool's or function's name, in a declaration or in history."""
+    """Problems of a tool's or a function's name, in a declaration or in a history.
+
+    Args:
+        rule: Id of the rule.
+        where: The position of the name.
+        value: The name, of any type.
+        limit: The most characters that it may have there.
+    """
     if value is None:
         return [missing(rule, where)]
     if not isinstance(value, str):
         return [wrong_type(rule, where, "a string", value)]
     if not value:
         return [empty_string(rule, where)]
-    if not _NAME.match(value):
+    if NAME.fullmatch(value) is None:
         message = (
             f"Invalid '{where}': string does not match pattern. "
             f"Expected a string that matches the pattern '{NAME_PATTERN}'."
@@ -121,65 +140,58 @@ def check_name(rule: str, where: str, value: Any, limit: int) -> list[Problem]:
     return []
 
 
-COUNTS: Mapping[str, tuple[int, int]] = {"n": (1, 128)}
-
-
 def check_ranges(prefix: str, body: Mapping[str, Any]) -> list[Problem]:
-    """Sampling parameters inside their limits [recorded for `temperature`]."""
+    """Problems of sampling parameters outside their limits.
+
+    Args:
+        prefix: `chat` or `responses`: how the rule's id begins.
+        body: The request.
+    """
+    rule = f"{prefix}.ranges"
     found: list[Problem] = []
-    for key, (low, high) in RANGES.items():
-        value = body.get(key)
-        if value is None:
-            continue
-        if not is_number(value):
-            found.append(wrong_type(f"{prefix}.ranges", key, "a decimal", value))
-        elif value < low:
-            message = f"Invalid '{key}': decimal below minimum value. Expected a value >= {low}, but got {value} instead."
-            found.append(
-                Problem(
-                    f"{prefix}.ranges",
-                    key,
-                    message,
-                    "refused",
-                    param=key,
-                    code="decimal_below_min_value",
-                )
-            )
-        elif value > high:
-            message = f"Invalid '{key}': decimal above maximum value. Expected a value <= {high}, but got {value} instead."
-            found.append(
-                Problem(
-                    f"{prefix}.ranges",
-                    key,
-                    message,
-                    "refused",
-                    param=key,
-                    code="decimal_above_max_value",
-                )
-            )
-    for key, (least, most) in COUNTS.items():
-        found += check_integer(f"{prefix}.ranges", key, body.get(key), least, most)
+    for key, (low, high) in DECIMAL_RANGES.items():
+        found += _check_decimal(rule, key, body.get(key), low, high)
+    for key, (least, most) in INTEGER_RANGES.items():
+        found += check_integer(rule, key, body.get(key), least, most)
     return found
 
 
+def _check_decimal(rule: str, where: str, value: Any, low: float, high: float) -> list[Problem]:
+    if value is None:
+        return []
+    if not is_number(value):
+        return [wrong_type(rule, where, "a decimal", value)]
+    # Written so that NaN, which Python's JSON reader accepts, is not called too small or too large.
+    if value < low or value > high:
+        return [_outside(rule, where, "decimal", value, low, high)]
+    return []
+
+
 def check_integer(rule: str, where: str, value: Any, low: int, high: int) -> list[Problem]:
-    """A count inside its limits; absent is fine."""
+    """Problems of a count outside its limits; `None` means that it is absent, which is allowed."""
     if value is None:
         return []
     if isinstance(value, bool) or not isinstance(value, int):
         return [wrong_type(rule, where, "an integer", value)]
     if low <= value <= high:
         return []
-    side, sign, limit = (
-        ("below minimum", ">=", low) if value < low else ("above maximum", "<=", high)
+    return [_outside(rule, where, "integer", value, low, high)]
+
+
+def _outside(rule: str, where: str, kind: str, value: float, low: float, high: float) -> Problem:
+    if value < low:
+        side, expected, code = "below minimum", f">= {low}", f"{kind}_below_min_value"
+    else:
+        side, expected, code = "above maximum", f"<= {high}", f"{kind}_above_max_value"
+    message = (
+        f"Invalid '{where}': {kind} {side} value. Expected a value {expected}, "
+        f"but got {value} instead."
     )
-    message = f"Invalid '{where}': integer {side} value. Expected a value {sign} {limit}, but got {value} instead."
-    code = f"integer_{'below_min' if value < low else 'above_max'}_value"
-    return [Problem(rule, where, message, "refused", param=where, code=code)]
+    return Problem(rule, where, message, "refused", param=where, code=code)
 
 
 def check_model(prefix: str, value: Any, absent: str | None = None) -> list[Problem]:
-    """`model` is a string; `absent` is the message for a missing one where it is not the usual."""
+    """Problems of `model`, a string; `absent` replaces the usual text for a missing one."""
     rule = f"{prefix}.required"
     if value is None:
         if absent is None:
@@ -189,7 +201,10 @@ def check_model(prefix: str, value: Any, absent: str | None = None) -> list[Prob
 
 
 def repeated(rule: str, names: Iterable[tuple[str, str]]) -> list[Problem]:
-    """Two tools of one name. OpenAI's own answer is not known, so no refusal is claimed."""
+    """Problems of names, given with their positions, that two tools share.
+
+    OpenAI's own answer is not known, so no refusal is claimed.
+    """
     found: list[Problem] = []
     seen: set[str] = set()
     for where, name in names:
@@ -201,4 +216,5 @@ def repeated(rule: str, names: Iterable[tuple[str, str]]) -> list[Problem]:
 
 
 def is_official(model: str | None) -> bool:
+    """Whether a model is OpenAI's own, by its name."""
     return model is not None and OFFICIAL_MODEL.match(model) is not None

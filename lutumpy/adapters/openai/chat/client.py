@@ -17,7 +17,8 @@ from lutumpy.adapters.openai.chat.encode import (
 )
 from lutumpy.adapters.openai.chat.stream import ChatStreamDecoder
 from lutumpy.adapters.openai.model import OpenAIModel, output_format, passed_options
-from lutumpy.adapters.sdk import error_body, reply_object
+from lutumpy.adapters.provider_errors import error_body
+from lutumpy.adapters.replies import reply_object
 from lutumpy.adapters.sdk_body import (
     Fields,
     body_dict,

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lutumpy.adapters.json_bytes import encode
 from lutumpy.adapters.openai.chat.encode import API
-from lutumpy.adapters.openai.history import UNNAMED
-from lutumpy.adapters.openai.values import (
+from lutumpy.adapters.openai.history_encoder import UNNAMED
+from lutumpy.adapters.openai.reply_fields import (
     filled,
     mapping,
     model_text,
@@ -32,6 +31,7 @@ from lutumpy.core.items import (
     RefusalBlock,
     TextBlock,
 )
+from lutumpy.core.json_values import encode
 
 __all__ = ["chat_finish", "decode_call", "decode_chat"]
 

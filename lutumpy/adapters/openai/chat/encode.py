@@ -7,31 +7,30 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
-from lutumpy.adapters.json_bytes import encode
-from lutumpy.adapters.openai.history import (
+from lutumpy.adapters.openai.history_encoder import (
     HistoryEncoder,
     arguments_object,
     cut_call,
     long_calls,
     text_and_calls,
 )
+from lutumpy.adapters.openai.offer import offer_fields, refuse_tools, tool_list
 from lutumpy.adapters.openai.parts import chat_part, cut_output
-from lutumpy.adapters.openai.tools import offer_fields, refuse_tools, tool_list
 from lutumpy.adapters.sdk_body import Fields, add_extra
 from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn, CallBlock, Message, Part, ResultBlock, TextPart
+from lutumpy.core.json_values import encode
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import InvalidToolConstraints, Problem
 from lutumpy.rules.call_ids import CALL_ID_RULES, CallIds
-from lutumpy.rules.media import MAX_TEXT_PART
-from lutumpy.rules.openai.chat.messages import MAX_CALLS
+from lutumpy.rules.openai.chat.limits import MAX_CALLS
 from lutumpy.rules.openai.chat.tools import (
     NO_TOOLS_MODELS,
     TOOLS_WITHOUT_REASONING_MODELS,
     check_tools,
 )
-from lutumpy.rules.openai.shapes import MAX_TEXT
+from lutumpy.rules.openai.limits import MAX_ARGUMENTS, MAX_TEXT_PART
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -236,7 +235,7 @@ class ChatEncoder(HistoryEncoder):
                 legacy.append(call)
             if len(call.id) > self._own_limit and call.position >= 0:  # the host may refuse it
                 renamed.append(call)
-        long = long_calls(turn) if len(turn.native) > MAX_TEXT else []
+        long = long_calls(turn) if len(turn.native) > MAX_ARGUMENTS else []
         if not (
             unfit
             or legacy

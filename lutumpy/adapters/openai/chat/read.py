@@ -8,7 +8,7 @@ from typing import Any
 
 from lutumpy.adapters.openai.chat.decode import decode_chat
 from lutumpy.adapters.openai.chat.encode import API
-from lutumpy.adapters.openai.values import mapping
+from lutumpy.adapters.openai.reply_fields import mapping
 from lutumpy.adapters.reading import (
     Entry,
     HistoryReading,

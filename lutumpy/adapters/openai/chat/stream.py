@@ -10,9 +10,9 @@ from lutumpy.adapters.openai.chat.decode import chat_finish, decode_chat
 from lutumpy.adapters.openai.chat.encode import API
 from lutumpy.adapters.openai.chat.stream_calls import StreamedCalls
 from lutumpy.adapters.openai.chat.stream_content import StreamedContent
-from lutumpy.adapters.openai.gathered import Gathered
-from lutumpy.adapters.openai.values import count, mapping, model_text, text
-from lutumpy.adapters.sdk import error_body
+from lutumpy.adapters.openai.merged_object import MergedObject
+from lutumpy.adapters.openai.reply_fields import count, mapping, model_text, text
+from lutumpy.adapters.provider_errors import error_body
 from lutumpy.adapters.sdk_stream import event_object
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.streaming import (
@@ -66,13 +66,13 @@ class ChatStreamDecoder:
         self._model: str | None = None
         self._usage: dict[str, Any] | None = None
         self._finish: str | None = None
-        self._message = Gathered(_TEXTS)
+        self._message = MergedObject(_TEXTS)
         self._content = StreamedContent()
         self._calls = StreamedCalls()
         self._details: list[Any] | None = None
         self._lists: dict[str, list[Any]] = {}
-        self._audio: Gathered | None = None
-        self._function_call: Gathered | None = None
+        self._audio: MergedObject | None = None
+        self._function_call: MergedObject | None = None
         self._reasoning: str | None = None
 
     def feed(self, chunk: Any) -> Sequence[Delta]:
@@ -145,7 +145,7 @@ class ChatStreamDecoder:
         message.update(self._lists)
         if self._details is not None:
             message["reasoning_details"] = [
-                d.whole() if isinstance(d, Gathered) else d for d in self._details
+                d.whole() if isinstance(d, MergedObject) else d for d in self._details
             ]
         if self._content.seen:
             content = self._content.whole()
@@ -254,17 +254,21 @@ class ChatStreamDecoder:
             if isinstance(piece, str):
                 told.append(piece)
             last = self._details[-1] if self._details else None
-            if isinstance(last, Gathered) and not detail.get("data") and _same_detail(last, detail):
+            if (
+                isinstance(last, MergedObject)
+                and not detail.get("data")
+                and _same_detail(last, detail)
+            ):
                 last.add(detail)
             else:
-                self._details.append(Gathered(_DETAIL_TEXTS, detail))
+                self._details.append(MergedObject(_DETAIL_TEXTS, detail))
         return "".join(told)
 
     def _add_audio(self, audio: Any, out: list[Delta]) -> None:
         if not isinstance(audio, dict):
             return
         if self._audio is None:
-            self._audio = Gathered(_AUDIO_TEXTS)
+            self._audio = MergedObject(_AUDIO_TEXTS)
         self._audio.add(audio)
         spoken = audio.get("transcript")
         if spoken and isinstance(spoken, str) and not self._content.filled:
@@ -272,7 +276,7 @@ class ChatStreamDecoder:
 
     def _add_function_call(self, call: Mapping[str, Any]) -> None:
         if self._function_call is None:
-            self._function_call = Gathered(_ARGUMENTS)
+            self._function_call = MergedObject(_ARGUMENTS)
         for name, value in call.items():
             if name == "arguments" and value is not None:
                 value = model_text(value)
@@ -338,7 +342,7 @@ def _piece_of_object(event: Any) -> tuple[Any, Any] | None:
     return call.index, function.arguments
 
 
-def _same_detail(last: Gathered, detail: Mapping[str, Any]) -> bool:
+def _same_detail(last: MergedObject, detail: Mapping[str, Any]) -> bool:
     if (
         last.get("data")
         or detail.get("type") != last.get("type")

@@ -13,8 +13,8 @@ from typing import Any
 from pydantic_core import from_json
 
 from lutumpy.adapters.openai.chat.decode import decode_call
-from lutumpy.adapters.openai.gathered import Gathered
-from lutumpy.adapters.openai.values import filled, model_text, text
+from lutumpy.adapters.openai.merged_object import MergedObject
+from lutumpy.adapters.openai.reply_fields import filled, model_text, text
 from lutumpy.core.items import CallBlock
 from lutumpy.core.streaming import CallDelta, CallDone, Delta
 
@@ -34,8 +34,8 @@ class _Call:
         self.index = index
         self.id: str | None = None
         self.name: str | None = None
-        self.fields = Gathered(_PLAIN)
-        self.bodies: dict[str, Gathered] = {}
+        self.fields = MergedObject(_PLAIN)
+        self.bodies: dict[str, MergedObject] = {}
         self.done = False
         # Those of the function's arguments, once there are any.
         self.pieces: list[str] | None = None
@@ -189,7 +189,7 @@ class StreamedCalls:
             if key in _BODIES and isinstance(value, dict):
                 body = call.bodies.get(key)
                 if body is None:
-                    body = call.bodies[key] = Gathered(_ARGUMENTS)
+                    body = call.bodies[key] = MergedObject(_ARGUMENTS)
                 for field, inner in value.items():
                     if field in _ARGUMENTS and inner is not None and not isinstance(inner, str):
                         inner = model_text(inner)

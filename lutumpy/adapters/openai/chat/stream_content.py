@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lutumpy.adapters.openai.gathered import Gathered, join
-from lutumpy.adapters.openai.values import mapping, model_text
+from lutumpy.adapters.openai.merged_object import MergedObject, join
+from lutumpy.adapters.openai.reply_fields import mapping, model_text
 from lutumpy.core.streaming import Delta, ReasoningDelta, RefusalDelta, TextDelta
 
 __all__ = ["StreamedContent"]
@@ -20,7 +20,7 @@ class _Thinking:
     __slots__ = ("fields", "inner")
 
     def __init__(self) -> None:
-        self.fields = Gathered(frozenset())
+        self.fields = MergedObject(frozenset())
         self.inner: list[Any] = []
 
     def add(self, part: dict[str, Any]) -> None:
@@ -33,13 +33,15 @@ class _Thinking:
             for piece in value if isinstance(value, list) else [value]:
                 piece = {"type": "text", "text": piece} if isinstance(piece, str) else piece
                 last = self.inner[-1] if self.inner else None
-                if isinstance(last, Gathered) and _plain(piece):
+                if isinstance(last, MergedObject) and _plain(piece):
                     last.add(piece)
                 else:
-                    self.inner.append(Gathered(_TEXT, piece) if _plain(piece) else piece)
+                    self.inner.append(MergedObject(_TEXT, piece) if _plain(piece) else piece)
 
     def whole(self) -> dict[str, Any]:
-        inner = [piece.whole() if isinstance(piece, Gathered) else piece for piece in self.inner]
+        inner = [
+            piece.whole() if isinstance(piece, MergedObject) else piece for piece in self.inner
+        ]
         return {**self.fields.whole(), "thinking": inner}
 
 
@@ -67,7 +69,7 @@ class StreamedContent:
             if self._parts is None:
                 self._parts = []
                 if text := join(self._pieces):
-                    self._parts.append(Gathered(_TEXT, {"type": "text", "text": text}))
+                    self._parts.append(MergedObject(_TEXT, {"type": "text", "text": text}))
             for part in value:
                 _part(self._parts, part, out)
             return
@@ -84,7 +86,7 @@ class StreamedContent:
         if self._parts is None:
             return join(self._pieces) if self._pieces else None
         return [
-            part.whole() if isinstance(part, (Gathered, _Thinking)) else part
+            part.whole() if isinstance(part, (MergedObject, _Thinking)) else part
             for part in self._parts
         ]
 
@@ -104,13 +106,13 @@ def _part(parts: list[Any], part: Any, out: list[Delta]) -> None:
         if part[kind]:
             out.append(TextDelta(part[kind]) if kind == "text" else RefusalDelta(part[kind]))
         if (
-            isinstance(last, Gathered)
+            isinstance(last, MergedObject)
             and last.get("type") == kind
             and part.keys() <= {"type", kind}
         ):
             last.add(part)
         else:
-            parts.append(Gathered(_TEXT if kind == "text" else _REFUSAL, part))
+            parts.append(MergedObject(_TEXT if kind == "text" else _REFUSAL, part))
     else:
         parts.append(part)
 

@@ -15,7 +15,8 @@ from lutumpy.adapters.openai.responses.encode import (
     responses_tools,
 )
 from lutumpy.adapters.openai.responses.stream import ResponsesStreamDecoder
-from lutumpy.adapters.sdk import error_body, reply_object
+from lutumpy.adapters.provider_errors import error_body
+from lutumpy.adapters.replies import reply_object
 from lutumpy.adapters.sdk_body import body_dict, checked_offer, checked_transcript, history_list
 from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn

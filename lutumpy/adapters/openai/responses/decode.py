@@ -10,11 +10,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from lutumpy.adapters.json_bytes import encode
-from lutumpy.adapters.openai.history import UNNAMED
-from lutumpy.adapters.openai.responses.encode import API
-from lutumpy.adapters.openai.responses.item_ids import fit_ids, ids_fit
-from lutumpy.adapters.openai.values import (
+from lutumpy.adapters.openai.history_encoder import UNNAMED
+from lutumpy.adapters.openai.reply_fields import (
     filled,
     mapping,
     model_text,
@@ -23,6 +20,8 @@ from lutumpy.adapters.openai.values import (
     token_names,
     token_usage,
 )
+from lutumpy.adapters.openai.responses.encode import API
+from lutumpy.adapters.openai.responses.item_ids import fit_ids, ids_fit
 from lutumpy.core.items import (
     AssistantTurn,
     Block,
@@ -33,6 +32,7 @@ from lutumpy.core.items import (
     RefusalBlock,
     TextBlock,
 )
+from lutumpy.core.json_values import encode
 from lutumpy.errors import AdapterError
 
 __all__ = [

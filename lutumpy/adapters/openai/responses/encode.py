@@ -7,27 +7,27 @@ from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from lutumpy.adapters.json_bytes import encode
-from lutumpy.adapters.openai.history import (
+from lutumpy.adapters.openai.history_encoder import (
     HistoryEncoder,
     arguments_object,
     cut_call,
     long_calls,
     text_and_calls,
 )
+from lutumpy.adapters.openai.offer import offer_fields, refuse_tools, tool_list
 from lutumpy.adapters.openai.parts import cut_output, responses_part
 from lutumpy.adapters.openai.responses.item_ids import fit_ids
-from lutumpy.adapters.openai.tools import offer_fields, refuse_tools, tool_list
 from lutumpy.adapters.sdk_body import Fields, add_extra
 from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn, CallBlock, Message, ResultBlock, TextPart
+from lutumpy.core.json_values import encode
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import Problem
-from lutumpy.rules.call_ids import RESPONSES_MAX, CallIdRule
-from lutumpy.rules.media import MAX_TEXT_PART
+from lutumpy.rules.call_ids import ANY_ID, CallIdRule
+from lutumpy.rules.openai.limits import MAX_ARGUMENTS, MAX_TEXT_PART
+from lutumpy.rules.openai.responses.limits import MAX_CALL_ID
 from lutumpy.rules.openai.responses.tools import check_tools
-from lutumpy.rules.openai.shapes import MAX_TEXT
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -36,7 +36,7 @@ __all__ = ["API", "ResponsesEncoder", "responses_fields", "responses_tools"]
 
 API = "openai_responses"
 _ID = attrgetter("id")
-_CALL_IDS = CallIdRule(re.compile(r".+", re.DOTALL), RESPONSES_MAX, "call_")
+_CALL_IDS = CallIdRule(ANY_ID, MAX_CALL_ID, "call_")
 
 # Quotes inside a JSON string are escaped, so this finds every id of an item, and at worst the id of something inside one.
 _IDS = re.compile(rb'"id":"([^"\\]+)"')
@@ -109,7 +109,7 @@ class ResponsesEncoder(HistoryEncoder):
     api = API
 
     def __init__(self) -> None:
-        super().__init__(_CALL_IDS, RESPONSES_MAX)  # no host is known to take a longer one back
+        super().__init__(_CALL_IDS, MAX_CALL_ID)  # no host is known to take a longer one back
         self._item_ids: set[str] = set()
         # By call id, for the last turn: who made the call, where the answer must say it again (programmatic calls).
         self._callers: dict[str, Any] = {}
@@ -169,10 +169,10 @@ class ResponsesEncoder(HistoryEncoder):
         unfit = self._unfit(turn)
         self._callers = {}
         repeated = len(set(ids)) != len(ids) or not self._item_ids.isdisjoint(ids)
-        long = long_calls(turn) if len(native) > MAX_TEXT else []
+        long = long_calls(turn) if len(native) > MAX_ARGUMENTS else []
         long_ids: list[CallBlock] = []
-        if turn.calls and len(max(map(_ID, turn.calls), key=len)) > RESPONSES_MAX:
-            long_ids = [c for c in turn.calls if len(c.id) > RESPONSES_MAX and c.position >= 0]
+        if turn.calls and len(max(map(_ID, turn.calls), key=len)) > MAX_CALL_ID:
+            long_ids = [c for c in turn.calls if len(c.id) > MAX_CALL_ID and c.position >= 0]
         if not (
             unfit
             or repeated

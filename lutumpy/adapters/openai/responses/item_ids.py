@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lutumpy.rules.openai.responses.items import ID_PREFIXES, MAX_ITEM_ID
+from lutumpy.rules.openai.responses.limits import ID_PREFIXES, MAX_ITEM_ID
 
 __all__ = ["fit_ids", "ids_fit"]
 

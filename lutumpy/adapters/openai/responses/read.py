@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from lutumpy.adapters.json_bytes import encode, encode_text
+from lutumpy.adapters.openai.reply_fields import mapping, text
 from lutumpy.adapters.openai.responses.decode import OutputReading
 from lutumpy.adapters.openai.responses.encode import API
-from lutumpy.adapters.openai.values import mapping, text
 from lutumpy.adapters.reading import (
     Entry,
     HistoryReading,
@@ -35,6 +34,7 @@ from lutumpy.core.items import (
     TextPart,
     Verbatim,
 )
+from lutumpy.core.json_values import encode, encode_text
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import TranscriptError
 from lutumpy.rules.openai.responses import items as responses

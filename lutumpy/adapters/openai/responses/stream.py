@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import from_json
 
+from lutumpy.adapters.openai.reply_fields import mapping, model_text, text
 from lutumpy.adapters.openai.responses.decode import (
     CALLS,
     PENDING,
@@ -18,8 +19,7 @@ from lutumpy.adapters.openai.responses.decode import (
 from lutumpy.adapters.openai.responses.encode import API
 from lutumpy.adapters.openai.responses.item_ids import ids_fit
 from lutumpy.adapters.openai.responses.stream_items import StreamedItem, StreamedItems, parts_of
-from lutumpy.adapters.openai.values import mapping, model_text, text
-from lutumpy.adapters.sdk import error_body
+from lutumpy.adapters.provider_errors import error_body
 from lutumpy.adapters.sdk_stream import event_object
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.streaming import (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lutumpy.adapters.openai.gathered import join
+from lutumpy.adapters.openai.merged_object import join
+from lutumpy.adapters.openai.reply_fields import mapping, model_text, text
 from lutumpy.adapters.openai.responses.decode import CALLS, CLIENT_RUN, output_of
-from lutumpy.adapters.openai.values import mapping, model_text, text
 
 __all__ = ["StreamedItem", "StreamedItems", "parts_of"]
 

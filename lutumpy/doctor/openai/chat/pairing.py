@@ -19,7 +19,7 @@ from lutumpy.doctor.mending import (
 )
 from lutumpy.doctor.wording import INTERRUPTED, Fresh
 from lutumpy.errors import Problem
-from lutumpy.rules.openai.chat.messages import MAX_CALL_ID
+from lutumpy.rules.openai.chat.limits import MAX_CALL_ID
 
 _REPEATED = "The id is used by another call, so nobody can tell whose the results are; call and result get another one."
 

@@ -20,9 +20,9 @@ from lutumpy.doctor.openai.chat.pairing import (
 from lutumpy.doctor.spellings import type_of
 from lutumpy.doctor.wording import Fresh, as_arguments, as_text, shortened
 from lutumpy.errors import Problem
-from lutumpy.rules.openai.chat.messages import MAX_CALLS, PARTS, ROLES
-from lutumpy.rules.openai.chat.tools import MAX_NAME
-from lutumpy.rules.openai.shapes import MAX_TEXT
+from lutumpy.rules.openai.chat.limits import MAX_CALLS
+from lutumpy.rules.openai.chat.messages import PARTS, ROLES
+from lutumpy.rules.openai.limits import MAX_ARGUMENTS, MAX_NAME
 
 _USER_PARTS = frozenset(PARTS["user"]) - {"text"}
 _TEXT_KEYS = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
@@ -236,11 +236,11 @@ def wrap_unreadable(editor: Editor, problem: Problem) -> None:
 def wrap_long(editor: Editor, problem: Problem) -> None:
     """Arguments longer than the API takes back, cut."""
     value = editor.get(problem.path)
-    if not isinstance(value, str) or len(value) <= MAX_TEXT:
+    if not isinstance(value, str) or len(value) <= MAX_ARGUMENTS:
         return
     wrap = as_text if problem.path[-1] == "input" else lambda text: as_text({"TRUNCATED": text})
-    editor.put(problem.path, shortened(value, MAX_TEXT, wrap))
-    reason = f"The {len(value)} characters are more than the {MAX_TEXT} that the API takes back; what is beyond is cut."
+    editor.put(problem.path, shortened(value, MAX_ARGUMENTS, wrap))
+    reason = f"The {len(value)} characters are more than the {MAX_ARGUMENTS} that the API takes back; what is beyond is cut."
     editor.done("wrap_arguments", problem, reason)
 
 

@@ -19,7 +19,7 @@ from lutumpy.doctor.mending import (
 )
 from lutumpy.doctor.wording import INTERRUPTED, Fresh
 from lutumpy.errors import Problem
-from lutumpy.rules.openai.responses.items import MAX_CALL_ID
+from lutumpy.rules.openai.responses.limits import MAX_CALL_ID
 from lutumpy.rules.openai.responses.sequence import AFTER_REASONING, CALL_WORDS, OUTPUT_TO_CALLS
 
 _TEXT_OUTPUTS = {

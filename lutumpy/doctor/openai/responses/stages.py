@@ -28,15 +28,8 @@ from lutumpy.doctor.openai.responses.pairing import (
 )
 from lutumpy.doctor.wording import as_arguments, as_text, shortened
 from lutumpy.errors import Problem
-from lutumpy.rules.openai.responses.items import (
-    ID_PREFIXES,
-    ITEM_KEYS,
-    ITEM_TYPES,
-    MAX_HISTORY_NAME,
-    MAX_OUTPUT,
-    ROLES,
-    item_type,
-)
+from lutumpy.rules.openai.responses.items import ITEM_KEYS, ITEM_TYPES, ROLES, item_type
+from lutumpy.rules.openai.responses.limits import ID_PREFIXES, MAX_HISTORY_NAME, MAX_OUTPUT
 
 _TEXT_KEYS = {"input_text": "text", "output_text": "text", "text": "text", "refusal": "refusal"}
 _SHOWN = ("input_image", "input_file")

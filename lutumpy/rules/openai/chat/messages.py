@@ -1,6 +1,10 @@
-"""The law of OpenAI's Chat Completions: what `POST /v1/chat/completions` refuses, and in which words.
+"""The law of Chat Completions: what `POST /v1/chat/completions` refuses, and in which words.
 
-Sources: OpenAI's API description, recorded exchanges, and errors that users report. See `Problem` for what is claimed.
+Two parts: the shape of each message, and the pairing of calls with their results. Tools are in
+`chat/tools.py`, the numbers in `chat/limits.py`.
+
+Sources: OpenAI's API description, recorded exchanges, and errors that users report. See `Problem`
+for what is claimed. The texts of problems are OpenAI's own, mistakes included.
 """
 
 from __future__ import annotations
@@ -8,17 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from lutumpy.rules import media
-from lutumpy.rules.call_ids import CHAT_MAX
 from lutumpy.rules.declared import undeclared
 from lutumpy.rules.encoding import check_encoding
 from lutumpy.rules.hosts import for_compatible_host
-from lutumpy.rules.openai.chat.tools import (
-    MAX_NAME,
-    check_model_limits,
-    check_tool_choice,
-    check_tools,
-)
+from lutumpy.rules.openai import media
+from lutumpy.rules.openai.chat.limits import MAX_CALL_ID, MAX_CALLS
+from lutumpy.rules.openai.chat.tools import check_model_limits, check_tool_choice, check_tools
+from lutumpy.rules.openai.limits import MAX_NAME
 from lutumpy.rules.openai.models import check_model_parameters
 from lutumpy.rules.openai.shapes import (
     check_model,
@@ -40,12 +40,14 @@ from lutumpy.rules.problem import Certainty, Problem, about, is_array, is_json_o
 __all__ = ["check_messages", "check_request"]
 
 PARAMETERS = frozenset(
-    "audio frequency_penalty function_call functions logit_bias logprobs max_completion_tokens max_tokens messages "
-    "metadata modalities model moderation n parallel_tool_calls prediction presence_penalty prompt_cache_key "
-    "prompt_cache_options prompt_cache_retention reasoning_effort response_format safety_identifier seed service_tier "
-    "stop store stream stream_options temperature tool_choice tools top_logprobs top_p user verbosity "
+    "audio frequency_penalty function_call functions logit_bias logprobs max_completion_tokens "
+    "max_tokens messages metadata modalities model moderation n parallel_tool_calls prediction "
+    "presence_penalty prompt_cache_key prompt_cache_options prompt_cache_retention "
+    "reasoning_effort response_format safety_identifier seed service_tier stop store stream "
+    "stream_options temperature tool_choice tools top_logprobs top_p user verbosity "
     "web_search_options".split()
 )
+"""The keys of a request [API description]."""
 ROLES = ("system", "assistant", "user", "function", "tool", "developer")
 PARTS: Mapping[str, tuple[str, ...]] = {
     "system": ("text",),
@@ -55,6 +57,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "tool": ("text",),
     "function": ("text",),
 }
+"""The types of content parts, by the role of the message [API description]."""
 PART_BODIES = {
     "text": "text",
     "image_url": "image_url",
@@ -62,37 +65,38 @@ PART_BODIES = {
     "file": "file",
     "refusal": "refusal",
 }
+"""The key that holds what a part is made of, by the type of the part."""
 CALL_TYPES = ("function", "custom")
-MAX_CALL_ID = CHAT_MAX
-MAX_CALLS = 128
 WHERE = "messages[{}]"
 
 NO_SYSTEM_MODELS = ("o1-mini", "o1-preview")
-"""Models without a system role, by the start of their names."""
+"""How the names of models begin that take neither system nor developer messages [recorded]."""
 
 
 def check_request(body: Mapping[str, Any], *, compatible: bool = False) -> list[Problem]:
-    """Every problem of a request body, in the order in which the API would meet them. No JSON makes it raise.
+    """Every problem of a request body, in the order in which the API would find them.
+
+    Any JSON is accepted; nothing raises.
 
     Args:
         body: The request.
-        compatible: The host is another than OpenAI: what only OpenAI is known to refuse has certainty "some".
+        compatible: The host is not OpenAI: what only OpenAI is known to refuse has certainty
+            "some".
     """
-    if not isinstance(body, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  # the wire may bring anything
+    # Callers may pass any JSON.
+    if not isinstance(body, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         return [wrong_type("chat.body", "body", "an object", body)]
     model = text(body.get("model"))
-    found = _top_level(body)
+    found = _check_parameters(body)
     messages = body.get("messages")
-    found += (
-        [*check_encoding("chat", messages, WHERE), *_shapes(messages, model)]
-        if messages is not None
-        else []
-    )
+    if messages is not None:
+        found += check_encoding("chat", messages, WHERE)
+        found += _check_shapes(messages, model)
     found += check_tools(body, model)
     found += check_tool_choice(body)
     found += check_model_limits(body, model)
     found += check_model_parameters("chat", body)
-    found += _pairing(messages)
+    found += _check_pairing(messages)
     return for_compatible_host("chat", found) if compatible else found
 
 
@@ -107,17 +111,20 @@ def check_messages(
 
     Args:
         messages: The request's `messages`.
-        tools: Its tools, or their names, for calls of tools that it doesn't declare.
-        model: Its `model`, for what only some models refuse.
-        compatible: The host is another than OpenAI: what only OpenAI is known to refuse has certainty "some".
+        tools: Its tools, or their names, to find calls of tools that are not declared.
+        model: Its `model`, to find what only some models refuse.
+        compatible: The host is not OpenAI: what only OpenAI is known to refuse has certainty
+            "some".
     """
-    found = check_encoding("chat", messages, WHERE) + _shapes(messages, model) + _pairing(messages)
+    found = check_encoding("chat", messages, WHERE)
+    found += _check_shapes(messages, model)
+    found += _check_pairing(messages)
     if tools is not None:
         found += undeclared("chat.tool_declared", _named_calls(messages), tools)
     return for_compatible_host("chat", found) if compatible else found
 
 
-def _top_level(body: Mapping[str, Any]) -> list[Problem]:
+def _check_parameters(body: Mapping[str, Any]) -> list[Problem]:
     found = check_model("chat", body.get("model"), "you must provide a model parameter")
     if body.get("messages") is None:
         found.append(missing("chat.required", "messages"))
@@ -128,7 +135,7 @@ def _top_level(body: Mapping[str, Any]) -> list[Problem]:
 # ------------------------------------------------------------------ shapes
 
 
-def _shapes(messages: Any, model: str | None) -> list[Problem]:
+def _check_shapes(messages: Any, model: str | None) -> list[Problem]:
     if not is_array(messages):
         return [wrong_type("chat.messages", "messages", "an array of objects", messages)]
     if not messages:
@@ -147,55 +154,34 @@ def _shapes(messages: Any, model: str | None) -> list[Problem]:
         elif role not in ROLES:
             found.append(wrong_value("chat.role", f"{where}.role", role, ROLES))
         else:
-            found += _role_for_model(where, role, model)
-            found += _content(where, index, message, role, model)
+            found += _check_role_for_model(where, role, model)
+            found += _check_content(where, index, message, role, model)
             if role == "assistant":
-                found += _calls(where, message.get("tool_calls"))
+                found += _check_calls(where, message.get("tool_calls"))
             elif role == "tool":
-                found += _tool_call_id(where, message.get("tool_call_id"))
+                found += _check_tool_call_id(where, message.get("tool_call_id"))
     return found
 
 
-def _role_for_model(where: str, role: str, model: str | None) -> list[Problem]:
-    """First reasoning models know neither system nor developer messages [recorded]."""
-    if (
-        role not in ("system", "developer")
-        or model is None
-        or not model.startswith(NO_SYSTEM_MODELS)
-    ):
+def _check_role_for_model(where: str, role: str, model: str | None) -> list[Problem]:
+    if role not in ("system", "developer"):
+        return []
+    if model is None or not model.startswith(NO_SYSTEM_MODELS):
         return []
     param = f"{where}.role"
     message = f"Unsupported value: '{param}' does not support '{role}' with this model."
-    return [
-        Problem(
-            "chat.role_for_model", param, message, "refused", param=param, code="unsupported_value"
-        )
-    ]
+    rule, code = "chat.role_for_model", "unsupported_value"
+    return [Problem(rule, param, message, "refused", param=param, code=code)]
 
 
-def _content(
+def _check_content(
     where: str, index: int, message: Mapping[str, Any], role: str, model: str | None
 ) -> list[Problem]:
     content = message.get("content")
     if isinstance(content, str):
         return media.check_text("chat.part_length", f"{where}.content", content)
     if content is None:
-        others = ("tool_calls", "refusal", "audio", "function_call")
-        if role == "assistant" and any(message.get(key) is not None for key in others):
-            return []
-        if "content" not in message and role != "assistant":
-            return [missing("chat.content", f"{where}.content")]
-        text = "Invalid value for 'content': expected a string, got null."
-        certainty: Certainty = "some" if role == "function" else "refused"
-        return [
-            Problem(
-                "chat.content",
-                f"{where}.content",
-                text,
-                certainty,
-                param=f"messages.[{index}].content",
-            )
-        ]
+        return _check_absent_content(where, index, message, role)
     if not is_array(content):
         expected = "one of a string or array of objects"
         return [wrong_type("chat.content", f"{where}.content", expected, content)]
@@ -203,11 +189,27 @@ def _content(
         return [empty_array("chat.content", f"{where}.content")]
     found: list[Problem] = []
     for number, part in enumerate(content):
-        found += _part(where, f"{where}.content[{number}]", part, role, model)
+        found += _check_part(where, f"{where}.content[{number}]", part, role, model)
     return found
 
 
-def _part(message: str, where: str, part: Any, role: str, model: str | None) -> list[Problem]:
+def _check_absent_content(
+    where: str, index: int, message: Mapping[str, Any], role: str
+) -> list[Problem]:
+    """Only an assistant's message may lack content, when it holds something else instead."""
+    others = ("tool_calls", "refusal", "audio", "function_call")
+    if role == "assistant" and any(message.get(key) is not None for key in others):
+        return []
+    if "content" not in message and role != "assistant":
+        return [missing("chat.content", f"{where}.content")]
+    text = "Invalid value for 'content': expected a string, got null."
+    certainty: Certainty = "some" if role == "function" else "refused"
+    # OpenAI writes this `param` with a dot before the bracket [recorded].
+    param = f"messages.[{index}].content"
+    return [Problem("chat.content", f"{where}.content", text, certainty, param=param)]
+
+
+def _check_part(message: str, where: str, part: Any, role: str, model: str | None) -> list[Problem]:
     if not isinstance(part, Mapping):
         return [wrong_type("chat.parts", where, "an object", part)]
     kind = part.get("type")
@@ -226,36 +228,37 @@ def _part(message: str, where: str, part: Any, role: str, model: str | None) -> 
         text = (
             f"Invalid '{message}'. Content blocks are expected to be either text or image_url type."
         )
-        return [
-            Problem(
-                "chat.audio_for_model", where, text, "refused", param=message, code="invalid_value"
-            )
-        ]
+        rule, code = "chat.audio_for_model", "invalid_value"
+        return [Problem(rule, where, text, "refused", param=message, code=code)]
     key = PART_BODIES[kind]
-    value = part.get(key)
-    if value is None:
+    if part.get(key) is None:
         return [missing("chat.parts", f"{where}.{key}")]
+    return _check_part_body(where, key, part[key])
+
+
+def _check_part_body(where: str, key: str, value: Any) -> list[Problem]:
     if key in ("text", "refusal") and not isinstance(value, str):
         return [wrong_type("chat.parts", f"{where}.{key}", "a string", value)]
     if key == "text":
         return media.check_text("chat.part_length", f"{where}.text", value)
     if key == "image_url":
-        url_at = f"{where}.image_url.url" if isinstance(value, Mapping) else f"{where}.image_url"
-        url = value.get("url") if isinstance(value, Mapping) else value
+        # Hosts such as Mistral take the URL itself in place of an object.
+        url, url_at = value, f"{where}.image_url"
+        if isinstance(value, Mapping):
+            url, url_at = value.get("url"), f"{url_at}.url"
         return media.check_image("chat.image_type", "chat.part_length", url_at, url)
     if not isinstance(value, Mapping):
         return []
     if key == "input_audio":
-        return media.check_sound(
-            "chat.audio_format", f"{where}.input_audio.format", value.get("format")
-        )
-    data = value.get("file_data") if key == "file" else None
+        format_at = f"{where}.input_audio.format"
+        return media.check_sound("chat.audio_format", format_at, value.get("format"))
+    data_at = f"{where}.file.file_data"
     return media.check_file_data(
-        "chat.file_data", "chat.part_length", f"{where}.file.file_data", data
+        "chat.file_data", "chat.part_length", data_at, value.get("file_data")
     )
 
 
-def _calls(where: str, calls: Any) -> list[Problem]:
+def _check_calls(where: str, calls: Any) -> list[Problem]:
     if calls is None:
         return []
     where = f"{where}.tool_calls"
@@ -263,20 +266,18 @@ def _calls(where: str, calls: Any) -> list[Problem]:
         return [wrong_type("chat.tool_calls", where, "an array of objects", calls)]
     if not calls:
         return [empty_array("chat.tool_calls", where)]
-    found = (
-        [long_array("chat.tool_calls", where, MAX_CALLS, len(calls))]
-        if len(calls) > MAX_CALLS
-        else []
-    )
+    found: list[Problem] = []
+    if len(calls) > MAX_CALLS:
+        found.append(long_array("chat.tool_calls", where, MAX_CALLS, len(calls)))
     for index, call in enumerate(calls):
-        found += _call(f"{where}[{index}]", call)
+        found += _check_call(f"{where}[{index}]", call)
     return found
 
 
-def _call(where: str, call: Any) -> list[Problem]:
+def _check_call(where: str, call: Any) -> list[Problem]:
     if not isinstance(call, Mapping):
         return [wrong_type("chat.tool_calls", where, "an object", call)]
-    found = _id(f"{where}.id", call.get("id"))
+    found = _check_call_id(f"{where}.id", call.get("id"))
     kind = call.get("type")
     if kind is None:
         return [*found, missing("chat.tool_calls", f"{where}.type")]
@@ -298,54 +299,65 @@ def _call(where: str, call: Any) -> list[Problem]:
     else:
         found += check_text_length("chat.arguments_length", where, value, "some")
         if kind == "function" and not is_json_object(value):
-            found.append(_no_object(where, call))
+            found.append(_unreadable_arguments(where, call))
     if found:
         found = about(found, text(call.get("id")), text(body.get("name")))
     return found
 
 
-def _no_object(where: str, call: Mapping[str, Any]) -> Problem:
-    message = f"The arguments of {call.get('id')} are no JSON object; this API does not look, other APIs do."
+def _unreadable_arguments(where: str, call: Mapping[str, Any]) -> Problem:
+    message = (
+        f"The arguments of {call.get('id')} are not a JSON object; this API does not look, "
+        "other APIs do."
+    )
     return Problem("chat.arguments_json", where, message, "discouraged")
 
 
-def _id(where: str, value: Any) -> list[Problem]:
-    """A call's id: up to 40 characters."""
+def _check_call_id(where: str, value: Any) -> list[Problem]:
     if value is None:
         return [missing("chat.call_id", where)]
     if not isinstance(value, str):
         return [wrong_type("chat.call_id", where, "a string", value)]
     if not value:
         return [empty_string("chat.call_id", where, "some")]
-    return (
-        [long_string("chat.call_id", where, MAX_CALL_ID, len(value))]
-        if len(value) > MAX_CALL_ID
-        else []
-    )
+    if len(value) > MAX_CALL_ID:
+        return [long_string("chat.call_id", where, MAX_CALL_ID, len(value))]
+    return []
 
 
-def _tool_call_id(where: str, value: Any) -> list[Problem]:
+def _check_tool_call_id(where: str, value: Any) -> list[Problem]:
     where = f"{where}.tool_call_id"
     if value is None:
         return [missing("chat.tool_call_id", where)]
-    return (
-        []
-        if isinstance(value, str)
-        else [wrong_type("chat.tool_call_id", where, "a string", value)]
-    )
+    if not isinstance(value, str):
+        return [wrong_type("chat.tool_call_id", where, "a string", value)]
+    return []
 
 
 # ----------------------------------------------------------------- pairing
 
 
-def _pairing(messages: Any) -> list[Problem]:
-    """Calls and results: each call answered once, in the messages right after it."""
-    window = _Window()
+# Results stand right after the message whose calls they answer. So the check moves through the
+# messages with one window, which holds the calls that results may answer here:
+#
+#   message               | window closed               | window open (calls wait)
+#   ----------------------+-----------------------------+-----------------------------------------
+#   assistant with calls  | opens                       | closes, then opens for the new calls
+#   tool                  | `chat.result_without_calls` | answers a call, or is a problem:
+#                         |                             | `chat.unknown_call_id`,
+#                         |                             | `chat.duplicate_result`
+#   any other, or the end | stays closed                | closes; if a call still waits, it is
+#                         |                             | `chat.results_after_calls`
+
+
+def _check_pairing(messages: Any) -> list[Problem]:
+    """Each call has one result, in the messages right after it."""
+    window = _ResultWindow()
     for index, message in enumerate(items(messages)):
         if not isinstance(message, Mapping):
             window.close(f"messages.[{index}].role")
         elif message.get("role") == "tool":
-            window.result(index, message.get("tool_call_id"))
+            window.take_result(index, message.get("tool_call_id"))
         else:
             window.close(f"messages.[{index}].role")
             if message.get("role") == "assistant":
@@ -372,19 +384,23 @@ def call_name(call: Any) -> str | None:
     return text(body.get("name")) if isinstance(body, Mapping) else None
 
 
-class _Window:
+class _ResultWindow:
     """The calls of the last assistant message, while their results may come."""
 
     def __init__(self) -> None:
         self.found: list[Problem] = []
-        self.calls: dict[str, bool] = {}  # id: answered
+        # Of the open window: whether each call is answered, by id; the ids in the order of their
+        # results; the position of the message with the calls.
+        self.calls: dict[str, bool] = {}
         self.order: list[str] = []
-        self.names: dict[str, str] = {}  # of every call so far, by id
         self.position = ""
         self.is_open = False
+        # Of the whole history: the name of each call by its id, and the ids of earlier messages.
+        self.names: dict[str, str] = {}
         self.earlier: set[str] = set()
 
     def open(self, index: int, calls: Any) -> None:
+        """Expect the results of these calls; a message without calls opens nothing."""
         self.position = f"messages[{index}]"
         for number, call in enumerate(items(calls)):
             self.is_open = True
@@ -404,55 +420,42 @@ class _Window:
             self.calls.setdefault(call_id, False)
         self.earlier.update(self.calls)
 
-    def result(self, index: int, value: Any) -> None:
+    def take_result(self, index: int, value: Any) -> None:
         where = f"messages[{index}]"
         call_id = text(value)
         ids = () if call_id is None else (call_id,)
         if not self.is_open:
             message = (
-                "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with "
-                "'tool_calls'."
+                "Invalid parameter: messages with role 'tool' must be a response to a preceeding "
+                "message with 'tool_calls'."
             )
-            self.add(
-                "chat.result_without_calls",
-                where,
-                message,
-                "refused",
-                ids,
-                f"messages.[{index}].role",
-            )
+            param = f"messages.[{index}].role"
+            self.add("chat.result_without_calls", where, message, "refused", ids, param)
         elif call_id is None:
-            return  # a shape problem, told already
+            return  # the check of shapes reports it
         elif call_id not in self.calls:
-            message = f"Invalid parameter: 'tool_call_id' of '{call_id}' not found in 'tool_calls' of previous message."
-            self.add(
-                "chat.unknown_call_id",
-                where,
-                message,
-                "refused",
-                ids,
-                f"messages.[{index}].tool_call_id",
+            message = (
+                f"Invalid parameter: 'tool_call_id' of '{call_id}' not found in 'tool_calls' of "
+                "previous message."
             )
+            param = f"messages.[{index}].tool_call_id"
+            self.add("chat.unknown_call_id", where, message, "refused", ids, param)
         elif self.calls[call_id]:
             message = f"Duplicate value for 'tool_call_id' of {call_id} in message[{index}]"
-            self.add(
-                "chat.duplicate_result",
-                where,
-                message,
-                "refused",
-                ids,
-                f"messages.[{index}].tool_call_id",
-            )
+            param = f"messages.[{index}].tool_call_id"
+            self.add("chat.duplicate_result", where, message, "refused", ids, param)
         else:
             self.calls[call_id] = True
             self.order.append(call_id)
 
     def close(self, param: str) -> None:
+        """No more results may come; `param` is the position that OpenAI's refusal names."""
         open_ids = tuple(call_id for call_id, answered in self.calls.items() if not answered)
         if open_ids:
             message = (
-                "An assistant message with 'tool_calls' must be followed by tool messages responding to each "
-                f"'tool_call_id'. The following tool_call_ids did not have response messages: {', '.join(open_ids)}"
+                "An assistant message with 'tool_calls' must be followed by tool messages "
+                "responding to each 'tool_call_id'. The following tool_call_ids did not have "
+                f"response messages: {', '.join(open_ids)}"
             )
             self.add("chat.results_after_calls", self.position, message, "refused", open_ids, param)
         elif self.order != list(self.calls):
@@ -469,9 +472,7 @@ class _Window:
         ids: tuple[str, ...],
         param: str | None = None,
     ) -> None:
-        tools = tuple(
-            dict.fromkeys([self.names[call_id] for call_id in ids if call_id in self.names])
-        )
-        self.found.append(
-            Problem(rule, where, message, certainty, param=param, call_ids=ids, tools=tools)
-        )
+        names = [self.names[call_id] for call_id in ids if call_id in self.names]
+        tools = tuple(dict.fromkeys(names))
+        problem = Problem(rule, where, message, certainty, param=param, call_ids=ids, tools=tools)
+        self.found.append(problem)

@@ -1,4 +1,7 @@
-"""The Responses rules about how a request is run: in the background, or only counted."""
+"""The rules of Responses about how a request is run: in the background, or only counted.
+
+Sources: OpenAI's documentation and its SDK. The API's own texts for these are not recorded.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,20 @@ from typing import Any
 from lutumpy.rules.problem import Problem
 
 COUNT_PARAMETERS = frozenset(
-    "conversation input instructions model parallel_tool_calls personality previous_response_id reasoning text "
-    "tool_choice tools truncation".split()
+    "conversation input instructions model parallel_tool_calls personality previous_response_id "
+    "reasoning text tool_choice tools truncation".split()
 )
-"""What `POST /v1/responses/input_tokens` takes."""
+"""The keys of a request to `POST /v1/responses/input_tokens`, which counts its tokens [SDK]."""
 
 LATER_WINDOWS = ("2h", "8h")
+"""Completion windows in which the answer is not made at once [SDK]."""
 
 
 def check_background(body: Mapping[str, Any]) -> list[Problem]:
-    """An answer in the background is stored, or nobody could fetch it [documentation]; a later one isn't streamed [SDK].
+    """The problems of an answer that is made in the background.
 
-    The API's own words for these are not recorded.
+    It is stored, or nobody could fetch it [documentation]; one that is made later isn't streamed
+    [SDK].
     """
     found: list[Problem] = []
     background = body.get("background") is True
@@ -30,6 +35,9 @@ def check_background(body: Mapping[str, Any]) -> list[Problem]:
     window = options.get("completion_window") if isinstance(options, Mapping) else None
     if window in LATER_WINDOWS and (not background or body.get("stream") is True):
         where = "background_options.completion_window"
-        message = f"The completion window '{window}' requires 'background' to be true and 'stream' to be false."
+        message = (
+            f"The completion window '{window}' requires 'background' to be true and 'stream' to be "
+            "false."
+        )
         found.append(Problem("responses.background", where, message, "refused", param=where))
     return found

@@ -1,4 +1,11 @@
-"""The Responses rules about the sequence of items: calls and their outputs, reasoning and what it led to."""
+"""The rules of Responses about the order of items: calls and outputs, reasoning and what follows.
+
+Unlike Chat Completions, this API wants no output right after its call: an output may stand anywhere
+later. Reasoning is bound more tightly: it stands right before the item that it led to, and the
+server remembers by their ids which two belong together.
+
+Sources: recorded exchanges, and the refusals that users report.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +24,7 @@ CALL_WORDS: Mapping[str, str] = {
     "shell_call": "shell call",
     "apply_patch_call": "apply patch call",
 }
-"""Item types that wait for an output of ours, as the errors name them."""
+"""Calls that the program answers, by their type, as OpenAI's texts name them."""
 
 OUTPUT_TO_CALLS: Mapping[str, tuple[str, ...]] = {
     # A function output answered a tool search in one accepted recording.
@@ -29,33 +36,44 @@ OUTPUT_TO_CALLS: Mapping[str, tuple[str, ...]] = {
     "shell_call_output": ("shell_call",),
     "apply_patch_call_output": ("apply_patch_call",),
 }
+"""Which calls an output can answer, by their types."""
 OUTPUT_WORDS: Mapping[str, str] = {
     "tool_search_output": "tool search call",
     "local_shell_call_output": "local shell call",
     "computer_call_output": "computer call",
 }
+"""How OpenAI's texts name an output, where they don't use the type itself."""
 AFTER_REASONING = frozenset(
-    "reasoning function_call custom_tool_call tool_search_call computer_call local_shell_call shell_call "
-    "apply_patch_call web_search_call file_search_call code_interpreter_call image_generation_call mcp_call "
-    "mcp_list_tools mcp_approval_request program compaction item_reference".split()
+    "reasoning function_call custom_tool_call tool_search_call computer_call local_shell_call "
+    "shell_call apply_patch_call web_search_call file_search_call code_interpreter_call "
+    "image_generation_call mcp_call mcp_list_tools mcp_approval_request program compaction "
+    "item_reference".split()
 )
-"""What a model puts after its reasoning, besides a message that has its id."""
+"""Items that may follow reasoning, besides a message with its id [recorded]."""
 
 
 def check_sequence(
     entries: Any, server_held_prefix: bool, required_reasoning: Mapping[str, str] | None = None
 ) -> list[Problem]:
-    """Problems of the order and pairing of items; shapes are somebody else's."""
+    """The problems of the order and pairing of items; `items.py` checks their shapes.
+
+    Args:
+        entries: The request's `input`, of any type.
+        server_held_prefix: The server holds the start of the conversation, with calls whose outputs
+            stand here.
+        required_reasoning: For an item's id, the id of the reasoning item that has to precede it.
+    """
     if isinstance(entries, str):
         return []
-    found = _item_ids(entries)
-    found += _reasoning_followed(entries)
+    found = _check_item_ids(entries)
+    found += _check_reasoning_followed(entries)
     if required_reasoning:
-        found += _reasoning_present(entries, required_reasoning)
-    return found + _pairing(entries, server_held_prefix)
+        found += _check_reasoning_present(entries, required_reasoning)
+    return found + _check_pairing(entries, server_held_prefix)
 
 
-def _entries(entries: Any) -> list[tuple[int, str, Mapping[str, Any]]]:
+def _typed_items(entries: Any) -> list[tuple[int, str, Mapping[str, Any]]]:
+    """The place, type and value of every item that is an object."""
     found: list[tuple[int, str, Mapping[str, Any]]] = []
     for index, item in enumerate(items(entries)):
         if isinstance(item, Mapping):
@@ -64,34 +82,33 @@ def _entries(entries: Any) -> list[tuple[int, str, Mapping[str, Any]]]:
     return found
 
 
-def _item_ids(entries: Any) -> list[Problem]:
+def _check_item_ids(entries: Any) -> list[Problem]:
     """No item comes twice."""
     found: list[Problem] = []
     seen: set[str] = set()
-    for index, kind, item in _entries(entries):
+    for index, kind, item in _typed_items(entries):
         item_id = text(item.get("id"))
         if item_id is None:
             continue
         if item_id in seen:
-            message = f"Duplicate item found with id {item_id}. Remove duplicate items from your input and try again."
-            certainty: Certainty = "some" if kind.endswith("_output") else "refused"
-            found.append(
-                Problem(
-                    "responses.duplicate_item",
-                    f"input[{index}].id",
-                    message,
-                    certainty,
-                    param="input",
-                )
+            message = (
+                f"Duplicate item found with id {item_id}. Remove duplicate items from your input "
+                "and try again."
             )
+            certainty: Certainty = "some" if kind.endswith("_output") else "refused"
+            rule, where = "responses.duplicate_item", f"input[{index}].id"
+            found.append(Problem(rule, where, message, certainty, param="input"))
         seen.add(item_id)
     return found
 
 
-def _reasoning_followed(entries: Any) -> list[Problem]:
-    """A reasoning item comes with the item that it led to, a message by its id [recorded; 92 replays obey]."""
+def _check_reasoning_followed(entries: Any) -> list[Problem]:
+    """A reasoning item stands before the item that it led to; a message has its id.
+
+    Recorded: refusals, and 92 accepted requests that send reasoning back like this.
+    """
     found: list[Problem] = []
-    listed = _entries(entries)
+    listed = _typed_items(entries)
     for number, (index, kind, item) in enumerate(listed):
         if kind != "reasoning":
             continue
@@ -108,41 +125,39 @@ def _reasoning_followed(entries: Any) -> list[Problem]:
         item_id = text(item.get("id"))
         if item_id is None:
             certainty = "some"
-        message = f"Item '{item_id}' of type 'reasoning' was provided without its required following item."
-        found.append(
-            Problem(
-                "responses.dangling_reasoning", f"input[{index}]", message, certainty, param="input"
-            )
+        message = (
+            f"Item '{item_id}' of type 'reasoning' was provided without its required following "
+            "item."
         )
+        rule, where = "responses.dangling_reasoning", f"input[{index}]"
+        found.append(Problem(rule, where, message, certainty, param="input"))
     return found
 
 
-def _reasoning_present(entries: Any, required: Mapping[str, str]) -> list[Problem]:
-    """An item that is sent back by its id brings the reasoning that led to it."""
+def _check_reasoning_present(entries: Any, required: Mapping[str, str]) -> list[Problem]:
+    """An item that is sent back with its id stands after the reasoning that led to it."""
     found: list[Problem] = []
     seen: set[str] = set()
-    for index, kind, item in _entries(entries):
+    for index, kind, item in _typed_items(entries):
         item_id = text(item.get("id"))
         if item_id is None:
             continue
         seen.add(item_id)
         reasoning = required.get(item_id)
         if reasoning is not None and reasoning not in seen:
-            message = f"Item '{item_id}' of type '{kind}' was provided without its required 'reasoning' item: '{reasoning}'."
-            found.append(
-                Problem(
-                    "responses.required_reasoning",
-                    f"input[{index}]",
-                    message,
-                    "refused",
-                    param="input",
-                )
+            message = (
+                f"Item '{item_id}' of type '{kind}' was provided without its required 'reasoning' "
+                f"item: '{reasoning}'."
             )
+            rule, where = "responses.required_reasoning", f"input[{index}]"
+            found.append(Problem(rule, where, message, "refused", param="input"))
     return found
 
 
 @dataclass(slots=True)
 class _Call:
+    """A call, and whether its output has come."""
+
     position: str
     kind: str
     call_id: str
@@ -151,16 +166,17 @@ class _Call:
     answered: bool = False
 
 
-def _pairing(entries: Any, server_held_prefix: bool) -> list[Problem]:
+def _check_pairing(entries: Any, server_held_prefix: bool) -> list[Problem]:
     """Each call has one output, anywhere after it."""
     found: list[Problem] = []
-    calls: dict[
-        str, list[_Call]
-    ] = {}  # by id: calls of different kinds are told apart by their outputs
-    answers: set[tuple[str, str]] = set()
-    waiting: dict[str, _Call] = {}  # calls since the last output
+    # By id. Calls of different types may share one: their outputs tell them apart.
+    calls: dict[str, list[_Call]] = {}
+    # The type and the id of every output so far.
+    outputs: set[tuple[str, str]] = set()
+    # The calls since the last output, by id, and whether another item stands after them.
+    waiting: dict[str, _Call] = {}
     between = False
-    for index, kind, item in _entries(entries):
+    for index, kind, item in _typed_items(entries):
         where = f"input[{index}]"
         call_id = text(item.get("call_id"))
         if call_id is None:
@@ -168,16 +184,15 @@ def _pairing(entries: Any, server_held_prefix: bool) -> list[Problem]:
             continue
         if kind in CALL_WORDS:
             if between and waiting:
-                found += _interleaved(where, waiting)
+                found.append(_interleaved(where, waiting))
                 waiting, between = {}, False
             name = text(item.get("name"))
             tools = (name,) if name else ()
             if call_id in calls:
                 message = f"The call_id {call_id} is used by more than one call."
                 rule = "responses.duplicate_call_id"
-                found.append(
-                    Problem(rule, where, message, "some", call_ids=(call_id,), tools=tools)
-                )
+                ids = (call_id,)
+                found.append(Problem(rule, where, message, "some", call_ids=ids, tools=tools))
                 if any(other.kind == kind for other in calls[call_id]):
                     continue
             needs = kind != "tool_search_call" or item.get("execution") == "client"
@@ -186,53 +201,51 @@ def _pairing(entries: Any, server_held_prefix: bool) -> list[Problem]:
             if needs:
                 waiting[call_id] = call
         elif kind in OUTPUT_TO_CALLS:
-            found += _output(where, kind, call_id, calls, answers, server_held_prefix)
-            answers.add((kind, call_id))
+            found += _check_output(where, kind, call_id, calls, outputs, server_held_prefix)
+            outputs.add((kind, call_id))
             waiting, between = {}, False
     for call in [call for same in calls.values() for call in same]:
         if call.needs_output and not call.answered:
-            message = f"No tool output found for {CALL_WORDS[call.kind]} {call.call_id}."
-            rule, ids = "responses.output_for_call", (call.call_id,)
-            found.append(
-                Problem(
-                    rule,
-                    call.position,
-                    message,
-                    "refused",
-                    param="input",
-                    call_ids=ids,
-                    tools=call.tools,
-                )
-            )
+            found.append(_unanswered(call))
     return found
 
 
-def _interleaved(where: str, waiting: Mapping[str, _Call]) -> list[Problem]:
-    """DeepSeek wants parallel calls side by side, and says this [recorded]; OpenAI does not mind."""
+def _unanswered(call: _Call) -> Problem:
+    message = f"No tool output found for {CALL_WORDS[call.kind]} {call.call_id}."
+    return Problem(
+        "responses.output_for_call",
+        call.position,
+        message,
+        "refused",
+        param="input",
+        call_ids=(call.call_id,),
+        tools=call.tools,
+    )
+
+
+def _interleaved(where: str, waiting: Mapping[str, _Call]) -> Problem:
+    """DeepSeek wants parallel calls side by side and answers this [recorded]; OpenAI doesn't."""
     first = next(iter(waiting))
     message = f"No tool output found for tool call {first}."
-    code = "invalid_request_error"
-    return [
-        Problem("responses.interleaved_calls", where, message, "some", code=code, call_ids=(first,))
-    ]
+    rule, code = "responses.interleaved_calls", "invalid_request_error"
+    return Problem(rule, where, message, "some", code=code, call_ids=(first,))
 
 
-def _output(
+def _check_output(
     where: str,
     kind: str,
     call_id: str,
     calls: dict[str, list[_Call]],
-    answers: set[tuple[str, str]],
+    outputs: set[tuple[str, str]],
     server_held_prefix: bool,
 ) -> list[Problem]:
     ids = (call_id,)
     same_id = calls.get(call_id, [])
-    fitting = [c for c in same_id if c.kind in OUTPUT_TO_CALLS[kind]]
-    # Where calls of several kinds share an id, the output is for the one that waits for it.
-    call = next(
-        (c for c in fitting if c.needs_output and not c.answered), fitting[0] if fitting else None
-    )
-    if (kind, call_id) in answers:
+    fitting = [call for call in same_id if call.kind in OUTPUT_TO_CALLS[kind]]
+    # Where calls of several types share an id, the output is for the one that waits for it.
+    waiting = [call for call in fitting if call.needs_output and not call.answered]
+    call = next(iter(waiting or fitting), None)
+    if (kind, call_id) in outputs:
         message = f"The call {call_id} has more than one output."
         tools = call.tools if call is not None else ()
         rule = "responses.duplicate_output"
@@ -248,6 +261,5 @@ def _output(
     else:
         word = OUTPUT_WORDS.get(kind, kind.removesuffix("_output").replace("_", " "))
         message = f"No tool call found for {word} output with call_id {call_id}."
-    return [
-        Problem("responses.call_for_output", where, message, "refused", param="input", call_ids=ids)
-    ]
+    rule = "responses.call_for_output"
+    return [Problem(rule, where, message, "refused", param="input", call_ids=ids)]

@@ -1,14 +1,17 @@
-"""The Responses rules about tools and tool choice."""
+"""The rules of Responses about tools and tool choice.
+
+Sources: OpenAI's API description, recorded exchanges, and the refusals that users report.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from lutumpy.rules.openai import schema as openai_schema
+from lutumpy.rules.openai.limits import MAX_DESCRIPTION, MAX_NAME, MAX_TOOLS
+from lutumpy.rules.openai.responses.limits import MAX_DECLARED_NAME
+from lutumpy.rules.openai.schema import check_parameters
 from lutumpy.rules.openai.shapes import (
-    MAX_DESCRIPTION,
-    MAX_TOOLS,
     check_name,
     long_array,
     long_string,
@@ -19,44 +22,43 @@ from lutumpy.rules.openai.shapes import (
 )
 from lutumpy.rules.problem import Problem, is_array, items, mapping, text
 
-MAX_NAME = 64
-MAX_SPEC_NAME = 128
 TOOL_TYPES = (
-    "apply_patch code_interpreter computer computer_use computer_use_preview custom file_search function "
-    "image_generation local_shell mcp namespace programmatic_tool_calling shell tool_search web_search "
-    "web_search_2025_08_26 web_search_preview web_search_preview_2025_03_11"
+    "apply_patch code_interpreter computer computer_use computer_use_preview custom file_search "
+    "function image_generation local_shell mcp namespace programmatic_tool_calling shell "
+    "tool_search web_search web_search_2025_08_26 web_search_preview "
+    "web_search_preview_2025_03_11"
 ).split()
+"""[API description]; most of them OpenAI runs itself, and nothing is claimed about their fields."""
 CHOICES = ("none", "auto", "required")
 NAMED_CHOICES = ("function", "custom")
+"""Types of tools that a choice names: the user's own."""
 ALLOWED_MODES = ("auto", "required")
 
 
 def check_tools(body: Mapping[str, Any]) -> list[Problem]:
+    """The problems of a request's `tools`: each tool by itself, and names that two share."""
     tools = body.get("tools")
     if tools is None:
         return []
     if not is_array(tools):
         return [wrong_type("responses.tools", "tools", "an array of objects", tools)]
-    found = (
-        [long_array("responses.tools_count", "tools", MAX_TOOLS, len(tools))]
-        if len(tools) > MAX_TOOLS
-        else []
-    )
+    found: list[Problem] = []
+    if len(tools) > MAX_TOOLS:
+        found.append(long_array("responses.tools_count", "tools", MAX_TOOLS, len(tools)))
     model = text(body.get("model"))
     names: list[tuple[str, str]] = []
     for index, tool in enumerate(tools):
-        found += _tool(f"tools[{index}]", tool, model)
-        name = (
-            text(tool.get("name"))
-            if isinstance(tool, Mapping) and tool.get("type") in NAMED_CHOICES
-            else None
-        )
-        if name is not None:
-            names.append((f"tools[{index}].name", name))
+        found += _check_tool(f"tools[{index}]", tool, model)
+        if isinstance(tool, Mapping) and tool.get("type") in NAMED_CHOICES:
+            name = text(tool.get("name"))
+            if name is not None:
+                names.append((f"tools[{index}].name", name))
     return found + repeated("responses.tool_names", names)
 
 
-def _tool(where: str, tool: Any, model: str | None, *, inner: bool = False) -> list[Problem]:
+def _check_tool(
+    where: str, tool: Any, model: str | None, *, in_namespace: bool = False
+) -> list[Problem]:
     if not isinstance(tool, Mapping):
         return [wrong_type("responses.tools", where, "an object", tool)]
     kind = tool.get("type")
@@ -67,37 +69,39 @@ def _tool(where: str, tool: Any, model: str | None, *, inner: bool = False) -> l
     if kind not in ("function", "custom", "namespace"):
         return []
     name = tool.get("name")
-    found = check_name("responses.tool_name", f"{where}.name", name, MAX_SPEC_NAME)
-    if isinstance(name, str) and MAX_NAME < len(name) <= MAX_SPEC_NAME:
-        found.append(
-            long_string("responses.tool_name", f"{where}.name", MAX_NAME, len(name), "some")
-        )
+    found = check_name("responses.tool_name", f"{where}.name", name, MAX_DECLARED_NAME)
+    if isinstance(name, str) and MAX_NAME < len(name) <= MAX_DECLARED_NAME:
+        name_at = f"{where}.name"
+        found.append(long_string("responses.tool_name", name_at, MAX_NAME, len(name), "some"))
     description = tool.get("description")
     if description is not None and not isinstance(description, str):
         found.append(wrong_type("responses.tools", f"{where}.description", "a string", description))
     elif isinstance(description, str) and len(description) > MAX_DESCRIPTION:
-        message = f"The description has {len(description)} characters; OpenAI documented {MAX_DESCRIPTION} as the most."
-        found.append(
-            Problem("responses.tool_description", f"{where}.description", message, "discouraged")
+        message = (
+            f"The description has {len(description)} characters; "
+            f"OpenAI documented {MAX_DESCRIPTION} as the most."
         )
-    if kind == "namespace" and not inner:
+        rule = "responses.tool_description"
+        found.append(Problem(rule, f"{where}.description", message, "discouraged"))
+    if kind == "namespace" and not in_namespace:
         for index, member in enumerate(items(tool.get("tools"))):
-            found += _tool(f"{where}.tools[{index}]", member, model, inner=True)
+            found += _check_tool(f"{where}.tools[{index}]", member, model, in_namespace=True)
     if kind != "function":
         return found
     strict = tool.get("strict")
     if strict is not None and not isinstance(strict, bool):
         found.append(wrong_type("responses.tools", f"{where}.strict", "a boolean", strict))
     elif strict is None:
-        message = "Without 'strict' the server rewrites the schema to strict where it can; send true or false."
+        message = (
+            "Without 'strict' the server rewrites the schema to strict where it can; "
+            "send true or false."
+        )
         found.append(Problem("responses.strict_unset", f"{where}.strict", message, "discouraged"))
     parameters = tool.get("parameters")
     if parameters is not None and not isinstance(parameters, Mapping):
-        return [
-            *found,
-            wrong_type("responses.tools", f"{where}.parameters", "an object", parameters),
-        ]
-    return found + openai_schema.check_parameters(
+        where = f"{where}.parameters"
+        return [*found, wrong_type("responses.tools", where, "an object", parameters)]
+    return found + check_parameters(
         "responses",
         str(name),
         parameters,
@@ -108,59 +112,67 @@ def _tool(where: str, tool: Any, model: str | None, *, inner: bool = False) -> l
 
 
 def check_tool_choice(body: Mapping[str, Any], held: bool) -> list[Problem]:
-    rule = "responses.tool_choice"
-    choice = body.get("tool_choice")
-    parallel = body.get("parallel_tool_calls")
+    """The problems of a request's `tool_choice` and `parallel_tool_calls`.
+
+    Args:
+        body: The request.
+        held: The server holds the start of the conversation, whose tools are not in the request.
+    """
     found: list[Problem] = []
+    parallel = body.get("parallel_tool_calls")
     if parallel is not None and not isinstance(parallel, bool):
-        found.append(
-            wrong_type(
-                "responses.parallel_tool_calls", "parallel_tool_calls", "a boolean", parallel
-            )
-        )
+        where = "parallel_tool_calls"
+        found.append(wrong_type(f"responses.{where}", where, "a boolean", parallel))
+    choice = body.get("tool_choice")
     if choice is None:
         return found
+    return found + _check_choice(choice, body, held)
+
+
+def _check_choice(choice: Any, body: Mapping[str, Any], held: bool) -> list[Problem]:
+    rule = "responses.tool_choice"
     known, any_tool = _known_tools(body)
     if isinstance(choice, str):
         if choice not in CHOICES:
-            found.append(wrong_value(rule, "tool_choice", choice, CHOICES))
-        elif choice == "required" and not any_tool and not held:
+            return [wrong_value(rule, "tool_choice", choice, CHOICES)]
+        if choice == "required" and not any_tool and not held:
             message = "Tool choice 'required' must be specified with 'tools' parameter."
-            found.append(
-                Problem(
-                    "responses.tool_choice_needs_tools",
-                    "tool_choice",
-                    message,
-                    "refused",
-                    param="tool_choice",
-                )
-            )
-        return found
+            rule = "responses.tool_choice_needs_tools"
+            return [Problem(rule, "tool_choice", message, "refused", param="tool_choice")]
+        return []
     if not isinstance(choice, Mapping):
-        return [*found, wrong_type(rule, "tool_choice", "one of a string or object", choice)]
+        return [wrong_type(rule, "tool_choice", "one of a string or object", choice)]
     kind = choice.get("type")
     if kind is None:
-        return [*found, missing(rule, "tool_choice.type")]
+        return [missing(rule, "tool_choice.type")]
     if kind == "allowed_tools":
-        mode = choice.get("mode")
-        if mode is None:
-            found.append(missing(rule, "tool_choice.mode"))
-        elif mode not in ALLOWED_MODES:
-            found.append(wrong_value(rule, "tool_choice.mode", mode, ALLOWED_MODES))
-        if not is_array(choice.get("tools")):
-            found.append(missing(rule, "tool_choice.tools"))
-        for index, tool in enumerate(items(choice.get("tools"))):
-            if isinstance(tool, Mapping) and tool.get("type") in NAMED_CHOICES:
-                found += _chosen(f"tool_choice.tools[{index}].name", tool, known, held)
-        return found
+        return _check_allowed_tools(choice, known, held)
     if kind in NAMED_CHOICES:
-        return found + _chosen("tool_choice.name", choice, known, held)
+        return _check_chosen("tool_choice.name", choice, known, held)
     if kind not in TOOL_TYPES:
-        found.append(wrong_value(rule, "tool_choice.type", kind, ["allowed_tools", *TOOL_TYPES]))
+        return [wrong_value(rule, "tool_choice.type", kind, ["allowed_tools", *TOOL_TYPES])]
+    return []
+
+
+def _check_allowed_tools(
+    choice: Mapping[str, Any], known: frozenset[str], held: bool
+) -> list[Problem]:
+    rule = "responses.tool_choice"
+    found: list[Problem] = []
+    mode = choice.get("mode")
+    if mode is None:
+        found.append(missing(rule, "tool_choice.mode"))
+    elif mode not in ALLOWED_MODES:
+        found.append(wrong_value(rule, "tool_choice.mode", mode, ALLOWED_MODES))
+    if not is_array(choice.get("tools")):
+        found.append(missing(rule, "tool_choice.tools"))
+    for index, tool in enumerate(items(choice.get("tools"))):
+        if isinstance(tool, Mapping) and tool.get("type") in NAMED_CHOICES:
+            found += _check_chosen(f"tool_choice.tools[{index}].name", tool, known, held)
     return found
 
 
-def _chosen(
+def _check_chosen(
     where: str, choice: Mapping[str, Any], known: frozenset[str], held: bool
 ) -> list[Problem]:
     name = choice.get("name")
@@ -171,24 +183,17 @@ def _chosen(
     if held or name in known:
         return []
     message = f"Tool choice '{choice.get('type')}' not found in 'tools' parameter."
-    return [
-        Problem(
-            "responses.tool_choice_unknown",
-            where,
-            message,
-            "refused",
-            param="tool_choice",
-            tools=(name,),
-        )
-    ]
+    rule = "responses.tool_choice_unknown"
+    return [Problem(rule, where, message, "refused", param="tool_choice", tools=(name,))]
 
 
 def _known_tools(body: Mapping[str, Any]) -> tuple[frozenset[str], bool]:
-    """Names of all tools that the request brings, in namespaces and input items too; and whether there is any."""
-    lists = [items(body.get("tools"))]
-    lists += [
-        items(item.get("tools")) for item in items(body.get("input")) if isinstance(item, Mapping)
-    ]
+    """The names of all tools in the request, and whether there is any tool.
+
+    Tools stand in `tools`, in namespaces there, and in input items that bring more of them.
+    """
+    objects = [item for item in items(body.get("input")) if isinstance(item, Mapping)]
+    lists = [items(holder.get("tools")) for holder in (body, *objects)]
     names: set[str] = set()
     for tools in lists:
         for tool in tools:

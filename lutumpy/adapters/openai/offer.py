@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from lutumpy.adapters.json_bytes import encode
 from lutumpy.core import json_values
+from lutumpy.core.json_values import encode
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.errors import DeclarationError, InvalidToolConstraints, Problem
 from lutumpy.rules.openai import schema as openai_schema
-from lutumpy.rules.openai.chat.tools import MAX_NAME
-from lutumpy.rules.openai.shapes import MAX_TOOLS
+from lutumpy.rules.openai.limits import MAX_NAME, MAX_TOOLS, NAME
+from lutumpy.rules.schema_walk import with_items
 from lutumpy.rules.strict import OPENAI_STRICT, strict_schema
-from lutumpy.rules.subschemas import with_items
 
 __all__ = [
-    "MAX_NAME",
-    "MAX_TOOLS",
-    "NAME",
     "ToolCheck",
     "ToolShape",
     "offer_fields",
     "refuse_tools",
     "tool_list",
 ]
-
-NAME = re.compile(r"[a-zA-Z0-9_-]+")
-"""What a tool may be called [OpenAI's API description and error texts]."""
 
 ToolShape = Callable[[ToolSpec, Mapping[str, Any], bool], dict[str, Any]]
 """Makes a wire's tool object from a spec, its schema as it is sent, and whether that is strict."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["Gathered", "join"]
+__all__ = ["MergedObject", "join"]
 
 
 def join(pieces: Sequence[str]) -> str:
@@ -18,7 +18,7 @@ def join(pieces: Sequence[str]) -> str:
     return text
 
 
-class Gathered:
+class MergedObject:
     """An object that arrives in pieces: texts of the fields in `joined` are put together, of the others the last counts.
 
     `null`, and an empty text, never take the place of something that was there.

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 
 from pydantic_core import from_json
 
-from lutumpy.adapters.json_bytes import encode_text
-from lutumpy.adapters.openai.tools import MAX_NAME, NAME
 from lutumpy.core import json_values
 from lutumpy.core.encoding import Renamer
 from lutumpy.core.items import (
@@ -23,10 +21,11 @@ from lutumpy.core.items import (
     TextBlock,
     ToolResults,
 )
+from lutumpy.core.json_values import encode_text
 from lutumpy.core.parts import cut_arguments, cut_text
 from lutumpy.errors import TranscriptError
 from lutumpy.rules.call_ids import CallIdRule
-from lutumpy.rules.openai.shapes import MAX_TEXT
+from lutumpy.rules.openai.limits import MAX_ARGUMENTS, MAX_NAME, NAME
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -184,16 +183,16 @@ def long_calls(turn: AssistantTurn) -> list[CallBlock]:
     return [
         c
         for c in turn.calls
-        if len(c.arguments) > MAX_TEXT and c.position >= 0 and c.kind in ("function", "custom")
+        if len(c.arguments) > MAX_ARGUMENTS and c.position >= 0 and c.kind in ("function", "custom")
     ]
 
 
 def cut_call(call: CallBlock) -> str:
     """The arguments of such a call as they can be sent back: their beginning, in an object where they are one."""
     return (
-        cut_text(call.arguments, MAX_TEXT)
+        cut_text(call.arguments, MAX_ARGUMENTS)
         if call.kind == "custom"
-        else cut_arguments(call.arguments, MAX_TEXT)
+        else cut_arguments(call.arguments, MAX_ARGUMENTS)
     )
 
 
@@ -220,7 +219,7 @@ def arguments_object(call: CallBlock) -> str:
     text = call.arguments
     if call.kind not in ("function", "function_call"):
         wrapped = encode_text({"input": text})
-        return wrapped if len(wrapped) <= MAX_TEXT else cut_arguments(text, MAX_TEXT)
+        return wrapped if len(wrapped) <= MAX_ARGUMENTS else cut_arguments(text, MAX_ARGUMENTS)
     if not text or text.isspace():
         return "{}"
     try:
@@ -231,4 +230,4 @@ def arguments_object(call: CallBlock) -> str:
         text = json_values.clean_text(text)
     else:
         text = "{}" if value is None else encode_text({"INVALID_JSON": text})
-    return text if len(text) <= MAX_TEXT else cut_arguments(call.arguments, MAX_TEXT)
+    return text if len(text) <= MAX_ARGUMENTS else cut_arguments(call.arguments, MAX_ARGUMENTS)

@@ -1,0 +1,171 @@
+"""Errors of the providers and of their SDKs, in this library's words.
+
+The SDKs are not imported for it: their errors are known by the names of their classes and packages, and only public
+attributes are read.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import math
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from lutumpy.adapters.sdk_unsent import is_closed_client, is_unsent
+from lutumpy.core.json_values import encode_text
+from lutumpy.core.preview import shorten
+from lutumpy.core.safe_text import safe_str
+from lutumpy.errors import AdapterError
+
+__all__ = ["adapter_error", "error_body", "is_sdk_error", "shorten_text"]
+
+_SDK_PACKAGES = frozenset({"openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2"})
+# Classes that stand for "no answer came": of the SDKs, and of the HTTP stack where an SDK lets them through.
+_CONNECTION_ERRORS = frozenset({"APIConnectionError", "TransportError"})
+# Error types that come without an HTTP status (in a body with status 200, or in a stream) and may pass.
+_PASSING_TYPES = frozenset(
+    {
+        "api_error",
+        "overloaded_error",
+        "rate_limit_error",
+        "rate_limit_exceeded",
+        "server_error",
+        "server_overloaded",
+        "timeout_error",
+    }
+)
+_LONGEST_MESSAGE = 2000
+
+
+def error_body(
+    reply: Mapping[str, Any], provider: str, request_id: str | None = None
+) -> AdapterError | None:
+    """The error that an answer with status 200 holds, or `None`."""
+    error = reply.get("error")
+    if not error and reply.get("object") != "error" and reply.get("type") != "error":
+        return None
+    found = (
+        error
+        if isinstance(error, Mapping)
+        else {"message": error}
+        if isinstance(error, str)
+        else reply
+    )
+    message = found.get("message") or found.get("detail") or encode_text(dict(found))
+    code = found.get("code") if found.get("code") is not None else found.get("type")
+    status = code if isinstance(code, int) and 400 <= code < 600 else None
+    kinds = {str(found.get("code")), str(found.get("type"))}
+    return AdapterError(
+        f"{provider}: the provider answered with an error: {shorten_text(str(message))}",
+        provider=provider,
+        status=status,
+        retryable=_may_pass(status) if status is not None else not kinds.isdisjoint(_PASSING_TYPES),
+        request_id=request_id,
+        code=None if code is None else str(code),
+    )
+
+
+def adapter_error(error: BaseException, provider: str) -> AdapterError:
+    """An error of either SDK, or of the HTTP stack under it, in this library's words; to be raised `from` the original.
+
+    Only public attributes of the SDK's errors are read: `status_code`, `response.headers`, `request_id`, `body`.
+    """
+    body: Any = getattr(error, "body", None)
+    details: Any = body.get("error", body) if isinstance(body, Mapping) else body
+    status = getattr(error, "status_code", None)
+    # An error inside a stream comes after a status that told of success.
+    status = status if isinstance(status, int) and status >= 300 else _told_status(details)
+    headers: Mapping[str, str] = getattr(getattr(error, "response", None), "headers", None) or {}
+    code = _code(error, details)
+    should = headers.get("x-should-retry")
+    if should in ("true", "false"):
+        retryable = should == "true"
+    elif status is not None:
+        retryable = _may_pass(status)
+    else:
+        retryable = code in _PASSING_TYPES or any(
+            c.__name__ in _CONNECTION_ERRORS for c in type(error).__mro__
+        )
+    message = _message(error, details)
+    return AdapterError(
+        f"{provider}: {f'HTTP {status}: ' if status is not None else ''}{shorten_text(message)}",
+        provider=provider,
+        status=status,
+        retryable=retryable,
+        retry_after=_retry_after(headers),
+        request_id=getattr(error, "request_id", None)
+        or headers.get("x-request-id")
+        or headers.get("request-id"),
+        code=code,
+        sent=not is_unsent(error),
+    )
+
+
+def _told_status(details: Any) -> int | None:
+    """The status that an error names itself, as hosts do that pass on another one's error."""
+    code = details.get("code") if isinstance(details, Mapping) else None
+    return code if type(code) is int and 400 <= code < 600 else None
+
+
+def is_sdk_error(error: Exception) -> bool:
+    if any(kind.__module__.partition(".")[0] in _SDK_PACKAGES for kind in type(error).__mro__):
+        return True
+    # A missing key is told by a plain TypeError when the first request is built.
+    if isinstance(error, TypeError) and "Could not resolve authentication" in safe_str(error):
+        return True
+    return is_closed_client(error)
+
+
+def _may_pass(status: int) -> bool:
+    return status in (408, 409, 429) or status >= 500
+
+
+def _code(error: BaseException, details: Any) -> str | None:
+    inner: Mapping[str, Any] = details if isinstance(details, Mapping) else {}
+    for value in (
+        getattr(error, "error_code", None),
+        inner.get("code"),
+        getattr(error, "code", None),
+        inner.get("type"),
+        getattr(error, "type", None),
+    ):
+        if isinstance(value, (str, int)) and not isinstance(value, bool) and value != "":
+            return str(value)
+    return None
+
+
+def _message(error: BaseException, details: Any) -> str:
+    if isinstance(details, Mapping):
+        for name in ("message", "detail"):
+            if isinstance(details.get(name), str) and details[name]:
+                return str(details[name])
+    if isinstance(details, str) and details.strip():
+        return details.strip()
+    text = safe_str(error) or type(error).__name__
+    cause = error.__cause__
+    return f"{text} ({type(cause).__name__}: {cause})" if cause is not None and str(cause) else text
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait, from `retry-after-ms`, or `retry-after` as seconds or as a date (RFC 9110, section 10.2.3)."""
+    for name, divisor in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        value = headers.get(name)
+        if value is None:
+            continue
+        try:
+            delay = float(value) / divisor
+        except ValueError:
+            continue
+        return delay if math.isfinite(delay) and delay >= 0 else None
+    try:
+        return max(
+            0.0, email.utils.parsedate_to_datetime(headers["retry-after"]).timestamp() - time.time()
+        )
+    except (KeyError, TypeError, ValueError, OverflowError, IndexError):
+        return None
+
+
+def shorten_text(text: str) -> str:
+    """A provider's own words, short enough for a message."""
+    return shorten(text, _LONGEST_MESSAGE)

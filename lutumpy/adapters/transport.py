@@ -1,0 +1,273 @@
+"""The way of a request through an SDK's client: ready JSON bytes in, the reply or an open stream out.
+
+The bytes go through the SDK client's own `post`, so that keys, retries, timeouts, proxies and middleware stay the SDK's.
+The SDK itself is imported only when a client has to be made, or by whoever made the one that was given.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from lutumpy.adapters.provider_errors import adapter_error, is_sdk_error, shorten_text
+from lutumpy.adapters.replies import SdkReply, read_reply
+from lutumpy.adapters.sdk_clients import OwnClients
+from lutumpy.adapters.sdk_events import EventError
+from lutumpy.adapters.sdk_spans import TracedMethod
+from lutumpy.adapters.sdk_stream import SdkStream, SdkStreamSync
+from lutumpy.core import json_values
+from lutumpy.core.streaming import ChunkStream, ChunkStreamSync, StreamDecoder
+from lutumpy.errors import AdapterError
+
+__all__ = ["SdkTransport"]
+
+_PLAIN_MODULES = frozenset(
+    {f"{sdk}.{name}" for sdk in ("openai", "anthropic") for name in ("_client", "_base_client")}
+)
+_REWRITERS = ("_prepare_options", "_build_request", "_prepare_url")
+
+
+class SdkTransport:
+    """Sends ready JSON bytes through an SDK client.
+
+    Args:
+        provider: The adapter's name, for errors.
+        path: The path below the client's base URL, as the SDK spells it: `/chat/completions`.
+        client: The user's client, async or sync; `None` makes one from the environment at the first request.
+        make_async: Makes an async client; it imports the SDK.
+        make_sync: The same for a sync client.
+        headers: Further headers for every request.
+        timeout: Seconds for each request; the client's own when `None`.
+        method: The SDK's own method for such a request, where it makes a span of it.
+    """
+
+    __slots__ = (
+        "_async_client",
+        "_headers",
+        "_make_sync",
+        "_method",
+        "_own",
+        "_path",
+        "_provider",
+        "_sync_client",
+        "_timeout",
+    )
+
+    def __init__(
+        self,
+        provider: str,
+        path: str,
+        *,
+        client: Any | None,
+        make_async: Callable[[], Any],
+        make_sync: Callable[[], Any],
+        headers: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+        method: TracedMethod | None = None,
+    ) -> None:
+        self._method = method
+        self._provider = provider
+        self._path = path
+        self._async_client: Any = None
+        self._sync_client: Any = None
+        self._own: OwnClients | None = OwnClients(make_async) if client is None else None
+        self._make_sync: Callable[[], Any] | None = make_sync if client is None else None
+        self._headers = {"Content-Type": "application/json", **(headers or {})}
+        self._timeout = timeout
+        if client is not None:
+            if _is_async(client):
+                self._async_client = client
+            else:
+                self._sync_client = client
+
+    async def send(self, body: bytes) -> SdkReply:
+        """Post `body`, a JSON object.
+
+        Raises:
+            AdapterError: the request failed after the SDK's own retries, or no client can be made.
+            TypeError: the client that was given is a sync one.
+        """
+        try:
+            client = await self._async()
+            return read_reply(await client.post(self._path, **self._arguments(client, body)))
+        except Exception as error:
+            self._raise(error)
+            raise
+
+    def send_sync(self, body: bytes) -> SdkReply:
+        """Post `body` without an event loop.
+
+        Raises:
+            AdapterError: the request failed after the SDK's own retries, or no client can be made.
+            TypeError: the client that was given is an async one.
+        """
+        try:
+            client = self._sync()
+            return read_reply(client.post(self._path, **self._arguments(client, body)))
+        except Exception as error:
+            self._raise(error)
+            raise
+
+    def stream(self, body: bytes, decoder: StreamDecoder) -> ChunkStream:
+        """Post `body`, a JSON object that asks for a stream, when the result is entered; it gives the events as dicts.
+
+        Errors of the SDK, of the connection and of the event format are raised as `AdapterError` with `.partial`.
+        """
+
+        async def open_response() -> Any:
+            client = await self._async()
+            return await client.post(
+                self._path, **self._stream_arguments(client, body, "AsyncStream")
+            )
+
+        return SdkStream(open_response, decoder, self._told)
+
+    def stream_sync(self, body: bytes, decoder: StreamDecoder) -> ChunkStreamSync:
+        """The same without an event loop."""
+
+        def open_response() -> Any:
+            client = self._sync()
+            return client.post(self._path, **self._stream_arguments(client, body, "Stream"))
+
+        return SdkStreamSync(open_response, decoder, self._told)
+
+    def client(self) -> Any:
+        """The client that requests go through, async or sync; `None` before one is made here."""
+        return self._async_client if self._async_client is not None else self._sync_client
+
+    async def aclose(self) -> None:
+        """Close the clients that were made here, also the sync one; the next request makes another.
+
+        An async one that belongs to another event loop is closed when that ends.
+        """
+        if self._own is not None:
+            await self._own.aclose()
+        self.close()
+
+    def close(self) -> None:
+        """Close the sync client that was made here; the next request makes another."""
+        if self._make_sync is None:
+            return
+        client, self._sync_client = self._sync_client, None
+        if client is not None:
+            client.close()
+
+    async def _async(self) -> Any:
+        if self._own is not None:
+            return await self._own.current()
+        if self._async_client is None:
+            raise TypeError(
+                f"{type(self._sync_client).__name__} is a sync client: use collect_sync() or respond_sync(), "
+                f"or give the adapter an async client"
+            )
+        return self._async_client
+
+    def _sync(self) -> Any:
+        if self._sync_client is None:
+            if self._make_sync is None:
+                raise TypeError(
+                    f"{type(self._async_client).__name__} is an async client: use collect() or respond(), "
+                    f"or give the adapter a sync client"
+                )
+            self._sync_client = self._make_sync()
+        return self._sync_client
+
+    def _arguments(self, client: Any, body: bytes) -> dict[str, Any]:
+        options = self._options()
+        traced = (
+            None if self._method is None else self._method.post_arguments(client, body, options)
+        )
+        if traced is not None:
+            return traced
+        kind = type(client)
+        known = _CLIENT_KINDS.get(kind)
+        if known is None:
+            known = _CLIENT_KINDS[kind] = (_rewrites_body(kind), _response_class(kind))
+        as_object, cast_to = known
+        if as_object:
+            return {"body": json_values.decode(body), "cast_to": cast_to, "options": options}
+        return {"content": body, "cast_to": cast_to, "options": options}
+
+    def _stream_arguments(self, client: Any, body: bytes, stream_class: str) -> dict[str, Any]:
+        if self._method is not None:
+            traced = self._method.post_arguments(client, body, self._options(), stream=True)
+            if traced is not None:
+                return traced
+        arguments = self._arguments(client, body)
+        return arguments | {
+            "cast_to": object,
+            "stream": True,
+            "stream_cls": _stream_class(type(client), stream_class),
+        }
+
+    def _options(self) -> dict[str, Any]:
+        options: dict[str, Any] = {"headers": self._headers}
+        if self._timeout is not None:
+            options["timeout"] = self._timeout
+        return options
+
+    def _told(self, error: Exception, reading: bool) -> AdapterError | None:
+        """What was raised while a stream was opened or read; `None` for a bug, or something of the caller's."""
+        if isinstance(error, EventError) or is_sdk_error(error):
+            return adapter_error(error, self._provider)
+        if reading and isinstance(
+            error, (ValueError, RecursionError)
+        ):  # from the SDK's own parsing of an event
+            return AdapterError(
+                f"{self._provider}: the stream holds an event that is no JSON: {shorten_text(str(error))}",
+                provider=self._provider,
+                retryable=True,
+            )
+        return None
+
+    def _raise(self, error: Exception) -> None:
+        """Raise what the SDK raised as an `AdapterError`; everything else is a bug or the caller's, and passes."""
+        if is_sdk_error(error):
+            raise adapter_error(error, self._provider) from error
+
+
+# (does it rewrite the body, which class to ask for as the answer) by class of the client.
+_CLIENT_KINDS: weakref.WeakKeyDictionary[type, tuple[bool, Any]] = weakref.WeakKeyDictionary()
+
+
+def _is_async(client: Any) -> bool:
+    names = {kind.__name__ for kind in type(client).__mro__}
+    if "AsyncAPIClient" in names:
+        return True
+    return "SyncAPIClient" not in names and inspect.iscoroutinefunction(
+        getattr(client, "post", None)
+    )
+
+
+def _rewrites_body(kind: type) -> bool:
+    """Whether the client reads or changes the body as an object, as those for Azure, Bedrock and Vertex do."""
+    for base in kind.__mro__:
+        for name in _REWRITERS:
+            method = base.__dict__.get(name)
+            # The method's module, since the SDKs set that of their public classes to the package itself.
+            if method is not None and getattr(method, "__module__", "") not in _PLAIN_MODULES:
+                return True
+    return False
+
+
+def _response_class(kind: type) -> Any:
+    """The response class of the HTTP stack that this client's SDK uses: asked for, it gives the answer unparsed."""
+    for base in kind.__mro__:
+        if base.__module__.endswith("._base_client"):
+            module = sys.modules[base.__module__]
+            stack = getattr(module, "httpx2", None) or getattr(module, "httpx", None)
+            if stack is not None:
+                return stack.Response
+    return bytes
+
+
+def _stream_class(kind: type, name: str) -> Any:
+    """The class of an event stream that this client's SDK uses, of plain objects; `None` for a client of no SDK."""
+    for base in kind.__mro__:
+        if base.__module__.endswith("._base_client"):
+            found = getattr(sys.modules[base.__module__], name, None)
+            return None if found is None else found[object]
+    return None

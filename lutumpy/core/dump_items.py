@@ -1,0 +1,333 @@
+"""One item of a transcript as JSON values and back (rule R4).
+
+Everything that is loaded is checked: a dump may be damaged, cut off or edited by hand, and a
+transcript must be sendable afterwards (rule K5). What is wrong raises `TranscriptError`, or one of
+`WRONG` where a value simply has another shape; the caller says where in the dump that was.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, get_args
+
+from lutumpy.apis import api_names, serving
+from lutumpy.core import json_values
+from lutumpy.core.items import (
+    AssistantTurn,
+    Block,
+    CallBlock,
+    FilePart,
+    FinishReason,
+    ImagePart,
+    Item,
+    Message,
+    OpaqueBlock,
+    Part,
+    ReasoningBlock,
+    RefusalBlock,
+    ResultBlock,
+    ResultStatus,
+    Role,
+    TextBlock,
+    TextPart,
+    ToolResults,
+    Usage,
+    Verbatim,
+)
+from lutumpy.core.parts import part_problem
+from lutumpy.errors import TranscriptError
+
+__all__ = [
+    "WRONG",
+    "dump_item",
+    "dump_turn",
+    "dump_usage",
+    "expect",
+    "load_item",
+    "load_turn",
+    "load_usage",
+]
+
+WRONG = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
+"""What reading a value of another shape raises."""
+
+_BLOCKS: dict[str, type[Any]] = {
+    "text": TextBlock,
+    "reasoning": ReasoningBlock,
+    "refusal": RefusalBlock,
+    "call": CallBlock,
+    "opaque": OpaqueBlock,
+}
+# Types of a block's fields, where they aren't text; and those that may be `None`.
+_BOOLS = frozenset({"signed", "as_object", "incomplete"})
+_OPTIONAL = frozenset({"id_field", "problem"})
+_BLOCK_NAMES = {cls: name for name, cls in _BLOCKS.items()}
+_TURN_FIELDS = (
+    "calls_key",
+    "id_field",
+    "finish_reason",
+    "provider_finish_reason",
+    "model",
+    "request_id",
+    "response_id",
+)
+_PARTS: Mapping[str, type[Any]] = {"text": TextPart, "image": ImagePart, "file": FilePart}
+_TURN_FLAGS = ("cut", "results_only", "reasoning_dropped")
+
+
+def dump_item(item: Item) -> dict[str, Any]:
+    if isinstance(item, Message):
+        dumped: dict[str, Any] = {
+            "item": "message",
+            "role": item.role,
+            "parts": [_dump_part(p) for p in item.parts],
+        }
+        if item.ephemeral:
+            dumped["ephemeral"] = True
+        return {**dumped, **_dump_verbatim(item)}
+    if isinstance(item, ToolResults):
+        return {
+            "item": "results",
+            "results": [_dump_result(r) for r in item.results],
+            **_dump_verbatim(item),
+        }
+    return {
+        "item": "turn",
+        "api": item.api,
+        "blocks": [_dump_block(b) for b in item.blocks],
+        "native": json_values.decode(item.native) if item.native else None,
+        "residue": json_values.decode(item.residue) if item.residue else None,
+        "usage": dump_usage(item.usage),
+        **{name: getattr(item, name) for name in _TURN_FIELDS},
+        **{name: True for name in _TURN_FLAGS if getattr(item, name)},
+        **_dump_verbatim(item),
+    }
+
+
+def _dump_verbatim(item: Item) -> dict[str, Any]:
+    verbatim = item.verbatim
+    if verbatim is None:
+        return {}
+    dumped: dict[str, Any] = {
+        "api": verbatim.api,
+        "entries": [json_values.decode(entry) for entry in verbatim.entries],
+    }
+    if verbatim.system:
+        dumped["system"] = True
+    return {"verbatim": dumped}
+
+
+def _load_verbatim(data: Mapping[str, Any]) -> Verbatim | None:
+    dumped = data.get("verbatim")
+    if dumped is None:
+        return None
+    api = _expect_one_of(expect(dumped, dict, "verbatim").get("api"), api_names(), "verbatim.api")
+    entries = expect(dumped.get("entries"), list, "verbatim.entries")
+    system = expect(dumped.get("system", False), bool, "verbatim.system")
+    if system and len(entries) != 1:
+        raise TranscriptError(
+            f"verbatim.entries has {len(entries)} values, and a system text has one"
+        )
+    if not system and any(not isinstance(entry, dict) for entry in entries):
+        raise TranscriptError("verbatim.entries holds something that is not an object")
+    return Verbatim(api, tuple([json_values.encode(entry) for entry in entries]), system)
+
+
+def load_item(data: Mapping[str, Any]) -> Item:
+    kind = data.get("item")
+    if kind == "message":
+        role = _expect_one_of(data["role"], get_args(Role), "role")
+        parts = tuple([_load_part(p) for p in expect(data["parts"], list, "parts")])
+        if role != "user" and any(not isinstance(part, TextPart) for part in parts):
+            raise TranscriptError(f"a {role} message takes text only")
+        ephemeral = expect(data.get("ephemeral", False), bool, "ephemeral")
+        return Message(role, parts, ephemeral, _load_verbatim(data))
+    if kind == "results":
+        results = expect(data["results"], list, "results")
+        return ToolResults(
+            tuple([_load_result(result) for result in results]), _load_verbatim(data)
+        )
+    if kind != "turn":
+        raise TranscriptError(f"unknown item {kind!r}")
+    blocks = tuple([_load_block(b) for b in expect(data["blocks"], list, "blocks")])
+    native = data["native"]
+    fields: dict[str, Any] = {name: data[name] for name in _TURN_FIELDS}
+    for name, value in fields.items():
+        if name == "id_field" or value is not None:
+            expect(value, str, name)
+    fields |= {name: expect(data.get(name, False), bool, name) for name in _TURN_FLAGS}
+    turn = AssistantTurn(
+        api=expect(data["api"], str, "api"),
+        blocks=blocks,
+        native=b"" if native is None else json_values.encode(native),
+        calls=tuple([b for b in blocks if isinstance(b, CallBlock)]),
+        residue=b"" if data.get("residue") is None else json_values.encode(data["residue"]),
+        usage=load_usage(data["usage"]),
+        verbatim=_load_verbatim(data),
+        **fields,
+    )
+    _expect_one_of(turn.finish_reason, get_args(FinishReason), "finish_reason")
+    _check_native(turn, native)
+    return turn
+
+
+def _check_native(turn: AssistantTurn, native: Any) -> None:
+    """Check that the native form fits its API, and has the calls where the turn says they are."""
+    if turn.api in api_names():  # a user's own model may have a form of its own
+        shape = serving(turn.api, "rules").SHAPE
+        if (turn.calls_key, turn.id_field) != (shape.calls_key, shape.call_id_key):
+            raise TranscriptError(f"a turn of {turn.api} has its calls and their ids elsewhere")
+        if native is not None:
+            if shape.turn_form == "object":
+                entries = [expect(native, dict, "native")]
+            else:
+                entries = expect(native, list, "native")
+            if not native or any(not isinstance(entry, dict) for entry in entries):
+                raise TranscriptError("native is empty, or holds something that is not an object")
+    if turn.results_only and not any(isinstance(block, OpaqueBlock) for block in turn.blocks):
+        raise TranscriptError(
+            "results_only is set, but no tool of the provider is still running after the turn"
+        )
+    # Replay sends `native`, and results answer the ids in `calls`: the two must agree.
+    calls: Any = native if turn.calls_key is None else (native or {}).get(turn.calls_key)
+    places = [call.position for call in turn.calls if call.answerable]
+    if len(set(places)) != len(places):
+        raise TranscriptError("two calls are at one place of the turn's native form")
+    for call in turn.calls:
+        if call.position < -1:
+            raise TranscriptError(f"call {call.id!r} has the position {call.position}")
+        if call.answerable and calls[call.position][call.id_field or turn.id_field] != call.id:
+            raise TranscriptError(f"call {call.id!r} isn't the one in the turn's native form")
+        if json_values.clean_text(call.id) != call.id:
+            raise TranscriptError(f"the id of call {call.id!r} can't be sent")
+
+
+def dump_turn(turn: AssistantTurn) -> dict[str, Any]:
+    """A turn as JSON values."""
+    return dump_item(turn)
+
+
+def load_turn(data: Mapping[str, Any]) -> AssistantTurn:
+    """The turn of a dump. Raises `TranscriptError`, or one of `WRONG`, if it isn't one."""
+    item = load_item(data)
+    if not isinstance(item, AssistantTurn):
+        raise TranscriptError(f"a turn was expected, not {data.get('item')!r}")
+    return item
+
+
+def dump_usage(usage: Usage) -> dict[str, int]:
+    """The usage as JSON values."""
+    dumped: dict[str, int] = asdict(usage)
+    del dumped["cached_beside_tokens"]
+    # A usage can nearly always compute this from the other numbers. It is left out then, so that
+    # earlier releases can read the dump.
+    if Usage(**dumped).all_input_tokens != usage.all_input_tokens:
+        dumped["cached_beside_tokens"] = usage.all_input_tokens - usage.input_tokens
+    return dumped
+
+
+def load_usage(data: Any) -> Usage:
+    """The usage of a dump. Raises `TranscriptError` if it isn't one."""
+    try:
+        return Usage(
+            **{str(k): _load_count(v, f"usage.{k}") for k, v in expect(data, dict, "usage").items()}
+        )
+    except TypeError as error:
+        raise TranscriptError(f"usage is invalid: {error}") from error
+
+
+def _load_count(value: Any, name: str) -> int:
+    count: int = expect(value, int, name)
+    if count < 0:
+        raise TranscriptError(f"{name} is {count}")
+    return count
+
+
+def _dump_part(part: Part) -> dict[str, Any]:
+    if isinstance(part, TextPart):
+        return {"part": "text", "text": part.text}
+    dumped = {k: v for k, v in asdict(part).items() if v is not None}
+    if part.data is not None:
+        dumped["data"] = base64.b64encode(part.data).decode()
+    return {"part": "image" if isinstance(part, ImagePart) else "file", **dumped}
+
+
+def _load_part(data: Mapping[str, Any]) -> Part:
+    fields = dict(expect(data, dict, "a part"))
+    kind = fields.pop("part")
+    for name, value in fields.items():
+        expect(value, str, name)
+    if "data" in fields:
+        fields["data"] = base64.b64decode(fields["data"], validate=True)
+    if kind not in _PARTS:
+        raise TranscriptError(f"unknown part {kind!r}")
+    part: Part = _PARTS[kind](**fields)
+    if (problem := part_problem(part)) is not None:
+        raise TranscriptError(problem)
+    return part
+
+
+def _dump_block(block: Block) -> dict[str, Any]:
+    return {"block": _BLOCK_NAMES[type(block)], **asdict(block)}
+
+
+def _load_block(data: Mapping[str, Any]) -> Block:
+    fields = dict(expect(data, dict, "a block"))
+    kind = expect(fields.pop("block"), str, "block")
+    if kind not in _BLOCKS:
+        raise TranscriptError(f"unknown block {kind!r}")
+    for name, value in fields.items():
+        if value is not None or name not in _OPTIONAL:
+            expected: type[Any] = str
+            if name == "position":
+                expected = int
+            elif name in _BOOLS:
+                expected = bool
+            expect(value, expected, name)
+    # A key that no field has raises a `TypeError`, one of `WRONG`.
+    block: Block = _BLOCKS[kind](**fields)
+    return block
+
+
+def _dump_result(result: ResultBlock) -> dict[str, Any]:
+    content = (
+        result.content
+        if isinstance(result.content, str)
+        else [_dump_part(p) for p in result.content]
+    )
+    return {
+        "call_id": result.call_id,
+        "name": result.name,
+        "content": content,
+        "status": result.status,
+        "kind": result.kind,
+    }
+
+
+def _load_result(data: Mapping[str, Any]) -> ResultBlock:
+    content = data["content"]
+    return ResultBlock(
+        call_id=expect(data["call_id"], str, "call_id"),
+        name=expect(data["name"], str, "name"),
+        content=content
+        if isinstance(content, str)
+        else tuple([_load_part(part) for part in expect(content, list, "content")]),
+        status=_expect_one_of(data["status"], get_args(ResultStatus), "status"),
+        kind=expect(data.get("kind", "function"), str, "kind"),
+    )
+
+
+def expect(value: Any, kind: type[Any], name: str) -> Any:
+    """The value, if it is of this type; `name` says in the error which value is meant."""
+    # To Python `True` is an integer, to JSON it isn't.
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise TranscriptError(f"{name} is {type(value).__name__}, not {kind.__name__}")
+    return value
+
+
+def _expect_one_of(value: Any, allowed: tuple[str, ...], name: str) -> Any:
+    if not isinstance(value, str) or value not in allowed:
+        raise TranscriptError(f"{name} is {value!r}, not one of {allowed}")
+    return value

@@ -1,0 +1,146 @@
+"""What a loop is asked to do: its options, checked as a whole before anything is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeAlias, Union
+
+from typing_extensions import TypedDict, TypeVar
+
+from lutumpy import HookError, Selector, ToolAvailability, ToolDecision, ToolRequirement, Toolset
+from lutumpy.core.safe_text import safe_repr
+from lutumpy.execution import Dispatcher, ToolExecutor
+from lutumpy.hooks import BaseToolCall, ToolHooks
+from lutumpy.hooks.implementations import is_async
+from lutumpy.tools.selectors import ByTool
+
+__all__ = ["UNSENT", "LoopOptions", "LoopSettings", "Policy", "SyncPolicy", "refuse_async_hooks"]
+
+TS = TypeVar("TS", bound=Toolset[Any])
+C = TypeVar("C", bound=BaseToolCall, default=BaseToolCall)
+
+SyncPolicy: TypeAlias = Callable[[C], ToolDecision[Any, Any]]
+Policy: TypeAlias = Callable[[C], Union[ToolDecision[Any, Any], Awaitable[ToolDecision[Any, Any]]]]
+
+UNSENT = "nothing was sent"
+
+
+class LoopOptions(TypedDict, Generic[TS], total=False):
+    """The options that `run_tools` and `run_tools_sync` share. Each may be left out.
+
+    Attributes:
+        executor: How calls are run; by default a new `ToolExecutor()` for this loop alone. An
+            executor that lives longer keeps later loops from repeating calls whose outcome is
+            unknown.
+        scope: What tells this conversation from all others, in place of the executor's scope:
+            for an executor that serves several conversations.
+        max_repeats: The loop stops with `repeat` when the same call was invalid, rejected or
+            failed in this many of its rounds; 3 by default, `None` for never. The same call means
+            the same tool and arguments that are equal as JSON values.
+        token_budget: The loop stops with `budget`, in place of another request, once the session
+            has cost this many tokens since the loop began. `usage.total_tokens` counts, including
+            what is known of requests that failed or were abandoned. The round that is open by
+            then is still run and committed, so a loop may exceed its budget by one answer.
+            `None`, the default, is no limit; hosts that count no tokens never reach one.
+        available: Which tools the model may call.
+        require: Whether it must call one. This holds for the first request only, since a model
+            that must call a tool can never answer.
+        describe: Other descriptions, for all requests; they win over those of hooks.
+        parallel: `False` asks for at most one call in each answer; `True` by default.
+        temperature: Sampling temperature.
+        max_output_tokens: Limit of each answer, in tokens.
+        extra: Provider parameters, passed through with every request.
+    """
+
+    executor: ToolExecutor | None
+    scope: str | None
+    max_repeats: int | None
+    token_budget: int | None
+    available: ToolAvailability[TS] | None
+    require: ToolRequirement[TS] | None
+    describe: ByTool[Selector[TS, Any, Any], str] | None
+    parallel: bool
+    temperature: float | None
+    max_output_tokens: int | None
+    extra: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class LoopSettings:
+    """Everything that a loop is asked to do, with defaults; `LoopOptions` says what each means.
+
+    Raises:
+        ValueError: a limit is not a positive number. `TypeError` where another value is not of
+            its type. Nothing was sent in either case.
+        DeclarationError: `dispatch` doesn't cover the toolset, or is for another one.
+        HookError: `hooks` belongs to another toolset, or can't decide calls.
+    """
+
+    tools: Any
+    dispatch: Dispatcher[Any]
+    hooks: ToolHooks[Any] | Policy[Any] | None
+    max_rounds: int
+    executor: ToolExecutor | None = None
+    scope: str | None = None
+    max_repeats: int | None = 3
+    token_budget: int | None = None
+    available: ToolAvailability[Any] | None = None
+    require: ToolRequirement[Any] | None = None
+    describe: ByTool[Selector[Any, Any, Any], str] | None = None
+    parallel: bool = True
+    temperature: float | None = None
+    max_output_tokens: int | None = None
+    extra: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        _check_positive("max_rounds", self.max_rounds)
+        if self.max_repeats is not None:
+            _check_positive("max_repeats", self.max_repeats)
+        if self.token_budget is not None:
+            _check_positive("token_budget", self.token_budget)
+        if not hasattr(self.tools, "__view__"):
+            raise TypeError(f"tools= takes a Toolset class, not {self.tools!r:.100}; {UNSENT}")
+        toolset = self.tools.__view__().toolset
+        if not isinstance(self.dispatch, Dispatcher):
+            raise TypeError(
+                f"dispatch= takes a Dispatcher({toolset.__name__}), "
+                f"not {safe_repr(self.dispatch)}; {UNSENT}"
+            )
+        self.dispatch.check(toolset)
+        _check_hooks(self.hooks, toolset)
+        if self.executor is not None and not isinstance(self.executor, ToolExecutor):
+            given = type(self.executor).__name__
+            raise TypeError(f"executor= takes a ToolExecutor, not {given}; {UNSENT}")
+        if self.scope is not None and not isinstance(self.scope, str):
+            raise TypeError(f"scope= takes text, not {type(self.scope).__name__}; {UNSENT}")
+
+
+def _check_positive(name: str, value: Any) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name}={safe_repr(value)} is not a whole number from 1; {UNSENT}")
+
+
+def _check_hooks(hooks: Any, toolset: type[Toolset[Any]]) -> None:
+    if isinstance(hooks, ToolHooks):
+        if hooks._toolset is not toolset:
+            raise HookError(f"{hooks!r} is not a registry of {toolset.__name__}; {UNSENT}")
+    elif hooks is not None and not callable(hooks):
+        raise HookError(
+            f"hooks= takes a registry or a callable, not {type(hooks).__name__}; {UNSENT}"
+        )
+
+
+def refuse_async_hooks(hooks: Any) -> None:
+    """Raise `HookError` when a hook or the policy is async, which `run_tools_sync` can't await."""
+    if isinstance(hooks, ToolHooks):
+        chains = hooks._chains_now()
+        for name in [selector.name for selector in hooks._toolset.selectors()]:
+            steps = chains[name].steps if name in chains else ()
+            result_hooks = hooks._hooks_for_all("any_result_hook", name)
+            found = [step.label for step in steps if step.is_async]
+            found += [hook.label for hook in result_hooks if hook.is_async]
+            if found:
+                raise HookError(f"hook {found[0]} of {name!r} is async; use run_tools(); {UNSENT}")
+    elif hooks is not None and is_async(hooks):
+        raise HookError(f"the policy {safe_repr(hooks)} is async; use run_tools(); {UNSENT}")

@@ -1,0 +1,70 @@
+"""Every number and format that Chat Completions and Responses share. No other module repeats one.
+
+What only one of the two has stands in `chat/limits.py` and `responses/limits.py`. The formats that
+strict mode takes belong to the strict form itself: `rules.strict.OPENAI_STRICT.formats`.
+`tests/rules/test_openai_limits.py` fails when another module spells one of these facts again.
+
+Where a fact comes from stands in brackets: [API description] is OpenAI's OpenAPI document, [guide]
+the pages of its documentation, [error text] what a recorded or reported refusal says.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+# ---------------------------------------------------------------- names and tools
+
+NAME = re.compile(r"[a-zA-Z0-9_-]+")
+"""A tool's or a function's name, as a whole [API description]."""
+NAME_PATTERN = "^[a-zA-Z0-9_-]+$"
+"""The same pattern as refusals quote it [error text]."""
+MAX_NAME = 64
+"""Characters of a tool's name [API description of both]. Responses accepts more on some endpoints:
+see `MAX_DECLARED_NAME` there."""
+MAX_TOOLS = 128
+"""Tools in one request [API description of Chat Completions; error text of both]."""
+MAX_DESCRIPTION = 1024
+"""Characters of a tool's description. [guide]; requests with more are accepted today."""
+
+# ---------------------------------------------------------------- lengths in a history
+
+MAX_ARGUMENTS = 1_048_576
+"""Characters of a call's arguments, or of a custom tool's input. [error text, reported]: with
+longer ones every later request of the conversation fails."""
+MAX_TEXT_PART = 10_485_760
+"""Characters of a text part or of an output on Responses [API description]. Nobody documents the
+number for Chat Completions; it is taken to accept no more."""
+MAX_IMAGE_URL = 20_971_520
+"""Characters of an image's URL; a data URL counts with its data [API description]."""
+MAX_FILE_DATA = 73_400_320
+"""Characters of a file's data URL [API description]."""
+
+# ---------------------------------------------------------------- parameters
+
+DECIMAL_RANGES: Mapping[str, tuple[float, float]] = {
+    "temperature": (0, 2),
+    "top_p": (0, 1),
+    "presence_penalty": (-2, 2),
+    "frequency_penalty": (-2, 2),
+}
+"""Least and greatest value of each sampling parameter [API description; recorded for
+`temperature`]."""
+INTEGER_RANGES: Mapping[str, tuple[int, int]] = {"n": (1, 128)}
+"""Least and greatest value of each count [API description]."""
+
+# ---------------------------------------------------------------- strict schemas
+# All of these are of the guide to structured outputs, section "Supported schemas".
+
+MAX_STRICT_PROPERTIES = 5000
+"""Properties in one schema, those of nested objects included."""
+MAX_STRICT_LEVELS = 10
+"""Levels of nested objects."""
+MAX_STRICT_CHARACTERS = 120_000
+"""Characters of all property names, definition names, enum values and constants together."""
+MAX_STRICT_ENUM_VALUES = 1000
+"""Enum values in one schema."""
+LONG_ENUM = 250
+"""An enum with more values than this has a limit of characters, too."""
+MAX_LONG_ENUM_CHARACTERS = 15_000
+"""Characters of the values of such an enum."""

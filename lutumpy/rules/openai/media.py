@@ -1,0 +1,132 @@
+"""Images, files, sounds and long texts in a request to OpenAI: the kinds and sizes that it takes.
+
+The rules look at what stands in a request; the adapters ask the same functions before they put
+anything there, and write a text in place of what the API doesn't take. What stands behind an
+address is not known here, except for how the address ends.
+
+Sources: OpenAI's API description (lengths), its guides to images and files (kinds), recorded
+refusals of sound, and answers that users report (openai-dotnet#613, trpc-agent-go#1816,
+litellm#6120, gptpdf#6, opencode#5704).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lutumpy.rules.media import IMAGE_TYPES, data_type, image_type, is_sound_or_film, type_of_bytes
+from lutumpy.rules.openai.chat.limits import AUDIO_FORMATS
+from lutumpy.rules.openai.chat.limits import FILE_TYPES as CHAT_FILE_TYPES
+from lutumpy.rules.openai.limits import MAX_FILE_DATA, MAX_IMAGE_URL, MAX_TEXT_PART
+from lutumpy.rules.openai.responses.limits import FILE_TYPES as RESPONSES_FILE_TYPES
+from lutumpy.rules.openai.shapes import wrong_value
+from lutumpy.rules.problem import Certainty, Problem
+
+# The name of the media type and the first bytes of the data stand in this many characters.
+_HEAD = 300
+
+
+def takes_chat_file(media_type: str) -> bool:
+    """Whether Chat Completions takes a file of this (plain) media type."""
+    return media_type in CHAT_FILE_TYPES
+
+
+def takes_responses_file(media_type: str) -> bool:
+    """Whether Responses takes a file of this (plain) media type."""
+    return media_type.startswith("text/") or media_type in RESPONSES_FILE_TYPES
+
+
+def check_image(kind_rule: str, length_rule: str, where: str, url: Any) -> list[Problem]:
+    """Problems of an image's URL: a kind that OpenAI doesn't read, or too many characters.
+
+    Args:
+        kind_rule: Id of the rule about kinds; its prefix says which API's words to use.
+        length_rule: Id of the rule about lengths.
+        where: The position of the URL.
+        url: The URL; a problem of its type is another rule's.
+    """
+    kind = data_type(url)
+    if kind is None or image_type(kind) is not None:
+        return _check_length(length_rule, where, url, MAX_IMAGE_URL)
+    # OpenAI looks at the bytes: an image that it reads is not refused for a wrong media type.
+    if type_of_bytes(url[:_HEAD].partition(",")[2]) is not None:
+        return _check_length(length_rule, where, url, MAX_IMAGE_URL)
+    if not kind_rule.startswith("chat."):
+        message = (
+            "The image data you provided does not represent a valid image. Please check your input "
+            f"and try again with one of the supported image formats: {list(IMAGE_TYPES)}."
+        )
+        return [Problem(kind_rule, where, message, "refused", param="input", code="invalid_value")]
+    if kind.startswith("image/"):
+        message = (
+            "You uploaded an unsupported image. Please make sure your image has of one the "
+            "following formats: ['png', 'jpeg', 'gif', 'webp']."
+        )
+    else:
+        message = "Invalid MIME type. Only image types are supported."
+    return [Problem(kind_rule, where, message, "refused", code="invalid_image_format")]
+
+
+def check_file_data(kind_rule: str, length_rule: str, where: str, data: Any) -> list[Problem]:
+    """Problems of a file's data URL: a kind that the API doesn't read, or too many characters.
+
+    Only sound, film and images are known to be refused. Of texts and tables on Chat Completions
+    the sources say both: OpenAI announced them, and later answers refuse them.
+
+    Args:
+        kind_rule: Id of the rule about kinds; its prefix says which API it is.
+        length_rule: Id of the rule about lengths.
+        where: The position of the data.
+        data: The data URL; a problem of its type is another rule's.
+    """
+    kind = data_type(data)
+    is_chat = kind_rule.startswith("chat.")
+    takes = takes_chat_file if is_chat else takes_responses_file
+    if kind is None or takes(kind):
+        return _check_length(length_rule, where, data, MAX_FILE_DATA)
+    if is_chat:
+        expected, more = "an application/pdf MIME type (e.g. 'data:application/pdf", ""
+    else:
+        expected = "a valid file MIME type (e.g. 'data:text/plain"
+        more = (
+            " Please see https://platform.openai.com/docs/assistants/tools/file-search"
+            "#supported-files for supported file types."
+        )
+    message = (
+        f"Invalid file data: '{where}'. Expected a base64-encoded data URL with {expected};base64,"
+        f"SGVsbG8sIFdvcmxkIQ=='), but got unsupported MIME type '{kind}'.{more}"
+    )
+    is_media = kind.startswith(("audio/", "video/", "image/"))
+    certainty: Certainty = "refused" if is_media else "some"
+    return [Problem(kind_rule, where, message, certainty, param=where, code="invalid_value")]
+
+
+def check_file_url(rule: str, where: str, url: Any) -> list[Problem]:
+    """Problems of a file's address: sound and film are refused by address, too [recorded]."""
+    if not isinstance(url, str) or not is_sound_or_film(url):
+        return []
+    message = "The file type you uploaded is not supported. Please try again with a pdf"
+    return [Problem(rule, where, message, "refused", param="input", code="unsupported_file")]
+
+
+def check_sound(rule: str, where: str, given: Any) -> list[Problem]:
+    """Problems of the format that an `input_audio` part names."""
+    if not isinstance(given, str) or given in AUDIO_FORMATS:
+        return []
+    return [wrong_value(rule, where, given, AUDIO_FORMATS)]
+
+
+def check_text(rule: str, where: str, value: Any) -> list[Problem]:
+    """Problems of the length of one text part."""
+    return _check_length(rule, where, value, MAX_TEXT_PART)
+
+
+def _check_length(rule: str, where: str, value: Any, limit: int) -> list[Problem]:
+    if not isinstance(value, str) or len(value) <= limit:
+        return []
+    message = (
+        f"Invalid '{where}': string too long. Expected a string with maximum length {limit}, "
+        f"but got a string with length {len(value)} instead."
+    )
+    # The numbers are documented for Responses only.
+    certainty: Certainty = "some" if rule.startswith("chat.") else "refused"
+    return [Problem(rule, where, message, certainty, param=where, code="string_above_max_length")]

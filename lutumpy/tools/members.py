@@ -1,0 +1,147 @@
+"""From the body of a toolset class to its table of tools: collected, checked, and then looked up.
+
+Everything is checked before the class exists, so that a toolset with a mistake in it is never there:
+names that methods of toolsets have (rule D8), tools of one name (D1), hook slots that two tools would
+share (D8), and whatever looks like a tool and isn't one (D11, in `body`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
+
+from lutumpy.errors import DeclarationError
+from lutumpy.tools.body import check_body
+from lutumpy.tools.branches import check_branches
+from lutumpy.tools.compiled import CompiledTool
+from lutumpy.tools.selectors import (
+    BaseToolset,
+    FunctionSelector,
+    Selector,
+    ToolsetTable,
+)
+from lutumpy.tools.tool import Nested, NestedSelectors, Tool
+
+__all__ = ["REGISTRY_NAMES", "build_table", "hook_slots"]
+
+Member: TypeAlias = "Tool[Any, Any] | Nested[Any]"
+
+# Names that a generated hook registry needs for itself (rule D8).
+REGISTRY_NAMES = frozenset({
+    "apply", "apply_sync", "describe", "description_overrides", "description_overrides_sync",
+    "extend", "load_plugins", "nested", "on", "register", "review", "review_sync", "unregister",
+    "with_extended", "with_hooks",
+})  # fmt: skip
+_GENERAL_SLOTS = ("any_tool_hook", "any_result_hook")
+
+
+def build_table(cls: type[BaseToolset], root: type[BaseToolset]) -> ToolsetTable:
+    """The table of a toolset class that is being made.
+
+    Args:
+        cls: The class.
+        root: `Toolset`: the class whose members and type parameter are not the user's.
+
+    Raises:
+        DeclarationError: The body of the class or its union of calls breaks a rule; the message says
+            which, and what to write.
+    """
+    members = _collect_members(cls, root)
+    _check_member_names(cls, root, members)
+    table = ToolsetTable(members)
+    _add_selectors(table, cls, members)
+    _check_hook_slots(cls, members)
+    check_branches(cls, root, table)
+    return table
+
+
+def hook_slots(name: str) -> tuple[str, str]:
+    """The names of a tool's two hook slots: for its calls, and for its description (rule D8)."""
+    stem = name.replace("-", "_")
+    return f"{stem}_hook", f"{stem}_description_hook"
+
+
+def _collect_members(cls: type[BaseToolset], root: type[BaseToolset]) -> dict[str, Member]:
+    """The members of a class and of its bases, a name in the place where it stood first."""
+    members: dict[str, Member] = {}
+    for base in reversed(cls.__mro__):
+        if base in root.__mro__:
+            continue
+        for name, value in vars(base).items():
+            if isinstance(value, (Tool, Nested)):
+                members[name] = value
+            elif name in members:
+                raise DeclarationError(
+                    f"{base.__name__}.{name} takes the place of a tool and is none; use tool()"
+                )
+        check_body(base, of_toolset=issubclass(base, root))
+    return members
+
+
+def _check_member_names(
+    cls: type[BaseToolset], root: type[BaseToolset], members: Iterable[str]
+) -> None:
+    taken = {name for name in dir(root) if not name.startswith("_")} | REGISTRY_NAMES
+    for name in members:
+        if name in taken:
+            raise DeclarationError(
+                f"{cls.__name__}.{name}: the name is taken by a method of toolsets or of their "
+                "hook registries (rule D8); name the member differently, the tool's own name may "
+                "stay"
+            )
+
+
+def _add_selectors(
+    table: ToolsetTable, cls: type[BaseToolset], members: Mapping[str, Member]
+) -> None:
+    """Give every tool its selector: a nested one is a tool of `cls` like any other."""
+    defaults: list[Selector[Any, Any, Any]] = []
+    for name, member in members.items():
+        place = f"{cls.__name__}.{name}"
+        if isinstance(member, Tool):
+            selector = _add_selector(table, cls, place, member.source)
+            table.by_member[member] = selector
+            if not member.off:
+                defaults.append(selector)
+            continue
+        inner = member.toolset.__lutumpy_table__
+        table.by_member[member] = NestedSelectors(cls, member.toolset)
+        for other in inner.selectors:
+            # "AppTools.data.get_user": the inner place without the name of the inner toolset
+            path = inner.places[other.name].partition(".")[2]
+            selector = _add_selector(table, cls, f"{place}.{path}", other.tool)
+            if not member.off and other in inner.defaults:
+                defaults.append(selector)
+    table.selectors = tuple(table.by_name.values())
+    table.defaults = tuple(defaults)
+
+
+def _add_selector(
+    table: ToolsetTable, cls: type[BaseToolset], place: str, tool: CompiledTool
+) -> Selector[Any, Any, Any]:
+    name = tool.definition.name
+    if name in table.by_name:
+        raise DeclarationError(
+            f"two tools of {cls.__name__} have the name {name!r}: {table.places[name]} and "
+            f"{place}; a toolset's tool names are unique, nested ones included (rule D1)"
+        )
+    selector: Selector[Any, Any, Any]
+    # A function's selector knows its parameters.
+    selector = Selector(cls, tool) if tool.function is None else FunctionSelector(cls, tool)
+    table.by_name[name] = selector
+    table.places[name] = place
+    return selector
+
+
+def _check_hook_slots(cls: type[BaseToolset], members: Mapping[str, Member]) -> None:
+    slots: dict[str, str] = dict.fromkeys(_GENERAL_SLOTS, "every toolset")
+    for name, member in members.items():
+        if isinstance(member, Nested):
+            continue  # a nested toolset has a registry of its own
+        place = f"{cls.__name__}.{name}"
+        for slot in hook_slots(member.source.definition.name):
+            if slot in slots:
+                raise DeclarationError(
+                    f"{place} and {slots[slot]} have the same hook slot {slot!r} (rule D8)"
+                )
+            slots[slot] = place

@@ -1,0 +1,115 @@
+"""The toolset: a class whose members are tools.
+
+Its tools come from `tools/`; `offer` and `hooks` are the doors to the floors between, which know a
+toolset only as `BaseToolset`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Generic
+
+from typing_extensions import Never, Self, TypeVar
+
+from lutumpy.core.items import ToolMetadata
+from lutumpy.errors import InvalidArgumentsError, MalformedArgumentsError
+from lutumpy.hooks.tool_hooks import ToolHooks
+from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
+from lutumpy.rounds.offer import Offer, make_offer
+from lutumpy.tools.arguments import Refused, decode_arguments, repair_or_explain
+from lutumpy.tools.calls import BaseToolCall, ToolCall
+from lutumpy.tools.members import build_table
+from lutumpy.tools.selectors import (
+    BaseToolset,
+    ByTool,
+    EmptyToolset,
+    Selector,
+    ToolsetTable,
+    unknown_tool,
+)
+from lutumpy.tools.views import View
+
+__all__ = ["NoTools", "Toolset"]
+
+C = TypeVar("C", bound=BaseToolCall, default=BaseToolCall)
+
+
+class Toolset(BaseToolset, Generic[C]):
+    """Base of toolsets: a class whose members are made by `tool()` and `nested()`.
+
+    `Toolset[A | B]`, a union of `ToolCall[...]`, gives rounds exactly these calls, so that a checker
+    can prove that every tool is handled. The class builder refuses a union that doesn't match the
+    members, or in which a checker would take the calls of two tools for one another.
+    """
+
+    __lutumpy_table__: ClassVar[ToolsetTable]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.__lutumpy_table__ = build_table(cls, Toolset)
+
+    @classmethod
+    def __view__(cls) -> View[Self, C]:
+        return View(cls)
+
+    @classmethod
+    def parse(cls, metadata: ToolMetadata) -> C:
+        """One call, decoded; every tool of the toolset is available.
+
+        Raises:
+            UnknownToolError: No tool has this name.
+            MalformedArgumentsError: The arguments are not a JSON object.
+            InvalidArgumentsError: The arguments don't fit the tool's input.
+        """
+        try:
+            selector = cls.__lutumpy_table__.by_name[metadata.name]
+        except KeyError:
+            raise unknown_tool(cls, metadata.name) from None
+        except AttributeError:
+            raise TypeError(f"parse takes a ToolMetadata, not {type(metadata).__name__}") from None
+        # Nothing stands between a good call and `validate_json`: this is `decode_arguments`, written
+        # out. The checkers can't know that the class builder has held the union C against the tools.
+        text = metadata.arguments
+        if "NaN" in text or "Infinity" in text:  # pydantic reads both, JSON has neither (rule C2b)
+            decoded = decode_arguments(selector.tool, text)
+        else:
+            try:
+                return ToolCall(metadata, selector.tool.decode(text), selector)  # type: ignore[return-value]  # pyright: ignore[reportReturnType]
+            except Exception as error:
+                decoded = repair_or_explain(selector.tool, text, error)
+        if isinstance(decoded, Refused):
+            malformed = decoded.reason == "malformed_arguments"
+            refused = MalformedArgumentsError if malformed else InvalidArgumentsError
+            raise refused(metadata.name, metadata.id, decoded.detail)
+        return ToolCall(metadata, decoded.input, selector, decoded.repairs)  # type: ignore[return-value]  # pyright: ignore[reportReturnType]
+
+    @classmethod
+    def offer(
+        cls,
+        available: ToolAvailability[Self] | None = None,
+        require: ToolRequirement[Self] | None = None,
+        describe: ByTool[Selector[Self, Any, Any], str] | None = None,
+        parallel: bool = True,
+    ) -> Offer[C]:
+        """The tools of one turn: rendered for each API, and read back from a model's reply.
+
+        Args:
+            available: Which tools the model may call; by default those that aren't off.
+            require: Whether it must call one; by default it need not.
+            describe: Other descriptions for this turn; those of tools that are not offered are
+                ignored.
+            parallel: `False` asks the provider for at most one call.
+
+        Raises:
+            InvalidToolConstraints: The constraints can't hold (rule A2), or a selector belongs to
+                another toolset.
+        """
+        return make_offer(cls, available, require, describe, parallel)
+
+    @classmethod
+    def hooks(cls) -> ToolHooks[Self]:
+        """A new, empty registry of hooks for this toolset."""
+        return ToolHooks(cls)
+
+
+class NoTools(EmptyToolset, Toolset[Never]):
+    """The toolset without tools: an offer of it offers nothing."""

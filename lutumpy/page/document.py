@@ -24,9 +24,9 @@ except ImportError as _error:
         'lutumpy.page needs jinja2: python -m pip install ".[cli]" (in a clone)'
     ) from _error
 
-from lutumpy.core.items import AssistantTurn
-from lutumpy.core.transcript import Transcript
-from lutumpy.errors import Problem
+from lutumpy import AssistantTurn, Session, Transcript
+from lutumpy.apis import Api, api_names, api_row
+from lutumpy.doctor import Problem
 from lutumpy.page import readers
 from lutumpy.page.model import ProblemView, RepairView, Step, ToolView
 from lutumpy.page.notes import (
@@ -37,11 +37,9 @@ from lutumpy.page.notes import (
     place_repairs,
 )
 from lutumpy.page.pieces import unwrap
-from lutumpy.page.readers import Api
 from lutumpy.page.text import LIMIT, data_value, plain, shown
 from lutumpy.page.timeline import Timeline
 from lutumpy.page.usage import charts, rows_of, usage_of
-from lutumpy.session import Session
 
 __all__ = ["render", "write"]
 
@@ -152,9 +150,8 @@ def _read(source: Any, api: Api | None, system: Any, limit: int) -> Timeline:
     if isinstance(source, Transcript):
         return readers.read_transcript(source, limit)
     if api is None:
-        raise ValueError(f"messages need their api: one of {', '.join(readers.APIS)}")
-    if api not in readers.APIS:
-        raise ValueError(f"unknown api {api!r}: one of {', '.join(readers.APIS)}")
+        raise ValueError(f"messages need their api: one of {', '.join(api_names())}")
+    api_row(api)  # it says which APIs there are
     if not isinstance(source, (list, tuple, str)):
         raise TypeError(
             f"a page shows a session, a transcript or a list of messages, not {type(source).__name__}"
@@ -164,11 +161,7 @@ def _read(source: Any, api: Api | None, system: Any, limit: int) -> Timeline:
 
 def _api_name(source: Any, api: Api | None) -> str:
     if api is not None:
-        return {
-            "openai_chat": "Chat Completions",
-            "openai_responses": "Responses",
-            "anthropic_messages": "Anthropic Messages",
-        }[api]
+        return api_row(api).title
     items: Iterable[Any] = source.transcript if isinstance(source, Session) else source
     return ", ".join(dict.fromkeys([item.api for item in items if isinstance(item, AssistantTurn)]))
 

@@ -11,12 +11,23 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from lutumpy.core.items import FilePart, ImagePart, Part, TextPart
+from lutumpy.core import json_values
 from lutumpy.core.safe_text import safe_repr
+from lutumpy.models import FilePart, ImagePart, Part, TextPart
 from lutumpy.page.model import Piece
 from lutumpy.page.text import data_value, prose
 
-__all__ = ["content_pieces", "data_piece", "extra_piece", "part_pieces", "text_piece", "unwrap"]
+__all__ = [
+    "argument_text",
+    "as_label",
+    "content_pieces",
+    "data_piece",
+    "extra_piece",
+    "part_pieces",
+    "result_content",
+    "text_piece",
+    "unwrap",
+]
 
 _DATA_URI = re.compile(r"data:([\w.+/-]+);base64,", re.ASCII | re.IGNORECASE)
 _LARGEST_IMAGE = 20_000_000  # characters of base64
@@ -218,3 +229,38 @@ def part_pieces(parts: tuple[Part, ...], limit: int) -> list[Piece]:
             encoded = base64.b64encode(part.data).decode()
             pieces.append(image_piece((part.media_type or "").lower(), encoded, limit))
     return pieces
+
+
+def argument_text(value: Any) -> str:
+    """The arguments of a call as text, whether the API has them as text or as an object."""
+    value = unwrap(value)
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json_values.encode_text(value)
+
+
+def result_content(content: Any, limit: int) -> str | list[Piece]:
+    """What a result holds: its text when it is nothing but one text."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    if isinstance(content, (list, tuple)):
+        if len(content) == 1:
+            only = unwrap(content[0])
+            if isinstance(only, Mapping) and only.get("type") in (
+                "text",
+                "input_text",
+                "output_text",
+            ):
+                text = only.get("text")
+                return (
+                    text
+                    if isinstance(text, str)
+                    else [data_piece("Text of an unknown form", only, limit)]
+                )
+        return content_pieces(content, limit)
+    return [data_piece("Content", content, limit)]
+
+
+def as_label(value: Any) -> str:
+    """A value that should be a name, as text."""
+    return value if isinstance(value, str) else safe_repr(value)[:200]

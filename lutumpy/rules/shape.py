@@ -178,6 +178,11 @@ class ApiRules(Protocol):
         PREFIX: How the ids of its rules begin: `chat` in `chat.role`.
         SHAPE: How its requests are laid out.
         SIGNS: By what its documents are recognised.
+
+    What the tool doctor asks besides may be missing; then it looks less closely:
+        STRICT: The subset of JSON Schema that strict tools keep to, a `Dialect` of `lutumpy.rules.strict`.
+        TOKENS_OF_TOOLS: About what a list of tools costs: input tokens for each byte of its JSON, and once.
+        check_tools: A function of the list of tools, which gives the problems of the tools alone.
     """
 
     PREFIX: str

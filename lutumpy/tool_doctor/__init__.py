@@ -17,11 +17,9 @@ from lutumpy.tool_doctor.lock import (
     drift,
     locked_toolset,
 )
-from lutumpy.tool_doctor.report import APIS, Api, Finding, Severity, ToolListSize, ToolReport
+from lutumpy.tool_doctor.report import Finding, Severity, ToolListSize, ToolReport
 
 __all__ = [
-    "APIS",
-    "Api",
     "Difference",
     "Drift",
     "Finding",

@@ -7,17 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from lutumpy import DeclarationError, Selector, ToolDef, Toolset
-from lutumpy.errors import Certainty, Problem
-from lutumpy.rules.anthropic import tools as anthropic_tools
-from lutumpy.rules.openai.chat import tools as chat_tools
-from lutumpy.rules.openai.responses import tools as responses_tools
+from lutumpy.apis import Api, api_names, serving
+from lutumpy.doctor import Certainty, Problem
 from lutumpy.rules.schema_walk import walk
-from lutumpy.rules.strict import ANTHROPIC_STRICT, OPENAI_STRICT, strict_changes, strict_counts
+from lutumpy.rules.strict import Dialect, strict_changes, strict_counts
 from lutumpy.tool_doctor.declaration import declaration_findings, pointer
-from lutumpy.tool_doctor.renderings import Rendering, list_bytes, list_tokens, render, schema_of
+from lutumpy.tool_doctor.renderings import Rendering, list_bytes, list_tokens, read_declared, render
 from lutumpy.tool_doctor.report import (
-    APIS,
-    Api,
     Finding,
     OfferName,
     Severity,
@@ -44,14 +40,14 @@ _RANK: Mapping[Severity, int] = {"error": 0, "warning": 1, "info": 2}
 def check_tools(
     tools: type[Toolset[Any]] | Iterable[ToolDef],
     *,
-    apis: Sequence[Api] = APIS,
+    apis: Sequence[Api] | None = None,
     strict: bool | None = None,
 ) -> ToolReport:
     """Compile every tool for every API, and say what is lost, changed or refused.
 
     Args:
         tools: A toolset, or the definitions of tools that are offered together.
-        apis: The APIs to look at.
+        apis: The APIs to look at; all of `lutumpy.apis` if omitted.
         strict: What the application's adapters are given as `strict`. `True` and `False` look at that way of sending
             alone. When left out, both are looked at, and what would be refused only with `strict=True` is a warning.
     """
@@ -64,7 +60,8 @@ def check_tools(
     else:
         name, sources, definitions = "", {}, tuple(tools)
         default = frozenset([definition.name for definition in definitions])
-    check = _Check(definitions, default, tuple(apis), strict)
+    names = api_names() if apis is None else tuple(apis)
+    check = _Check(definitions, default, names, strict)
     check.run(sources)
     order = {definition.name: index for index, definition in enumerate(definitions)}
     last = len(order)
@@ -170,7 +167,9 @@ def _tool_findings(
     wants = strict if definition.options.strict is None else asks
     if not wants:
         return
-    dialect = ANTHROPIC_STRICT if api == "anthropic_messages" else OPENAI_STRICT
+    dialect: Dialect | None = getattr(serving(api, "rules"), "STRICT", None)
+    if dialect is None:  # its adapter has no strict tools, or its rules say nothing of them
+        return
     try:
         _, changes = strict_changes(definition.input_schema, dialect)
     except DeclarationError as error:
@@ -233,13 +232,9 @@ def _is_open(node: Any) -> bool:
 
 
 def _problems(api: Api, tools: list[dict[str, Any]]) -> list[Problem]:
-    if not tools:
-        return []
-    if api == "anthropic_messages":
-        return anthropic_tools.check_tools(tools)
-    if api == "openai_chat":
-        return chat_tools.check_tools({"tools": tools}, None)
-    return responses_tools.check_tools({"tools": tools})
+    check = getattr(serving(api, "rules"), "check_tools", None)
+    found: list[Problem] = check(tools) if tools and check is not None else []
+    return found
 
 
 def _from_problem(
@@ -249,8 +244,8 @@ def _from_problem(
     tool: str | None = None
     index = _index(problem.position)
     if index is not None:
-        entry = tools[index]
-        tool = (entry["function"] if api == "openai_chat" else entry)["name"]
+        declared = read_declared(tools[index], api)
+        tool = None if declared is None else declared.name
     elif len(problem.tools) == 1:
         (tool,) = problem.tools
     elif problem.tools:
@@ -271,7 +266,8 @@ def _size(
     api: Api, strict: bool, offer: OfferName, count: int, sent: list[Rendering]
 ) -> ToolListSize:
     bodies = [rendering.tool for rendering in sent if rendering.tool is not None]
-    schemas = [schema_of(r.tool, api) for r in sent if r.strict and r.tool is not None]
+    strict_ones = [read_declared(r.tool, api) for r in sent if r.strict and r.tool is not None]
+    schemas = [declared.schema for declared in strict_ones if declared is not None]
     counts = [strict_counts(schema) for schema in schemas]
     size = list_bytes(bodies)
     return ToolListSize(

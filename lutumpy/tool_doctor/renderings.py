@@ -7,27 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from lutumpy import DeclarationError, InvalidToolConstraints, ToolDef, Transcript
-from lutumpy.adapters.anthropic import AnthropicMessages
-from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.apis import Api, serving
 from lutumpy.core import json_values
-from lutumpy.core.tool_specs import ToolOffering, ToolSpec
-from lutumpy.tool_doctor.report import Api
+from lutumpy.models import ToolOffering, ToolSpec
+from lutumpy.rules.shape import DeclaredTool
 
-__all__ = ["Rendering", "list_bytes", "list_tokens", "render", "schema_of"]
+__all__ = ["Rendering", "list_bytes", "list_tokens", "read_declared", "render"]
 
-_ADAPTERS: Mapping[Api, type[OpenAIChat] | type[OpenAIResponses] | type[AnthropicMessages]] = {
-    "openai_chat": OpenAIChat,
-    "openai_responses": OpenAIResponses,
-    "anthropic_messages": AnthropicMessages,
-}
-
-# Tokens of input that a tool list costs, for each byte of its JSON and at all. Fitted to the usage of 330 recorded answers:
-# OpenAI shows its models a shorter spelling than the JSON, Anthropic adds instructions of its own as soon as there are tools.
-_TOKENS: Mapping[Api, tuple[float, int]] = {
-    "openai_chat": (0.15, 10),
-    "openai_responses": (0.15, 10),
-    "anthropic_messages": (0.25, 450),
-}
+# For an API that gives no figures of its own: about four bytes of JSON make a token.
+_USUAL_TOKENS = (0.25, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,22 +41,18 @@ def render(definition: ToolDef, api: Api, *, strict: bool) -> Rendering:
     transcript = Transcript()
     transcript.push_user("?")  # a request without a question can't be made
     try:
-        body = _ADAPTERS[api].request(transcript, ToolOffering((spec,)), strict=strict)
+        body = serving(api, "adapter").request(transcript, ToolOffering((spec,)), strict=strict)
     except (DeclarationError, InvalidToolConstraints) as error:
         return Rendering(None, False, str(error))
     (tool,) = body["tools"]
-    return Rendering(
-        tool, (tool["function"] if api == "openai_chat" else tool).get("strict") is True
-    )
+    declared = read_declared(tool, api)
+    return Rendering(tool, declared is not None and declared.strict is True)
 
 
-def schema_of(tool: Mapping[str, Any], api: Api) -> Mapping[str, Any]:
-    """The input schema in the tool object of an API."""
-    if api == "anthropic_messages":
-        schema: Mapping[str, Any] = tool["input_schema"]
-    else:
-        schema = (tool["function"] if api == "openai_chat" else tool)["parameters"]
-    return schema
+def read_declared(tool: Mapping[str, Any], api: Api) -> DeclaredTool | None:
+    """What the tool object of an API declares; `None` if its rules can't read it."""
+    declared: DeclaredTool | None = serving(api, "rules").read_tool(tool)
+    return declared
 
 
 def list_bytes(tools: list[dict[str, Any]]) -> int:
@@ -80,5 +64,6 @@ def list_tokens(api: Api, size: int) -> int:
     """About how many tokens a tool list of so many bytes costs."""
     if size <= len("[]"):
         return 0
-    per_byte, base = _TOKENS[api]
+    rules = serving(api, "rules")
+    per_byte, base = getattr(rules, "TOKENS_OF_TOOLS", _USUAL_TOKENS)
     return base + round(per_byte * size)

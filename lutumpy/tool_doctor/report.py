@@ -7,9 +7,7 @@ from typing import Literal
 
 from lutumpy.apis import Api
 
-__all__ = ["APIS", "Api", "Finding", "OfferName", "Severity", "ToolListSize", "ToolReport"]
-
-APIS: tuple[Api, ...] = ("openai_chat", "openai_responses", "anthropic_messages")
+__all__ = ["Finding", "OfferName", "Severity", "ToolListSize", "ToolReport"]
 
 Severity = Literal["error", "warning", "info"]
 """`error`: the tool or the list will be refused. `warning`: something is missing, lost, or not enforced as asked. `info`:
@@ -37,7 +35,7 @@ class Finding:
     rule: str
     message: str
     tool: str | None = None
-    apis: tuple[Api, ...] = APIS
+    apis: tuple[Api, ...] = ()
     path: str = ""
     strict: bool = False
 

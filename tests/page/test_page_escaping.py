@@ -19,10 +19,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lutumpy.apis import Api, api_names
 from lutumpy.doctor.check import check_messages
 from lutumpy.errors import Problem
 from lutumpy.page import render, write
-from lutumpy.page.readers import APIS, Api
 from lutumpy.page.text import shown
 
 TESTS = Path(__file__).parent.parent
@@ -134,7 +134,7 @@ def test_no_text_anywhere_becomes_markup_and_all_of_it_is_shown(
 
 @CHECKED
 @given(
-    st.sampled_from([*APIS]),
+    st.sampled_from([*api_names()]),
     st.lists(NEARLY, max_size=5) | JSON.filter(lambda v: isinstance(v, list)),
     JSON,
 )
@@ -156,9 +156,9 @@ def test_every_recorded_conversation_is_a_page(file: Path, safe: Callable[[str],
         entry = json.loads(line)
         request = entry.get("request", {})
         named = entry.get("api") or next(
-            (name for name in APIS if file.stem.removeprefix("compat_").startswith(name)), None
+            (name for name in api_names() if file.stem.removeprefix("compat_").startswith(name)), None
         )
-        api: Api = named if named in APIS else "openai_chat"
+        api: Api = named if named in api_names() else "openai_chat"
         messages = request.get("messages", request.get("input", entry.get("question", [[]])[0]))
         system = request.get("system", request.get("instructions"))
         answer = entry.get("response")

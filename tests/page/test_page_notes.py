@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from lutumpy import NeedsTools, Reject, RunNormally, Toolset, Transcript, tool, tool_fn
 from lutumpy.adapters.openai import OpenAIChat
+from lutumpy.apis import Api, api_names
 from lutumpy.doctor import propose_repairs
 from lutumpy.doctor.check import check_messages
 from lutumpy.doctor.json_patch import apply_operations
 from lutumpy.errors import Problem
 from lutumpy.page import render
 from lutumpy.page.positions import Origins, of_pointer
-from lutumpy.page.readers import APIS, Api
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ def test_a_repair_that_names_one_call_of_a_message_stands_there(
     assert not any("Two." in page.of(f"at-2-tool_calls-{k}") for k in range(4))
 
 
-@pytest.mark.parametrize("api", [*APIS])
+@pytest.mark.parametrize("api", [*api_names()])
 def test_proposed_repairs_of_a_real_check_stand_with_the_problems_they_mend(
     api: Api, safe: Callable[[str], Any], chat_call: Callable[..., Any]
 ) -> None:

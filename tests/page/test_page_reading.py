@@ -13,9 +13,10 @@ from openai.types.chat import ChatCompletionMessage
 from lutumpy import AssistantTurn, FilePart, ImagePart, Session, Transcript
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat
+from lutumpy.apis import Api
 from lutumpy.core.items import ReasoningBlock, RefusalBlock, ResultBlock, ToolResults
 from lutumpy.page import render
-from lutumpy.page.readers import Api, read_messages, read_transcript
+from lutumpy.page.readers import read_messages, read_transcript
 from lutumpy.page.text import LIMIT
 from lutumpy.page.timeline import LATE, NO_ID, REPEATED, UNKNOWN, Timeline
 

@@ -25,6 +25,7 @@ from lutumpy import (
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.apis import api_names
 from lutumpy.core import json_values
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.rules.schema_walk import walk
@@ -35,8 +36,9 @@ from lutumpy.rules.strict import (
     strict_changes,
     strict_schema,
 )
-from lutumpy.tool_doctor import APIS, Finding, ToolReport, check_tools
+from lutumpy.tool_doctor import Finding, ToolReport, check_tools
 
+APIS = api_names()
 OPENAI = ("openai_chat", "openai_responses")
 ADAPTERS: dict[str, Any] = {
     "openai_chat": OpenAIChat,

@@ -9,19 +9,27 @@ from typing import Any
 from lutumpy.errors import Problem
 from lutumpy.rules.anthropic.messages import WHERE, check_messages, check_request
 from lutumpy.rules.anthropic.requests import continues_thread
+from lutumpy.rules.anthropic.tools import check_tools
 from lutumpy.rules.shape import DeclaredTool, HistoryContext, RequestShape, Signs, one_of
+from lutumpy.rules.strict import ANTHROPIC_STRICT
 
 __all__ = [
     "PREFIX",
     "SHAPE",
     "SIGNS",
+    "STRICT",
+    "TOKENS_OF_TOOLS",
     "check_history",
     "check_request",
+    "check_tools",
     "read_tool",
     "write_tool",
 ]
 
 PREFIX = "anthropic"
+STRICT = ANTHROPIC_STRICT
+# Fitted to the usage of recorded answers. Anthropic adds instructions of its own as soon as there are tools.
+TOKENS_OF_TOOLS = (0.25, 450)
 SHAPE = RequestShape(
     messages_key="messages",
     system_key="system",

@@ -8,19 +8,27 @@ from typing import Any
 
 from lutumpy.errors import Problem
 from lutumpy.rules.openai.chat.messages import WHERE, check_messages, check_request
+from lutumpy.rules.openai.chat.tools import check_tools as check_openai_tools
 from lutumpy.rules.shape import DeclaredTool, HistoryContext, RequestShape, Signs, one_of
+from lutumpy.rules.strict import OPENAI_STRICT
 
 __all__ = [
     "PREFIX",
     "SHAPE",
     "SIGNS",
+    "STRICT",
+    "TOKENS_OF_TOOLS",
     "check_history",
     "check_request",
+    "check_tools",
     "read_tool",
     "write_tool",
 ]
 
 PREFIX = "chat"
+STRICT = OPENAI_STRICT
+# Fitted to the usage of recorded answers. OpenAI shows its models a shorter spelling than the JSON.
+TOKENS_OF_TOOLS = (0.15, 10)
 SHAPE = RequestShape(
     messages_key="messages",
     system_key=None,
@@ -70,3 +78,8 @@ def read_tool(tool: Any) -> DeclaredTool | None:
 def write_tool(tool: DeclaredTool) -> dict[str, Any]:
     """A function tool, not strict."""
     return {"type": "function", "function": tool.fields("parameters")}
+
+
+def check_tools(tools: list[Any]) -> list[Problem]:
+    """Every rule that the `tools` of a request break."""
+    return check_openai_tools({"tools": tools}, None)

@@ -14,12 +14,13 @@ try:
     from typer.core import TyperGroup
 except ImportError as _error:
     raise ImportError(
-        'lutumpy.cli needs typer and rich; install them with: python -m pip install ".[cli]" (in a clone)'
+        "lutumpy.cli needs typer and rich; install them with: "
+        'python -m pip install ".[cli]" (in a clone)'
     ) from _error
 
 from lutumpy.cli.check import check
 from lutumpy.cli.convert import convert
-from lutumpy.cli.endings import quiet_code
+from lutumpy.cli.exit_codes import quiet_code
 from lutumpy.cli.repair import repair
 from lutumpy.cli.show import show
 from lutumpy.cli.tools import tools

@@ -38,8 +38,8 @@ def check(
 ) -> None:
     """Find what a provider would refuse.
 
-    Exit code 0: nothing that is refused for sure (with --strict: no problem at all). 1: something is. 2: a file, or a part
-    of one, can't be read.
+    Exit code 0: nothing that is refused for sure (with --strict: no problem at all). 1: something
+    is. 2: a file, or a part of one, can't be read.
     """
     output = Output(as_json=as_json)
     tally: Counter[str] = Counter()

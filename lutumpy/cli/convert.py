@@ -42,13 +42,15 @@ def convert(
     out: OutOption = "-",
     as_json: JsonOption = False,
 ) -> None:
-    """Write conversations as another API spells them: messages, calls, results, system text and function tools.
+    """Write conversations as another API spells them: messages, calls, results, system text and
+    function tools.
 
-    What another API can't be told is left out: reasoning, and the provider's own tools. Model and parameters are yours to
-    set. With --json, each conversation is one line with its place around it, and --out says nothing.
+    What another API can't be told is left out: reasoning, and the provider's own tools. Model and
+    parameters are yours to set. With --json, each conversation is one line with its place around
+    it, and --out says nothing.
 
-    Exit code 0: everything was converted. 1: a conversation is not valid; `lutumpy repair` may mend it. 2: a file, or a
-    part of one, can't be read or written.
+    Exit code 0: everything was converted. 1: a conversation is not valid; `lutumpy repair` may mend
+    it. 2: a file, or a part of one, can't be read or written.
     """
     output = Output(as_json=as_json)
     code = 0
@@ -128,11 +130,5 @@ def _report_notes(output: Output, file: str, notes: Counter[str]) -> None:
         often = "" if count == 1 else f" (in {count} documents)"
         output.complain(styled((f"{file}: {note}{often}", "dim")))
     if len(notes) > _MOST_NOTES:
-        output.complain(
-            styled(
-                (
-                    f"{file}: and {counted(len(notes) - _MOST_NOTES, 'more note')}; --json has them all",
-                    "dim",
-                )
-            )
-        )
+        more = counted(len(notes) - _MOST_NOTES, "more note")
+        output.complain(styled((f"{file}: and {more}; --json has them all", "dim")))

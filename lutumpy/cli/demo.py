@@ -17,7 +17,9 @@ PROVIDERS = ("openai-chat", "openai-responses", "anthropic")
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the demo; gives the exit code: 0, 1 when a provider failed, 2 when it can't run as it was asked to."""
+    """Run the demo; gives the exit code: 0, 1 when a provider failed, 2 when it can't run as it was
+    asked to.
+    """
     parser = _parser()
     try:
         arguments = parser.parse_args(argv)
@@ -28,7 +30,8 @@ def main(argv: Sequence[str]) -> int:
             or arguments.stream
         ):
             parser.error(
-                "--local is a conversation of its own: only --model goes with it, and names a GGUF file"
+                "--local is a conversation of its own: "
+                "only --model goes with it, and names a GGUF file"
             )
         if arguments.model is not None and arguments.provider == "all":
             parser.error("--model names a model of one provider: give --provider too")
@@ -86,8 +89,9 @@ def _take_any_text() -> None:
 def _parser() -> argparse.ArgumentParser:
     demo = argparse.ArgumentParser(
         prog="lutumpy demo",
-        description="A conversation with several rounds, parallel calls, and an invalid call that the model corrects. "
-        "Without --live it goes through the provider's SDK to a test server on this machine: no key, no network.",
+        description="A conversation with several rounds, parallel calls, and an invalid call that "
+        "the model corrects. Without --live it goes through the provider's SDK to a test server on "
+        "this machine: no key, no network.",
     )
     demo.add_argument(
         "--provider",

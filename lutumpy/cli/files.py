@@ -17,8 +17,8 @@ __all__ = ["open_output", "write_file"]
 def open_output(path: str) -> Iterator[TextIO]:
     """A file to write UTF-8 text into, `-` for standard output.
 
-    What is written takes the place of the file when the block ends, and only if it ends without an exception: until then
-    it is in a file beside it. A link is followed, permissions stay.
+    What is written takes the place of the file when the block ends, and only if it ends without an
+    exception: until then it is in a file beside it. A link is followed, permissions stay.
 
     Raises:
         OSError: The file can't be written.

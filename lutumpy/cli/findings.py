@@ -33,7 +33,9 @@ _LONGEST = 600
 
 
 def problems_of(document: Document) -> list[Problem]:
-    """Every rule that the document breaks: those of a request for a request, those of a transcript for all."""
+    """Every rule that the document breaks: those of a request for a request, those of a transcript
+    for all.
+    """
     found = check_messages(document.api, conversation(document), **doctor_options(document))
     if not document.is_request:
         return found
@@ -84,7 +86,7 @@ def problem_fields(problem: Problem) -> dict[str, Any]:
 
 
 def problem_lines(problem: Problem, *, full: bool = False) -> Iterator[Text]:
-    """A problem in two or three lines: what and where, the provider's words, the calls it is about."""
+    """A problem in two or three lines: what and where, the provider's words, its calls."""
     word, style = CERTAINTIES[problem.certainty]
     yield styled(
         "  ", (word, style), f"  {problem.position or 'the request'}  ", (problem.rule, "dim")

@@ -1,4 +1,6 @@
-"""The files of a command line, as documents: opened, read, recognised; what can't be is said with its place."""
+"""The files of a command line, as documents: opened, read, recognised; what can't be is said with
+its place.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,14 @@ from lutumpy.cli.terminal import FileProgress, Output, styled
 __all__ = ["Unreadable", "documents", "report_unreadable"]
 
 DEEPEST = 200
-"""Levels of nesting that a document may have: no provider takes so many, and what walks it may need the stack."""
+"""Levels of nesting that a document may have: no provider takes so many, and what walks it may need
+the stack.
+"""
 
 MOST_SHOWN = 100
-"""Faults of one file that people are shown: a file that is something else altogether has one in every line."""
+"""Faults of one file that people are shown: a file that is something else altogether has one in
+every line.
+"""
 
 _LINES = (".jsonl", ".ndjson", ".jsonlines")
 
@@ -53,7 +59,8 @@ class Unreadable:
 def documents(
     files: Sequence[str], output: Output, api: Api | None = None, host: str | None = None
 ) -> Iterator[Document | Unreadable]:
-    """Every document of the files, in order, read as it is asked for; a fault is one entry and ends only what it breaks.
+    """Every document of the files, in order, read as it is asked for; a fault is one entry and ends
+    only what it breaks.
 
     Args:
         files: Names of files; `-` for standard input.
@@ -128,7 +135,9 @@ def _size(stream: BinaryIO) -> int | None:
 
 
 def report_unreadable(output: Output, fault: Unreadable) -> None:
-    """Say what could not be read: all of it to programs, the first `MOST_SHOWN` faults of a file to people."""
+    """Say what could not be read: all of it to programs, the first `MOST_SHOWN` faults of a file to
+    people.
+    """
     if output.as_json:
         output.record(
             "unreadable", file=fault.file, line=fault.line, column=fault.column, cause=fault.cause

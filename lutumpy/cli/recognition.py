@@ -1,16 +1,16 @@
 """Whose API a body, a list of messages or an answer is written for, read from its shape.
 
-What is hard: several APIs lay a request out alike, so one document may be valid for more than one of them. Nothing is
-guessed. Each API names the signs that it has and its look-alikes don't (`Signs` in its rules), and every sign that is
-found is a vote for it:
+What is hard: several APIs lay a request out alike, so one document may be valid for more than one
+of them. Nothing is guessed. Each API names the signs that it has and its look-alikes don't (`Signs`
+in its rules), and every sign that is found is a vote for it:
 
     one API has votes         it is this one
     several have votes        the document contradicts itself: all of them are named
-    none has a vote           what is left after the roles that an API refuses, the model's name, and the parameters
-                              that an API can't do without
+    none has a vote           what is left after the roles that an API refuses, the model's name,
+                              and the parameters that an API can't do without
 
-Where more than one API is left the user is asked. Picking the likeliest would check some histories against rules that
-they were never written for, and nobody would see that it did.
+Where more than one API is left the user is asked. Picking the likeliest would check some histories
+against rules that they were never written for, and nobody would see that it did.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ def has_conversation(value: Mapping[str, Any]) -> bool:
 
 
 def is_message(value: Any) -> bool:
-    """Whether `value` looks like a message or an item of a conversation, and not like a document with several."""
+    """Whether `value` looks like a message or an item of a conversation, and not like a document
+    with several.
+    """
     if not isinstance(value, Mapping):
         return False
     if isinstance(value.get("role"), str) and not has_conversation(value):
@@ -75,7 +77,9 @@ def is_message(value: Any) -> bool:
 
 
 def apis_of_body(body: Mapping[str, Any]) -> tuple[Api, ...]:
-    """The APIs that a request body may be meant for: one, several where nothing tells them apart, or none."""
+    """The APIs that a request body may be meant for: one, several where nothing tells them apart,
+    or none.
+    """
     known = _rules()
     candidates = _candidates(body, known)
     if len(candidates) < 2:
@@ -92,7 +96,8 @@ def apis_of_body(body: Mapping[str, Any]) -> tuple[Api, ...]:
     complete = [api for api in fitting if signs[api].required_keys <= body.keys()]
     if len(complete) == len(fitting):
         return tuple(named) or fitting
-    # An incomplete request may still be one that only counts tokens, if the model's name speaks for it.
+    # An incomplete request may still be one that only counts tokens, if the model's name speaks for
+    # it.
     return tuple([api for api in fitting if api in complete or api in named])
 
 
@@ -195,7 +200,9 @@ def _is_own_choice(choice: Any, signs: Signs) -> bool:
 
 
 def api_of_answer(answer: Any) -> Api | None:
-    """The API that wrote an answer: its JSON, or the text of its event stream; None where it doesn't say."""
+    """The API that wrote an answer: its JSON, or the text of its event stream; None where it
+    doesn't say.
+    """
     signs = {api: rules.SIGNS for api, rules in _rules().items()}
     if isinstance(answer, str):
         return _api_of_stream(answer[:_STREAM_START], signs)
@@ -207,7 +214,8 @@ def api_of_answer(answer: Any) -> Api | None:
 
 
 def _api_of_stream(start: str, signs: Mapping[Api, Signs]) -> Api | None:
-    # The longest mark counts: a short one may also be a word of a schema that a request's echo repeats.
+    # The longest mark counts: a short one may also be a word of a schema that a request's echo
+    # repeats.
     found = [
         (len(mark), api)
         for api, sign in signs.items()

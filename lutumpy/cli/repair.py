@@ -53,11 +53,11 @@ def repair(
 ) -> None:
     """Propose edits for what a provider would refuse, each with its reason.
 
-    Nothing is written without --apply or --out, and no file of which a part can't be read. Documents without edits are
-    written as they stood.
+    Nothing is written without --apply or --out, and no file of which a part can't be read.
+    Documents without edits are written as they stood.
 
-    Exit code 0: nothing is refused for sure, or no longer. 1: edits are proposed and not written, or something is left that
-    no edit mends. 2: a file, or a part of one, can't be read or written.
+    Exit code 0: nothing is refused for sure, or no longer. 1: edits are proposed and not written,
+    or something is left that no edit mends. 2: a file, or a part of one, can't be read or written.
     """
     output = Output(as_json=as_json)
     if apply and out is not None:
@@ -71,7 +71,8 @@ def repair(
     if out is not None and len(files) > 1:
         raise typer.BadParameter("--out takes what was made of one FILE")
     tally: Counter[str] = Counter()
-    # What would go to standard output twice goes to standard error: the diff, beside the repaired history.
+    # What would go to standard output twice goes to standard error: the diff, beside the repaired
+    # history.
     shown = _Shown(output, full=full, aside=out == "-")
     for file in files:
         path = out if out is not None else file if apply else None

@@ -66,10 +66,11 @@ def show(
     pager: Annotated[bool, typer.Option("--pager", help="Show it in a pager.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show conversations: turns, calls with arguments, results, decisions of hooks, and problems where they are.
+    """Show conversations: turns, calls with arguments, results, decisions of hooks, and problems
+    where they are.
 
-    Exit code 0: everything was shown, problems or not. 2: a file, or a part of one, can't be read, or there is nothing to
-    show.
+    Exit code 0: everything was shown, problems or not. 2: a file, or a part of one, can't be read,
+    or there is nothing to show.
     """
     output = Output(as_json=as_json)
     shown = failed = 0
@@ -160,7 +161,7 @@ def _page_options(document: Document) -> dict[str, Any]:
 
 
 def answer_of(document: Document) -> AssistantTurn | None:
-    """The provider's answer in an exchange; `None` where there is none, or none that can be read."""
+    """The answer in an exchange; `None` where there is none, or none that can be read."""
     answer = document.answer
     if answer is None or (document.status is not None and document.status >= 400):
         return None
@@ -186,7 +187,7 @@ def _events(stream: str) -> Iterator[Any]:
             yield json.loads(data)
 
 
-# --- what there is to show -----------------------------------------------------------------------------------------------
+# --- what there is to show -----------------------------------------------------------------------
 
 
 def timeline_of(document: Document) -> tuple[Timeline, list[ProblemView]]:
@@ -213,7 +214,7 @@ def _text(value: Value | None) -> str:
     return "" if value is None else html.unescape(_TAG.sub("", str(value.body)))
 
 
-# --- for people ----------------------------------------------------------------------------------------------------------
+# --- for people ----------------------------------------------------------------------------------
 
 
 def _print(output: Output, document: Document, *, full: bool) -> None:
@@ -354,7 +355,7 @@ def _indented(text: str, margin: str) -> str:
     return "\n".join([margin + line for line in text.split("\n")])
 
 
-# --- for programs ------------------------------------------------------------------------------------------------------
+# --- for programs --------------------------------------------------------------------------------
 
 
 def _record(output: Output, document: Document) -> None:

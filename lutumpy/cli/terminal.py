@@ -1,7 +1,9 @@
-"""What goes to the terminal: text made harmless, lines for people and JSON lines for programs, a bar for long files.
+"""What goes to the terminal: text made harmless, lines for people and JSON lines for programs, a
+bar for long files.
 
-Transcripts are written by others. Nothing of them may reach a terminal as it is: control characters would move its cursor,
-change its colours or its title, or answer for the user. They are shown as escapes, and so is what no encoding has.
+Transcripts are written by others. Nothing of them may reach a terminal as it is: control characters
+would move its cursor, change its colours or its title, or answer for the user. They are shown as
+escapes, and so is what no encoding has.
 """
 
 from __future__ import annotations
@@ -24,10 +26,11 @@ from rich.text import Text
 
 __all__ = ["FileProgress", "Output", "harmless", "shortened", "styled"]
 
-# Control characters but for the line feed and the tab, lone surrogates, line separators of Unicode, and the marks that turn
-# the direction of a line around, so that it reads as something else.
+# Control characters but for the line feed and the tab, lone surrogates, line separators of Unicode,
+# and the marks that turn the direction of a line around, so that it reads as something else.
 _HARMFUL = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
+    "\ufeff\ufff9-\ufffb\ud800-\udfff"
     "\U000e0000-\U000e007f]"
 )
 _BAR_FROM = 2_000_000  # bytes: what is smaller is read before a bar could be seen
@@ -35,7 +38,9 @@ _BAR_EVERY = 0.2  # seconds
 
 
 def harmless(text: str) -> str:
-    """`text` as a terminal may be given it: control characters, marks of direction and lone surrogates as escapes."""
+    """`text` as a terminal may be given it: control characters, marks of direction and lone
+    surrogates as escapes.
+    """
     return _HARMFUL.sub(_escape, text)
 
 
@@ -85,7 +90,9 @@ class Output:
         self.faults: Counter[str] = Counter()  # how many parts of each file could not be read
 
     def record(self, name: str, /, **fields: Any) -> None:
-        """One JSON line, of the type `name`; nothing but ASCII in it, so that it goes through every terminal and pipe."""
+        """One JSON line, of the type `name`; nothing but ASCII in it, so that it goes through every
+        terminal and pipe.
+        """
         self._clear()
         sys.stdout.write(json.dumps({"type": name, **fields}, default=str) + "\n")
 
@@ -127,9 +134,11 @@ def _console(stream: Any) -> Console:
 
 
 def _from_environment(name: str, fewest: int, usual: int) -> int | None:
-    """A size of the terminal as the environment says it: `usual` for nonsense, `None` where it says nothing.
+    """A size of the terminal as the environment says it: `usual` for nonsense, `None` where it says
+    nothing.
 
-    rich takes whatever has digits, also 0, at which it prints nothing, and `²`, which is no number to Python.
+    rich takes whatever has digits, also 0, at which it prints nothing, and `²`, which is no number
+    to Python.
     """
     given = os.environ.get(name)
     if given is None:
@@ -139,7 +148,8 @@ def _from_environment(name: str, fewest: int, usual: int) -> int | None:
 
 
 class FileProgress:
-    """A bar on standard error that says how much of a file was read; only on a terminal, only for long files.
+    """A bar on standard error that says how much of a file was read; only on a terminal, only for
+    long files.
 
     It goes away while something is printed and comes back when reading goes on.
     """

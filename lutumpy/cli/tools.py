@@ -86,8 +86,9 @@ def check(
 ) -> None:
     """Compile every tool for every API, and say what is lost, changed or refused.
 
-    Exit code 0: nothing will be refused, and nothing has drifted from the lock. 1: something will be or has (with --strict:
-    there is a warning). 2: there is no such toolset, or the lock file can't be used.
+    Exit code 0: nothing will be refused, and nothing has drifted from the lock. 1: something will
+    be or has (with --strict: there is a warning). 2: there is no such toolset, or the lock file
+    can't be used.
     """
     output = Output(as_json=as_json)
     toolset = _load(output, name, directory)
@@ -118,7 +119,8 @@ def lock(
 ) -> None:
     """Write down what the model is shown of each tool, so that `tools check` fails when it changes.
 
-    Exit code 0: the lock file has the tools as they are. 2: there is no such toolset, or the file can't be used.
+    Exit code 0: the lock file has the tools as they are. 2: there is no such toolset, or the file
+    can't be used.
     """
     output = Output(as_json=as_json)
     toolset = _load(output, name, directory)
@@ -177,7 +179,7 @@ def _lock_state(exists: bool, drifted: Drift | None) -> str:
     return "drifted" if drifted else "matches"
 
 
-# --- for programs ------------------------------------------------------------------------------------------------------
+# --- for programs --------------------------------------------------------------------------------
 
 
 def _record(
@@ -227,7 +229,7 @@ def _drift_fields(drifted: Drift) -> dict[str, Any]:
     return {"added": list(drifted.added), "removed": list(drifted.removed), "changed": changed}
 
 
-# --- for people --------------------------------------------------------------------------------------------------------
+# --- for people ----------------------------------------------------------------------------------
 
 
 def _print(output: Output, name: str, report: ToolReport) -> None:

@@ -17,7 +17,9 @@ __all__ = ["Discarded", "Writer", "destination"]
 
 
 class Discarded(Exception):
-    """Raised inside `destination` when there is nothing to write after all; it ends the block, and the file stays."""
+    """Raised inside `destination` when there is nothing to write after all; it ends the block, and
+    the file stays.
+    """
 
 
 class Writer:
@@ -61,7 +63,8 @@ def _encodable(text: str) -> str:
 
 @contextmanager
 def destination(output: Output, path: str | None) -> Iterator[Writer]:
-    """A writer into the file `path` (`-`: standard output; `None`: nowhere): it is written as a whole or stays as it was.
+    """A writer into the file `path` (`-`: standard output; `None`: nowhere): it is written as a
+    whole or stays as it was.
 
     Raises:
         typer.Exit: The file can't be written; it was said, and the file is as it was.

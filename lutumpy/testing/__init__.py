@@ -1,4 +1,5 @@
-"""Help for testing programs that call tools: scripted answers, and a server that speaks every API of the table.
+"""Help for testing programs that call tools: scripted answers, and a server that speaks every API
+of the table.
 
 Names load when they are first used: a script needs neither the server's HTTP stack nor an SDK.
 """

@@ -1,8 +1,9 @@
 """One API at the test server: where it listens, what it refuses, what it remembers.
 
-`ApiServer` is enough for an API whose requests each hold their whole conversation: it takes what the API's rules let
-pass, at the paths that they name, and remembers nothing. The `server` of a row in the table of APIs is a subclass for
-one that does more: the words of its refusals, and what it keeps of its own answers, to which later requests refer.
+`ApiServer` is enough for an API whose requests each hold their whole conversation: it takes what
+the API's rules let pass, at the paths that they name, and remembers nothing. The `server` of a row
+in the table of APIs is a subclass for one that does more: the words of its refusals, and what it
+keeps of its own answers, to which later requests refer.
 
 A request passes these stations; a refusal ends it at once:
 
@@ -10,7 +11,8 @@ A request passes these stations; a refusal ends it at once:
     headers             refuse_headers
     JSON                unreadable_body
     an operation        resources: answered from memory, without the script
-    a model's answer    complete_body, check, (the script,) arrange or arrange_events, remember; release at the end
+    a model's answer    complete_body, check, (the script,) arrange or arrange_events, remember;
+                        release at the end
 """
 
 from __future__ import annotations
@@ -90,7 +92,8 @@ class ApiServer:
 
     Args:
         api: The API.
-        models: The models that requests of this API's maker have named, in order; shared by the APIs of one maker.
+        models: The models that requests of this API's maker have named, in order; shared by the
+            APIs of one maker.
     """
 
     request_id_header: ClassVar[str] = "x-request-id"
@@ -118,7 +121,9 @@ class ApiServer:
         return tuple([Route(path, {"POST": CREATE}) for path in self.rules.SHAPE.paths])
 
     def claims(self, headers: Mapping[str, str]) -> bool:
-        """Whether headers say that a request is for this API, where its path is one of several APIs."""
+        """Whether headers say that a request is for this API, where its path is one of several
+        APIs.
+        """
         return False
 
     # --- What it refuses -------------------------------------------------------------------------

@@ -18,7 +18,9 @@ from lutumpy.testing.script import render, render_failure, render_stream
 __all__ = ["Answer", "Exchange"]
 
 Answer: TypeAlias = Reply | Failure | dict[str, Any] | bytes | str
-"""What one request is answered with: a scripted reply or failure, JSON sent as it is, or a raw body."""
+"""What one request is answered with: a scripted reply or failure, JSON sent as it is, or a raw
+body.
+"""
 
 EVENT_STREAM = "text/event-stream; charset=utf-8"
 
@@ -37,7 +39,9 @@ class Exchange:
     # --- Refusals --------------------------------------------------------------------------------
 
     def refuse_target(self) -> Response | None:
-        """The answer to a request for a path that doesn't exist, or with a method that the path doesn't take."""
+        """The answer to a request for a path that doesn't exist, or with a method that the path
+        doesn't take.
+        """
         target, method, path = self.target, self.request.method, self.request.url.path
         if target.operation:
             return None
@@ -101,7 +105,9 @@ class Exchange:
     def respond(
         self, answer: Answer, body: Mapping[str, Any]
     ) -> tuple[Response, Json | None, list[Json] | None]:
-        """The response, the JSON in it if a later request may be checked against that, and its stream events."""
+        """The response, the JSON in it if a later request may be checked against that, and its
+        stream events.
+        """
         if isinstance(answer, Failure):
             return self.send_failure(answer), None, None
         if isinstance(answer, dict):

@@ -1,7 +1,8 @@
 """Which API a path belongs to, and what is asked for there.
 
-Every API at the server says which paths are its own. Two may share one, as OpenAI and Anthropic have their models at the
-same path: then the headers decide, and without a sign in them the API that stands first.
+Every API at the server says which paths are its own. Two may share one, as OpenAI and Anthropic
+have their models at the same path: then the headers decide, and without a sign in them the API that
+stands first.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ class Target:
 def locate(
     method: str, path: str, headers: Mapping[str, str], servers: Iterable[ApiServer]
 ) -> Target:
-    """Where a request leads; a path that nobody knows belongs to the API that it begins like, or to the first."""
+    """Where a request leads; a path that nobody knows belongs to the API that it begins like, or to
+    the first.
+    """
     # Sorting keeps the order of the table among those that the headers say nothing of.
     ordered = sorted(servers, key=lambda server: not server.claims(headers))
     for server in ordered:

@@ -12,7 +12,9 @@ from lutumpy.testing.replies import Call, Reply, split_text
 __all__ = ["SHAPING", "render", "render_failure", "render_stream", "signature"]
 
 SHAPING = frozenset({"compaction"})
-"""Parameters of a request on which the shape of an answer depends: a compaction is one block, the summary."""
+"""Parameters of a request on which the shape of an answer depends: a compaction is one block, the
+summary.
+"""
 
 KINDS: Mapping[int, str] = {
     400: "invalid_request_error",

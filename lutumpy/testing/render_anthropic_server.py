@@ -2,11 +2,11 @@
 
 A thread is a conversation that the API holds. Each of its answers is a place to go on from, once:
 
-    state        how it gets there                                  a request that continues it
-    open         its answer was given                               is answered; it is in flight meanwhile
-    in flight    a request continues it                             thread_continue_in_flight
-    continued    the answer to that request was given               thread_already_continued
-    unknown      it was never given, or without `thread`            thread_not_found
+    state        how it gets there                          a request that continues it
+    open         its answer was given                       is answered, and in flight meanwhile
+    in flight    a request continues it                     thread_continue_in_flight
+    continued    the answer to that request was given       thread_already_continued
+    unknown      it was never given, or without `thread`    thread_not_found
 
 A request that fails puts the thread back from "in flight" to "open".
 """
@@ -39,7 +39,9 @@ __all__ = ["MessagesServer"]
 NO_KEY = "x-api-key header is required"
 NO_VERSION = "anthropic-version: header is required"
 FIRST_MODEL = "claude-sonnet-5"
-"""The first model of the list, which has those that requests have named after it. Any other can be retrieved."""
+"""The first model of the list, which has those that requests have named after it. Any other can be
+retrieved.
+"""
 
 UNFINISHED = ("pause_turn", "compaction")
 """Stop reasons after which a thread goes on without a new message."""
@@ -205,7 +207,9 @@ class MessagesServer(ApiServer):
 
 
 def _refuse_thread(thread: Thread | None, previous: str) -> Problem | None:
-    """Why a thread can't be continued; status and code are the SDK's, the words are its descriptions of them."""
+    """Why a thread can't be continued; status and code are the SDK's, the words are its
+    descriptions of them.
+    """
     if thread is None:
         message = (
             f"No usable Thread state was found for `previous_message_id` {previous}. "

@@ -1,4 +1,6 @@
-"""What Chat Completions and Responses write alike: ids of calls, times, and the envelope of an error."""
+"""What Chat Completions and Responses write alike: ids of calls, times, and the envelope of an
+error.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ CREATED = 1_767_225_600
 
 
 def call_id(call: Call, number: int, index: int) -> str:
-    """The id of a call: its own, or one counted from the number of the answer and the call's place in it."""
+    """The id of a call: its own, or one counted from the number of the answer and the call's place
+    in it.
+    """
     return call.id if call.id is not None else f"call_{number:016d}{index:08d}"
 
 

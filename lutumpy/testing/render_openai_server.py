@@ -1,4 +1,6 @@
-"""Chat Completions at the test server, and what Responses has in common with it: keys, refusals, models."""
+"""Chat Completions at the test server, and what Responses has in common with it: keys, refusals,
+models.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ BAD_JSON = (
     "help center at help.openai.com.)"
 )
 FIRST_MODEL = "gpt-5-mini"
-"""The first model of the list, which has those that requests have named after it. Any other can be retrieved."""
+"""The first model of the list, which has those that requests have named after it. Any other can be
+retrieved.
+"""
 
 
 class OpenAIServer(ApiServer):

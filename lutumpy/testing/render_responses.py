@@ -22,8 +22,8 @@ INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 
 ECHOED = (
-    "access_programs background image instructions max_output_tokens metadata parallel_tool_calls previous_response_id "
-    "store temperature tool_choice tools top_p truncation"
+    "access_programs background image instructions max_output_tokens metadata "
+    "parallel_tool_calls previous_response_id store temperature tool_choice tools top_p truncation"
 ).split()
 """Parameters of a request that come back in its answer."""
 

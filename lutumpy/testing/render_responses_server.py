@@ -1,6 +1,7 @@
 """Responses at the test server: stored responses, conversations, and counts of tokens.
 
-Envelopes are those that the SDKs read. A request is checked twice: by itself, and behind what the server holds before it.
+Envelopes are those that the SDKs read. A request is checked twice: by itself, and behind what the
+server holds before it.
 """
 
 from __future__ import annotations

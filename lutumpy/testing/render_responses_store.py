@@ -1,8 +1,9 @@
 """What Responses keeps: responses that can be continued and retrieved, and conversations.
 
-A request goes on from one of two places: from the response that `previous_response_id` names, or from the end of a
-`conversation`. What the API then holds before the request's own input is the same list in both cases. It is kept with
-each response as a list of its own, since a response may be continued more than once, in different ways.
+A request goes on from one of two places: from the response that `previous_response_id` names, or
+from the end of a `conversation`. What the API then holds before the request's own input is the same
+list in both cases. It is kept with each response as a list of its own, since a response may be
+continued more than once, in different ways.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class StoredResponse:
         held: What a request that continues it has before its own input.
         items: The input that led to it, as it is listed.
         events: Its stream events, if it was streamed.
-        is_given: Whether anybody got the finished answer; before that, one in the background can be cancelled.
+        is_given: Whether anybody got the finished answer; before that, one in the background can be
+            cancelled.
     """
 
     answer: Json

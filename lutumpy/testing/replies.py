@@ -1,4 +1,6 @@
-"""What a script says: answers of a model and errors of its provider, without the spelling of an API."""
+"""What a script says: answers of a model and errors of its provider, without the spelling of an
+API.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,8 @@ class Call:
             raise TypeError(f"Call takes a tool's name as text, not {self.name!r}")
         if not isinstance(self.arguments, (str, Mapping)):
             raise TypeError(
-                f"arguments= takes a mapping or the text that the model wrote, not {self.arguments!r}"
+                "arguments= takes a mapping or the text that the model wrote, "
+                f"not {self.arguments!r}"
             )
 
     @property
@@ -71,10 +74,10 @@ class Reply:
     Attributes:
         text: What it says.
         calls: The tools that it calls, in order.
-        finish: Why it stopped: stop, tool_calls, length, content_filter, refusal, paused. Found from the rest if not
-            given.
-        reasoning: What it thought; an empty text gives a block without words, as models that hide them send. An API
-            that shows no reasoning leaves it out.
+        finish: Why it stopped: stop, tool_calls, length, content_filter, refusal, paused. Found
+            from the rest if not given.
+        reasoning: What it thought; an empty text gives a block without words, as models that hide
+            them send. An API that shows no reasoning leaves it out.
         refusal: The words of a refusal.
         usage: Input and output tokens.
         model: Name of the model that answers; the requested one if not given.

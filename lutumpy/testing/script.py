@@ -24,9 +24,10 @@ __all__ = [
 class Rendering(Protocol):
     """What the `rendering` module of an API defines.
 
-    Two more names may stand in it. `render_failure` takes status and message, and `kind`, `param`, `code` and
-    `request_id` by name, and gives the JSON of an error; without it an error is an object with these under `error`.
-    `SHAPING` names the parameters of a request on which the shape of its answer depends.
+    Two more names may stand in it. `render_failure` takes status and message, and `kind`, `param`,
+    `code` and `request_id` by name, and gives the JSON of an error; without it an error is an
+    object with these under `error`. `SHAPING` names the parameters of a request on which the shape
+    of its answer depends.
     """
 
     def render(
@@ -52,11 +53,12 @@ def render(
         api: The name of an API, as `lutumpy.apis.api_names` lists them.
         number: Number of the answer; ids are counted from it, so equal numbers give equal ids.
         model: The model that was asked for.
-        body: The request, where the answer depends on it: Chat's `n` gives as many choices, which all say the same,
-            Messages' `compaction` a summary, which is the reply's text; Responses repeats its settings.
+        body: The request, where the answer depends on it: Chat's `n` gives as many choices, which
+            all say the same, Messages' `compaction` a summary, which is the reply's text; Responses
+            repeats its settings.
 
-    On Messages, arguments that aren't a JSON object become `{}` where the answer was cut off, and else
-    `{"INVALID_JSON": text}`.
+    On Messages, arguments that aren't a JSON object become `{}` where the answer was cut off, and
+    else `{"INVALID_JSON": text}`.
 
     Raises:
         ValueError: there is no such API, or nothing renders its answers.
@@ -69,10 +71,11 @@ def render(
 def render_stream(
     reply: Reply, api: Api, *, number: int, model: str, body: Mapping[str, Any] | None = None
 ) -> list[dict[str, Any]]:
-    """The same answer as the JSON of its stream events, in the order in which `api` sends them; arguments as of `render`.
+    """The same answer as the JSON of its stream events, in the order in which `api` sends them;
+    arguments as of `render`.
 
-    Chat chunks end with the usage chunk, which the API sends only if asked. On Messages the text of arguments is
-    streamed as it is, broken or not.
+    Chat chunks end with the usage chunk, which the API sends only if asked. On Messages the text of
+    arguments is streamed as it is, broken or not.
     """
     return _rendering_of(api).render_stream(
         reply, number=number, model=reply.model or model, body=body or {}

@@ -28,18 +28,21 @@ ScriptEntry: TypeAlias = "ScriptAnswer | Callable[[Api, Mapping[str, Any]], Scri
 class ScriptedModel:
     """A model whose answers are written down beforehand.
 
-    Every turn goes the way that it goes with a provider, but for the network: the request is built by the adapter, checked
-    against the rules of its API, and the scripted answer is decoded by the adapter.
+    Every turn goes the way that it goes with a provider, but for the network: the request is built
+    by the adapter, checked against the rules of its API, and the scripted answer is decoded by the
+    adapter.
 
     Args:
-        script: The answers in order. A `Reply` or `Failure`; a `dict`, `bytes` or `str`, taken as the API's own JSON; a list
-            of stream events, a `Failure` among them breaking the stream there; or a function that is given the API and the
-            request's body and returns one of these.
-        api: Which API it stands for, as `lutumpy.apis.api_names` lists them; Chat Completions when left out.
+        script: The answers in order. A `Reply` or `Failure`; a `dict`, `bytes` or `str`, taken as
+            the API's own JSON; a list of stream events, a `Failure` among them breaking the stream
+            there; or a function that is given the API and the request's body and returns one of
+            these.
+        api: Which API it stands for, as `lutumpy.apis.api_names` lists them; Chat Completions when
+            left out.
         model: The model's name in requests and answers.
         structured: How a structured turn asks for its value, as for the adapters.
-        check: Whether requests are held against the rules of the API. That walks the whole conversation each time: leave it
-            on in tests, switch it off where time is measured.
+        check: Whether requests are held against the rules of the API. That walks the whole
+            conversation each time: leave it on in tests, switch it off where time is measured.
         keep: How many of the last requests stay in `requests`; `None` for all.
 
     Attributes:
@@ -98,7 +101,8 @@ class ScriptedModel:
         """The next answer; the transcript is not changed.
 
         Raises:
-            AdapterError: the API would refuse the request, the script says `Failure`, or it has no answer left.
+            AdapterError: the API would refuse the request, the script says `Failure`, or it has no
+                answer left.
             InvalidToolConstraints: the API is known to refuse the offer.
             TranscriptError: there is nothing to answer.
         """
@@ -126,7 +130,9 @@ class ScriptedModel:
     def open_stream(
         self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
     ) -> ScriptedStream:
-        """The next answer as a stream of the API's events, in the order of real ones. Raises as `respond` does, when entered."""
+        """The next answer as a stream of the API's events, in the order of real ones. Raises as
+        `respond` does, when entered.
+        """
         return ScriptedStream(self, transcript, offering, options)
 
     def open_stream_sync(
@@ -149,7 +155,8 @@ class ScriptedModel:
             ]
         if not isinstance(answer, list):
             raise AdapterError(
-                f"{self.api}: a streamed turn needs a Reply or a list of events in the script, not {type(answer).__name__}",
+                f"{self.api}: a streamed turn needs a Reply or a list of events in the script, "
+                f"not {type(answer).__name__}",
                 provider=self.api,
                 sent=False,
             )
@@ -187,7 +194,9 @@ class ScriptedModel:
         *,
         stream: bool,
     ) -> bytes | dict[str, Any]:
-        """The body that the adapter would send: its bytes, or JSON values from one that has no client of its own."""
+        """The body that the adapter would send: its bytes, or JSON values from one that has no
+        client of its own.
+        """
         write = getattr(self._sender, "_body", None)
         if write is not None:
             data: bytes = write(transcript, offering, options, stream=stream)
@@ -273,7 +282,9 @@ class _Request:
 
 
 class ScriptedStatusError(Exception):
-    """The cause of an `AdapterError` from a script: what an SDK's status error says, under the same names."""
+    """The cause of an `AdapterError` from a script: what an SDK's status error says, under the same
+    names.
+    """
 
     def __init__(
         self, status_code: int, message: str, headers: Mapping[str, str], body: dict[str, Any]

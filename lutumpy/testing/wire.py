@@ -1,12 +1,14 @@
-"""A loopback server that speaks every API of the table, plays a script, and refuses what the real ones refuse.
+"""A loopback server that speaks every API of the table, plays a script, and refuses what the real
+ones refuse.
 
 Needs the `testing` extra (starlette and uvicorn).
 
-What is hard: the server runs in a thread of its own, so that it serves sync and async clients alike, and a script's
-function may wait for another request to be answered. So a function of the script is called in a pool of threads, and
-the one lock, which guards the script, the requests and what each API remembers, is never held while it runs, nor while
-bytes are read or sent. A request takes the lock up to four times: for its number, to be checked, to be remembered with
-its answer, and to be recorded.
+What is hard: the server runs in a thread of its own, so that it serves sync and async clients
+alike, and a script's function may wait for another request to be answered. So a function of the
+script is called in a pool of threads, and the one lock, which guards the script, the requests and
+what each API remembers, is never held while it runs, nor while bytes are read or sent. A request
+takes the lock up to four times: for its number, to be checked, to be remembered with its answer,
+and to be recorded.
 """
 
 from __future__ import annotations
@@ -46,7 +48,9 @@ except ImportError as _error:
 __all__ = ["Answer", "Entry", "WireRequest", "WireServer", "serve"]
 
 Entry = Answer | Callable[[Api, Mapping[str, Any]], Answer]
-"""One entry of a script: an answer, or a function that is asked for it with the API and the request's body."""
+"""One entry of a script: an answer, or a function that is asked for it with the API and the
+request's body.
+"""
 
 START_SECONDS = 10.0
 STOP_SECONDS = 10.0
@@ -59,8 +63,8 @@ class WireRequest:
     """One request that the server got, and what became of it.
 
     Attributes:
-        api: The API whose path it is. What OpenAI has at the path of no API, as its models, counts as Chat
-            Completions.
+        api: The API whose path it is. What OpenAI has at the path of no API, as its models, counts
+            as Chat Completions.
         path: The URL's path.
         headers: Headers, names in lower case.
         body: The parsed body; None if it wasn't JSON, or there was none.
@@ -84,8 +88,8 @@ def serve(
     """A server to be entered: `with serve([...]) as server:` or `async with`.
 
     Args:
-        script: Answers to the valid requests, in order; a request beyond the last gets a 500 that says so. With None
-            every valid request is answered with `Reply(text="OK")`.
+        script: Answers to the valid requests, in order; a request beyond the last gets a 500 that
+            says so. With None every valid request is answered with `Reply(text="OK")`.
         host: Address to listen on.
         port: Port to listen on, 0 for a free one.
 
@@ -96,7 +100,9 @@ def serve(
 
 
 class WireServer:
-    """The running server: where it is, what it was asked, and what it still has to say. Safe to use from any thread."""
+    """The running server: where it is, what it was asked, and what it still has to say. Safe to use
+    from any thread.
+    """
 
     def __init__(
         self, script: Iterable[Entry] | None = (), *, host: str = "127.0.0.1", port: int = 0
@@ -150,7 +156,8 @@ class WireServer:
         if self._thread is not None:
             raise RuntimeError("the server runs already")
         listener = socket.create_server((self._host, self._port))
-        # Accepted connections inherit it; without, an answer's head and body wait 40 ms for each other.
+        # Accepted connections inherit it; without, an answer's head and body wait 40 ms for each
+        # other.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._port = listener.getsockname()[1]
         config = uvicorn.Config(
@@ -289,7 +296,9 @@ class _ReadyServer(uvicorn.Server):
 
 
 def _make_servers() -> list[ApiServer]:
-    """One for each API whose answers can be rendered; those of one maker share the names of its models."""
+    """One for each API whose answers can be rendered; those of one maker share the names of its
+    models.
+    """
     models: dict[str, dict[str, None]] = {}
     servers: list[ApiServer] = []
     for api in by_name("rendering"):

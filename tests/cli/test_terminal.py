@@ -25,8 +25,8 @@ def test_nothing_that_acts_on_a_terminal_is_left(text: str) -> None:
         assert character in "\n\t" or (ord(character) >= 0x20 and not 0x7F <= ord(character) < 0xA0)
         assert not 0xD800 <= ord(character) <= 0xDFFF
         assert (
-            character
-            not in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200b\u200e\u200f\ufeff\u2028\u2029"
+            character not in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+            "\u200b\u200e\u200f\ufeff\u2028\u2029"
         )
     assert harmless(shown) == shown
     shown.encode()

@@ -1,4 +1,6 @@
-"""No file names an API but those that are about it: a provider is its folders, its rendering, and a row of the table."""
+"""No file names an API but those that are about it: a provider is its folders, its rendering, and a
+row of the table.
+"""
 
 from __future__ import annotations
 

@@ -66,7 +66,9 @@ class AppTools(Toolset):
 def run(
     toy: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Run:
-    """Run a command on a value, which is its standard input; gives the exit code and what it printed."""
+    """Run a command on a value, which is its standard input; gives the exit code and what it
+    printed.
+    """
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments: str, value: Any = None) -> tuple[int, str]:

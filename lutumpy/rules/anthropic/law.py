@@ -1,4 +1,6 @@
-"""What the table of APIs needs to know of Messages: the shape of its requests, its signs, and its checks."""
+"""What the table of APIs needs to know of Messages: the shape of its requests, its signs, and its
+checks.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ __all__ = [
 
 PREFIX = "anthropic"
 STRICT = ANTHROPIC_STRICT
-# Fitted to the usage of recorded answers. Anthropic adds instructions of its own as soon as there are tools.
+# Fitted to the usage of recorded answers. Anthropic adds instructions of its own as soon as there
+# are tools.
 TOKENS_OF_TOOLS = (0.25, 450)
 SHAPE = RequestShape(
     messages_key="messages",
@@ -39,7 +42,8 @@ SHAPE = RequestShape(
     turn_form="list",
     is_continued=continues_thread,
 )
-# What Chat Completions refuses, or has under another name: both have their conversation under `messages`.
+# What Chat Completions refuses, or has under another name: both have their conversation under
+# `messages`.
 SIGNS = Signs(
     body_keys=frozenset(
         "system stop_sequences top_k thinking output_config anthropic_version anthropic_beta betas "

@@ -21,7 +21,9 @@ def quiet_code(error: KeyboardInterrupt | BrokenPipeError) -> int:
 
 
 def _forget_output() -> None:
-    """Let what is still in the buffer go nowhere, so that the interpreter has nothing to complain of when it ends."""
+    """Let what is still in the buffer go nowhere, so that the interpreter has nothing to complain
+    of when it ends.
+    """
     try:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

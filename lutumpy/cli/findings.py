@@ -9,7 +9,7 @@ from rich.text import Text
 
 from lutumpy.apis import serving
 from lutumpy.cli.documents import Document
-from lutumpy.cli.terminal import shortened, styled
+from lutumpy.cli.terminal import cut_text, styled
 from lutumpy.doctor import Problem, check_messages
 from lutumpy.rules.shape import ApiRules
 
@@ -91,7 +91,7 @@ def problem_lines(problem: Problem, *, full: bool = False) -> Iterator[Text]:
     yield styled(
         "  ", (word, style), f"  {problem.position or 'the request'}  ", (problem.rule, "dim")
     )
-    message = problem.message if full else shortened(problem.message, _LONGEST)
+    message = problem.message if full else cut_text(problem.message, _LONGEST)
     yield styled("    ", message.replace("\n", " "))
     about = [
         *[f"call {call_id}" for call_id in problem.call_ids],

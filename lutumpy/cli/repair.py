@@ -22,7 +22,7 @@ from lutumpy.cli.findings import (
 )
 from lutumpy.cli.inputs import Unreadable, documents, report_unreadable
 from lutumpy.cli.options import ApiOption, Files, HostOption, JsonOption
-from lutumpy.cli.terminal import Output, shortened, styled
+from lutumpy.cli.terminal import Output, cut_text, styled
 from lutumpy.cli.writing import Discarded, destination
 from lutumpy.core import json_values
 from lutumpy.doctor import Repair, apply_repairs, propose_repairs
@@ -220,7 +220,7 @@ class _Shown:
 
     def _value(self, value: Any) -> str:
         text = json_values.encode_text(value)
-        return text if self._full else shortened(text, _LONGEST)
+        return text if self._full else cut_text(text, _LONGEST)
 
     def _records(self, mended: _Mended, written: bool) -> None:
         about = document_fields(mended.document)

@@ -28,7 +28,8 @@ from lutumpy.cli.findings import (
 )
 from lutumpy.cli.inputs import Unreadable, documents, report_unreadable
 from lutumpy.cli.options import ApiOption, Files, JsonOption
-from lutumpy.cli.terminal import Output, shortened, styled
+from lutumpy.cli.terminal import Output, cut_text, styled
+from lutumpy.core.preview import MARK
 
 if TYPE_CHECKING:
     from lutumpy.page.model import CallView, Piece, ProblemView, ResultView, Step
@@ -249,7 +250,8 @@ def _cut(line: Text, full: bool) -> Text:
     if full or len(line) <= _LONGEST:
         return line
     kept = line[:_LONGEST]
-    kept.append(f"... ({len(line) - _LONGEST} more characters, --full shows them)", "dim")
+    missing = len(line) - _LONGEST
+    kept.append(f"{MARK} ({missing} more characters, --full shows them)", "dim")
     return kept
 
 
@@ -342,7 +344,7 @@ def _problem_lines(problems: list[ProblemView], margin: str) -> Iterator[Text]:
 
 def _problem_line(problem: ProblemView, margin: str) -> Text:
     style = CERTAINTIES.get(problem.certainty, ("", ""))[1]
-    message = shortened(problem.message.replace("\n", " "), _LONGEST // 2)
+    message = cut_text(problem.message.replace("\n", " "), _LONGEST // 2)
     return styled(
         margin,
         (f"! {problem.word.lower()}: ", style),

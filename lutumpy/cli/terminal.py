@@ -24,7 +24,9 @@ from rich.console import Console, RenderableType
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 from rich.text import Text
 
-__all__ = ["FileProgress", "Output", "harmless", "shortened", "styled"]
+from lutumpy.core.preview import MARK, shorten
+
+__all__ = ["FileProgress", "Output", "cut_text", "harmless", "styled"]
 
 # Control characters but for the line feed and the tab, lone surrogates, line separators of Unicode,
 # and the marks that turn the direction of a line around, so that it reads as something else.
@@ -51,11 +53,13 @@ def _escape(match: re.Match[str]) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def shortened(text: str, most: int) -> str:
-    """`text`, cut after `most` characters with a note of how many are missing."""
-    if len(text) <= most:
+def cut_text(text: str, most: int) -> str:
+    """The first `most` characters of `text`, with a note of how many are missing."""
+    missing = len(text) - most
+    if missing <= 0:
         return text
-    return f"{text[:most]}... ({len(text) - most} more characters)"
+    # The mark stands behind the characters that were asked for, and isn't one of them.
+    return f"{shorten(text + MARK, most + len(MARK))} ({missing} more characters)"
 
 
 def styled(*pieces: str | tuple[str, str]) -> Text:

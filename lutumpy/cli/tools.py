@@ -15,7 +15,7 @@ from lutumpy.apis import api_names
 from lutumpy.cli.files import write_file
 from lutumpy.cli.findings import counted
 from lutumpy.cli.options import API_NAMES, JsonOption, check_api
-from lutumpy.cli.terminal import Output, shortened, styled
+from lutumpy.cli.terminal import Output, cut_text, styled
 from lutumpy.core import json_values
 from lutumpy.tool_doctor import (
     Difference,
@@ -326,4 +326,4 @@ def _print_difference(output: Output, difference: Difference) -> None:
 
 
 def _value(value: Any) -> str:
-    return shortened(json_values.encode_text(value), _LONGEST)
+    return cut_text(json_values.encode_text(value), _LONGEST)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.table import Table
 
-from lutumpy.cli.terminal import FileProgress, Output, harmless, shortened, styled
+from lutumpy.cli.terminal import FileProgress, Output, cut_text, harmless, styled
 
 EVERYTHING = st.text(
     alphabet=st.characters(), max_size=40
@@ -60,8 +60,8 @@ def test_what_is_taken_out_is_shown(text: str, shown: str) -> None:
 
 
 def test_a_cut_says_how_much_is_missing() -> None:
-    assert shortened("x" * 10, 10) == "x" * 10
-    assert shortened("x" * 13, 10) == "x" * 10 + "... (3 more characters)"
+    assert cut_text("x" * 10, 10) == "x" * 10
+    assert cut_text("x" * 13, 10) == "x" * 10 + "… (3 more characters)"
 
 
 def test_styles_go_only_to_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:

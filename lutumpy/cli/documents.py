@@ -3,15 +3,15 @@ sessions; as one model.
 
 A `Document` is the same whatever it was read from: an API, a request body with its messages, and
 where it stood.
-
-    what the value is                                kind
-    a list of messages or items                      messages
-    an object with messages, but no model            messages
-    an object with messages and a model              request
-    {"body": a request, "url": ...}                  request, as a recorder writes it
-    {"request": a request, "response": an answer}    exchange
-    {"format": "lutumpy.session", ...}               session
 """
+
+#     what the value is                                kind
+#     a list of messages or items                      messages
+#     an object with messages, but no model            messages
+#     an object with messages and a model              request
+#     {"body": a request, "url": ...}                  request, as a recorder writes it
+#     {"request": a request, "response": an answer}    exchange
+#     {"format": "lutumpy.session", ...}               session
 
 from __future__ import annotations
 
@@ -216,6 +216,7 @@ def open_document(
     if not isinstance(value, Mapping):
         raise DocumentError(f"{_kind_of_scalar(value)} is not a document")
     data = cast("Mapping[str, Any]", value)
+    # What says what it is comes first; the shape decides for the rest.
     if data.get("format") == "lutumpy.session":
         return _open_session(data, place, api)
     if isinstance(data.get("request"), Mapping):
@@ -250,6 +251,8 @@ def _open_request(
     data: Mapping[str, Any], place: Place, api: Api | None, host: str | None
 ) -> Document:
     host = host or address_of(data)
+    # An address beside the request is no part of it, and an address inside is none either: the
+    # rules would report it as an unknown parameter.
     body = _without_address(data["body"] if _has_body(data) else data)
     apis = apis_of_address(data) or apis_of_body(body)
     if not apis:
@@ -302,6 +305,7 @@ def _apis_of_exchange(
     answered = api_of_answer(data.get("response"))
     if answered is not None:
         return (answered,)
+    # A path may end like those of two APIs; the request is checked for the first then.
     apis = (apis_of_address(data) or apis_of_address(sent))[:1] or apis_of_body(body)
     if not apis:
         keys = dict.fromkeys([shape_of(known).messages_key for known in api_names()])
@@ -316,6 +320,7 @@ def _open_session(data: Mapping[str, Any], place: Place, api: Api | None) -> Doc
         session = Session.load(data)
         known = api_names()
         wrote = [turn.api for turn in session.turns() if turn.api in known]
+        # A session belongs to no API. It is shown as the request that it last made, or would make.
         chosen = api or (wrote[-1] if wrote else known[0])
         body = body_of(chosen, session.transcript)
     except TranscriptError as error:
@@ -351,13 +356,13 @@ def _without_address(body: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _is_elsewhere(api: Api, host: str | None) -> bool:
-    """Whether a document is for another host than the vendor; what can't be read as an address says
-    nothing.
-    """
+    """Whether a document is for another host than the vendor's own."""
     try:
         return host is not None and is_compatible(api, host)
     except ValueError:
-        return False
+        return (
+            False  # recorders write all kinds of things there: what isn't an address says nothing
+        )
 
 
 def _decisions_in(data: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:

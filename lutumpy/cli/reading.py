@@ -1,20 +1,20 @@
-"""Values of JSON and JSON Lines files, one at a time, with the place of whatever can't be read.
+"""Values of JSON and JSON Lines files, one at a time, with the place of whatever can't be read."""
 
-What is hard: a broken file must not hide what stands before the fault or beside it, and the fault
-needs its line and column, which `json` counts only in a text that it is given as a whole. So there
-are two ways to read:
-
-    JSON Lines    line by line; one line is in memory. A broken line is one fault, and the next one is read.
-    JSON          the text as a whole. Of an array, element by element, so that one value at a time is built,
-                  and those before a fault are given. Place and line are carried from value to
-                  value: counting from the beginning each time would be quadratic.
-
-Which of both a file is can be seen from its first lines (`_looks_like_lines`), unless its name says
-so. A first line of more than a megabyte isn't looked through; if it holds a whole value, and the
-next line another one, these are lines all the same. Streaming an array of any size was dropped: it
-took a decoder that asks for more text in the middle of a value, for files that have a line format
-anyway.
-"""
+# What is hard: a broken file must not hide what stands before the fault or beside it, and the fault
+# needs its line and column, which `json` counts only in a text that it is given as a whole. So
+# there are two ways to read:
+#
+#     JSON Lines    line by line; one line is in memory. A broken line is one fault, and the next
+#                   one is read.
+#     JSON          the text as a whole. Of an array, element by element, so that one value at a
+#                   time is built, and those before a fault are given. Place and line are carried
+#                   from value to value: counting from the beginning would be quadratic.
+#
+# The first lines show which of both a file is (`_looks_like_lines`), unless its name says so. A
+# first line of more than a megabyte isn't looked through; if it holds a whole value, and the next
+# line another one, these are lines all the same. Streaming an array of any size was dropped: it
+# took a decoder that asks for more text in the middle of a value, for files that have a line
+# format anyway.
 
 from __future__ import annotations
 
@@ -155,6 +155,7 @@ def _looks_like_lines(source: _Source) -> bool:
     size = 1 << 12
     while True:
         head = source.peek(size)
+        # A pretty-printed text begins with a bracket on a line of its own.
         first, *others = [line for line in head.split(b"\n") if line.strip()] or [b""]
         if first.strip() in (b"[", b"{"):
             return False
@@ -177,6 +178,7 @@ def _is_container(line: bytes) -> bool:
 
 def _read_lines(source: _Source) -> Iterator[Value | BadValue]:
     number = 0
+    # Pieces of a line that a chunk ended in: joined once, since a long line spans many chunks.
     rest: list[bytes] = []
     while data := source.read():
         pieces = data.split(b"\n")
@@ -205,6 +207,7 @@ def _read_line(data: bytes, number: int) -> Iterator[Value | BadValue]:
         yield BadValue(number, None, _other_cause(error))
 
 
+# `json` reads NaN and Infinity, which no provider takes.
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 

@@ -38,9 +38,10 @@ class Writer:
         """The next value, as JSON text."""
         if self._stream is None:
             return
+        # The bracket and the commas belong to what is between elements, which the first one begins.
         if form == "element":
             self._stream.write("[\n" if self._form is None else ",\n")
-        self._stream.write(_encodable(text))
+        self._stream.write(_escape_halves(text))
         if form != "element":
             self._stream.write("\n")
         self._form = form
@@ -52,7 +53,7 @@ class Writer:
             self._stream.write("\n]\n")
 
 
-def _encodable(text: str) -> str:
+def _escape_halves(text: str) -> str:
     """JSON text with each half of a character, which UTF-8 has no form for, as its escape."""
     try:
         text.encode()
@@ -82,6 +83,7 @@ def destination(output: Output, path: str | None) -> Iterator[Writer]:
     except Discarded:
         return
     except OSError as error:
+        # A pipe that nobody reads ends the command quietly, and isn't a file that can't be written.
         if isinstance(error, BrokenPipeError):
             raise
         output.complain(

@@ -4,16 +4,16 @@
 the API's rules let pass, at the paths that they name, and remembers nothing. The `server` of a row
 in the table of APIs is a subclass for one that does more: the words of its refusals, and what it
 keeps of its own answers, to which later requests refer.
-
-A request passes these stations; a refusal ends it at once:
-
-    path and method     routes, unknown_path, unknown_method
-    headers             refuse_headers
-    JSON                unreadable_body
-    an operation        resources: answered from memory, without the script
-    a model's answer    complete_body, check, (the script,) arrange or arrange_events, remember;
-                        release at the end
 """
+
+# A request passes these stations; a refusal ends it at once:
+#
+#     path and method     routes, unknown_path, unknown_method
+#     headers             refuse_headers
+#     JSON                unreadable_body
+#     an operation        resources: answered from memory, without the script
+#     a model's answer    complete_body, check, (the script,) arrange or arrange_events, remember;
+#                         release at the end
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""Which API a path belongs to, and what is asked for there.
+"""Which API a path belongs to, and what is asked for there."""
 
-Every API at the server says which paths are its own. Two may share one, as OpenAI and Anthropic
-have their models at the same path: then the headers decide, and without a sign in them the API that
-stands first.
-"""
+# Every API at the server says which paths are its own. Two may share one, as OpenAI and Anthropic
+# have their models at the same path. Then the headers decide, and without a sign in them the API
+# that stands first in the table.
 
 from __future__ import annotations
 

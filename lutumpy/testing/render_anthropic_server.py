@@ -1,15 +1,14 @@
-"""Messages at the test server: signed thinking, threads, models, and counts of tokens.
+"""Messages at the test server: signed thinking, threads, models, and counts of tokens."""
 
-A thread is a conversation that the API holds. Each of its answers is a place to go on from, once:
-
-    state        how it gets there                          a request that continues it
-    open         its answer was given                       is answered, and in flight meanwhile
-    in flight    a request continues it                     thread_continue_in_flight
-    continued    the answer to that request was given       thread_already_continued
-    unknown      it was never given, or without `thread`    thread_not_found
-
-A request that fails puts the thread back from "in flight" to "open".
-"""
+# A thread is a conversation that the API holds. Each of its answers is a place to go on from, once:
+#
+#     state        how it gets there                          a request that continues it
+#     open         its answer was given                       is answered, and in flight meanwhile
+#     in flight    a request continues it                     thread_continue_in_flight
+#     continued    the answer to that request was given       thread_already_continued
+#     unknown      it was never given, or without `thread`    thread_not_found
+#
+# A request that fails puts the thread back from "in flight" to "open".
 
 from __future__ import annotations
 

@@ -1,10 +1,14 @@
-"""What Responses keeps: responses that can be continued and retrieved, and conversations.
+"""What Responses keeps: responses that can be continued and retrieved, and conversations."""
 
-A request goes on from one of two places: from the response that `previous_response_id` names, or
-from the end of a `conversation`. What the API then holds before the request's own input is the same
-list in both cases. It is kept with each response as a list of its own, since a response may be
-continued more than once, in different ways.
-"""
+# A request goes on from one of two places: from the response that `previous_response_id` names, or
+# from the end of a `conversation`. What the API then holds before the request's own input is the
+# same list in both cases. Each response keeps a list of its own, since it may be continued more
+# than once, in different ways.
+#
+#     of a response    when                     what for
+#     held             it was answered          the input of the request that continues it
+#     items            it was answered          what `input_items` lists: without its own output
+#     answer           it was answered          what retrieving it gives; cancelling takes it away
 
 from __future__ import annotations
 

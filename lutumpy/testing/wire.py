@@ -2,14 +2,14 @@
 ones refuse.
 
 Needs the `testing` extra (starlette and uvicorn).
-
-What is hard: the server runs in a thread of its own, so that it serves sync and async clients
-alike, and a script's function may wait for another request to be answered. So a function of the
-script is called in a pool of threads, and the one lock, which guards the script, the requests and
-what each API remembers, is never held while it runs, nor while bytes are read or sent. A request
-takes the lock up to four times: for its number, to be checked, to be remembered with its answer,
-and to be recorded.
 """
+
+# What is hard: the server runs in a thread of its own, so that it serves sync and async clients
+# alike, and a script's function may wait for another request to be answered. So a function of the
+# script is called in a pool of threads, and the one lock, which guards the script, the requests and
+# what each API remembers, is never held while it runs, nor while bytes are read or sent. A request
+# takes the lock up to four times: for its number, to be checked, to be remembered with its answer,
+# and to be recorded.
 
 from __future__ import annotations
 

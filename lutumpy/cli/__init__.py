@@ -25,8 +25,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     given, or a file can't be read. 130 and 141: it was interrupted, or nobody reads on.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
+    # These two work without the extra: they are what a newcomer tries first.
     if arguments[:1] == ["demo"]:
-        return _demo(arguments[1:])
+        return _run_demo(arguments[1:])
     if arguments == ["--version"]:
         print(f"lutumpy {__version__}")
         return 0
@@ -46,11 +47,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run(arguments)
 
 
-def _demo(arguments: Sequence[str]) -> int:
+def _run_demo(arguments: Sequence[str]) -> int:
     try:
         from lutumpy.cli import demo
 
         code = demo.main(arguments)
+        # Here, where it can be caught: a pipe that nobody reads fails when the buffer is written.
         sys.stdout.flush()
     except (KeyboardInterrupt, BrokenPipeError) as error:
         return quiet_code(error)

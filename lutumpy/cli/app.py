@@ -56,7 +56,8 @@ app.command("show")(show)
 app.add_typer(tools, name="tools")
 
 
-def _version(wanted: bool) -> None:
+# Typer calls it while it reads the options, so that `--version` needs no command.
+def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"lutumpy {__version__}")
         raise typer.Exit
@@ -67,13 +68,14 @@ def common(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_version, is_eager=True, help="Print the version and leave."
+            "--version", callback=_print_version, is_eager=True, help="Print the version and leave."
         ),
     ] = False,
 ) -> None:
     """Transcripts and tools of language models: checked, mended, converted, shown."""
 
 
+# The demo reads its own arguments, since it also runs where typer isn't installed.
 @app.command(
     "demo",
     add_help_option=False,
@@ -95,5 +97,6 @@ def run(arguments: Sequence[str]) -> int:
     try:
         app(args=list(arguments), prog_name="lutumpy")
     except SystemExit as ended:
+        # typer ends the program itself, and so do its errors; whoever called `main` goes on.
         return ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 1
     return 0

@@ -75,7 +75,7 @@ def documents(
             with _open_file(file) as stream, FileProgress(output, file, _size_of(stream)) as bar:
                 yield from _read_documents(file, stream, bar, api, host)
         except OSError as error:
-            # Nobody reads the output any more: that isn't a fault of the input, and ends the command.
+            # Nobody reads the output any more: no fault of the input, and the command ends.
             if isinstance(error, BrokenPipeError):
                 raise
             yield Unreadable(file, None, None, f"can't be read: {error.strerror or error}")

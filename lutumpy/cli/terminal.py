@@ -84,12 +84,13 @@ class Output:
     """
 
     def __init__(self, *, as_json: bool = False) -> None:
+        # A terminal of another encoding gets escapes for what it hasn't, and no exception.
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")
         self.as_json: bool = as_json
-        self.console: Console = _console(sys.stdout)
-        self.errors: Console = _console(sys.stderr)
+        self.console: Console = _make_console(sys.stdout)
+        self.errors: Console = _make_console(sys.stderr)
         self.bar: FileProgress | None = None
         self.faults: Counter[str] = Counter()  # how many parts of each file could not be read
 
@@ -97,32 +98,34 @@ class Output:
         """One JSON line, of the type `name`; nothing but ASCII in it, so that it goes through every
         terminal and pipe.
         """
-        self._clear()
+        self._pause_bar()
         sys.stdout.write(json.dumps({"type": name, **fields}, default=str) + "\n")
 
     def print(self, *lines: RenderableType) -> None:
         """Lines for people; strings are made harmless here."""
-        self._clear()
+        self._pause_bar()
         for line in lines:
             self.console.print(styled(line) if isinstance(line, str) else line)
 
     def complain(self, *lines: RenderableType) -> None:
         """Lines for people, to standard error."""
-        self._clear()
+        self._pause_bar()
+        # Both streams may be one terminal: lines stay in the order in which they were printed.
         sys.stdout.flush()
         for line in lines:
             self.errors.print(styled(line) if isinstance(line, str) else line)
 
-    def _clear(self) -> None:
+    def _pause_bar(self) -> None:
         if self.bar is not None:
             self.bar.pause()
 
 
-def _console(stream: Any) -> Console:
-    width = _from_environment("COLUMNS", 20, 80)
+def _make_console(stream: Any) -> Console:
+    width = _size_from_environment("COLUMNS", 20, 80)
+    # A file or a pipe has no width; the same one everywhere keeps what programs compare equal.
     if width is None and not stream.isatty():
         width = 100
-    height = _from_environment("LINES", 5, 25)
+    height = _size_from_environment("LINES", 5, 25)
     if width is not None or height is not None:
         # Given one of them, rich would read the other from the environment itself.
         width, height = width or shutil.get_terminal_size().columns or 80, height or 25
@@ -137,7 +140,7 @@ def _console(stream: Any) -> Console:
     )
 
 
-def _from_environment(name: str, fewest: int, usual: int) -> int | None:
+def _size_from_environment(name: str, fewest: int, usual: int) -> int | None:
     """A size of the terminal as the environment says it: `usual` for nonsense, `None` where it says
     nothing.
 

@@ -1,10 +1,12 @@
 """Structured extraction with verification and retry: a typed value is not yet a true one.
 
-The answer has to be an `Invoice`; then the program checks what no schema can say: that the lines add up, and that the number
-stands in the letter. What is wrong goes back to the model in words, for a few attempts.
+The answer has to be an `Invoice`; then the program checks what no schema can say: that the lines
+add up, and that the number stands in the letter. What is wrong goes back to the model in words, for
+a few attempts.
 
 Run:    python examples/extraction.py            a scripted model, no key
-        python examples/extraction.py --live     OpenAI, with OPENAI_API_KEY; --model NAME for another model,
+        python examples/extraction.py --live     OpenAI, with OPENAI_API_KEY;
+                                                 --model NAME for another model,
                                                  OPENAI_BASE_URL for any compatible host
 Prints: what was wrong with each attempt, and the invoice.
 """
@@ -89,11 +91,13 @@ async def extract(llm: Model, letter: str) -> Invoice:
 SCRIPT = [
     Reply(text="Here it is: invoice 2026-118."),
     Reply(
-        text='{"number": "2026-118", "lines": [{"what": "tiles", "cents": 48000}, {"what": "work", "cents": 120000}],'
+        text='{"number": "2026-118", "lines": [{"what": "tiles", "cents": 48000}, '
+        '{"what": "work", "cents": 120000}],'
         ' "total_cents": 183050}'
     ),
     Reply(
-        text='{"number": "2026-118", "lines": [{"what": "tiles", "cents": 48000}, {"what": "work", "cents": 120000},'
+        text='{"number": "2026-118", "lines": [{"what": "tiles", "cents": 48000}, '
+        '{"what": "work", "cents": 120000},'
         ' {"what": "scaffold", "cents": 15050}], "total_cents": 183050}'
     ),
 ]

@@ -1,10 +1,11 @@
 """The whole loop in one call, async or sync: `run_tools` with a policy, progress, and limits.
 
-A travel desk looks trains up and books one. The policy keeps it below a price, and the executor runs what is left, several
-calls at once.
+A travel desk looks trains up and books one. The policy keeps it below a price, and the executor
+runs what is left, several calls at once.
 
 Run:    python examples/loop.py            a scripted model, no key; --sync without an event loop
-        python examples/loop.py --live     OpenAI, with OPENAI_API_KEY; --model NAME for another model,
+        python examples/loop.py --live     OpenAI, with OPENAI_API_KEY;
+                                           --model NAME for another model,
                                            OPENAI_BASE_URL for any compatible host
 Prints: what was rejected, what was run, the answer, and why the loop stopped.
 """

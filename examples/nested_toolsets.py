@@ -1,10 +1,13 @@
-"""Nested toolsets: each part of a program declares its tools, handlers and hooks; the assistant puts them together.
+"""Nested toolsets: each part of a program declares its tools, handlers and hooks; the assistant
+puts them together.
 
-Calendar and mail know nothing of each other, nor of the assistant. A nested toolset is flattened: the model sees one list of
-tools, and `Assistant.mail[Mail.send]` is the tool of `Mail` as a tool of the assistant, with its types.
+Calendar and mail know nothing of each other, nor of the assistant. A nested toolset is flattened:
+the model sees one list of tools, and `Assistant.mail[Mail.send]` is the tool of `Mail` as a tool of
+the assistant, with its types.
 
 Run:    python examples/nested_toolsets.py            a scripted model, no key
-        python examples/nested_toolsets.py --live     OpenAI, with OPENAI_API_KEY; --model NAME for another model,
+        python examples/nested_toolsets.py --live     OpenAI, with OPENAI_API_KEY;
+                                                      --model NAME for another model,
                                                       OPENAI_BASE_URL for any compatible host
 Prints: the tools on offer, what mail's own hook rejected, each result, and the answer.
 """
@@ -38,7 +41,7 @@ from lutumpy.testing import Call, Reply, ScriptedModel
 
 MAX_ROUNDS = 8
 
-# --- the calendar ----------------------------------------------------------------------------------------------------
+# --- the calendar ---------------------------------------------------------------------------------
 
 
 @tool_fn(effect="read")
@@ -55,7 +58,7 @@ class Calendar(Toolset):
     free_hours = tool(free_hours)
 
 
-# --- mail: its tools, and a hook that goes wherever they go --------------------------------------------------------------
+# --- mail: its tools, and a hook that goes wherever they go ---------------------------------------
 
 
 @tool_input(name="send_mail")
@@ -86,7 +89,7 @@ class OnlyColleagues:
         return RunNormally(input)
 
 
-# --- the assistant ---------------------------------------------------------------------------------------------------
+# --- the assistant --------------------------------------------------------------------------------
 
 
 class Assistant(Toolset):
@@ -97,7 +100,10 @@ class Assistant(Toolset):
 
 
 def dispatcher(sent: list[SendMail]) -> Dispatcher[Assistant]:
-    """What runs which tool. Every tool that is not a function needs a handler, also one that is off."""
+    """What runs which tool.
+
+    Every tool that is not a function needs a handler, also one that is off.
+    """
     dispatch = Dispatcher(Assistant)
 
     @dispatch.on(Assistant.mail[Mail.send])

@@ -1,10 +1,12 @@
-"""Your own client and your own I/O, asynchronous and streamed: the plain Anthropic client, with the model's thinking.
+"""Your own client and your own I/O, asynchronous and streamed: the plain Anthropic client, with the
+model's thinking.
 
-A reader makes events of the provider's own: text as it comes, calls as soon as they are whole. Thinking blocks go back as
-they came, and results stand right after their calls.
+A reader makes events of the provider's own: text as it comes, calls as soon as they are whole.
+Thinking blocks go back as they came, and results stand right after their calls.
 
 Run:    python examples/own_client_async.py            a test server on this machine, no key
-        python examples/own_client_async.py --live     Anthropic, with ANTHROPIC_API_KEY; --model NAME for another model
+        python examples/own_client_async.py --live     Anthropic, with ANTHROPIC_API_KEY;
+                                                       --model NAME for another model
                                                        that has adaptive thinking
 Prints: the thoughts, each call with its result, the answer, and what it cost.
 """

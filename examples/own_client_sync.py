@@ -1,11 +1,14 @@
-"""Your own client and your own I/O, synchronous: the plain OpenAI client, and lutumpy for everything but the request.
+"""Your own client and your own I/O, synchronous: the plain OpenAI client, and lutumpy for
+everything but the request.
 
-`OpenAIChat.request` gives the body and `OpenAIChat.response` takes the reply apart; nothing else of the adapter is used, so
-proxies, logging, and retries are those of your client. The first turn has to look something up; `define` is off, so it is
-never offered, and a model that calls it all the same is told so.
+`OpenAIChat.request` gives the body and `OpenAIChat.response` takes the reply apart; nothing else of
+the adapter is used, so proxies, logging, and retries are those of your client. The first turn has
+to look something up; `define` is off, so it is never offered, and a model that calls it all the
+same is told so.
 
 Run:    python examples/own_client_sync.py            a test server on this machine, no key
-        python examples/own_client_sync.py --live     OpenAI, with OPENAI_API_KEY; --model NAME for another model,
+        python examples/own_client_sync.py --live     OpenAI, with OPENAI_API_KEY;
+                                                      --model NAME for another model,
                                                       OPENAI_BASE_URL for any compatible host
 Prints: what was looked up, what could not be called and why, and the answer.
 """

@@ -1,12 +1,16 @@
-"""Parallel calls with the executor: several at once in the event loop and in threads, with limits, a retry, and no call twice.
+"""Parallel calls with the executor: several at once in the event loop and in threads, with limits,
+a retry, and no call twice.
 
-A stock room. `count` reads, so an attempt that hangs is tried again; `order` pays, so it gets a key that stays the same
-for each attempt. Two counts run at once at most, and the same count twice in one answer is run once.
+A stock room. `count` reads, so an attempt that hangs is tried again; `order` pays, so it gets a key
+that stays the same for each attempt. Two counts run at once at most, and the same count twice in
+one answer is run once.
 
 Run:    python examples/parallel_calls.py            a scripted model, no key
-        python examples/parallel_calls.py --live     OpenAI, with OPENAI_API_KEY; --model NAME for another model,
+        python examples/parallel_calls.py --live     OpenAI, with OPENAI_API_KEY;
+                                                     --model NAME for another model,
                                                      OPENAI_BASE_URL for any compatible host
-Prints: what became of each call after how many attempts, how many counts ran at once, and the answer.
+Prints: what became of each call after how many attempts, how many counts ran at once, and the
+answer.
 """
 
 from __future__ import annotations
@@ -79,7 +83,9 @@ class Stock(Toolset):
 
 
 def dispatcher(room: StockRoom) -> Dispatcher[Stock]:
-    """What runs which tool: `count` runs itself, `order` has a plain function, which runs in a thread."""
+    """What runs which tool: `count` runs itself, `order` has a plain function, which runs in a
+    thread.
+    """
     dispatch = Dispatcher(Stock, context={"room": room})
 
     @dispatch.on(Stock.order)
@@ -93,7 +99,7 @@ def dispatcher(room: StockRoom) -> Dispatcher[Stock]:
 
 
 async def talk(llm: Model, question: str, room: StockRoom) -> str:
-    """The loop is yours; the executor gives one result for each call, also when it is interrupted."""
+    """The loop is yours; the executor gives one result for each call, also when interrupted."""
     dispatch = dispatcher(room)
     executor = ToolExecutor(
         max_concurrency=4, limits={Stock.count: 2}, deduplicate=True, backoff=0.01
@@ -116,7 +122,8 @@ async def talk(llm: Model, question: str, room: StockRoom) -> str:
                 for ran in results:
                     tries = f"{ran.attempts} attempt{'' if ran.attempts == 1 else 's'}"
                     print(
-                        f"  {ran.metadata.name} {ran.metadata.arguments}: {ran.outcome} after {tries}"
+                        f"  {ran.metadata.name} {ran.metadata.arguments}: {ran.outcome} after "
+                        f"{tries}"
                     )
     return f"No answer after {MAX_ROUNDS} rounds."
 
@@ -153,7 +160,8 @@ async def main() -> None:
     except AdapterError as error:
         parser.exit(2, f"{error}\n")
     print(
-        f"{room.most_counting} counts ran at once; {room.copies['Dune']} of Dune, {room.copies['Emma']} of Emma"
+        f"{room.most_counting} counts ran at once; {room.copies['Dune']} of Dune, "
+        f"{room.copies['Emma']} of Emma"
     )
     print(text)
 

@@ -1,13 +1,17 @@
-"""A planner that answers with selectors: one model chooses the tools, another one works with these and no others.
+"""A planner that answers with selectors: one model chooses the tools, another one works with these
+and no others.
 
-`Selector[Office]` is a field type: its JSON Schema is the enum of the toolset's tool names, so a structured turn gives a
-list of selectors, typed and checked. That list limits the offer. The planner sees names and one line about each tool, and the
-worker the full definitions of a few: of use with many tools, or with a small and a large model.
+`Selector[Office]` is a field type: its JSON Schema is the enum of the toolset's tool names, so a
+structured turn gives a list of selectors, typed and checked. That list limits the offer. The
+planner sees names and one line about each tool, and the worker the full definitions of a few: of
+use with many tools, or with a small and a large model.
 
 Run:    python examples/planner.py            a scripted model, no key
-        python examples/planner.py --live     OpenAI, with OPENAI_API_KEY; --model NAME for another model,
+        python examples/planner.py --live     OpenAI, with OPENAI_API_KEY;
+                                              --model NAME for another model,
                                               OPENAI_BASE_URL for any compatible host
-Prints: the plan, what the worker may call, each call with its result, one outside of the plan, and the answer.
+Prints: the plan, what the worker may call, each call with its result, one outside of the plan, and
+the answer.
 """
 
 from __future__ import annotations
@@ -77,7 +81,9 @@ class Plan(BaseModel):
 
 
 async def plan_for(llm: Model, session: Session) -> Plan | None:
-    """The plan for what the session asks; it is made in a fork, so that the session doesn't hold it."""
+    """The plan for what the session asks; it is made in a fork, so that the session doesn't hold
+    it.
+    """
     planning = session.fork()
     about = "\n".join(
         [f"- {definition.name}: {definition.description}" for definition in Office.definitions()]

@@ -1,12 +1,15 @@
 """Progressive disclosure: tools that are off until the model loads the skill that they belong to.
 
-A program with many tools offers few of them: `load_skill` and what is always needed. A skill is a nested toolset that is off,
-with instructions for its use; loading it gives the model the instructions, and from the next turn on its tools.
+A program with many tools offers few of them: `load_skill` and what is always needed. A skill is a
+nested toolset that is off, with instructions for its use; loading it gives the model the
+instructions, and from the next turn on its tools.
 
 Run:    python examples/progressive_disclosure.py            a scripted model, no key
-        python examples/progressive_disclosure.py --live     OpenAI, with OPENAI_API_KEY; --model NAME for another model,
+        python examples/progressive_disclosure.py --live     OpenAI, with OPENAI_API_KEY;
+                                                             --model NAME for another model,
                                                              OPENAI_BASE_URL for any compatible host
-Prints: the tools of each request, each call with its result, a call that came too early, and the answer.
+Prints: the tools of each request, each call with its result, a call that came too early, and the
+answer.
 """
 
 from __future__ import annotations
@@ -67,8 +70,13 @@ class Letters(Toolset):
 
 SkillName = Literal["sheets", "letters"]
 INSTRUCTIONS: dict[SkillName, str] = {
-    "sheets": "Sheets are named by year. Read one before you draw a chart of it; the first row has the names of the columns.",
-    "letters": "Letters begin with the place and the date. Never send one that the user has not read.",
+    "sheets": (
+        "Sheets are named by year. Read one before you draw a chart of it; the first row has the "
+        "names of the columns."
+    ),
+    "letters": (
+        "Letters begin with the place and the date. Never send one that the user has not read."
+    ),
 }
 
 
@@ -107,7 +115,8 @@ async def talk(llm: Model, question: str) -> str:
     session = Session()
     session.push_user(question)
     for _ in range(MAX_ROUNDS):
-        # In the order of SKILLS, not of loading: the same tools give the same bytes, which providers keep in their caches.
+        # In the order of SKILLS, not of loading: the same tools give the same bytes, which
+        # providers keep in their caches.
         extra = [selector for skill in SKILLS if skill.name in loaded for selector in skill.tools]
         available = ToolAvailability.default_plus(*extra)
         print("on offer:", *Assistant.default_selectors(), *extra)

@@ -1,10 +1,13 @@
-"""Quick start on Chat Completions: declare tools, group them, offer them, run what the model asks, commit, go on.
+"""Quick start on Chat Completions: declare tools, group them, offer them, run what the model asks,
+commit, go on.
 
-A tea shop with two tools: a function, and a class for what other code carries out. A type checker proves that the loop
-handles every tool, and the library explains to the model what it wrote wrongly.
+A tea shop with two tools: a function, and a class for what other code carries out. A type checker
+proves that the loop handles every tool, and the library explains to the model what it wrote
+wrongly.
 
 Run:    python examples/quickstart_chat.py            a scripted model, no key
-        python examples/quickstart_chat.py --live     OpenAI, with OPENAI_API_KEY; --model NAME for another model,
+        python examples/quickstart_chat.py --live     OpenAI, with OPENAI_API_KEY;
+                                                      --model NAME for another model,
                                                       OPENAI_BASE_URL for any compatible host
 Prints: what the model was told about its mistake, its answer, and the receipt of what it ordered.
 """

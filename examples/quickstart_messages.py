@@ -1,7 +1,9 @@
-"""Quick start on the Messages API: a helper of a museum, with a tool that needs something the model never sees.
+"""Quick start on the Messages API: a helper of a museum, with a tool that needs something the model
+never sees.
 
 Run:    python examples/quickstart_messages.py            a scripted model, no key
-        python examples/quickstart_messages.py --live     Anthropic, with ANTHROPIC_API_KEY; --model NAME for another model
+        python examples/quickstart_messages.py --live     Anthropic, with ANTHROPIC_API_KEY;
+                                                          --model NAME for another model
 Prints: the calls with their results, the answer, and why the model stopped.
 """
 

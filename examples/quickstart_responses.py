@@ -1,7 +1,9 @@
-"""Quick start on the Responses API, without an event loop: a reasoning model, whose reasoning goes back as it came.
+"""Quick start on the Responses API, without an event loop: a reasoning model, whose reasoning goes
+back as it came.
 
 Run:    python examples/quickstart_responses.py            a scripted model, no key
-        python examples/quickstart_responses.py --live     OpenAI, with OPENAI_API_KEY; --model NAME for another model
+        python examples/quickstart_responses.py --live     OpenAI, with OPENAI_API_KEY;
+                                                           --model NAME for another model
 Prints: the calls with their results, the answer, and what the conversation cost.
 """
 
@@ -94,7 +96,8 @@ def main() -> None:
         llm = ScriptedModel(SCRIPT, api="openai_responses")
     session = Session()
     session.push_user(
-        "The jacket costs 1740 kroner in Oslo and 23730 yen in Tokyo. Where is it cheaper, in euros?"
+        "The jacket costs 1740 kroner in Oslo and 23730 yen in Tokyo. Where is it cheaper, in "
+        "euros?"
     )
     try:
         print(talk(llm, session))

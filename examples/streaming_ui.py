@@ -1,13 +1,17 @@
-"""A streaming terminal UI: text as it comes, forms that fill while the model writes, and calls that run before it has ended.
+"""A streaming terminal UI: text as it comes, forms that fill while the model writes, and calls that
+run before it has ended.
 
-On a terminal the line of a call is redrawn in place; elsewhere each state is a line of its own. Each look-up starts as soon as
-its call is whole, since reading is safe also when the answer fails after all; results are committed when it has ended. Ctrl-C
-closes the connection, so that the provider stops writing, and leaves the session as it was before the answer.
+On a terminal the line of a call is redrawn in place; elsewhere each state is a line of its own.
+Each look-up starts as soon as its call is whole, since reading is safe also when the answer fails
+after all; results are committed when it has ended. Ctrl-C closes the connection, so that the
+provider stops writing, and leaves the session as it was before the answer.
 
 Run:    python examples/streaming_ui.py            a scripted model, no key
-        python examples/streaming_ui.py --live     Anthropic, with ANTHROPIC_API_KEY; --model NAME for another model,
+        python examples/streaming_ui.py --live     Anthropic, with ANTHROPIC_API_KEY;
+                                                   --model NAME for another model,
                                                    and a question of your own
-Prints: the text, the arguments of each call as far as they are there, when it runs, its result, and how the answer ended.
+Prints: the text, the arguments of each call as far as they are there, when it runs, its result, and
+how the answer ended.
 """
 
 from __future__ import annotations

@@ -1,12 +1,16 @@
-"""Switching the provider in the middle of a conversation, with calls in flight: the same session, another adapter.
+"""Switching the provider in the middle of a conversation, with calls in flight: the same session,
+another adapter.
 
-Models of three APIs take turns: one asks for a look-up, the next gets the result and asks for another. Each gets the whole
-conversation in its own form, with ids that it takes; what a provider wrote itself, reasoning included, goes back to it as it
-came. One that is overloaded is passed over, which is what programs do this for.
+Models of three APIs take turns: one asks for a look-up, the next gets the result and asks for
+another. Each gets the whole conversation in its own form, with ids that it takes; what a provider
+wrote itself, reasoning included, goes back to it as it came. One that is overloaded is passed over,
+which is what programs do this for.
 
 Run:    python examples/switch_provider.py            scripted models, no key
-        python examples/switch_provider.py --live     OpenAI and Anthropic, with OPENAI_API_KEY and ANTHROPIC_API_KEY;
-                                                      --model NAME and --claude NAME for other models
+        python examples/switch_provider.py --live     OpenAI and Anthropic, with OPENAI_API_KEY and
+                                                      ANTHROPIC_API_KEY;
+                                                      --model NAME and --claude NAME for other
+                                                      models
 Prints: who asked for what, whom it passed over, the answer, and the APIs that the turns came from.
 """
 
@@ -52,7 +56,9 @@ class Roads(Toolset):
 
 
 async def talk(models: Mapping[str, Model], session: Session) -> str:
-    """Every request goes to the next model; one that is overloaded is passed over, once around at most."""
+    """Every request goes to the next model; one that is overloaded is passed over, once around at
+    most.
+    """
     names = list(models)
     turn = failures = 0
     for _ in range(MAX_ROUNDS):

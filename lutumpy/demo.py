@@ -131,7 +131,10 @@ class _HelpDesk(Toolset):  # private: a published name would need its types writ
 
 # --- what the model says, where no real one is asked ----------------------------------------------
 
-SYSTEM = "You are the help desk of a shop. Look things up before you answer. You may refund at most 20 percent of a late order."
+SYSTEM = (
+    "You are the help desk of a shop. Look things up before you answer. You may refund at most 20 "
+    "percent of a late order."
+)
 QUESTION = "Where are my orders 1042 and 1043? If one of them is late I want some of my money back."
 SCRIPT = [
     Reply(
@@ -153,7 +156,10 @@ SCRIPT = [
         calls=[Call("refund", {"order_id": 1042, "percent": 20}, id="call_6")],
     ),
     Reply(
-        text="The teapot comes today. The kettle is delayed, so I paid 7.90 of its price back. Sorry for the wait."
+        text=(
+            "The teapot comes today. The kettle is delayed, so I paid 7.90 of its price back. "
+            "Sorry for the wait."
+        )
     ),
 ]
 
@@ -273,7 +279,10 @@ SCRIPT_FOR_HOOKS = [
         ],
     ),
     Reply(
-        text="The teapot comes today. The kettle is delayed, so I paid 3.95 of its price back. Sorry for the wait."
+        text=(
+            "The teapot comes today. The kettle is delayed, so I paid 3.95 of its price back. "
+            "Sorry for the wait."
+        )
     ),
 ]
 
@@ -307,7 +316,7 @@ async def ask_a_person(call: BaseToolCall) -> ToolDecision:
 
 
 class Policies:
-    """The cache, and after it the gate, in a pass of its own: it sees what is really going to run."""
+    """The cache, then the gate in a pass of its own, which sees what is really going to run."""
 
     def __init__(self) -> None:
         self.cache: Cache = Cache()

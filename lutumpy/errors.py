@@ -20,10 +20,13 @@ __all__ = [
     "DeclarationError",
     "DroppedRoundError",
     "EmptyToolsetError",
+    "FetchError",
     "HookError",
     "HookRegistrationError",
     "InvalidArgumentsError",
     "InvalidToolConstraints",
+    "LocalServerError",
+    "LockError",
     "LutumpyError",
     "MalformedArgumentsError",
     "PartialAnswer",
@@ -34,6 +37,7 @@ __all__ = [
     "TokenCounts",
     "ToolError",
     "ToolRoundArityError",
+    "ToolsetNotLoadedError",
     "TranscriptError",
     "UnknownApiError",
     "UnknownToolError",
@@ -422,3 +426,33 @@ class AdapterError(LutumpyError):
 
 def _adapter_error(message: str, fields: dict[str, Any]) -> AdapterError:
     return AdapterError(message, **fields)
+
+
+# --- errors of the opt-in parts --------------------------------------------------------------------
+
+
+class ToolsetNotLoadedError(LutumpyError):
+    """There is no such toolset, or its module can't be imported; the message says which.
+
+    What the import raised is the `__cause__`.
+    """
+
+
+class LockError(LutumpyError):
+    """A lock file can't be used; the message says why. Nothing was written."""
+
+
+class FetchError(LutumpyError):
+    """The model could not be fetched. Nothing was kept; what the cache held before is still there."""
+
+
+class LocalServerError(LutumpyError):
+    """The server could not be started, or isn't running. No process of it is left.
+
+    Attributes:
+        log: The last lines that llama.cpp wrote, at most 50.
+    """
+
+    def __init__(self, message: str, log: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.log: tuple[str, ...] = tuple(log)

@@ -12,6 +12,7 @@ from lutumpy.doors import find_name, homes_of
 
 if TYPE_CHECKING:
     from lutumpy.core.costs import Unsettled
+    from lutumpy.core.dump_items import dump_turn, load_turn
     from lutumpy.core.items import (
         Api,
         AssistantTurn,
@@ -35,7 +36,15 @@ if TYPE_CHECKING:
         ToolResults,
         Usage,
     )
-    from lutumpy.core.model import Model, OutputSpec, StreamingModel, StructuredMode, TurnOptions
+    from lutumpy.core.model import (
+        Model,
+        OutputSpec,
+        StreamingModel,
+        StructuredMode,
+        TurnOptions,
+        check_model,
+        checked_structured,
+    )
     from lutumpy.core.tool_specs import ToolOffering, ToolSpec
     from lutumpy.core.transcript import Transcript
     from lutumpy.core.windows import TranscriptRound
@@ -77,11 +86,16 @@ __all__ = [
     "TurnOptions",
     "Unsettled",
     "Usage",
+    "check_model",
+    "checked_structured",
+    "dump_turn",
+    "load_turn",
 ]
 
 _HOMES = homes_of(
     {
         "lutumpy.core.costs": ["Unsettled"],
+        "lutumpy.core.dump_items": ["dump_turn", "load_turn"],
         "lutumpy.core.items": [
             "Api",
             "AssistantTurn",
@@ -111,6 +125,8 @@ _HOMES = homes_of(
             "StreamingModel",
             "StructuredMode",
             "TurnOptions",
+            "check_model",
+            "checked_structured",
         ],
         "lutumpy.core.tool_specs": ["ToolOffering", "ToolSpec"],
         "lutumpy.core.transcript": ["Transcript"],

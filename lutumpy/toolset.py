@@ -36,9 +36,9 @@ C = TypeVar("C", bound=BaseToolCall, default=BaseToolCall)
 class Toolset(BaseToolset, Generic[C]):
     """Base of toolsets: a class whose members are made by `tool()` and `nested()`.
 
-    `Toolset[A | B]`, a union of `ToolCall[...]`, gives rounds exactly these calls, so that a checker
-    can prove that every tool is handled. The class builder refuses a union that doesn't match the
-    members, or in which a checker would take the calls of two tools for one another.
+    `Toolset[A | B]`, a union of `ToolCall[...]`, gives rounds exactly these calls, so that a
+    checker can prove that every tool is handled. The class builder refuses a union that doesn't
+    match the members, or in which a checker would take the calls of two tools for one another.
     """
 
     __lutumpy_table__: ClassVar[ToolsetTable]
@@ -66,21 +66,25 @@ class Toolset(BaseToolset, Generic[C]):
             raise unknown_tool(cls, metadata.name) from None
         except AttributeError:
             raise TypeError(f"parse takes a ToolMetadata, not {type(metadata).__name__}") from None
-        # Nothing stands between a good call and `validate_json`: this is `decode_arguments`, written
-        # out. The checkers can't know that the class builder has held the union C against the tools.
+        # Nothing stands between a good call and `validate_json`: this is `decode_arguments`,
+        # written out. The checkers can't know that the class builder has held the union C against
+        # the tools.
         text = metadata.arguments
+        call: Any
         if "NaN" in text or "Infinity" in text:  # pydantic reads both, JSON has neither (rule C2b)
             decoded = decode_arguments(selector.tool, text)
         else:
             try:
-                return ToolCall(metadata, selector.tool.decode(text), selector)  # type: ignore[return-value]  # pyright: ignore[reportReturnType]
+                call = ToolCall(metadata, selector.tool.decode(text), selector)
+                return call  # type: ignore[no-any-return]
             except Exception as error:
                 decoded = repair_or_explain(selector.tool, text, error)
         if isinstance(decoded, Refused):
             malformed = decoded.reason == "malformed_arguments"
             refused = MalformedArgumentsError if malformed else InvalidArgumentsError
             raise refused(metadata.name, metadata.id, decoded.detail)
-        return ToolCall(metadata, decoded.input, selector, decoded.repairs)  # type: ignore[return-value]  # pyright: ignore[reportReturnType]
+        call = ToolCall(metadata, decoded.input, selector, decoded.repairs)
+        return call  # type: ignore[no-any-return]
 
     @classmethod
     def offer(

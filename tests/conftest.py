@@ -1,4 +1,4 @@
-"""What every test runs under: coroutine tests, hypothesis profiles, Ctrl-C, and no network but the loopback."""
+"""What every test runs under: coroutine tests, profiles, Ctrl-C, no network but the loopback."""
 
 from __future__ import annotations
 
@@ -16,18 +16,22 @@ from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent))  # for what tests of several folders share
 
-settings.register_profile("dev", deadline=None)
+from profiles import PROFILE, examples
+
+# No deadline, and no complaint about slow data: time says more of the machine than of the code.
 settings.register_profile(
-    "ci",
+    PROFILE,
+    max_examples=examples(100),
     deadline=None,
-    derandomize=True,
+    derandomize=PROFILE != "thorough",
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.load_profile("ci" if os.environ.get("CI") else "dev")
+settings.load_profile(PROFILE)
 
 
-# What a shell starts in the background ignores Ctrl-C, and so would every program that a test starts, or interrupts.
+# What a shell starts in the background ignores Ctrl-C, and so would every program that a test
+# starts or interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

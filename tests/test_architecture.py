@@ -62,6 +62,7 @@ DOORS = {
     "lutumpy.hooks",
     "lutumpy.models",
     "lutumpy.streaming",
+    "lutumpy.tools",
     *[f"lutumpy.{part}" for part in OPT_IN],
 }
 # Plain tools, which know nothing of this library's subject: a second copy would be a second spelling.
@@ -75,7 +76,12 @@ PLAIN_TOOLS = {
     "lutumpy.rules.pointer",
 }
 # Private modules that an opt-in part may use all the same, each with its reason.
-EXCEPTIONS: Mapping[tuple[str, str], str] = {}
+EXCEPTIONS: Mapping[tuple[str, str], str] = {
+    (
+        "lutumpy.execution.parameters",
+        "lutumpy.tools.signature",
+    ): "the annotations of a handler are resolved as those of a tool's function are",
+}
 # What the adapters have in common; they know nothing of one another.
 PROVIDERS = {"anthropic", "openai"}
 # Third-party packages, by the parts that may import them. SDKs only inside functions; see `test_import_cost`.

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from profiles import examples
 from pydantic import BaseModel
 
 from lutumpy import (
@@ -516,7 +517,7 @@ def test_every_transcript_is_accepted_by_every_api_K5(server: WireServer) -> Non
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         run = settings(
-            max_examples=60,
+            max_examples=examples(60),
             stateful_step_count=12,
             deadline=None,
             suppress_health_check=list(HealthCheck),

@@ -1,4 +1,6 @@
-"""`lutumpy demo --stream`: what arrives is printed as it arrives, and the rest is what it is without streams."""
+"""`lutumpy demo --stream`: what arrives is printed as it arrives, and the rest is what it is
+without streams.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,8 @@ async def test_the_rounds_are_those_of_whole_answers(provider: str, hooks: bool)
 
     def rounds(lines: list[str]) -> list[tuple[str, list[str]]]:
         return [
-            # Messages sends arguments as an object where it sends them whole, so their spaces are not the model's.
+            # Messages sends arguments as an object where it sends them whole, so their spaces are
+            # not the model's.
             (title, [line.replace('": ', '":').replace(", ", ",") for line in body])
             for title, body in sections(lines)
             if title.startswith(("round", "answer, to"))

@@ -188,7 +188,14 @@ def test_every_check_is_described() -> None:
 NOT_FOR_USERS = {"core", "tools", "hooks", "rounds", "cli"}
 
 
-DOORS = ("lutumpy.hooks", "lutumpy.doctor", "lutumpy.streaming", "lutumpy.models", "lutumpy.errors")
+DOORS = (
+    "lutumpy.hooks",
+    "lutumpy.tools",
+    "lutumpy.doctor",
+    "lutumpy.streaming",
+    "lutumpy.models",
+    "lutumpy.errors",
+)
 
 
 def public_modules() -> list[str]:
@@ -217,12 +224,14 @@ def public_modules() -> list[str]:
 def public_names() -> set[str]:
     """Every public name by its first home: a name of the root is public in a door as well."""
     homes: dict[str, str] = {}
-    for module in public_modules():
+    # The errors of opt-in parts stand in `lutumpy.errors`; readers look for them beside the part.
+    for module in sorted(public_modules(), key="lutumpy.errors".__eq__):
         for name in importlib.import_module(module).__all__:
             if module == "lutumpy" or module in DOORS:
                 homes.setdefault(name, f"{module}.{name}")
             else:
                 homes[f"{module}.{name}"] = f"{module}.{name}"
+                homes.setdefault(name, f"{module}.{name}")
     return {*homes.values()}
 
 

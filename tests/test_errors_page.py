@@ -22,7 +22,6 @@ PUBLIC = [
     "lutumpy",
     "lutumpy.adapters.anthropic",
     "lutumpy.adapters.openai",
-    "lutumpy.errors",
     "lutumpy.execution",
     "lutumpy.local",
     "lutumpy.loops",
@@ -30,6 +29,7 @@ PUBLIC = [
     "lutumpy.testing",
     "lutumpy.text_tools",
     "lutumpy.tool_doctor",
+    "lutumpy.errors",  # those that no other package names
 ]
 
 

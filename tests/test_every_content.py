@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from profiles import examples
 
 from lutumpy import Session, Toolset, Transcript, tool, tool_fn
 from lutumpy.adapters.anthropic import AnthropicMessages
@@ -148,7 +149,7 @@ def committed(
     round.commit(session, [ToolResult(m, *said) for m, said in zip(metadata, given, strict=True)])
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     source=st.sampled_from(sorted(APIS)),
     pushed=st.lists(parts, max_size=3),

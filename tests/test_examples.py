@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import importlib
+import io
 import json
+import logging
 import os
 import pty
 import re
@@ -121,6 +124,45 @@ def run(command: list[str], given: str = "", **more: str) -> tuple[int, str, str
     return done.returncode, done.stdout, done.stderr
 
 
+@contextlib.contextmanager
+def own_logging() -> Iterator[None]:
+    """What a program sets up for its log is undone; pytest's own handlers would keep it from setting up anything."""
+    loggers = [logging.getLogger(name) for name in (None, "lutumpy.tool_hook", "lutumpy.execution")]
+    before = [(logger.level, logger.handlers) for logger in loggers]
+    for logger in loggers:
+        logger.handlers = []
+    yield
+    for logger, (level, handlers) in zip(loggers, before, strict=True):
+        logger.setLevel(level)
+        logger.handlers = handlers
+
+
+def run_here(
+    case: Case, arguments: list[str], given: str = "", **more: str
+) -> tuple[int, str, str]:
+    """As `run`, in this process: the SDKs are imported once and not for each example."""
+    out, err, status = io.StringIO(), io.StringIO(), 0
+    with pytest.MonkeyPatch.context() as patch, own_logging():
+        patch.syspath_prepend(str(ROOT))
+        for name in [name for name in sys.modules if name.split(".")[0] == "examples"]:
+            patch.delitem(sys.modules, name)
+        patch.setattr(sys, "argv", [case.script, *case.arguments, *arguments])
+        patch.setattr(sys, "stdin", io.StringIO(given))
+        for name, value in more.items():
+            patch.setenv(name, value)
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                if case.command[0] == "-m":
+                    runpy.run_module(case.command[1], run_name="__main__")
+                else:
+                    runpy.run_path(case.command[0], run_name="__main__")
+            except SystemExit as exit:
+                status = exit.code if isinstance(exit.code, int) else bool(exit.code)
+                if isinstance(exit.code, str):
+                    print(exit.code, file=err)
+    return status, out.getvalue(), err.getvalue()
+
+
 def live(server: WireServer) -> dict[str, str]:
     """The environment of a program that has keys, and whose providers are the test server."""
     return {
@@ -166,9 +208,11 @@ def test_live_is_the_same_through_the_sdk_with_the_model_and_address_that_were_a
 ) -> None:
     models = ["--claude", "a-model"] if case.script == "switch_provider.py" else []
     with serve(answers) as server:
-        done = run(
-            [*case.command, "--live", "--model", "a-model", *models], case.given, **live(server)
-        )
+        arguments = ["--live", "--model", "a-model", *models]
+        if case.script.startswith("quickstart_"):  # one for each API as its users start it
+            done = run([*case.command, *arguments], case.given, **live(server))
+        else:
+            done = run_here(case, arguments, case.given, **live(server))
         assert done == (0, case.output, "")
         assert server.remaining == 0
         assert {request.body["model"] for request in server.requests} == {"a-model"}
@@ -269,7 +313,7 @@ def without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     "case", [case for case in CASES if case.script not in NEEDS_NO_KEY], ids=str
 )
 def test_without_a_key_live_says_which_one_it_needs(case: Case) -> None:
-    status, out, err = run([*case.command, "--live"])
+    status, out, err = run_here(case, ["--live"])
     assert status == 2
     (line,) = err.strip().splitlines()
     # Of a client that the library makes, Anthropic's SDK names the argument only.

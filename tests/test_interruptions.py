@@ -16,6 +16,7 @@ from types import FrameType
 from typing import Any
 
 import pytest
+from profiles import examples
 
 import lutumpy
 from lutumpy import (
@@ -54,7 +55,7 @@ every_scene = pytest.mark.parametrize(
 # Rounds are dropped here on purpose, one at each place of the code.
 pytestmark = pytest.mark.filterwarnings("ignore:a tool round:ResourceWarning")
 # Each place of each step takes an hour; by default so many lines and byte codes of a step, evenly spread. 0: every one.
-MOST = int(os.environ.get("LUTUMPY_INTERRUPTIONS", "120"))
+MOST = int(os.environ.get("LUTUMPY_INTERRUPTIONS", examples(60)))
 
 
 @pytest.fixture(autouse=True)
@@ -637,8 +638,8 @@ def test_signals_at_any_moment_leave_a_session_that_goes_on_K3a(api: str) -> Non
     before = signal.signal(signal.SIGALRM, ring)
     interrupted = 0
     try:
-        for number in range(150):
-            signal.setitimer(signal.ITIMER_REAL, 0.00002 + (number % 50) * 0.00002)
+        for number in range(examples(75)):
+            signal.setitimer(signal.ITIMER_REAL, 0.00002 + (number % 25) * 0.00004)
             try:
                 work(number)
             except Interrupt:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
+from toolkit import OneTool as Tools
 
 from lutumpy import (
     AdapterError,
@@ -19,13 +20,9 @@ from lutumpy import (
     Session,
     StaleRoundError,
     TextPart,
-    ToolInput,
-    Toolset,
     Transcript,
     TranscriptError,
     Usage,
-    tool,
-    tool_input,
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
@@ -33,16 +30,6 @@ from lutumpy.core.items import CallBlock, ResultBlock, ToolResults
 from lutumpy.models import Message, TurnOptions
 from lutumpy.testing import Call, Failure, Reply, ScriptedModel
 from lutumpy.testing.script import render
-
-
-@tool_input(name="a")
-class A(ToolInput[str]):
-    """A."""
-
-
-class Tools(Toolset):
-    a = tool(A)
-
 
 APIS = {
     "openai_chat": OpenAIChat,

@@ -13,7 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from openai.types.chat import ChatCompletionChunk
 from openai.types.responses import ResponseStreamEvent
+from profiles import examples
 from pydantic import field_validator
+from toolkit import Files, Write
 
 from lutumpy import (
     AdapterError,
@@ -47,17 +49,6 @@ SDK: dict[Api, tuple[Any, Any]] = {
 }
 every_api = pytest.mark.parametrize("api", ADAPTERS)
 as_objects = pytest.mark.parametrize("objects", [False, True], ids=["dicts", "objects"])
-
-
-@tool_input(name="write")
-class Write(ToolInput[None]):
-    """Write a file."""
-
-    text: str
-
-
-class Files(Toolset):
-    write = tool(Write)
 
 
 class LongWay:
@@ -129,7 +120,7 @@ REPLIES = st.builds(
 
 @every_api
 @as_objects
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(reply=REPLIES)
 def test_the_short_way_tells_what_the_long_one_tells_S1(
     api: Api, objects: bool, reply: Reply
@@ -141,7 +132,7 @@ def test_the_short_way_tells_what_the_long_one_tells_S1(
 
 @every_api
 @as_objects
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(reply=REPLIES, fed=st.integers(0, 12))
 def test_collecting_ends_in_the_same_turn_S1(
     api: Api, objects: bool, reply: Reply, fed: int
@@ -259,7 +250,7 @@ def test_plain_pieces_do_go_the_short_way_S3(api: Api, objects: bool) -> None:
     decoder = ADAPTERS[api].stream_decoder()
     long = 0
     for event in events:
-        if decoder.piece(event) is None:
+        if decoder.feed_arguments(event) is None:
             decoder.feed(event)
             long += 1
     assert len(events) > 100

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
+from toolkit import Weather
+from toolkit import WeatherTools as Tools
 
 from lutumpy import (
     AdapterError,
@@ -24,10 +26,6 @@ from lutumpy import (
     ToolCallDelta,
     ToolCallIssueFound,
     ToolCallReady,
-    ToolInput,
-    Toolset,
-    tool,
-    tool_input,
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
@@ -40,18 +38,6 @@ ADAPTERS: dict[str, Any] = {
     "anthropic_messages": AnthropicMessages,
 }
 every_api = pytest.mark.parametrize("api", ADAPTERS)
-
-
-@tool_input(name="weather")
-class Weather(ToolInput[str]):
-    """Get the weather."""
-
-    city: str
-    days: int = 1
-
-
-class Tools(Toolset):
-    weather = tool(Weather)
 
 
 def asked() -> Session:

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 from counting import calls_made
+from toolkit import Files
 
-from lutumpy import NeedsTools, ToolCallDelta, ToolInput, Toolset, Transcript, tool, tool_input
+from lutumpy import NeedsTools, ToolCallDelta, Transcript
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.testing import Call, Reply, render_stream
@@ -18,17 +19,6 @@ ADAPTERS: dict[str, Any] = {
     "anthropic_messages": AnthropicMessages,
 }
 every_api = pytest.mark.parametrize("api", ADAPTERS)
-
-
-@tool_input(name="write")
-class Write(ToolInput[None]):
-    """Write a file."""
-
-    text: str
-
-
-class Files(Toolset):
-    write = tool(Write)
 
 
 def read(api: str, reply: Reply, way: str = "told") -> tuple[int, int]:

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, RootModel, field_validator
+from toolkit import WeatherTools as Tools
 from typing_extensions import TypedDict, assert_type
 
 from lutumpy import (
@@ -96,17 +97,6 @@ class Film(TypedDict):
 class Colour(enum.Enum):
     RED = "red"
     BLUE = "blue"
-
-
-@tool_input(name="weather")
-class Weather(ToolInput[str]):
-    """Get the weather."""
-
-    city: str
-
-
-class Tools(Toolset):
-    weather = tool(Weather)
 
 
 @tool_input(name="answer")

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from anthropic import Anthropic, AsyncAnthropic
 from openai import AsyncOpenAI, OpenAI
+from toolkit import Weather
+from toolkit import WeatherTools as Tools
 
 from lutumpy import (
     AdapterError,
@@ -26,10 +28,6 @@ from lutumpy import (
     ToolCallDelta,
     ToolCallIssueFound,
     ToolCallReady,
-    ToolInput,
-    Toolset,
-    tool,
-    tool_input,
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
@@ -45,18 +43,6 @@ ADAPTERS: dict[Api, Any] = {
     "anthropic_messages": AnthropicMessages,
 }
 every_api = pytest.mark.parametrize("api", ADAPTERS)
-
-
-@tool_input(name="weather")
-class Weather(ToolInput[str]):
-    """Get the weather."""
-
-    city: str
-    days: int = 1
-
-
-class Tools(Toolset):
-    weather = tool(Weather)
 
 
 CALLS = Reply(

@@ -1,10 +1,13 @@
-"""An approval gate in the terminal: a person accepts, edits, or rejects each call that does more than read.
+"""An approval gate in the terminal: a person accepts, edits, or rejects each call that does more
+than read.
 
-The gate is a policy, in a pass of its own after all hooks: what a person sees is what will be run. An edited call is validated
-like the model's own. At the end of the input everything is rejected; after Ctrl-C nothing was run, and nothing was committed.
+The gate is a policy, in a pass of its own after all hooks: what a person sees is what will be run.
+An edited call is validated like the model's own. At the end of the input everything is rejected;
+after Ctrl-C nothing was run, and nothing was committed.
 
 Run:    python examples/hooks/approval_gate.py            a scripted model, no key; your answers
-        python examples/hooks/approval_gate.py --live     OpenAI, with OPENAI_API_KEY; --model NAME for another model,
+        python examples/hooks/approval_gate.py --live     OpenAI, with OPENAI_API_KEY;
+                                                          --model NAME for another model,
                                                           OPENAI_BASE_URL for any compatible host
 Prints: a question for each payment, what was run, what was rejected and why, and the answer.
 """
@@ -71,7 +74,9 @@ def ask(words: str) -> str:
 
 
 def edited(call: BaseToolCall, changes: str) -> BaseModel:
-    """The input with some arguments changed, read as if the model had written it so; raises `ValueError`."""
+    """The input with some arguments changed, read as if the model had written it so; raises
+    `ValueError`.
+    """
     changed = json.loads(changes)
     if not isinstance(changed, dict):
         raise ValueError("that is no JSON object")

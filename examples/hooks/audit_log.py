@@ -1,7 +1,9 @@
-"""An audit log: every decision of a plan as data, and the decisions of single hooks as log records while they fall.
+"""An audit log: every decision of a plan as data, and the decisions of single hooks as log records
+while they fall.
 
 Run:    python examples/hooks/audit_log.py            a scripted model, no key
-        python examples/hooks/audit_log.py --live     OpenAI, with OPENAI_API_KEY; --model NAME for another model,
+        python examples/hooks/audit_log.py --live     OpenAI, with OPENAI_API_KEY;
+                                                      --model NAME for another model,
                                                       OPENAI_BASE_URL for any compatible host
 Prints: the log records, the answer, and a line of JSON for each decision.
 """

@@ -1,9 +1,12 @@
-"""A budget for each tool: it rejects calls beyond it, tells the model what is left, and withdraws tools that are used up.
+"""A budget for each tool: it rejects calls beyond it, tells the model what is left, and withdraws
+tools that are used up.
 
 Run:    python examples/hooks/budget.py            a scripted model, no key
-        python examples/hooks/budget.py --live     OpenAI, with OPENAI_API_KEY; --model NAME for another model,
+        python examples/hooks/budget.py --live     OpenAI, with OPENAI_API_KEY;
+                                                   --model NAME for another model,
                                                    OPENAI_BASE_URL for any compatible host
-Prints: the tools of each request with their descriptions, what was run, what was rejected, and the answer.
+Prints: the tools of each request with their descriptions, what was run, what was rejected, and the
+answer.
 """
 
 from __future__ import annotations
@@ -57,7 +60,8 @@ class Research(Toolset):
 class Budget:
     """So many calls of each tool in this conversation; a tool that isn't named has no limit.
 
-    It counts what the model asks for, before the tool's own hooks decide: a call that one of those rejects is counted too.
+    It counts what the model asks for, before the tool's own hooks decide: a call that one of those
+    rejects is counted too.
     """
 
     def __init__(self, limits: Mapping[Selector[Research], int]) -> None:

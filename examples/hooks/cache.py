@@ -1,7 +1,9 @@
-"""A cache hook in front of tools that only read: the second call with the same arguments is answered without running anything.
+"""A cache hook in front of tools that only read: the second call with the same arguments is
+answered without running anything.
 
 Run:    python examples/hooks/cache.py            a scripted model, no key
-        python examples/hooks/cache.py --live     OpenAI, with OPENAI_API_KEY; --model NAME for another model,
+        python examples/hooks/cache.py --live     OpenAI, with OPENAI_API_KEY;
+                                                  --model NAME for another model,
                                                   OPENAI_BASE_URL for any compatible host
 Prints: how many calls of each round were run and how many the cache answered, and the answer.
 """
@@ -58,8 +60,9 @@ class Bank(Toolset):
 class Cache:
     """Remembers the outputs of tools that only read, by tool and validated input.
 
-    Validated, so `{"currency":"USD"}` and `{ "currency": "USD" }` are one entry. It is a policy: where other hooks edit
-    inputs, apply it in a pass of its own after theirs, or it answers for an input that would not have been run.
+    Validated, so `{"currency":"USD"}` and `{ "currency": "USD" }` are one entry. It is a policy:
+    where other hooks edit inputs, apply it in a pass of its own after theirs, or it answers for an
+    input that would not have been run.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,9 @@
-"""A read-only mode: one policy for every tool there is and every tool to come, by what the declaration says of its effect.
+"""A read-only mode: one policy for every tool there is and every tool to come, by what the
+declaration says of its effect.
 
 Run:    python examples/hooks/read_only.py            a scripted model, no key
-        python examples/hooks/read_only.py --live     OpenAI, with OPENAI_API_KEY; --model NAME for another model,
+        python examples/hooks/read_only.py --live     OpenAI, with OPENAI_API_KEY;
+                                                      --model NAME for another model,
                                                       OPENAI_BASE_URL for any compatible host
 Prints: what was rejected and why, what was run, and the answer.
 """
@@ -78,7 +80,8 @@ async def talk(llm: Model, question: str) -> str:
                 plan = await round.apply_hooks(read_only)
                 for rejected in plan.rejected:
                     print(
-                        f"{rejected.metadata.name}: rejected by the {rejected.source}: {rejected.reason}"
+                        f"{rejected.metadata.name}: rejected by the {rejected.source}: "
+                        f"{rejected.reason}"
                     )
                 results = [call.complete(await call.call()) for call in plan.pending]
                 for ran in results:

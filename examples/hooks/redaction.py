@@ -1,7 +1,9 @@
-"""Redaction: what tools give is cleaned before it is committed, so that neither the model nor the transcript has it.
+"""Redaction: what tools give is cleaned before it is committed, so that neither the model nor the
+transcript has it.
 
 Run:    python examples/hooks/redaction.py            a scripted model, no key
-        python examples/hooks/redaction.py --live     OpenAI, with OPENAI_API_KEY; --model NAME for another model,
+        python examples/hooks/redaction.py --live     OpenAI, with OPENAI_API_KEY;
+                                                      --model NAME for another model,
                                                       OPENAI_BASE_URL for any compatible host
 Prints: each result as the model reads it, and the answer.
 """
@@ -83,7 +85,8 @@ async def talk(llm: Model, question: str) -> str:
                     try:
                         results.append(call.complete(await call.call()))
                     except LookupError as error:
-                        # The message may say more than it should: it is cleaned before the model reads it.
+                        # The message may say more than it should: it is cleaned before the model
+                        # reads it.
                         results.append(call.fail(error, reveal=True))
                 reviewed = await hooks.review(results)
                 for told in reviewed:

@@ -1,10 +1,13 @@
 """The SQLite agent in the terminal: questions about a database file, and changes with your consent.
 
-Run:    python -m examples.sqlite_agent                 a scripted model and a sample database, no key
-        python -m examples.sqlite_agent --writable      the same with a change, which it asks you about
-        python -m examples.sqlite_agent --live          OpenAI, with OPENAI_API_KEY; --model NAME for another model,
-                                                        OPENAI_BASE_URL for any compatible host; --database FILE and a
-                                                        question of your own
+Run:    python -m examples.sqlite_agent                 a scripted model and a sample database, no
+                                                        key
+        python -m examples.sqlite_agent --writable      the same with a change, which it asks you
+                                                        about
+        python -m examples.sqlite_agent --live          OpenAI, with OPENAI_API_KEY;
+                                                        --model NAME for another model,
+                                                        OPENAI_BASE_URL for any compatible host;
+                                                        --database FILE and a question of your own
 Prints: what each call gave or why it was rejected, and the answer.
 """
 
@@ -27,7 +30,10 @@ from .tools import Change
 PRIVATE = ["customers.phone"]
 MOST_ROWS = 2
 
-OWED = "SELECT name, sum(cents) AS cents FROM customers c JOIN orders o ON o.customer = c.id WHERE NOT paid GROUP BY name"
+OWED = (
+    "SELECT name, sum(cents) AS cents FROM customers c JOIN orders o ON o.customer = c.id WHERE "
+    "NOT paid GROUP BY name"
+)
 
 SCRIPT = [
     Reply(calls=[Call("schema")]),

@@ -32,10 +32,12 @@ class Rows:
 
 
 class Database:
-    """A database file that exists, opened for reading only unless it is `writable`; to be used in a `with` block.
+    """A database file that exists, opened for reading only unless it is `writable`; to be used in a
+    `with` block.
 
-    A statement is one SELECT, or one INSERT, UPDATE or DELETE in `change`. SQLite itself refuses everything else: other
-    files, pragmas, transactions, changes of the schema. One that takes more than `max_steps` of its machine is ended.
+    A statement is one SELECT, or one INSERT, UPDATE or DELETE in `change`. SQLite itself refuses
+    everything else: other files, pragmas, transactions, changes of the schema. One that takes more
+    than `max_steps` of its machine is ended.
     """
 
     def __init__(self, path: Path, *, writable: bool = False, max_steps: int = 50_000_000) -> None:
@@ -78,7 +80,9 @@ class Database:
         return Rows(columns, rows[:at_most], len(rows) > at_most)
 
     def change(self, sql: str, *, dry_run: bool = False) -> int:
-        """Carry an INSERT, UPDATE or DELETE out and give the number of its rows; with `dry_run` it is taken back."""
+        """Carry an INSERT, UPDATE or DELETE out and give the number of its rows; with `dry_run` it
+        is taken back.
+        """
         if not self.writable:
             raise StatementError("the database is open for reading only")
         with self._statement(BETWEEN_STATEMENTS):
@@ -100,7 +104,8 @@ class Database:
     def _statement(self, allowed: frozenset[int]) -> Iterator[None]:
         """SQLite holds what runs inside to these actions, and to the limit of steps."""
         self._allowed, self._seen = allowed, []
-        # Set anew each time: that ends what is prepared, and a statement that Python keeps is authorized again.
+        # Set anew each time: that ends what is prepared, and a statement that Python keeps is
+        # authorized again.
         self._connection.set_authorizer(self._authorize)
         steps = iter(range(0, self._max_steps, 1000))
         self._connection.set_progress_handler(lambda: next(steps, None) is None, 1000)

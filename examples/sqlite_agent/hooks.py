@@ -1,4 +1,7 @@
-"""What is checked before a call runs. A hook that fails stops the round: nothing runs that was not checked."""
+"""What is checked before a call runs.
+
+A hook that fails stops the round: nothing runs that was not checked.
+"""
 
 from __future__ import annotations
 
@@ -51,14 +54,17 @@ class Checks:
 
     @hook_impl
     def change_hook(self, metadata: ToolMetadata, input: Change) -> ToolDecision[Change, Changed]:
-        """Tries the change first, and takes it back: what a statement does is better known from SQLite than from its text."""
+        """Tries the change first, and takes it back: what a statement does is better known from
+        SQLite than from its text.
+        """
         try:
             rows = self.database.change(input.sql, dry_run=True)
         except StatementError as error:
             return Reject(str(error))
         if rows > self.most_rows:
             return Reject(
-                f"it would change {rows} rows, and {self.most_rows} are allowed; was a condition forgotten?"
+                f"it would change {rows} rows, and {self.most_rows} are allowed; was a condition "
+                "forgotten?"
             )
         if not self.consent(input, rows):
             return Reject("the user does not want this change")

@@ -1,4 +1,5 @@
-"""The tests of the SQLite agent, as an application has them: a scripted model, a real file, no network.
+"""The tests of the SQLite agent, as an application has them: a scripted model, a real file, no
+network.
 
 Run:    python -m pytest examples/sqlite_agent
 """
@@ -69,7 +70,7 @@ def offered(llm: ScriptedModel) -> list[str]:
     return [tool["function"]["name"] for tool in llm.requests[-1]["tools"]]
 
 
-# --- reading -----------------------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 
 def test_a_question_is_answered_from_the_file(readable: Database) -> None:
@@ -108,7 +109,7 @@ def test_a_private_column_is_not_read_however_the_query_is_written(readable: Dat
     assert told(llm) == ["Tool call rejected: private: customers.phone"] * len(queries)
 
 
-# --- read-only -----------------------------------------------------------------------------------------------------------
+# --- read-only ------------------------------------------------------------------------------------
 
 
 def test_a_read_only_agent_does_not_offer_changes_and_answers_those_that_come(
@@ -118,7 +119,8 @@ def test_a_read_only_agent_does_not_offer_changes_and_answers_those_that_come(
     Agent(llm, readable, consent=yes).ask("Ada has paid.")
     assert offered(llm) == ["schema", "query"]
     assert told(llm) == [
-        "Tool call rejected: The tool change is not available in this turn. Available tools: schema, query."
+        "Tool call rejected: The tool change is not available in this turn. Available tools: "
+        "schema, query."
     ]
     assert unpaid(path) == [2, 3]
 
@@ -164,7 +166,7 @@ def test_a_file_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-# --- writing -------------------------------------------------------------------------------------------------------------
+# --- writing --------------------------------------------------------------------------------------
 
 
 def test_a_change_with_consent_is_in_the_file(path: Path, writable: Database) -> None:
@@ -230,7 +232,7 @@ def test_what_was_tried_as_a_change_is_still_no_query(path: Path, writable: Data
     assert unpaid(path) == [2, 3]
 
 
-# --- when something goes wrong -------------------------------------------------------------------------------------------
+# --- when something goes wrong --------------------------------------------------------------------
 
 
 def test_a_user_who_walks_away_leaves_no_trace(path: Path, writable: Database) -> None:

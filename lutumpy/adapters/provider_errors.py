@@ -1,7 +1,7 @@
 """Errors of the providers and of their SDKs, in this library's words.
 
-The SDKs are not imported for it: their errors are known by the names of their classes and packages, and only public
-attributes are read.
+The SDKs are not imported for it: their errors are known by the names of their classes and packages,
+and only public attributes are read.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ from lutumpy.errors import AdapterError
 __all__ = ["adapter_error", "error_body", "is_sdk_error", "shorten_text"]
 
 _SDK_PACKAGES = frozenset({"openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2"})
-# Classes that stand for "no answer came": of the SDKs, and of the HTTP stack where an SDK lets them through.
+# Classes that stand for "no answer came": of the SDKs, and of the HTTP stack where an SDK lets them
+# through.
 _CONNECTION_ERRORS = frozenset({"APIConnectionError", "TransportError"})
-# Error types that come without an HTTP status (in a body with status 200, or in a stream) and may pass.
+# Error types that come without an HTTP status (in a body with status 200, or in a stream) and may
+# pass.
 _PASSING_TYPES = frozenset(
     {
         "api_error",
@@ -60,40 +62,44 @@ def error_body(
         f"{provider}: the provider answered with an error: {shorten_text(str(message))}",
         provider=provider,
         status=status,
-        retryable=_may_pass(status) if status is not None else not kinds.isdisjoint(_PASSING_TYPES),
+        retryable=_is_passing_status(status)
+        if status is not None
+        else not kinds.isdisjoint(_PASSING_TYPES),
         request_id=request_id,
         code=None if code is None else str(code),
     )
 
 
 def adapter_error(error: BaseException, provider: str) -> AdapterError:
-    """An error of either SDK, or of the HTTP stack under it, in this library's words; to be raised `from` the original.
+    """An error of either SDK, or of the HTTP stack under it, in this library's words; to be raised
+    `from` the original.
 
-    Only public attributes of the SDK's errors are read: `status_code`, `response.headers`, `request_id`, `body`.
+    Only public attributes of the SDK's errors are read: `status_code`, `response.headers`,
+    `request_id`, `body`.
     """
     body: Any = getattr(error, "body", None)
     details: Any = body.get("error", body) if isinstance(body, Mapping) else body
     status = getattr(error, "status_code", None)
     # An error inside a stream comes after a status that told of success.
-    status = status if isinstance(status, int) and status >= 300 else _told_status(details)
+    status = status if isinstance(status, int) and status >= 300 else _find_status(details)
     headers: Mapping[str, str] = getattr(getattr(error, "response", None), "headers", None) or {}
-    code = _code(error, details)
+    code = _find_code(error, details)
     should = headers.get("x-should-retry")
     if should in ("true", "false"):
         retryable = should == "true"
     elif status is not None:
-        retryable = _may_pass(status)
+        retryable = _is_passing_status(status)
     else:
         retryable = code in _PASSING_TYPES or any(
             c.__name__ in _CONNECTION_ERRORS for c in type(error).__mro__
         )
-    message = _message(error, details)
+    message = _find_message(error, details)
     return AdapterError(
         f"{provider}: {f'HTTP {status}: ' if status is not None else ''}{shorten_text(message)}",
         provider=provider,
         status=status,
         retryable=retryable,
-        retry_after=_retry_after(headers),
+        retry_after=_read_retry_after(headers),
         request_id=getattr(error, "request_id", None)
         or headers.get("x-request-id")
         or headers.get("request-id"),
@@ -102,7 +108,7 @@ def adapter_error(error: BaseException, provider: str) -> AdapterError:
     )
 
 
-def _told_status(details: Any) -> int | None:
+def _find_status(details: Any) -> int | None:
     """The status that an error names itself, as hosts do that pass on another one's error."""
     code = details.get("code") if isinstance(details, Mapping) else None
     return code if type(code) is int and 400 <= code < 600 else None
@@ -117,11 +123,11 @@ def is_sdk_error(error: Exception) -> bool:
     return is_closed_client(error)
 
 
-def _may_pass(status: int) -> bool:
+def _is_passing_status(status: int) -> bool:
     return status in (408, 409, 429) or status >= 500
 
 
-def _code(error: BaseException, details: Any) -> str | None:
+def _find_code(error: BaseException, details: Any) -> str | None:
     inner: Mapping[str, Any] = details if isinstance(details, Mapping) else {}
     for value in (
         getattr(error, "error_code", None),
@@ -135,7 +141,7 @@ def _code(error: BaseException, details: Any) -> str | None:
     return None
 
 
-def _message(error: BaseException, details: Any) -> str:
+def _find_message(error: BaseException, details: Any) -> str:
     if isinstance(details, Mapping):
         for name in ("message", "detail"):
             if isinstance(details.get(name), str) and details[name]:
@@ -147,8 +153,10 @@ def _message(error: BaseException, details: Any) -> str:
     return f"{text} ({type(cause).__name__}: {cause})" if cause is not None and str(cause) else text
 
 
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait, from `retry-after-ms`, or `retry-after` as seconds or as a date (RFC 9110, section 10.2.3)."""
+def _read_retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait, from `retry-after-ms`, or `retry-after` as seconds or as a date (RFC 9110,
+    section 10.2.3).
+    """
     for name, divisor in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         value = headers.get(name)
         if value is None:

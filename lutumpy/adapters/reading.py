@@ -1,7 +1,8 @@
-"""What the readers of histories share: entries as JSON, bytes kept as they are, and the transcript that is made of them.
+"""What the readers of histories share: entries as JSON, bytes kept as they are, and the transcript
+that is made of them.
 
-A reader of an API tells messages, turns and results apart, and says which entries stand for each. What can't be paired is
-collected, so that every problem is reported at once, and nothing is made.
+A reader of an API tells messages, turns and results apart, and says which entries stand for each.
+What can't be paired is collected, so that every problem is reported at once, and nothing is made.
 """
 
 from __future__ import annotations
@@ -100,7 +101,8 @@ class HistoryReading:
         given = list(messages)
         found = [entry_of(entry, position.format(index)) for index, entry in enumerate(given)]
         if any(b"\xef\xbf\xbd" in entry.data for entry in found):
-            # Where lone surrogates were replaced, ids that differed may be the same now: they are told apart as they came.
+            # Where lone surrogates were replaced, ids that differed may be the same now: they are
+            # told apart as they came.
             ids = _HistoryIds()
             found = [
                 entry_of(entry, position.format(index), ids) for index, entry in enumerate(given)
@@ -116,7 +118,9 @@ class HistoryReading:
         return Verbatim(self._api, tuple([entry.data for entry in entries]))
 
     def message(self, role: Role, parts: Iterable[Part], entries: Iterable[Entry]) -> None:
-        """A message of the application, said by these entries; by an entry that an item before has, if there are none."""
+        """A message of the application, said by these entries; by an entry that an item before has,
+        if there are none.
+        """
         self.add(Message(role, tuple(parts), verbatim=self.verbatim(entries)))
 
     def add(self, message: Message) -> None:
@@ -164,7 +168,8 @@ class HistoryReading:
         """The transcript.
 
         Args:
-            checked: What the rules of the API say of the history; asked for only if something stood against it.
+            checked: What the rules of the API say of the history; asked for only if something stood
+                against it.
 
         Raises:
             TranscriptError: something can't be part of a transcript.
@@ -174,8 +179,9 @@ class HistoryReading:
         refused = tuple([problem for problem in checked if problem.certainty == "refused"])
         lines = [f"\n- {problem}" for problem in self._problems]
         raise TranscriptError(
-            f"this {self._api} history can't be a transcript, where every call has one result right after its turn; "
-            f"propose_repairs finds how to mend it, and nothing was read:{''.join(lines)}",
+            f"this {self._api} history can't be a transcript, where every call has one result "
+            "right after its turn; propose_repairs finds how to mend it, and nothing was "
+            f"read:{''.join(lines)}",
             refused,
         )
 
@@ -185,11 +191,13 @@ class HistoryReading:
         return bool(self._problems)
 
 
-# --- JSON --------------------------------------------------------------------------------------------------------------
+# --- JSON -----------------------------------------------------------------------------------------
 
 
 class _HistoryIds:
-    """Ids of a history that can't be sent as they are: each gets one that can, and no two the same one (rule C6)."""
+    """Ids of a history that can't be sent as they are: each gets one that can, and no two the same
+    one (rule C6).
+    """
 
     __slots__ = ("_owners",)
 
@@ -197,7 +205,9 @@ class _HistoryIds:
         self._owners: dict[str, str] = {}
 
     def cleaned(self, value: Any) -> Any:
-        """A JSON value with every id in it cleaned: whatever stands under `id`, `call_id`, `tool_use_id` and the like."""
+        """A JSON value with every id in it cleaned: whatever stands under `id`, `call_id`,
+        `tool_use_id` and the like.
+        """
         if isinstance(value, dict):
             return {
                 name: self._id(inner)
@@ -250,20 +260,21 @@ def decoded(value: Any, position: str, ids: _HistoryIds | None = None) -> tuple[
         if ids is not None:
             text = _encode(ids.cleaned(json_values.decode(text)))
         data = json_values.clean_text(text).encode()
-        if data.count(b"[") + data.count(b"{") > _DEPTH and _depth(data) > _DEPTH:
+        if data.count(b"[") + data.count(b"{") > _DEPTH and _measure_depth(data) > _DEPTH:
             raise ValueError(f"nested deeper than {_DEPTH} levels")
         return data, json_values.decode(data)
     except (ValueError, TypeError, RecursionError) as error:
         raise TranscriptError(f"{position} is no JSON: {error}; nothing was read") from error
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     """What stands for an object that is no JSON value by itself."""
     if isinstance(value, Mapping):
         return dict(value)
     fields = getattr(type(value), "model_fields", None)
     if isinstance(fields, dict):
-        # What was set, by its name on the wire; a dump of the whole would also hold what the SDK parsed, further down.
+        # What was set, by its name on the wire; a dump of the whole would also hold what the SDK
+        # parsed, further down.
         given = value.model_fields_set
         plain = {
             field.serialization_alias or field.alias or name: getattr(value, name)
@@ -279,11 +290,11 @@ def _plain(value: Any) -> Any:
 
 
 _encode = json.JSONEncoder(
-    ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain
+    ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_to_plain
 ).encode
 
 
-def _depth(data: bytes) -> int:
+def _measure_depth(data: bytes) -> int:
     """How deep JSON text is nested."""
     deepest = depth = 0
     for found in re.finditer(rb"[\[{]|[\]}]", re.sub(rb'"(?:[^"\\]|\\.)*"', b"", data)):
@@ -292,7 +303,7 @@ def _depth(data: bytes) -> int:
     return deepest
 
 
-# --- content -----------------------------------------------------------------------------------------------------------
+# --- content --------------------------------------------------------------------------------------
 
 
 def left_out(kind: Any, detail: Any = None) -> TextPart:
@@ -310,7 +321,7 @@ def image_part(url: Any, detail: Any = None) -> Part:
     looked = detail if detail in ("low", "high", "auto") else None
     if not isinstance(url, str):
         return left_out("image")
-    found = _data_of(url)
+    found = _decode_data_url(url)
     if found is not None:
         return ImagePart(found[1], found[0], detail=looked)
     return ImagePart(url=url, detail=looked) if _is_http(url) else left_out("image", url[:100])
@@ -321,7 +332,7 @@ def file_at(url: Any, filename: Any = None) -> Part:
     named = filename if isinstance(filename, str) and filename else None
     if not isinstance(url, str):
         return left_out("file", named)
-    found = _data_of(url)
+    found = _decode_data_url(url)
     if found is not None:
         return FilePart(found[1], found[0], filename=named)
     return (
@@ -332,7 +343,7 @@ def file_at(url: Any, filename: Any = None) -> Part:
 def file_part(data: Any, media_type: Any, filename: Any = None) -> FilePart | None:
     """The file whose bytes are given as base64; `None` when they aren't."""
     content = (
-        _base64(data)
+        _decode_base64(data)
         if isinstance(data, str) and isinstance(media_type, str) and media_type
         else None
     )
@@ -341,7 +352,9 @@ def file_part(data: Any, media_type: Any, filename: Any = None) -> FilePart | No
 
 
 def text_only(parts: Iterable[Part]) -> list[Part]:
-    """The parts as a message takes them that isn't the user's: texts, and texts in place of the rest."""
+    """The parts as a message takes them that isn't the user's: texts, and texts in place of the
+    rest.
+    """
     return [part if isinstance(part, TextPart) else left_out(_NAMES[type(part)]) for part in parts]
 
 
@@ -349,7 +362,9 @@ _NAMES: dict[type[Any], str] = {ImagePart: "image", FilePart: "file"}
 
 
 def status_of(content: str | tuple[Part, ...], failed: bool = False) -> ResultStatus:
-    """The status of a result: where the wire has no flag, only a rejection can be told, by how its text begins."""
+    """The status of a result: where the wire has no flag, only a rejection can be told, by how its
+    text begins.
+    """
     first = content if isinstance(content, str) else content[0] if content else ""
     said = first.text if isinstance(first, TextPart) else first
     if isinstance(said, str) and said.startswith(REJECTION_PREFIX):
@@ -357,14 +372,14 @@ def status_of(content: str | tuple[Part, ...], failed: bool = False) -> ResultSt
     return "error" if failed else "ok"
 
 
-def _data_of(url: str) -> tuple[str, bytes] | None:
+def _decode_data_url(url: str) -> tuple[str, bytes] | None:
     """Media type and bytes of a data URL."""
     head = _DATA_URL.match(url)
-    data = _base64(url[head.end() :]) if head is not None else None
+    data = _decode_base64(url[head.end() :]) if head is not None else None
     return (head[1], data) if head is not None and data else None
 
 
-def _base64(text: str) -> bytes | None:
+def _decode_base64(text: str) -> bytes | None:
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):

@@ -10,18 +10,25 @@ from lutumpy.core import json_values
 from lutumpy.core.safe_text import safe_repr
 from lutumpy.errors import AdapterError
 
+# What `post` gives depends on the client: a response of the HTTP stack (asked for with `cast_to`),
+# the SDK's raw response (for requests that make a span), or whatever a replaced `post` in a user's
+# tests returns. All of them are read here.
 __all__ = ["SdkReply", "read_reply", "reply_object"]
 
 
 class SdkReply(NamedTuple):
-    """The answer to one request: the bytes of its body, and the provider's id of the request where it gave one."""
+    """The answer to one request: the bytes of its body, and the provider's id of the request where
+    it gave one.
+    """
 
     content: bytes
     request_id: str | None
 
 
 def read_reply(reply: Any) -> SdkReply:
-    """The bytes of whatever `post` gave: a response, the SDK's raw one, or the ready value of a replaced `post`."""
+    """The bytes of whatever `post` gave: a response, the SDK's raw one, or the ready value of a
+    replaced `post`.
+    """
     reply = getattr(reply, "http_response", reply)
     content = getattr(reply, "content", None)
     if isinstance(content, bytes):
@@ -43,12 +50,14 @@ def read_reply(reply: Any) -> SdkReply:
 
 
 def reply_object(reply: Any, provider: str) -> dict[str, Any]:
-    """A provider's answer as a dict of JSON values: from bytes or text, a mapping, or an object of an SDK.
+    """A provider's answer as a dict of JSON values: from bytes or text, a mapping, or an object of
+    an SDK.
 
     A mapping is given back as it is, so the caller must not change it.
 
     Raises:
-        AdapterError: it is no JSON object, or it is an error body (some hosts send those with status 200).
+        AdapterError: it is no JSON object, or it is an error body (some hosts send those with
+            status 200).
     """
     if isinstance(reply, dict):
         value: Any = reply

@@ -22,17 +22,20 @@ __all__ = [
 ]
 
 Fields: TypeAlias = "dict[str, bytes | list[bytes]]"
-"""The fields of a request by name: ready JSON, or the ready entries of a JSON array that isn't empty (the conversation)."""
+"""The fields of a request by name: ready JSON, or the ready entries of a JSON array that isn't
+empty (the conversation).
+"""
 
 
 def join_body(fields: Fields) -> bytes:
     """One JSON object from its fields."""
     if not fields:
         return b"{}"
-    # One join with commas between fields and entries alike, so that the conversation is copied once, however long it is.
+    # One join with commas between fields and entries alike, so that the conversation is copied
+    # once, however long it is.
     pieces: list[bytes] = []
     for name, value in fields.items():
-        key = _NAMES.get(name) or _name(name)
+        key = _NAMES.get(name) or _encode_name(name)
         if isinstance(value, bytes):
             pieces.append(key + value)
         else:
@@ -46,7 +49,9 @@ def join_body(fields: Fields) -> bytes:
 
 
 def add_extra(fields: Fields, extra: Mapping[str, Any]) -> None:
-    """Put provider parameters into a request's fields: they win, but `tools` (the provider's own) stand beside those offered."""
+    """Put provider parameters into a request's fields: they win, but `tools` (the provider's own)
+    stand beside those offered.
+    """
     for name, value in extra.items():
         encoded = encode(value)
         offered = fields.get(name) if name == "tools" else None
@@ -58,7 +63,9 @@ def add_extra(fields: Fields, extra: Mapping[str, Any]) -> None:
 
 
 def checked_transcript(transcript: Any) -> Transcript:
-    """The transcript that a user has given; raises `TypeError` for anything else, a session among it."""
+    """The transcript that a user has given; raises `TypeError` for anything else, a session among
+    it.
+    """
     if isinstance(transcript, Transcript):
         return transcript
     hint = (
@@ -97,12 +104,12 @@ def history_list(data: bytes) -> list[dict[str, Any]]:
     return entries
 
 
-def _name(name: str) -> bytes:
+def _encode_name(name: str) -> bytes:
     return encode(name) + b":"
 
 
 _NAMES: dict[str, bytes] = {
-    name: _name(name)
+    name: _encode_name(name)
     for name in (
         "input",
         "max_tokens",

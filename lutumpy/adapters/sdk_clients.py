@@ -1,9 +1,11 @@
-"""The async clients that an adapter makes itself: one for each event loop, closed when that loop ends.
+"""The async clients that an adapter makes itself: one for each event loop, closed when that loop
+ends.
 
-Connections belong to the loop that they were opened on. Once that has ended they can neither be used nor closed any more:
-whoever tries, the SDK's own finalizer among them, prints a traceback for each and leaves the descriptors open. So each client
-is closed by its own loop, as the last thing that this does: an async generator that waits is closed by `asyncio.run` (and by
-trio), and closes the client in turn. A loop that is ended without that (`loop.close()` alone) leaves a client behind,
+Connections belong to the loop that they were opened on. Once that has ended they can neither be
+used nor closed any more: whoever tries, the SDK's own finalizer among them, prints a traceback for
+each and leaves the descriptors open. So each client is closed by its own loop, as the last thing
+that this does: an async generator that waits is closed by `asyncio.run` (and by trio), and closes
+the client in turn. A loop that is ended without that (`loop.close()` alone) leaves a client behind,
 which is let go untouched.
 """
 
@@ -42,7 +44,7 @@ class OwnClients:
         loop = _running_loop()
         kept = self._kept.get(loop)
         if kept is None:
-            self._let_go()
+            self._forget_ended_loops()
             client = self._make()
             guard = _until_the_loop_ends(weakref.ref(self), loop, client)
             await anext(guard)
@@ -50,8 +52,10 @@ class OwnClients:
         return kept.client
 
     async def aclose(self) -> None:
-        """Close the client of the loop that runs here. Those of other running loops are closed by these."""
-        self._let_go()
+        """Close the client of the loop that runs here. Those of other running loops are closed by
+        these.
+        """
+        self._forget_ended_loops()
         kept = self._kept.pop(_running_loop(), None)
         if kept is not None:
             await kept.guard.aclose()
@@ -62,7 +66,7 @@ class OwnClients:
         if kept is not None and kept.client is client:
             del self._kept[loop]
 
-    def _let_go(self) -> None:
+    def _forget_ended_loops(self) -> None:
         """Forget the clients of loops that ended without closing them."""
         for loop in list(self._kept):
             if isinstance(loop, asyncio.AbstractEventLoop) and loop.is_closed():
@@ -82,13 +86,16 @@ async def _until_the_loop_ends(
         clients = owner()
         if clients is not None:
             clients.forget(loop, client)
-        # Nobody waits for the outcome. A connection that the other side has dropped is closed all the same.
+        # Nobody waits for the outcome. A connection that the other side has dropped is closed all
+        # the same.
         with contextlib.suppress(Exception):
             await client.close()
 
 
 def _running_loop() -> Any:
-    """What tells the loop that runs here from others: the loop of asyncio, or for other libraries the thread."""
+    """What tells the loop that runs here from others: the loop of asyncio, or for other libraries
+    the thread.
+    """
     try:
         return asyncio.get_running_loop()
     except RuntimeError:

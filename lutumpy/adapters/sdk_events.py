@@ -1,8 +1,27 @@
 """The events in the bytes of an open response, split and parsed many at a time.
 
-The SDKs' own stream classes take each line and each event through several generators, which is most of what reading a long
-stream costs. What is an event, the end, or an error is as they have it: `openai._streaming`, `anthropic._streaming`.
+The SDKs' own stream classes take each line and each event through several generators, which is most
+of what reading a long stream costs. What is an event, the end, or an error is as they have it:
+`openai._streaming`, `anthropic._streaming`.
 """
+
+# What is hard here
+# -----------------
+# Events arrive in bytes that are cut anywhere, between the two bytes of a line's end too. What is
+# kept between two calls of `feed`:
+#
+#   | kept             | why                                                                   |
+#   |------------------|-----------------------------------------------------------------------|
+#   | `_start`         | the first bytes may be a byte order mark, which may come in parts     |
+#   | `_after_return`  | a "\r" at the end may be the first half of "\r\n"                     |
+#   | `_held`          | an event that isn't complete; joined once, when its end is there, so  |
+#   |                  | that a long event in small parts isn't copied for each of them        |
+#
+# Most events of a long answer have the same few bytes before their data (`_usual`). Those are
+# recognised as a whole; every other shape goes through the rules of the format, line by line.
+#
+# Parsing all events of a network chunk at once was tried and dropped: it touches the memory twice
+# and took three times as long. So `feed` gives an iterator that parses an event when it is taken.
 
 from __future__ import annotations
 
@@ -34,7 +53,8 @@ class EventError(Exception):
 
 
 class EventSplitter:
-    """Takes the bytes of one response as they come, cut anywhere, and gives its events. The work is linear in the bytes.
+    """Takes the bytes of one response as they come, cut anywhere, and gives its events. The work is
+    linear in the bytes.
 
     Args:
         response: The response, for errors.
@@ -42,7 +62,8 @@ class EventSplitter:
 
     Attributes:
         ended: Whether the event came that is said to be the last.
-        error: What the events end in: the provider's error, or what is wrong with an event. Nothing is taken after it.
+        error: What the events end in: the provider's error, or what is wrong with an event. Nothing
+            is taken after it.
     """
 
     __slots__ = (
@@ -72,11 +93,13 @@ class EventSplitter:
         self.error: Exception | None = None
 
     def feed(self, data: bytes) -> Iterator[Any]:
-        """The events that are complete with `data`; each is parsed when it is taken, so that they need no memory together."""
+        """The events that are complete with `data`; each is parsed when it is taken, so that they
+        need no memory together.
+        """
         if self._start is not None:
-            data = self._without_mark(self._start + data)
+            data = self._drop_mark(self._start + data)
         if b"\r" in data or self._after_return:
-            data = self._with_newlines(data)
+            data = self._normalize_newlines(data)
         held = self._held
         if b"\n\n" not in data and not (data[:1] == b"\n" and held and held[-1][-1:] == b"\n"):
             if data:
@@ -88,9 +111,9 @@ class EventSplitter:
         last = data.rindex(b"\n\n")
         if last + 2 < len(data):
             held.append(data[last + 2 :])
-        return self._events(data, last)
+        return self._split(data, last)
 
-    def _events(self, data: bytes, last: int) -> Iterator[Any]:
+    def _split(self, data: bytes, last: int) -> Iterator[Any]:
         named = self._named
         at = end = 0
         try:
@@ -103,27 +126,29 @@ class EventSplitter:
                         found = data[begin:end]
                 if not found:
                     end = data.index(b"\n\n", at)
-                    found = self._data_of(data[at:end])
+                    found = self._read_data(data[at:end])
                 at = end + 2
                 if found:
                     event = json_values.decode(found)
                     if not named and type(event) is dict and event.get("error"):
-                        raise self._error_in(event["error"])
+                        raise self._make_openai_error(event["error"])
                     yield event
                 elif self.ended:
                     return
         except (ValueError, RecursionError, EventError) as error:
             self.error = error
 
-    def _without_mark(self, data: bytes) -> bytes:
-        """The first bytes without the byte order mark that a stream may begin with [HTML, 9.2.6]; it may come in parts."""
+    def _drop_mark(self, data: bytes) -> bytes:
+        """The first bytes without the byte order mark that a stream may begin with [HTML, 9.2.6];
+        it may come in parts.
+        """
         if len(data) < len(BOM_UTF8) and BOM_UTF8.startswith(data):
             self._start = data
             return b""
         self._start = None
         return data.removeprefix(BOM_UTF8)
 
-    def _with_newlines(self, data: bytes) -> bytes:
+    def _normalize_newlines(self, data: bytes) -> bytes:
         """`data` with every end of a line as `\\n`; the two bytes of one may come apart."""
         if self._after_return and data[:1] == b"\n":
             data = data[1:]
@@ -132,21 +157,21 @@ class EventSplitter:
             self._after_return = data[-1:] == b"\r"
         return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
-    def _data_of(self, block: bytes) -> bytes:
+    def _read_data(self, block: bytes) -> bytes:
         """The data of an event of any shape; empty when it is none to read, and at the end."""
-        name, data = _fields(block)
+        name, data = _split_fields(block)
         if not self._named:
             if data[:6] != b"[DONE]":
                 return data
             self.ended = True
             return b""
         if name == b"error":
-            raise self._error(data)
+            raise self._make_anthropic_error(data)
         if not name or name == b"ping":
             return b""
         return data
 
-    def _error_in(self, error: Any) -> EventError:
+    def _make_openai_error(self, error: Any) -> EventError:
         message = error.get("message") if isinstance(error, Mapping) else None
         told = (
             message
@@ -155,7 +180,7 @@ class EventSplitter:
         )
         return EventError(told, error, self._response)
 
-    def _error(self, data: bytes) -> EventError:
+    def _make_anthropic_error(self, data: bytes) -> EventError:
         try:
             body = json_values.decode(data)
         except (ValueError, RecursionError):
@@ -165,16 +190,18 @@ class EventSplitter:
 
 
 def event_splitter(stream: Any) -> EventSplitter | None:
-    """A splitter for the bytes of an SDK's open stream; `None` when only the stream itself knows how to read them."""
+    """A splitter for the bytes of an SDK's open stream; `None` when only the stream itself knows
+    how to read them.
+    """
     kind = type(stream)
     sdk = kind.__module__.partition(".")[0]
-    module = sys.modules.get(f"{sdk}._streaming")
-    if sdk not in ("anthropic", "openai") or kind not in (
-        getattr(module, "AsyncStream", 0),
-        getattr(module, "Stream", 0),
-    ):
+    if sdk not in ("anthropic", "openai"):
         return None
-    # Another decoder is that of a host with another format; an observer wants to be told of the events.
+    package: Any = sys.modules.get(sdk)
+    if kind not in (getattr(package, "AsyncStream", None), getattr(package, "Stream", None)):
+        return None
+    # Another decoder is that of a host with another format; an observer wants to be told of the
+    # events.
     if (
         type(getattr(stream, "_decoder", None)).__name__ != "SSEDecoder"
         or getattr(stream, "_observer", None) is not None
@@ -183,7 +210,7 @@ def event_splitter(stream: Any) -> EventSplitter | None:
     return EventSplitter(stream.response, named=sdk == "anthropic")
 
 
-def _fields(block: bytes) -> tuple[bytes, bytes]:
+def _split_fields(block: bytes) -> tuple[bytes, bytes]:
     """Name and data of an event of any shape, by the rules of the format."""
     name, data = b"", []
     for line in block.split(b"\n"):

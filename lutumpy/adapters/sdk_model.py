@@ -1,10 +1,13 @@
-"""What every adapter shares: the options of its requests, and one request with one answer, whole or streamed."""
+"""What every adapter shares: the options of its requests, and one request with one answer, whole or
+streamed.
+"""
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 
 from lutumpy.adapters.replies import SdkReply, reply_object
 from lutumpy.adapters.sdk_body import Fields, join_body
@@ -27,21 +30,40 @@ from lutumpy.errors import AdapterError
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["SdkModel"]
+__all__ = ["RequestDefaults", "SdkModel"]
 
-# The SDKs by their packages: the class that their clients are of, and the adapters that speak with them.
+# The SDKs by their packages: the class that their clients are of, and the adapters that speak with
+# them.
 _ADAPTERS: Mapping[str, tuple[str, str]] = {
     "openai": ("OpenAI", "OpenAIChat or OpenAIResponses"),
     "anthropic": ("Anthropic", "AnthropicMessages"),
 }
 
 
+class RequestDefaults(TypedDict, total=False):
+    """What every request of a model is made with, unless a turn has an option of its own.
+
+    The constructors of adapters take these as keywords, which checkers and editors show one by one.
+    The arguments of `SdkModel` say what each means, and have their default values.
+    """
+
+    temperature: float | None
+    max_output_tokens: int | None
+    strict: bool | None
+    structured: StructuredMode
+    extra: Mapping[str, Any] | None
+    headers: Mapping[str, str] | None
+    timeout: float | None
+
+
 class SdkModel(ABC):
-    """A model behind one wire of an SDK. The adapters say how a request is built and an answer read.
+    """A model behind one wire of an SDK. The adapters say how a request is built and an answer
+    read.
 
     Args:
         model: The model's name.
-        client: The user's client of the SDK, async or sync; one is made at the first request when it is `None`.
+        client: The user's client of the SDK, async or sync; one is made at the first request when
+            it is `None`.
         make_async: Makes an async client; it imports the SDK.
         make_sync: The same for a sync client.
         made_here: Options for a client made here, by name; they go with no client that was given.
@@ -60,9 +82,11 @@ class SdkModel(ABC):
     _path: ClassVar[str]
     # The SDK's own method for such a request, where it makes a span of it.
     _method: ClassVar[TracedMethod | None] = None
-    # Takes transcript, offer and options; gives the fields of a request, as ready JSON by name. `model` is among them
-    # only where a parameter of the user's sets it.
+    # Takes transcript, offer and options; gives the fields of a request, as ready JSON by name.
+    # `model` is among them only where a parameter of the user's sets it.
     _fields: Callable[..., Fields]
+    # What `help()` shows of the constructor.
+    __signature__: ClassVar[inspect.Signature]
 
     def __init__(
         self,
@@ -72,18 +96,19 @@ class SdkModel(ABC):
         make_sync: Callable[[], Any],
         made_here: Mapping[str, str | None],
         *,
-        temperature: float | None,
-        max_output_tokens: int | None,
-        strict: bool | None,
-        structured: StructuredMode,
-        extra: Mapping[str, Any] | None,
-        headers: Mapping[str, str] | None,
-        timeout: float | None,
+        temperature: float | None = None,
+        max_output_tokens: int | None = None,
+        strict: bool | None = None,
+        structured: StructuredMode = "native",
+        extra: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float | None = None,
     ) -> None:
         if client is not None and any(value is not None for value in made_here.values()):
             names = " and ".join(made_here)
             raise TypeError(
-                f"{names} are for a client made here; the client that was given has its own, so give them to the client"
+                f"{names} are for a client made here; the client that was given has its own, so "
+                "give them to the client"
             )
         _check_model_and_client(type(self).__name__, self.sdk, model, client)
         check_options(temperature, max_output_tokens, extra, strict)
@@ -105,18 +130,25 @@ class SdkModel(ABC):
             method=self._method,
         )
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.__signature__ = _full_signature(cls)
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.model!r})"
 
     async def aclose(self) -> None:
         """Close the clients that were made here, async and sync; the next request makes another.
 
-        A client that was given is the caller's, and stays open. `async with OpenAIChat(...) as llm` closes at its end.
+        A client that was given is the caller's, and stays open. `async with OpenAIChat(...) as llm`
+        closes at its end.
         """
         await self._transport.aclose()
 
     def close(self) -> None:
-        """Close the sync client that was made here, as `aclose` does; `with OpenAIChat(...) as llm` closes at its end."""
+        """Close the sync client that was made here, as `aclose` does; `with OpenAIChat(...) as llm`
+        closes at its end.
+        """
         self._transport.close()
 
     async def __aenter__(self) -> Self:
@@ -137,8 +169,10 @@ class SdkModel(ABC):
         """One request through an async client, and its answer; the transcript is not changed.
 
         Raises:
-            AdapterError: the request failed after the SDK's own retries, or the answer is no answer.
-            InvalidToolConstraints: the API, or this model, is known to refuse the offer; nothing was sent.
+            AdapterError: the request failed after the SDK's own retries, or the answer is no
+                answer.
+            InvalidToolConstraints: the API, or this model, is known to refuse the offer; nothing
+                was sent.
             TranscriptError: there is nothing to answer; nothing was sent.
         """
         return self._answer(await self._transport.send(self._body(transcript, offering, options)))
@@ -152,7 +186,9 @@ class SdkModel(ABC):
     def open_stream(
         self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
     ) -> ChunkStream:
-        """One streamed request, sent when the stream is entered; the transcript isn't changed. Raises as `respond` does."""
+        """One streamed request, sent when the stream is entered; the transcript isn't changed.
+        Raises as `respond` does.
+        """
         return self._transport.stream(
             self._body(transcript, offering, options, stream=True), self.stream_decoder()
         )
@@ -167,7 +203,9 @@ class SdkModel(ABC):
     @staticmethod
     @abstractmethod
     def stream_decoder() -> StreamDecoder:
-        """A new decoder for one stream of your own: feed it the API's events, objects of the SDK or dicts."""
+        """A new decoder for one stream of your own: feed it the API's events, objects of the SDK or
+        dicts.
+        """
 
     def _body(
         self,
@@ -223,6 +261,23 @@ class SdkModel(ABC):
         """The answer, or an `AdapterError` for what is none."""
 
 
+def _full_signature(cls: type[SdkModel]) -> inspect.Signature:
+    """The signature of an adapter's constructor, with the keywords of `RequestDefaults` one by one.
+
+    Checkers and editors know them from the annotation; `help()` would show `**defaults` only.
+    """
+    known = inspect.signature(SdkModel.__init__).parameters
+    own = inspect.signature(cls.__init__)
+    shown: list[inspect.Parameter] = []
+    for parameter in list(own.parameters.values())[1:]:
+        is_defaults = RequestDefaults.__name__ in str(parameter.annotation)
+        if is_defaults and parameter.kind is parameter.VAR_KEYWORD:
+            shown += [known[name] for name in RequestDefaults.__annotations__]
+        else:
+            shown.append(parameter)
+    return own.replace(parameters=shown, return_annotation=inspect.Signature.empty)
+
+
 def _check_model_and_client(adapter: str, sdk: str, model: Any, client: Any) -> None:
     """Refuse a model that isn't a name, and a client that can't be one of this API.
 
@@ -243,7 +298,8 @@ def _check_model_and_client(adapter: str, sdk: str, model: Any, client: Any) -> 
     wanted = f"Async{_ADAPTERS[sdk][0]} or {_ADAPTERS[sdk][0]}"
     if isinstance(client, type):
         raise TypeError(
-            f"{adapter} takes a client, not the class {client.__name__}: make one, as {client.__name__}()"
+            f"{adapter} takes a client, not the class {client.__name__}: make one, as "
+            f"{client.__name__}()"
         )
     for kind in type(client).__mro__:
         package = kind.__module__.partition(".")[0]
@@ -251,8 +307,8 @@ def _check_model_and_client(adapter: str, sdk: str, model: Any, client: Any) -> 
             return
         if package in _ADAPTERS:
             raise TypeError(
-                f"{adapter} takes a client of {sdk} ({wanted}), not {package}'s {type(client).__name__}; "
-                f"{_ADAPTERS[package][1]} speaks with that"
+                f"{adapter} takes a client of {sdk} ({wanted}), not {package}'s "
+                f"{type(client).__name__}; {_ADAPTERS[package][1]} speaks with that"
             )
     if not hasattr(client, "post"):
         raise TypeError(

@@ -1,14 +1,18 @@
-"""The OpenTelemetry spans that an SDK's client makes of its own calls, also for a request that is posted as ready bytes.
+"""The OpenTelemetry spans that an SDK's client makes of its own calls, also for a request that is
+posted as ready bytes.
 
-The Anthropic SDK (since 2.0) makes one span for each call of its methods. It does so in `post`, and takes from there all that
-it says of the call: name, route and attributes from the options, the rest of the request from the body as an object, what to
-record of the answer from the class that is asked for. A request that names no span gets none.
+The Anthropic SDK (since 2.0) makes one span for each call of its methods. It does so in `post`, and
+takes from there all that it says of the call: name, route and attributes from the options, the rest
+of the request from the body as an object, what to record of the answer from the class that is asked
+for. A request that names no span gets none.
 
-What a method hands to `post` differs from release to release, so it isn't repeated here: the method itself is asked. It runs on
-a resource of its own whose `_post` takes everything down and sends nothing. Building names of spans here was tried and dropped:
-three of nine attributes were missing with another release.
+What a method hands to `post` differs from release to release, so it isn't repeated here: the method
+itself is asked. It runs on a resource of its own whose `_post` takes everything down and sends
+nothing. Building names of spans here was tried and dropped: three of nine attributes were missing
+with another release.
 
-Parsing the body and building models of the answer costs time. Where no span would come of it, the bytes are posted as ever.
+Parsing the body and building models of the answer costs time. Where no span would come of it, the
+bytes are posted as ever.
 """
 
 from __future__ import annotations
@@ -22,7 +26,8 @@ from lutumpy.core import json_values
 
 __all__ = ["TracedMethod"]
 
-# What the SDKs' own `with_raw_response` sends: the answer is given back unparsed, with its span made as for a parsed one.
+# What the SDKs' own `with_raw_response` sends: the answer is given back unparsed, with its span
+# made as for a parsed one.
 _RAW = {"X-Stainless-Raw-Response": "raw"}
 
 # Providers of OpenTelemetry's API that make no spans: none was set, or one that does nothing.
@@ -49,8 +54,8 @@ class TracedMethod(NamedTuple):
     ) -> dict[str, Any] | None:
         """The arguments of `post` for a request that gets a span; `None` for one that gets none.
 
-        The answer comes as the SDK's raw response. Of a stream the events come as its models: those are what the span
-        is told of.
+        The answer comes as the SDK's raw response. Of a stream the events come as its models: those
+        are what the span is told of.
 
         Args:
             client: The client.
@@ -60,7 +65,7 @@ class TracedMethod(NamedTuple):
         """
         if not self.is_traced(client):
             return None
-        taken = self._taken_down(client, options["headers"], stream=stream)
+        taken = self._record_arguments(client, options["headers"], stream=stream)
         if taken is None:
             return None
         options = {
@@ -101,12 +106,15 @@ class TracedMethod(NamedTuple):
                 return True
             return bool(trace.get_current_span().get_span_context().is_valid)
         except Exception:
-            return False  # the environment names a provider that isn't installed: then the SDK makes no spans either
+            # The environment names a provider that isn't installed: the SDK makes no spans either.
+            return False
 
-    def _taken_down(
+    def _record_arguments(
         self, client: Any, headers: Mapping[str, str], *, stream: bool
     ) -> dict[str, Any] | None:
-        """What the method hands to `post`; `None` when it doesn't work like that: the request is sent without a span then."""
+        """What the method hands to `post`; `None` when it doesn't work like that: the request is
+        sent without a span then.
+        """
         taken: list[dict[str, Any]] = []
 
         def post(path: str, **arguments: Any) -> _Nothing:

@@ -1,14 +1,38 @@
-"""An open event stream of an SDK client: its events as plain objects, its errors told, its connection closed at once.
+"""An open event stream of an SDK client: its events as plain objects, its errors in our words, its
+connection closed at once.
 
-The events are read from the bytes of the SDK's response, many at a time. Where that isn't known to be the same (a client of
-another kind, an observer), the SDK's own stream class gives them; asked for plain objects it builds no models of them.
+The events are read from the bytes of the SDK's response, many at a time. Where that isn't known to
+be the same (a client of another kind, an observer), the SDK's own stream class gives them; asked
+for plain objects it builds no models of them.
 """
+
+# What is hard here
+# -----------------
+# A stream may end in several ways, and the connection must be given back in each of them:
+#
+#   | state   | `_source` | left by                                                        |
+#   |---------|-----------|----------------------------------------------------------------|
+#   | new     | None      | entering -> open; an error while connecting -> closed          |
+#   | open    | set       | the provider's last event -> drained; leaving -> closed;       |
+#   |         |           | the end of the bytes or an error in them is raised, still open |
+#   | drained | None      | leaving -> closed                                              |
+#   | closed  | None      | nothing: a new request needs a new stream                      |
+#
+# Draining: behind the provider's last event (`[DONE]`) the HTTP response still has an end of its
+# own, some bytes that often come in a packet of their own. A response that is closed before them
+# takes its connection with it, and the next request pays for another one. So they are read, but for
+# a tenth of a second at most: some servers leave the connection open, and the answer is complete
+# already. A blocking read can't be given up after a moment, so the sync twin doesn't drain.
+#
+# Tried and dropped: handing the SDK a stream class of our own (`stream_cls` of its `post`). It must
+# derive from the SDK's `Stream`, and whether a host's events are server-sent ones is still said by
+# nothing but that class's private decoder.
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from lutumpy.adapters.sdk_events import EventSplitter, event_splitter
 from lutumpy.core.streaming import StreamDecoder
@@ -16,43 +40,81 @@ from lutumpy.errors import AdapterError
 
 __all__ = ["SdkStream", "SdkStreamSync", "event_object"]
 
-# Given the exception, and whether it came while events were read; `None` is for a bug, or something of the caller's.
 _DRAIN_SECONDS = 0.1
 _NONE: Any = object()
-Told = Callable[[Exception, bool], "AdapterError | None"]
+
+ErrorReader: TypeAlias = Callable[[Exception, bool], "AdapterError | None"]
+"""Gives an exception in this library's words, and `None` for a bug, or something of the caller's.
+It is told whether the exception came while events were read."""
 
 
-class SdkStream:
-    """A `ChunkStream` of an async client.
+class _OpenStream:
+    """What the async and the sync stream share: the state of one request.
 
     Args:
         open_response: Sends the request, and gives the SDK's stream.
         decoder: What decodes the events; asked here only for what had arrived when an error came.
-        told: Gives an exception in this library's words.
+        read_error: Gives an exception in this library's words.
     """
 
     __slots__ = (
         "_entered",
         "_open",
+        "_read_error",
         "_source",
         "_splitter",
         "_stream",
-        "_told",
         "decoder",
         "request_id",
     )
 
     def __init__(
-        self, open_response: Callable[[], Awaitable[Any]], decoder: StreamDecoder, told: Told
+        self, open_response: Callable[[], Any], decoder: StreamDecoder, read_error: ErrorReader
     ) -> None:
         self.decoder: StreamDecoder = decoder
         self.request_id: str | None = None
         self._open = open_response
-        self._told = told
+        self._read_error = read_error
         self._entered = False
+        # The SDK's stream, and what its bytes or events come from.
         self._stream: Any = None
         self._source: Any = None
+        # `None` when the SDK's stream has to give the events itself.
         self._splitter: EventSplitter | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there may be more events."""
+        return self._source is not None
+
+    def _enter_once(self) -> None:
+        if self._entered:
+            raise RuntimeError("this stream was opened before; a new request needs a new one")
+        self._entered = True
+
+    def _take_stream(self, stream: Any) -> None:
+        self._stream = stream
+        self.request_id = _request_id(stream)
+        self._splitter = event_splitter(stream)
+
+    def _raise_in_our_words(self, error: Exception, *, reading: bool) -> NoReturn:
+        """Raise what the SDK raised as an `AdapterError` with what had arrived; everything else
+        passes unchanged.
+        """
+        found = self._read_error(error, reading)
+        if found is None:
+            raise error
+        found.partial = self.decoder.partial()
+        found.request_id = found.request_id or self.request_id
+        raise found from error
+
+
+class SdkStream(_OpenStream):
+    """A `ChunkStream` of an async client."""
+
+    __slots__ = ()
+
+    _open: Callable[[], Awaitable[Any]]
 
     async def __aenter__(self) -> AsyncIterator[Any]:
         """Send the request; the events can be read as they come.
@@ -62,24 +124,20 @@ class SdkStream:
             TypeError: the client that was given is a sync one.
             RuntimeError: it was entered before.
         """
-        if self._entered:
-            raise RuntimeError("this stream was opened before; a new request needs a new one")
-        self._entered = True
+        self._enter_once()
         try:
-            self._stream = await self._open()
-            self.request_id = _request_id(self._stream)
-            self._splitter = event_splitter(self._stream)
+            self._take_stream(await self._open())
             if self._splitter is not None:
                 self._source = self._stream.response.aiter_bytes()
             else:
-                # The SDK's `__aiter__` is a generator around `__anext__`, one more that would wait for its collector.
+                # The SDK's `__aiter__` is a generator around `__anext__`, one more that would wait
+                # for its collector.
                 self._source = (
                     self._stream if hasattr(self._stream, "__anext__") else aiter(self._stream)
                 )
         except Exception as error:
             await self.__aexit__()
-            _raise(error, self, reading=False)
-            raise
+            self._raise_in_our_words(error, reading=False)
         return _Events(self)
 
     async def __aexit__(self, *exc: object) -> None:
@@ -94,13 +152,10 @@ class SdkStream:
             if closing is not None:
                 await closing
 
-    @property
-    def is_open(self) -> bool:
-        """Whether there may be more events."""
-        return self._source is not None
-
     async def batch(self) -> Iterable[Any]:
-        """The events that come next; `StopAsyncIteration` at the end, and when the stream is closed."""
+        """The events that come next; `StopAsyncIteration` at the end, and when the stream is
+        closed.
+        """
         splitter, source = self._splitter, self._source
         if source is None:
             raise StopAsyncIteration
@@ -116,11 +171,12 @@ class SdkStream:
         except StopAsyncIteration:
             raise
         except Exception as error:
-            _raise(error, self, reading=True)
-            raise
+            self._raise_in_our_words(error, reading=True)
 
     async def _drain(self, source: Any) -> None:
-        """Read what stands behind the last event, for a moment: only then can the connection be used again."""
+        """Read what stands behind the last event, for a moment: only then can the connection be
+        used again.
+        """
         self._source = None
 
         async def read() -> None:
@@ -159,41 +215,18 @@ class _Events:
         return await self._owner.batch()
 
 
-class SdkStreamSync:
-    """A `ChunkStreamSync` of a sync client. See `SdkStream` for the arguments."""
+class SdkStreamSync(_OpenStream):
+    """A `ChunkStreamSync` of a sync client."""
 
-    __slots__ = (
-        "_entered",
-        "_open",
-        "_source",
-        "_splitter",
-        "_stream",
-        "_told",
-        "decoder",
-        "request_id",
-    )
-
-    def __init__(
-        self, open_response: Callable[[], Any], decoder: StreamDecoder, told: Told
-    ) -> None:
-        self.decoder: StreamDecoder = decoder
-        self.request_id: str | None = None
-        self._open = open_response
-        self._told = told
-        self._entered = False
-        self._stream: Any = None
-        self._source: Any = None
-        self._splitter: EventSplitter | None = None
+    __slots__ = ()
 
     def __enter__(self) -> Iterator[Any]:
-        """Send the request; the events can be read as they come. Raises as `SdkStream` does, without an event loop."""
-        if self._entered:
-            raise RuntimeError("this stream was opened before; a new request needs a new one")
-        self._entered = True
+        """Send the request; the events can be read as they come. Raises as `SdkStream` does,
+        without an event loop.
+        """
+        self._enter_once()
         try:
-            self._stream = self._open()
-            self.request_id = _request_id(self._stream)
-            self._splitter = event_splitter(self._stream)
+            self._take_stream(self._open())
             if self._splitter is not None:
                 self._source = self._stream.response.iter_bytes()
             else:
@@ -202,8 +235,7 @@ class SdkStreamSync:
                 )
         except Exception as error:
             self.__exit__()
-            _raise(error, self, reading=False)
-            raise
+            self._raise_in_our_words(error, reading=False)
         return _EventsSync(self)
 
     def __exit__(self, *exc: object) -> None:
@@ -212,11 +244,6 @@ class SdkStreamSync:
         self._stream = self._source = None
         if (close := getattr(stream, "close", None)) is not None:
             close()
-
-    @property
-    def is_open(self) -> bool:
-        """Whether there may be more events."""
-        return self._source is not None
 
     def batch(self) -> Iterable[Any]:
         """The events that come next; `StopIteration` at the end, and when the stream is closed."""
@@ -234,8 +261,7 @@ class SdkStreamSync:
         except StopIteration:
             raise
         except Exception as error:
-            _raise(error, self, reading=True)
-            raise
+            self._raise_in_our_words(error, reading=True)
 
 
 class _EventsSync:
@@ -261,7 +287,9 @@ class _EventsSync:
 
 
 def event_object(chunk: Any) -> dict[str, Any]:
-    """A stream event as a dict: one already, or an object of an SDK; anything else is an empty one (rule C8)."""
+    """A stream event as a dict: one already, or an object of an SDK; anything else is an empty one
+    (rule C8).
+    """
     if type(chunk) is dict:
         return chunk
     if isinstance(chunk, Mapping):
@@ -276,15 +304,6 @@ def event_object(chunk: Any) -> dict[str, Any]:
 def _request_id(stream: Any) -> str | None:
     headers: Mapping[str, str] = getattr(getattr(stream, "response", None), "headers", None) or {}
     return headers.get("x-request-id") or headers.get("request-id")
-
-
-def _raise(error: Exception, stream: SdkStream | SdkStreamSync, *, reading: bool) -> None:
-    """Raise what the SDK raised as an `AdapterError` with what had arrived; everything else passes."""
-    told = stream._told(error, reading)
-    if told is not None:
-        told.partial = stream.decoder.partial()
-        told.request_id = told.request_id or stream.request_id
-        raise told from error
 
 
 if TYPE_CHECKING:

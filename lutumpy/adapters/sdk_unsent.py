@@ -17,14 +17,16 @@ _UNSENT = frozenset(
     }
 )
 
-# The roots of the SDKs' errors. What is raised as one of these alone is about the client: a key that is missing.
+# The roots of the SDKs' errors. What is raised as one of these alone is about the client: a key
+# that is missing.
 _SDK_ROOTS = frozenset({"AnthropicError", "OpenAIError"})
 
 
 def is_unsent(error: BaseException) -> bool:
     """Whether the request is known not to have reached the provider.
 
-    Where the SDK repeated it, this is said of the last repetition, which is all that its error tells.
+    Where the SDK repeated it, this is said of the last repetition, which is all that its error
+    tells.
     """
     kinds = _names(error)
     # A missing key is a plain TypeError where the SDK notices it when it builds the request.
@@ -41,7 +43,9 @@ def is_unsent(error: BaseException) -> bool:
 
 
 def is_closed_client(error: BaseException) -> bool:
-    """Whether the HTTP stack says, as it does in words only, that the client was closed before the request."""
+    """Whether the HTTP stack says, as it does in words only, that the client was closed before the
+    request.
+    """
     return isinstance(error, RuntimeError) and "client has been closed" in str(error)
 
 

@@ -1,7 +1,9 @@
-"""The way of a request through an SDK's client: ready JSON bytes in, the reply or an open stream out.
+"""The way of a request through an SDK's client: ready JSON bytes in, the reply or an open stream
+out.
 
-The bytes go through the SDK client's own `post`, so that keys, retries, timeouts, proxies and middleware stay the SDK's.
-The SDK itself is imported only when a client has to be made, or by whoever made the one that was given.
+The bytes go through the SDK client's own `post`, so that keys, retries, timeouts, proxies and
+middleware stay the SDK's. The SDK itself is imported only when a client has to be made, or by
+whoever made the one that was given.
 """
 
 from __future__ import annotations
@@ -27,6 +29,8 @@ __all__ = ["SdkTransport"]
 _PLAIN_MODULES = frozenset(
     {f"{sdk}.{name}" for sdk in ("openai", "anthropic") for name in ("_client", "_base_client")}
 )
+# Methods of the SDKs' clients that see the body. A client that overrides one of them, as those for
+# Azure, Bedrock and Vertex do, expects an object there, and gets the bytes parsed.
 _REWRITERS = ("_prepare_options", "_build_request", "_prepare_url")
 
 
@@ -36,7 +40,8 @@ class SdkTransport:
     Args:
         provider: The adapter's name, for errors.
         path: The path below the client's base URL, as the SDK spells it: `/chat/completions`.
-        client: The user's client, async or sync; `None` makes one from the environment at the first request.
+        client: The user's client, async or sync; `None` makes one from the environment at the first
+            request.
         make_async: Makes an async client; it imports the SDK.
         make_sync: The same for a sync client.
         headers: Further headers for every request.
@@ -91,10 +96,10 @@ class SdkTransport:
             TypeError: the client that was given is a sync one.
         """
         try:
-            client = await self._async()
-            return read_reply(await client.post(self._path, **self._arguments(client, body)))
+            client = await self._async_client_here()
+            return read_reply(await client.post(self._path, **self._post_arguments(client, body)))
         except Exception as error:
-            self._raise(error)
+            self._raise_in_our_words(error)
             raise
 
     def send_sync(self, body: bytes) -> SdkReply:
@@ -105,34 +110,36 @@ class SdkTransport:
             TypeError: the client that was given is an async one.
         """
         try:
-            client = self._sync()
-            return read_reply(client.post(self._path, **self._arguments(client, body)))
+            client = self._sync_client_here()
+            return read_reply(client.post(self._path, **self._post_arguments(client, body)))
         except Exception as error:
-            self._raise(error)
+            self._raise_in_our_words(error)
             raise
 
     def stream(self, body: bytes, decoder: StreamDecoder) -> ChunkStream:
-        """Post `body`, a JSON object that asks for a stream, when the result is entered; it gives the events as dicts.
+        """Post `body`, a JSON object that asks for a stream, when the result is entered; it gives
+        the events as dicts.
 
-        Errors of the SDK, of the connection and of the event format are raised as `AdapterError` with `.partial`.
+        Errors of the SDK, of the connection and of the event format are raised as `AdapterError`
+        with `.partial`.
         """
 
         async def open_response() -> Any:
-            client = await self._async()
+            client = await self._async_client_here()
             return await client.post(
-                self._path, **self._stream_arguments(client, body, "AsyncStream")
+                self._path, **self._stream_post_arguments(client, body, "AsyncStream")
             )
 
-        return SdkStream(open_response, decoder, self._told)
+        return SdkStream(open_response, decoder, self._read_error)
 
     def stream_sync(self, body: bytes, decoder: StreamDecoder) -> ChunkStreamSync:
         """The same without an event loop."""
 
         def open_response() -> Any:
-            client = self._sync()
-            return client.post(self._path, **self._stream_arguments(client, body, "Stream"))
+            client = self._sync_client_here()
+            return client.post(self._path, **self._stream_post_arguments(client, body, "Stream"))
 
-        return SdkStreamSync(open_response, decoder, self._told)
+        return SdkStreamSync(open_response, decoder, self._read_error)
 
     def client(self) -> Any:
         """The client that requests go through, async or sync; `None` before one is made here."""
@@ -155,27 +162,27 @@ class SdkTransport:
         if client is not None:
             client.close()
 
-    async def _async(self) -> Any:
+    async def _async_client_here(self) -> Any:
         if self._own is not None:
             return await self._own.current()
         if self._async_client is None:
             raise TypeError(
-                f"{type(self._sync_client).__name__} is a sync client: use collect_sync() or respond_sync(), "
-                f"or give the adapter an async client"
+                f"{type(self._sync_client).__name__} is a sync client: use collect_sync() or "
+                "respond_sync(), or give the adapter an async client"
             )
         return self._async_client
 
-    def _sync(self) -> Any:
+    def _sync_client_here(self) -> Any:
         if self._sync_client is None:
             if self._make_sync is None:
                 raise TypeError(
-                    f"{type(self._async_client).__name__} is an async client: use collect() or respond(), "
-                    f"or give the adapter a sync client"
+                    f"{type(self._async_client).__name__} is an async client: use collect() or "
+                    "respond(), or give the adapter a sync client"
                 )
             self._sync_client = self._make_sync()
         return self._sync_client
 
-    def _arguments(self, client: Any, body: bytes) -> dict[str, Any]:
+    def _post_arguments(self, client: Any, body: bytes) -> dict[str, Any]:
         options = self._options()
         traced = (
             None if self._method is None else self._method.post_arguments(client, body, options)
@@ -191,12 +198,12 @@ class SdkTransport:
             return {"body": json_values.decode(body), "cast_to": cast_to, "options": options}
         return {"content": body, "cast_to": cast_to, "options": options}
 
-    def _stream_arguments(self, client: Any, body: bytes, stream_class: str) -> dict[str, Any]:
+    def _stream_post_arguments(self, client: Any, body: bytes, stream_class: str) -> dict[str, Any]:
         if self._method is not None:
             traced = self._method.post_arguments(client, body, self._options(), stream=True)
             if traced is not None:
                 return traced
-        arguments = self._arguments(client, body)
+        arguments = self._post_arguments(client, body)
         return arguments | {
             "cast_to": object,
             "stream": True,
@@ -209,27 +216,34 @@ class SdkTransport:
             options["timeout"] = self._timeout
         return options
 
-    def _told(self, error: Exception, reading: bool) -> AdapterError | None:
-        """What was raised while a stream was opened or read; `None` for a bug, or something of the caller's."""
+    def _read_error(self, error: Exception, reading: bool) -> AdapterError | None:
+        """What was raised while a stream was opened or read; `None` for a bug, or something of the
+        caller's.
+        """
         if isinstance(error, EventError) or is_sdk_error(error):
             return adapter_error(error, self._provider)
         if reading and isinstance(
             error, (ValueError, RecursionError)
         ):  # from the SDK's own parsing of an event
             return AdapterError(
-                f"{self._provider}: the stream holds an event that is no JSON: {shorten_text(str(error))}",
+                f"{self._provider}: the stream holds an event that is no JSON: "
+                f"{shorten_text(str(error))}",
                 provider=self._provider,
                 retryable=True,
             )
         return None
 
-    def _raise(self, error: Exception) -> None:
-        """Raise what the SDK raised as an `AdapterError`; everything else is a bug or the caller's, and passes."""
+    def _raise_in_our_words(self, error: Exception) -> None:
+        """Raise what the SDK raised as an `AdapterError`; everything else is a bug or the caller's,
+        and passes.
+        """
         if is_sdk_error(error):
             raise adapter_error(error, self._provider) from error
 
 
 # (does it rewrite the body, which class to ask for as the answer) by class of the client.
+# Looking through the methods of a class takes longer than the rest of preparing a request, and a
+# program has few such classes, so what was found is kept as long as the class lives.
 _CLIENT_KINDS: weakref.WeakKeyDictionary[type, tuple[bool, Any]] = weakref.WeakKeyDictionary()
 
 
@@ -243,18 +257,23 @@ def _is_async(client: Any) -> bool:
 
 
 def _rewrites_body(kind: type) -> bool:
-    """Whether the client reads or changes the body as an object, as those for Azure, Bedrock and Vertex do."""
+    """Whether the client reads or changes the body as an object, as those for Azure, Bedrock and
+    Vertex do.
+    """
     for base in kind.__mro__:
         for name in _REWRITERS:
             method = base.__dict__.get(name)
-            # The method's module, since the SDKs set that of their public classes to the package itself.
+            # The method's module, since the SDKs set that of their public classes to the package
+            # itself.
             if method is not None and getattr(method, "__module__", "") not in _PLAIN_MODULES:
                 return True
     return False
 
 
 def _response_class(kind: type) -> Any:
-    """The response class of the HTTP stack that this client's SDK uses: asked for, it gives the answer unparsed."""
+    """The response class of the HTTP stack that this client's SDK uses: asked for, it gives the
+    answer unparsed.
+    """
     for base in kind.__mro__:
         if base.__module__.endswith("._base_client"):
             module = sys.modules[base.__module__]
@@ -265,7 +284,9 @@ def _response_class(kind: type) -> Any:
 
 
 def _stream_class(kind: type, name: str) -> Any:
-    """The class of an event stream that this client's SDK uses, of plain objects; `None` for a client of no SDK."""
+    """The class of an event stream that this client's SDK uses, of plain objects; `None` for a
+    client of no SDK.
+    """
     for base in kind.__mro__:
         if base.__module__.endswith("._base_client"):
             found = getattr(sys.modules[base.__module__], name, None)

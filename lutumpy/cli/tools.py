@@ -26,7 +26,7 @@ from lutumpy.tool_doctor import (
     Severity,
     ToolListSize,
     ToolReport,
-    ToolsetNotLoaded,
+    ToolsetNotLoadedError,
     check_tools,
     drift,
     load_toolset,
@@ -165,7 +165,7 @@ def lock(
 def _load_toolset(output: Output, name: str, directory: str) -> type[Toolset[Any]]:
     try:
         return load_toolset(name, directory=directory or os.curdir)
-    except ToolsetNotLoaded as error:
+    except ToolsetNotLoadedError as error:
         raise _report_failure(output, str(error)) from error
 
 

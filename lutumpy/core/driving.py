@@ -7,10 +7,11 @@ the same lines serve both kinds of callers, and only these drivers know which ki
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Generator
 from typing import Any, TypeVar
 
-__all__ = ["drive_async"]
+__all__ = ["drive_async", "is_async"]
 
 T = TypeVar("T")
 
@@ -31,3 +32,10 @@ async def drive_async(steps: Generator[Awaitable[Any], Any, T]) -> T:
     except StopIteration as done:
         value: T = done.value
         return value
+
+
+def is_async(function: Any) -> bool:
+    """Whether calling `function` gives a coroutine, as far as its declaration says."""
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004
+    )

@@ -1,30 +1,34 @@
-"""JSON as this library writes, reads and compares it: one encoder, so that equal values give equal bytes everywhere.
+"""JSON as this library writes, reads and compares it, in one place for all.
 
-A transcript must be sendable at any moment, and some values that Python accepts are refused by every provider: lone
-surrogates (not encodable as UTF-8), NaN and infinities (not JSON). `encode` replaces them, and never raises.
+There is one encoder, so that equal values give equal bytes everywhere.
+
+A transcript must be sendable at any moment, and some values that Python accepts are refused by
+every provider: lone surrogates (not encodable as UTF-8), NaN and infinities (not JSON). `encode`
+replaces them, and never raises.
 """
 
 # What is hard here
 # -----------------
-# pydantic's encoder and parser are written in Rust and several times as fast as the standard library's, but neither
-# takes everything that models, providers and users bring. Each has a slow companion that takes the rest:
+# pydantic's encoder and parser are written in Rust and several times as fast as the standard
+# library's, but neither takes everything that models, providers and users bring. Each has a slow
+# companion that takes the rest:
 #
-#   | value or text                          | fast way           | slow way                                  |
-#   |----------------------------------------|--------------------|-------------------------------------------|
-#   | lone surrogates in a value             | raises             | U+FFFD for each                           |
-#   | a type that isn't JSON                 | raises, or its own | its `str`                                 |
-#   | NaN and infinities in a value          | "NaN", "Infinity"  | the same                                  |
-#   | a whole number of over 4,300 digits    | written            | a text: Python couldn't read the number   |
-#   | a value of over 254 levels             | raises             | whole up to 500, else cut below level 200 |
-#   | a text with escaped lone surrogates    | raises             | read as they are                          |
-#   | a text of over 201 levels              | raises             | as deep as Python's stack allows          |
-#   | a byte order mark before the text      | raises             | skipped                                   |
+#   | value or text                       | fast way           | slow way                       |
+#   |-------------------------------------|--------------------|--------------------------------|
+#   | lone surrogates in a value          | raises             | U+FFFD for each                |
+#   | a type that isn't JSON              | raises, or its own | its `str`                      |
+#   | NaN and infinities in a value       | "NaN", "Infinity"  | the same                       |
+#   | a whole number over 4,300 digits    | written            | a text: Python can't read it   |
+#   | a value deeper than 254 levels      | raises             | whole up to 500, else cut      |
+#   | a text with escaped lone surrogates | raises             | read as they are               |
+#   | a text deeper than 201 levels       | raises             | as deep as Python's stack goes |
+#   | a byte order mark before the text   | raises             | skipped                        |
 #
-# The slow way writes each scalar with the fast encoder, so a number has one spelling (`1e-7`, where the standard
-# library writes `1e-07`), whatever stands beside it.
+# The slow way writes each scalar with the fast encoder, so a number has one spelling (`1e-7`, where
+# the standard library writes `1e-07`), whatever stands beside it.
 #
-# Tried and dropped: the C part of the standard library's encoder, made once and kept. It was half as fast as pydantic's
-# and needed a private name of the `json` package.
+# Tried and dropped: the C part of the standard library's encoder, made once and kept. It was half
+# as fast as pydantic's and needed a private name of the `json` package.
 
 from __future__ import annotations
 
@@ -38,7 +42,8 @@ from pydantic_core import from_json, to_json
 
 from lutumpy.core.safe_text import safe_str
 
-# Values that hold themselves have no end, so what is deeper than `_MOST_LEVELS` is cut below `_DEPTH`.
+# Values that hold themselves have no end, so what is deeper than `_MOST_LEVELS` is cut below
+# `_DEPTH`.
 _DEPTH = 200
 _MOST_LEVELS = 500
 _NON_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
@@ -53,7 +58,7 @@ _DIGITS = b"0123456789"
 _NonFinite: TypeAlias = Literal["strings", "constants"]
 
 
-# --- writing -----------------------------------------------------------------------------------------------------------
+# --- writing --------------------------------------------------------------------------------------
 
 
 def encode(value: Any) -> bytes:
@@ -73,7 +78,9 @@ def encode_text(value: Any) -> str:
 
 
 def _may_hold_too_large_number(data: bytes) -> bool:
-    """Whether 4,300 digits stand in a row. Looks at one byte in 4,300 first: each such row holds one of these."""
+    """Whether 4,300 digits stand in a row. Looks at one byte in 4,300 first: each such row holds
+    one of these.
+    """
     sample = data[_MOST_DIGITS - 1 :: _MOST_DIGITS]
     if len(sample.translate(None, _DIGITS)) == len(sample):
         return False
@@ -81,7 +88,9 @@ def _may_hold_too_large_number(data: bytes) -> bool:
 
 
 def as_written(value: Any) -> str:
-    """`value` as text with NaN and infinities as bare words, which show a reader what stood there. This isn't JSON."""
+    """`value` as text with NaN and infinities as bare words, which show a reader what stood there.
+    This isn't JSON.
+    """
     try:
         return to_json(value, inf_nan_mode="constants").decode()
     except (ValueError, TypeError, RecursionError):
@@ -108,7 +117,8 @@ def _write_levels(value: Any, levels: int, non_finite: _NonFinite, *, cut: bool)
         RecursionError: it is deeper, and `cut` is false.
     """
     pieces: list[bytes] = []
-    # What is still to be written, next one last: ready bytes, or a value and the level that it stands on.
+    # What is still to be written, next one last: ready bytes, or a value and the level that it
+    # stands on.
     waiting: list[bytes | tuple[Any, int]] = [(value, 0)]
     while waiting:
         entry = waiting.pop()
@@ -125,7 +135,8 @@ def _write_levels(value: Any, levels: int, non_finite: _NonFinite, *, cut: bool)
             pieces.append(b'"nested too deeply"')
         else:
             if is_object:
-                # By key as it is written: two keys may become one when their surrogates are replaced.
+                # By key as it is written: two keys may become one when their surrogates are
+                # replaced.
                 inner = list({_encode_key(key): each for key, each in found.items()}.items())
             else:
                 inner = [(b"", each) for each in found]
@@ -156,7 +167,7 @@ def _encode_key(key: Any) -> bytes:
     return member[1:-2]  # without what stands around it in `{"key":0}`
 
 
-# --- reading -----------------------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 
 def decode(data: bytes | bytearray | str) -> Any:
@@ -170,12 +181,12 @@ def decode(data: bytes | bytearray | str) -> Any:
         return from_json(data, cache_strings="keys")
     except (ValueError, TypeError):
         pass
-    # Slower, and takes what the first one refuses though models and providers send it: lone surrogates, deep nesting, a
-    # byte order mark (of bytes; a text's is taken off here).
+    # Slower, and takes what the first one refuses though models and providers send it: lone
+    # surrogates, deep nesting, a byte order mark (of bytes; a text's is taken off here).
     return json.loads(data.removeprefix("\ufeff") if isinstance(data, str) else data)
 
 
-# --- replacing ---------------------------------------------------------------------------------------------------------
+# --- replacing ------------------------------------------------------------------------------------
 
 
 def clean_text(text: str) -> str:
@@ -185,7 +196,8 @@ def clean_text(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        # A pair that stands as two halves (from `json` or UTF-16 input) is one character, not two replacements.
+        # A pair that stands as two halves (from `json` or UTF-16 input) is one character, not two
+        # replacements.
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
 
@@ -209,7 +221,7 @@ def clean(value: Any, depth: int = 0) -> Any:
     return clean_text(safe_str(value))
 
 
-# --- comparing and copying ---------------------------------------------------------------------------------------------
+# --- comparing and copying ------------------------------------------------------------------------
 
 
 def equal(left: Any, right: Any) -> bool:
@@ -263,15 +275,16 @@ def copied(value: Any, levels: int | None = None) -> Any:
     return root[0]
 
 
-# --- arguments of calls ------------------------------------------------------------------------------------------------
+# --- arguments of calls ---------------------------------------------------------------------------
 
 
 def parse_arguments(text: str) -> Any:
-    """The JSON value of a call's arguments; nothing at all, white space and `null` are an empty object.
+    """The JSON value of a call's arguments; nothing at all, white space and `null` are an empty
+    object.
 
     Raises:
-        ValueError: the text is not JSON (`NaN` and `Infinity` aren't, whatever Python's parser takes), or nested deeper
-            than Python can follow.
+        ValueError: the text is not JSON (`NaN` and `Infinity` aren't, whatever Python's parser
+            takes), or nested deeper than Python can follow.
     """
     if not text or text.isspace():
         return {}
@@ -283,12 +296,14 @@ def parse_arguments(text: str) -> Any:
 
 
 def refuse_constant(name: str) -> Any:
-    """For `json.loads(parse_constant=)`: Python's parser takes `NaN` and the infinities, and JSON has neither (rule C2b)."""
+    """For `json.loads(parse_constant=)`: Python's parser takes `NaN` and the infinities, and JSON
+    has neither (rule C2b).
+    """
     raise ValueError(f"{name} is not JSON")
 
 
 def may_hold_constants(text: str) -> bool:
-    """Whether a text might spell `NaN` or an infinity; one where it stands in a string counts, too."""
+    """Whether a text might spell `NaN` or an infinity; one inside a string counts too."""
     return "NaN" in text or "Infinity" in text
 
 
@@ -307,7 +322,9 @@ def holds_non_finite(value: Any) -> bool:
 
 
 def equal_arguments(left: str, right: str) -> bool:
-    """Whether two argument texts hold the same JSON value; texts that aren't JSON are compared as texts."""
+    """Whether two argument texts hold the same JSON value; texts that aren't JSON are compared as
+    texts.
+    """
     if left == right:
         return True
     try:
@@ -317,7 +334,9 @@ def equal_arguments(left: str, right: str) -> bool:
 
 
 def canonical_arguments(text: str) -> str:
-    """One text for all spellings of the same arguments: sorted keys, no white space; text that isn't JSON as it is."""
+    """One text for all spellings of the same arguments: sorted keys, no white space; text that
+    isn't JSON as it is.
+    """
     try:
         return json.dumps(
             _canonical_numbers(parse_arguments(text)), sort_keys=True, separators=(",", ":")

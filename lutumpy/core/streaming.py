@@ -111,10 +111,10 @@ class StreamDecoder(Protocol):
         ...
 
 
-class PieceDecoder(StreamDecoder, Protocol):
+class ArgumentsDecoder(StreamDecoder, Protocol):
     """A decoder with shortcuts for the events that most of a long call consists of."""
 
-    def piece(self, chunk: Any) -> tuple[int, str] | None:
+    def feed_arguments(self, chunk: Any) -> tuple[int, str] | None:
         """Take the next event, if it is nothing but a piece of the arguments of a call that began
         before.
 
@@ -127,7 +127,7 @@ class PieceDecoder(StreamDecoder, Protocol):
         """
         ...
 
-    def gather(self, chunks: Iterable[Any]) -> None:
+    def feed_all(self, chunks: Iterable[Any]) -> None:
         """Feed all `chunks` without reporting anything. Raises what `feed` raises."""
         ...
 

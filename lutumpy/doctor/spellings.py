@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from lutumpy.apis import Api
 from lutumpy.doctor.wording import as_text
-from lutumpy.rules.anthropic.messages import BLOCK_TYPES
+from lutumpy.rules.anthropic.blocks import BLOCK_TYPES
 from lutumpy.rules.openai.chat.messages import PART_BODIES
 from lutumpy.rules.openai.responses.items import (
     ASSISTANT_PARTS,

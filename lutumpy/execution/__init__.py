@@ -16,7 +16,7 @@ except ImportError as _error:
 
 from lutumpy.core.preview import preview
 from lutumpy.execution.dispatcher import Dispatcher, HandlerDecorator
-from lutumpy.execution.executor import ToolExecutor
+from lutumpy.execution.executor import ToolExecutor, refuse_running_loop
 from lutumpy.execution.identity import IdempotencyKey
 from lutumpy.execution.report import CallReport, ExecutionReport
 from lutumpy.execution.results import ExecutionResult, Outcome
@@ -33,4 +33,5 @@ __all__ = [
     "ToolExecutor",
     "UnresolvedCall",
     "preview",
+    "refuse_running_loop",
 ]

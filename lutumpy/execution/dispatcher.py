@@ -16,13 +16,13 @@ from lutumpy.execution.parameters import (
     MISSING,
     Context,
     Parameter,
+    ToolCode,
     fits,
     handler_parameters,
     skip_parameters,
     type_name,
 )
 from lutumpy.hooks import BaseToolCall
-from lutumpy.tools.compiled import CompiledTool
 
 __all__ = ["Dispatcher", "HandlerDecorator", "Runner"]
 
@@ -77,7 +77,7 @@ class Runner:
         self.keyed: tuple[str, ...] = keyed
 
     def run(self, call: BaseToolCall, key: IdempotencyKey | None) -> Any:
-        """Run the tool's code; what it returns may have to be awaited."""
+        """Run the tool's code; the value it returns may have to be awaited."""
         values = self._values
         if self.keyed or self._with_metadata:
             values = {
@@ -124,8 +124,8 @@ class Dispatcher(Generic[TS]):
             raise DeclarationError(f"Dispatcher takes a Toolset class, not {safe_repr(toolset)}")
         self.toolset: type[TS] = toolset
         self._context = Context(context)
-        self._handlers: dict[CompiledTool, _Handler] = {}
-        self._runners: dict[CompiledTool, Runner] | None = None
+        self._handlers: dict[ToolCode, _Handler] = {}
+        self._runners: dict[ToolCode, Runner] | None = None
 
     def on(self, selector: Selector[TS, I, O]) -> HandlerDecorator[I, O]:
         """Decorator: register what runs one tool; nested tools too, and in place of a `tool_fn`.
@@ -176,7 +176,7 @@ class Dispatcher(Generic[TS]):
         if self._runners is not None:
             return
         problems: list[str] = []
-        runners: dict[CompiledTool, Runner] = {}
+        runners: dict[ToolCode, Runner] = {}
         for selector in self.toolset.selectors():
             tool = selector.tool
             handler = self._handlers.get(tool)
@@ -193,6 +193,7 @@ class Dispatcher(Generic[TS]):
                 problems.append(
                     f"nothing runs {selector.name!r}: register a handler with @dispatch.on({place})"
                 )
+        # All problems at once: whoever fixes one by one would start the program again for each.
         if problems:
             lines = "".join([f"\n- {problem}" for problem in problems])
             raise DeclarationError(
@@ -228,7 +229,7 @@ class Dispatcher(Generic[TS]):
 
     # --- registration ------------------------------------------------------------------------
 
-    def _check_selector(self, selector: Any) -> CompiledTool:
+    def _check_selector(self, selector: Any) -> ToolCode:
         if not isinstance(selector, Selector):
             raise DeclarationError(
                 f"on() takes a selector of {self.toolset.__name__}, not {selector!r}"
@@ -238,7 +239,7 @@ class Dispatcher(Generic[TS]):
                 f"{selector.toolset.__name__}.{selector.name} is a tool of another toolset "
                 f"than {self.toolset.__name__}"
             )
-        tool: CompiledTool = selector.tool
+        tool: ToolCode = selector.tool
         return tool
 
     def _check_open(self) -> None:
@@ -247,7 +248,7 @@ class Dispatcher(Generic[TS]):
                 f"{self!r} takes no more handlers; register them before it is used"
             )
 
-    def _check_free(self, tool: CompiledTool) -> None:
+    def _check_free(self, tool: ToolCode) -> None:
         if tool in self._handlers:
             raise DeclarationError(
                 f"{tool.definition.name!r} has a handler already: {self._handlers[tool].function!r}"
@@ -266,7 +267,7 @@ class Dispatcher(Generic[TS]):
 
     def _make_runner(
         self,
-        tool: CompiledTool,
+        tool: ToolCode,
         code: Callable[[Any, Mapping[str, Any]], Any],
         is_async: bool,
         parameters: list[Parameter],

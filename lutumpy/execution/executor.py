@@ -19,7 +19,7 @@ from lutumpy.execution.run import Backoff, Run
 from lutumpy.execution.slots import Slots
 from lutumpy.execution.unresolved import Unresolved, UnresolvedCall
 from lutumpy.hooks import BaseToolCall
-from lutumpy.tools.selectors import ByTool
+from lutumpy.tools import ByTool
 
 __all__ = ["ToolExecutor", "refuse_running_loop"]
 
@@ -114,6 +114,7 @@ class ToolExecutor:
             raise TypeError(
                 f"run takes a Dispatcher, not {type(dispatch).__name__}; nothing was run"
             )
+        # Everything is checked before anything runs: a run is never refused halfway.
         dispatch.close()
         runners = [dispatch.runner(call) for call in listed]
         if report is None:
@@ -200,7 +201,10 @@ class ToolExecutor:
 
 
 def refuse_running_loop(message: str) -> None:
-    """Raise `RuntimeError` with this message inside a running event loop of any library."""
+    """Raise `RuntimeError` with this message inside a running event loop of any library.
+
+    For sync functions that run an event loop of their own, as `ToolExecutor.run_sync` does.
+    """
     try:
         anyio.lowlevel.current_token()
     except RuntimeError:
@@ -232,6 +236,7 @@ def _check_calls(calls: Iterable[BaseToolCall]) -> Sequence[BaseToolCall]:
 
 
 def _report_of(call: BaseToolCall, resume: ExecutionReport | None) -> CallReport:
+    # A report of an earlier run is used again where it has the call's final result.
     known = resume.find(call) if resume is not None else None
     return known if known is not None and known.settled else CallReport(call)
 

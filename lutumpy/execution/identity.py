@@ -18,9 +18,9 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
+from lutumpy import InvalidArgumentsError, MalformedArgumentsError, UnknownToolError
 from lutumpy.core import json_values
 from lutumpy.hooks import BaseToolCall
-from lutumpy.tools.arguments import Refused, decode_arguments
 
 __all__ = ["IdempotencyKey", "call_arguments", "idempotency_key"]
 
@@ -48,8 +48,8 @@ def call_arguments(call: BaseToolCall) -> str:
     to, because hooks have edited it. `1` equals `1.0`, and `true` equals neither.
     """
     written = json_values.canonical_arguments(call.metadata.arguments)
-    decoded = decode_arguments(call.tool, call.metadata.arguments)
-    if not isinstance(decoded, Refused) and _is_unedited(call.input, decoded.input):
+    decoded = _decode_again(call)
+    if decoded is not None and _is_unedited(call.input, decoded):
         return written
     try:
         values = call.input.model_dump(exclude_unset=True, warnings=False)
@@ -59,6 +59,15 @@ def call_arguments(call: BaseToolCall) -> str:
         # such calls apart.
         edited = type(call.input).__name__
     return f"{written}\n{json_values.canonical_arguments(edited)}"
+
+
+def _decode_again(call: BaseToolCall) -> BaseModel | None:
+    """The input that the model's arguments decode to; `None` if they don't fit the tool."""
+    try:
+        decoded: BaseModel = call.selector.toolset.parse(call.metadata).input
+    except (InvalidArgumentsError, MalformedArgumentsError, UnknownToolError):
+        return None
+    return decoded
 
 
 def _to_json_value(value: Any) -> Any:

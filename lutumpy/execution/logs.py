@@ -11,7 +11,7 @@ from typing import Any
 from lutumpy import TextPart
 from lutumpy.core.preview import preview
 from lutumpy.execution.report import CallReport
-from lutumpy.tools.failures import is_for_the_model
+from lutumpy.tools import is_for_the_model
 
 __all__ = ["log_result", "log_retry", "log_return", "logger"]
 
@@ -44,7 +44,7 @@ def log_result(report: CallReport, output_error: str | None = None) -> None:
         report.attempts,
         result.latency,
         f": {output_error}" if output_error else "",
-        extra=_fields(report, result.outcome, result.latency),
+        extra=_log_fields(report, result.outcome, result.latency),
         # What a tool raises for the model needs no traceback: it is not a defect of the program.
         exc_info=None if error is None or is_for_the_model(error) else error,
     )
@@ -69,7 +69,7 @@ def log_retry(
         report.tool,
         report.attempts,
         delay,
-        extra=_fields(report, "timed_out", latency),
+        extra=_log_fields(report, "timed_out", latency),
         exc_info=error,
     )
 
@@ -77,14 +77,14 @@ def log_retry(
 def log_return(report: CallReport) -> None:
     """The thread of a call that nobody waited for any more has returned."""
     logger.info(
-        "%s of %s: the function has returned after it was given up; what it gave is dropped",
+        "%s of %s: the function has returned after it was given up; its output is dropped",
         report.call_id,
         report.tool,
         extra={"tool": report.tool, "call_id": report.call_id},
     )
 
 
-def _fields(report: CallReport, status: str, latency: float) -> dict[str, Any]:
+def _log_fields(report: CallReport, status: str, latency: float) -> dict[str, Any]:
     return {
         "tool": report.tool,
         "call_id": report.call_id,

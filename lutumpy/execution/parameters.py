@@ -14,17 +14,17 @@ import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, cast, get_args, get_origin
+from typing import Annotated, Any, Literal, Protocol, cast, get_args, get_origin
 
-from lutumpy import ToolMetadata
+from lutumpy import ToolDef, ToolMetadata
 from lutumpy.execution.identity import IdempotencyKey
-from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.signature import enclosing_names
 
 __all__ = [
     "MISSING",
     "Context",
     "Parameter",
+    "ToolCode",
     "handler_parameters",
     "is_coroutine_function",
     "skip_parameters",
@@ -32,6 +32,7 @@ __all__ = [
 
 Source = Literal["context", "key", "metadata"]
 
+# In place of a value that the context doesn't have: `None` may be a value.
 MISSING: Any = object()
 _ASYNC_RESULTS = (collections.abc.Awaitable, collections.abc.Coroutine)
 _SUPPLIED: Mapping[Any, Source] = {IdempotencyKey: "key", ToolMetadata: "metadata"}
@@ -55,6 +56,20 @@ class Parameter:
     source: Source
 
 
+class ToolCode(Protocol):
+    """The members of `Selector.tool` that matter here: the declaration, and the code if any."""
+
+    @property
+    def definition(self) -> ToolDef: ...
+    @property
+    def function(self) -> Callable[..., Any] | None: ...
+    @property
+    def is_async(self) -> bool: ...
+    @property
+    def skip_types(self) -> Mapping[str, Any]: ...
+    def invoke(self, input: Any, skipped: Mapping[str, Any], /) -> Any: ...
+
+
 class Context:
     """Values by name: those of a mapping, or the attributes of an object."""
 
@@ -72,7 +87,7 @@ class Context:
         return getattr(self._values, name, MISSING)
 
 
-def skip_parameters(tool: CompiledTool) -> list[Parameter]:
+def skip_parameters(tool: ToolCode) -> list[Parameter]:
     """The `Skip` parameters of a tool's function."""
     assert tool.function is not None
     signature = inspect.signature(tool.function)

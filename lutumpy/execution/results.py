@@ -11,7 +11,7 @@ from typing import Literal
 
 from lutumpy import ToolResult
 from lutumpy.hooks import BaseToolCall
-from lutumpy.tools.failures import failure_text, is_for_the_model
+from lutumpy.tools import failure_text, is_for_the_model
 
 __all__ = ["ExecutionResult", "Outcome"]
 
@@ -118,7 +118,8 @@ def timed_out(
         error: What it raised when it was stopped, if anything.
         began: Whether its code was reached at all.
     """
-    text = f"The tool did not finish within {_seconds(call.selector.definition.options.timeout)}"
+    timeout = _format_seconds(call.selector.definition.options.timeout)
+    text = f"The tool did not finish within {timeout}"
     if attempts > 1:
         text += f", in {attempts} attempts"
     if not began:
@@ -180,5 +181,5 @@ def unusable(
     )
 
 
-def _seconds(timeout: float) -> str:
+def _format_seconds(timeout: float) -> str:
     return f"{timeout:g} second{'' if timeout == 1 else 's'}"

@@ -16,7 +16,7 @@
 #   for it (`thread` of the backoff), else two of them would run at once
 # - the run is cancelled: calls in progress and waiting calls get their results from
 #   `ExecutionReport.end`, in the `finally` of `execute`
-# - KeyboardInterrupt, SystemExit, or a mistake in here: `_stop` cancels the run, and `execute`
+# - KeyboardInterrupt, SystemExit, or a mistake in here: `_stop_run` cancels the run, and `execute`
 #   raises it once every call has a result
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class Run:
         finally:
             self._slots.leave(self._queue, waiting)
             cut = any(report.result is None for report in reports)
-            for report in self._report.end(self._now()):
+            for report in self._report.end(self._seconds_since_start()):
                 self._note_outcome(report)
         if self._fatal is not None:
             raise self._fatal
@@ -168,14 +168,14 @@ class Run:
             except (self._cancelled, GeneratorExit):
                 raise
             except BaseException as error:
-                self._stop(error)
+                self._stop_run(error)
 
     def _note_ready(self, call: WaitingCall) -> None:
         self._ready.append(call)
         if self._woken is not None:
             self._woken.set()
 
-    def _stop(self, error: BaseException) -> None:
+    def _stop_run(self, error: BaseException) -> None:
         """End the run with what concerns more than one call.
 
         That is a `KeyboardInterrupt`, a `SystemExit`, or a mistake in this module.
@@ -184,7 +184,7 @@ class Run:
         if self._group is not None:
             self._group.cancel_scope.cancel()
 
-    def _now(self) -> float:
+    def _seconds_since_start(self) -> float:
         """Seconds since the run began."""
         try:
             return anyio.current_time() - self._began
@@ -239,7 +239,7 @@ class Run:
             if known is not None:
                 self._settle(report, results.rejected(report.call, _undecided_reason(known)))
                 return
-            report.started = self._now()
+            report.started = self._seconds_since_start()
             runner = self._runners[waiting.index]
             key = self._make_key(report) if runner.keyed else None
             code = partial(runner.run, report.call, key)
@@ -251,7 +251,7 @@ class Run:
         except BaseException as error:
             if isinstance(error, self._cancelled) and cancelled_from_outside():
                 raise
-            self._stop(error)
+            self._stop_run(error)
         finally:
             if waiting.state == "held":
                 self._slots.release(waiting, self._loop)
@@ -289,7 +289,9 @@ class Run:
             if not attempt.timed_out or report.attempts >= most:
                 return attempt
             delay = self._backoff.delay(report.attempts)
-            log_retry(report, attempt.error, self._now() - (report.started or 0.0), delay)
+            log_retry(
+                report, attempt.error, self._seconds_since_start() - (report.started or 0.0), delay
+            )
             if attempt.thread_done is not None:
                 # Two runs of one call at the same time are what its slot is there to prevent.
                 with anyio.move_on_after(self._backoff.thread):
@@ -333,7 +335,7 @@ class Run:
         if attempt.interrupted:
             return  # `ExecutionReport.end` gives a result to all that a cancellation cuts off
         call, attempts = report.call, report.attempts
-        latency = self._now() - (report.started or 0.0)
+        latency = self._seconds_since_start() - (report.started or 0.0)
         output_error: str | None = None
         if attempt.returned:
             result, output_error = results.returned(call, attempt.value, attempts, latency)

@@ -97,8 +97,8 @@ class RunQueue:
     Attributes:
         unlimited: A heap of the waiting calls whose tools have no limit of their own.
         limited: The same for each tool that has a limit.
-        granted: Calls that have got a slot and have not been told.
-        in_turn: Whether the run stands among those that take turns.
+        granted: Calls that have got a slot and wait for `deliver`.
+        in_turn: Whether the run is among those that take turns.
     """
 
     __slots__ = ("granted", "in_turn", "limited", "loop", "start", "unlimited")
@@ -209,7 +209,7 @@ class Slots:
         return True
 
     def _grant_free_slots(self) -> list[RunQueue]:
-        """Give free slots to waiting calls; returns the runs that have to be told."""
+        """Give free slots to waiting calls; returns the runs that have to be woken."""
         woken: list[RunQueue] = []
         passed = 0  # runs in a row whose waiting calls are all of tools at their limit
         while self._free and passed < len(self._queues):
@@ -224,7 +224,7 @@ class Slots:
                 if call.tool in self._limits:
                     self._running[call.tool] += 1
                 queue.granted.append(call)
-                # Also when the run is being told just now: it may have looked for the last time.
+                # Also when the run is delivering just now: it may have looked for the last time.
                 if queue not in woken:
                     woken.append(queue)
             queue.in_turn = bool(queue.unlimited) or any(queue.limited.values())

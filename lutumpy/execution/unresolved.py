@@ -38,7 +38,7 @@ class Unresolved:
     def add(self, call: BaseToolCall, scope: str) -> None:
         """Keep a call."""
         found = UnresolvedCall(scope, call.metadata, call_arguments(call))
-        self._calls[_key(found)] = found
+        self._calls[_key_of(found)] = found
 
     def find(self, call: BaseToolCall, scope: str) -> UnresolvedCall | None:
         """The kept call that is equal to this one."""
@@ -59,7 +59,7 @@ class Unresolved:
         model wrote, whatever hooks made of them.
         """
         if isinstance(decided, UnresolvedCall):
-            keys = [_key(decided)]
+            keys = [_key_of(decided)]
         elif isinstance(decided, BaseToolCall):
             keys = [(scope, decided.metadata.name, call_arguments(decided))]
         else:
@@ -77,5 +77,5 @@ class Unresolved:
         return [self._calls.pop(key) for key in keys]
 
 
-def _key(call: UnresolvedCall) -> tuple[str, str, str]:
+def _key_of(call: UnresolvedCall) -> tuple[str, str, str]:
     return call.scope, call.metadata.name, call.arguments

@@ -8,8 +8,9 @@ from typing import Any, Concatenate, Generic, Literal, Protocol, TypeVar, cast, 
 
 from typing_extensions import ParamSpec, Self
 
+from lutumpy.core.driving import is_async
 from lutumpy.errors import DeclarationError, HookError, HookRegistrationError
-from lutumpy.hooks.implementations import Implementation, SlotSpec, is_async
+from lutumpy.hooks.implementations import Implementation, SlotSpec
 from lutumpy.hooks.pipeline import close
 from lutumpy.hooks.registry import Registry
 

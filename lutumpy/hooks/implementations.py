@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from lutumpy.core.driving import is_async
 from lutumpy.core.safe_text import safe_repr, safe_str
 from lutumpy.core.values import dataclass
 from lutumpy.hooks.parameters import (
@@ -248,13 +249,6 @@ def _by_position(
         return function
     wanted = [(name, index) for index, name in enumerate(names) if name in signature.parameters]
     return lambda *values: function(**{name: values[index] for name, index in wanted})
-
-
-def is_async(function: Any) -> bool:
-    """Whether calling `function` gives a coroutine, as far as its declaration says."""
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-        getattr(function, "__call__", None)  # noqa: B004
-    )
 
 
 def label(thing: Any) -> str:

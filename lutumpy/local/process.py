@@ -1,4 +1,6 @@
-"""The process of a server: started, told what to serve, listened to, and ended together with who started it."""
+"""The process of a server: started, told what to serve, listened to, and ended together with who
+started it.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from lutumpy.local.errors import LocalServerError
+from lutumpy.errors import LocalServerError
 
 __all__ = ["COMMAND", "ServerProcess"]
 
@@ -26,7 +28,9 @@ logger: logging.Logger = logging.getLogger("lutumpy.local")
 
 
 class ServerProcess:
-    """A running server. Making one starts it and waits until it listens; afterwards it has to be ended.
+    """A running server.
+
+    Making one starts it and waits until it listens; afterwards it has to be ended.
 
     Args:
         parameters: What llama.cpp is told, by the names in `xllamacpp.CommonParams`.
@@ -68,7 +72,9 @@ class ServerProcess:
         return self._process.poll()
 
     def end(self) -> None:
-        """End the process, however it is; afterwards its port is free, and no thread or pipe of it is left."""
+        """End the process, however it is; afterwards its port is free, and no thread or pipe of it
+        is left.
+        """
         process = self._process
         with contextlib.suppress(OSError):  # it has ended already
             _pipe(process.stdin).close()
@@ -83,7 +89,9 @@ class ServerProcess:
         _pipe(process.stderr).close()
 
     def failure(self) -> str:
-        """What went wrong, after the log: its first error, else its last line; with a colon in front, or empty."""
+        """What went wrong, after the log: its first error, else its last line; with a colon in
+        front, or empty.
+        """
         for line in self.log:
             _, found, said = line.partition(" E ")
             if found:
@@ -103,7 +111,8 @@ class ServerProcess:
         reader.join(timeout)
         if reader.is_alive():
             raise LocalServerError(
-                f"the server was not ready within {timeout:g} seconds, and was stopped{self.failure()}; "
+                f"the server was not ready within {timeout:g} seconds, and was "
+                f"stopped{self.failure()}; "
                 f"a large model may need a larger start_timeout",
                 self.log,
             )

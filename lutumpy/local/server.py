@@ -14,7 +14,8 @@ import anyio.to_thread
 
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.local.errors import LocalServerError, missing_extra
+from lutumpy.errors import LocalServerError
+from lutumpy.local.missing import missing_extra
 from lutumpy.local.model_file import fetch
 from lutumpy.local.process import ServerProcess, logger
 
@@ -41,19 +42,23 @@ def serve(
 ) -> LocalServer:
     """A server to be entered: `with serve() as server:` or `async with`.
 
-    It speaks Chat Completions, Responses and Messages on the loopback, without a key, and ends with the block or with the
-    program, whichever ends first. It runs in a process of its own. Several may run at once.
+    It speaks Chat Completions, Responses and Messages on the loopback, without a key, and ends with
+    the block or with the program, whichever ends first. It runs in a process of its own. Several
+    may run at once.
 
     Args:
-        model: A GGUF file; SmolLM2-135M-Instruct when left out, which is fetched on entering if it isn't in the cache.
+        model: A GGUF file; SmolLM2-135M-Instruct when left out, which is fetched on entering if it
+            isn't in the cache.
         port: Port to listen on, 0 for a free one.
-        context_tokens: Longest conversation, its answer included, in tokens; `None` for what the model was trained with,
-            which may need much memory. A model that was trained with less gets less.
+        context_tokens: Longest conversation, its answer included, in tokens; `None` for what the
+            model was trained with, which may need much memory. A model that was trained with less
+            gets less.
         slots: How many requests are answered at the same time; further ones wait.
-        threads: Threads for computing. Left out, it is one for SmolLM2, and llama.cpp's choice, a thread for each core, for a
-            file of your own. They wait busily for each other: on a machine that has other work too, fewer are faster.
-        options: Further parameters of llama.cpp, by their names in `xllamacpp.CommonParams`: `{"n_gpu_layers": 0}`,
-            `{"sampling.top_k": 1}`. They win over what stands here.
+        threads: Threads for computing. Left out, it is one for SmolLM2, and llama.cpp's choice, a
+            thread for each core, for a file of your own. They wait busily for each other: on a
+            machine that has other work too, fewer are faster.
+        options: Further parameters of llama.cpp, by their names in `xllamacpp.CommonParams`:
+            `{"n_gpu_layers": 0}`, `{"sampling.top_k": 1}`. They win over what stands here.
         start_timeout: Seconds that loading may take.
 
     Raises:
@@ -78,8 +83,8 @@ class LocalServer:
     Raises:
         ImportError: on entering: a package of the `local` extra is missing.
         FetchError: on entering, without a `model`: it can't be fetched.
-        LocalServerError: on entering: the file is missing or no model, the port is taken, an option is unknown, or loading
-            took too long. Nothing is left running.
+        LocalServerError: on entering: the file is missing or no model, the port is taken, an option
+            is unknown, or loading took too long. Nothing is left running.
     """
 
     def __init__(
@@ -161,7 +166,8 @@ class LocalServer:
         return self.path.stem
 
     def chat(self, **options: Any) -> OpenAIChat:
-        """An adapter for this server's Chat Completions; its client is closed when the block is left.
+        """An adapter for this server's Chat Completions; its client is closed when the block is
+        left.
 
         The client is async inside `async with`, and sync inside `with`.
 
@@ -234,7 +240,8 @@ class LocalServer:
             self._stop()
 
     async def __aenter__(self) -> LocalServer:
-        # A cancellation is held back until the server has started or failed, so that none is left behind.
+        # A cancellation is held back until the server has started or failed, so that none is left
+        # behind.
         await anyio.to_thread.run_sync(self._start)
         self._async = True
         return self
@@ -301,7 +308,10 @@ def _reason(error: LocalServerError, port: int, path: Path) -> str | None:
     """What is known of a failed start, in words of ours."""
     log = "\n".join(error.log)
     if "couldn't bind" in log:
-        return f"port {port} can't be listened on, as when it is taken: give another one, or 0 for a free one"
+        return (
+            f"port {port} can't be listened on, as when it is taken: give another one, or 0 for a "
+            "free one"
+        )
     _, found, said = log.partition("error loading model: ")
     if found:
         return f"llama.cpp can't load {path}: {said.partition(chr(10))[0].strip()}"
@@ -321,5 +331,6 @@ def _check_file(path: Path) -> None:
 def _check(name: str, value: int | None, low: int, high: int | None = None) -> None:
     if value is not None and (value < low or (high is not None and value > high)):
         raise ValueError(
-            f"{name} must be {f'at least {low}' if high is None else f'{low} to {high}'}, not {value}"
+            f"{name} must be {f'at least {low}' if high is None else f'{low} to {high}'}, not "
+            f"{value}"
         )

@@ -1,8 +1,10 @@
-"""The process that llama.cpp's server runs in: started by `lutumpy.local.server`, and gone when that closes its input.
+"""The process that llama.cpp's server runs in: started by `lutumpy.local.server`, and gone when
+that closes its input.
 
-A program of its own that imports nothing of the package: it is ready sooner, and what the native code does on a bad day
-(a crash, a log on standard error) isn't done to the user's process. Input: one line of JSON. Output: one line of JSON, when
-the server is ready or can't be. Standard error: llama.cpp's log.
+A program of its own that imports nothing of the package: it is ready sooner, and what the native
+code does on a bad day (a crash, a log on standard error) isn't done to the user's process. Input:
+one line of JSON. Output: one line of JSON, when the server is ready or can't be. Standard error:
+llama.cpp's log.
 """
 
 from __future__ import annotations
@@ -53,7 +55,9 @@ def _start(parameters: dict[str, Any]) -> Any:
 
 
 def _follow(parent: int) -> None:
-    """End with the parent also when something else still holds the other end of the input, as a fork of the parent may."""
+    """End with the parent also when something else still holds the other end of the input, as a
+    fork of the parent may.
+    """
 
     def watch() -> None:
         pause = threading.Event()

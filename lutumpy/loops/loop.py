@@ -40,7 +40,7 @@ from lutumpy import (
     TurnResult,
     Usage,
 )
-from lutumpy.core.item_store import FailureKey, failure_key
+from lutumpy.core import json_values
 from lutumpy.execution import ExecutionReport, ExecutionResult, ToolExecutor
 from lutumpy.hooks import BaseToolCall, ToolHooks
 from lutumpy.loops.effects import Effects
@@ -63,6 +63,8 @@ logger: logging.Logger = logging.getLogger("lutumpy.loops")
 
 OpenRound: TypeAlias = "ToolRound[Any] | ToolRoundPlan[Any]"
 Descriptions: TypeAlias = Mapping[Any, str]
+# The tool, and its arguments as a JSON value.
+FailureKey: TypeAlias = "tuple[str, str]"
 
 WITHHELD = (
     "The tool ran, and what it did stands, but what it said is withheld: it could not be reviewed."
@@ -120,17 +122,17 @@ class Loop:
         """Make turns until one is finished or a limit is reached; yields what has to be awaited."""
         while True:
             turn = yield from self._next_turn()
-            yield from self._report(RequestStarted(self.rounds + 1, self.usage))
+            yield from self._report_progress(RequestStarted(self.rounds + 1, self.usage))
             outcome: NeedsTools[Any] | Finished[None] = yield self._effects.collect(turn)
             if isinstance(outcome, Finished):
                 result = outcome.result
-                return (yield from self._end(result.text, _stop_reason(result), result))
+                return (yield from self._end_loop(result.text, _stop_reason(result), result))
             text = outcome.round.text
             yield from self._carry_out_round(outcome.round)
-            yield from self._report(RoundCommitted(self.rounds, self.usage))
+            yield from self._report_progress(RoundCommitted(self.rounds, self.usage))
             limit = self._limit_reached()
             if limit is not None:
-                return (yield from self._end(text, limit, None))
+                return (yield from self._end_loop(text, limit, None))
 
     def _next_turn(self) -> Generator[Any, Any, ToolTurn[Any, None]]:
         """The turn of the next request, not sent yet; raises `InvalidToolConstraints`."""
@@ -171,14 +173,14 @@ class Loop:
             return "budget"
         return "round_limit" if self.rounds >= settings.max_rounds else None
 
-    def _end(
+    def _end_loop(
         self, text: str, stopped_by: StoppedBy, result: TurnResult | None
     ) -> Generator[Any, Any, LoopResult]:
         ended = LoopResult(text, self.rounds, self.usage, stopped_by, result)
-        yield from self._report(LoopEnded(self.rounds, self.usage, ended))
+        yield from self._report_progress(LoopEnded(self.rounds, self.usage, ended))
         return ended
 
-    def _report(self, event: LoopEvent[Any]) -> Generator[Any, Any, None]:
+    def _report_progress(self, event: LoopEvent[Any]) -> Generator[Any, Any, None]:
         if self._on_progress is not None:
             yield self._effects.notify(self._on_progress, event)
 
@@ -186,27 +188,29 @@ class Loop:
 
     def _carry_out_round(self, decoded: ToolRound[Any]) -> Generator[Any, Any, None]:
         """Plan, execute, review, commit; whatever happens, the round is not open afterwards."""
-        plan, planned = yield from self._plan(decoded)
-        results = yield from self._execute(plan, planned.pending)
+        plan, planned = yield from self._plan_round(decoded)
+        results = yield from self._execute_calls(plan, planned.pending)
         reviewed: list[ToolResult] = []
         try:
-            yield from self._review(results, reviewed)
-            yield from self._report(RoundExecuted(self.rounds + 1, self.usage, tuple(reviewed)))
+            yield from self._review_results(results, reviewed)
+            yield from self._report_progress(
+                RoundExecuted(self.rounds + 1, self.usage, tuple(reviewed))
+            )
         except BaseException:
             withheld = [_withhold(result) for result in results[len(reviewed) :]]
             self._commit_during_error(plan, [*reviewed, *withheld])
             raise
-        self._commit(plan, reviewed)
+        self._commit_round(plan, reviewed)
         self._count_failures(decoded, planned, results)
 
-    def _plan(
+    def _plan_round(
         self, decoded: ToolRound[Any]
     ) -> Generator[Any, Any, tuple[OpenRound, RoundPlanned[Any]]]:
         """Have the hooks decide; without hooks, the round is its own plan."""
         plan: OpenRound = decoded
         number = self.rounds + 1
         try:
-            yield from self._report(
+            yield from self._report_progress(
                 RoundDecoded(number, self.usage, decoded.calls, decoded.issues, decoded.text)
             )
             if self._settings.hooks is not None:
@@ -216,7 +220,7 @@ class Loop:
             else:
                 calls = (decoded.calls, (), ())
             planned = RoundPlanned(number, self.usage, *calls)
-            yield from self._report(planned)
+            yield from self._report_progress(planned)
         except BaseException as error:
             # Nothing has run, so nothing is lost.
             plan.discard()
@@ -228,7 +232,7 @@ class Loop:
             raise
         return plan, planned
 
-    def _execute(
+    def _execute_calls(
         self, plan: OpenRound, pending: Sequence[BaseToolCall]
     ) -> Generator[Any, Any, Sequence[ToolResult]]:
         if not pending:
@@ -250,7 +254,7 @@ class Loop:
             raise
         return results
 
-    def _review(
+    def _review_results(
         self, results: Sequence[ToolResult], reviewed: list[ToolResult]
     ) -> Generator[Any, Any, None]:
         """Add every result to `reviewed`, as the result hooks leave it."""
@@ -294,7 +298,7 @@ class Loop:
 
     # --- ends of a round ---------------------------------------------------------------------
 
-    def _commit(self, plan: OpenRound, results: Sequence[ToolResult]) -> None:
+    def _commit_round(self, plan: OpenRound, results: Sequence[ToolResult]) -> None:
         """Write the round; where it no longer fits, discard it with the results in the error."""
         try:
             plan.commit(self._session, results, rebase=True)
@@ -308,7 +312,7 @@ class Loop:
     def _commit_during_error(self, plan: OpenRound, results: Sequence[ToolResult]) -> None:
         """Write the round while an error propagates, which matters more than one from here."""
         try:
-            self._commit(plan, results)
+            self._commit_round(plan, results)
         except UncommittedRoundError as error:
             logger.error("%s", error)
 
@@ -336,7 +340,7 @@ def _failed_calls(results: Iterable[ToolResult]) -> Iterator[ToolMetadata]:
 
 
 def _failure_key(metadata: ToolMetadata) -> FailureKey:
-    return failure_key(metadata.name, metadata.arguments)
+    return metadata.name, json_values.canonical_arguments(metadata.arguments)
 
 
 def _has_words_of_the_tool(result: ToolResult) -> bool:

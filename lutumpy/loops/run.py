@@ -9,11 +9,9 @@ from typing import Any
 from typing_extensions import TypeVar, Unpack
 
 from lutumpy import Model, Session, Toolset
-from lutumpy.core.driving import drive_async
-from lutumpy.execution import Dispatcher
-from lutumpy.execution.executor import refuse_running_loop
+from lutumpy.core.driving import drive_async, is_async
+from lutumpy.execution import Dispatcher, refuse_running_loop
 from lutumpy.hooks import BaseToolCall, ToolHooks
-from lutumpy.hooks.implementations import is_async
 from lutumpy.loops.effects import AsyncEffects, Effects, SyncEffects
 from lutumpy.loops.loop import Loop
 from lutumpy.loops.progress import LoopEvent
@@ -27,7 +25,7 @@ from lutumpy.loops.settings import (
     refuse_async_hooks,
 )
 from lutumpy.streaming import StreamEvent
-from lutumpy.tools.views import HasView, View
+from lutumpy.tools import HasView, View
 
 __all__ = ["run_tools", "run_tools_sync"]
 

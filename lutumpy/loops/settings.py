@@ -9,11 +9,11 @@ from typing import Any, Generic, TypeAlias, Union
 from typing_extensions import TypedDict, TypeVar
 
 from lutumpy import HookError, Selector, ToolAvailability, ToolDecision, ToolRequirement, Toolset
+from lutumpy.core.driving import is_async
 from lutumpy.core.safe_text import safe_repr
 from lutumpy.execution import Dispatcher, ToolExecutor
 from lutumpy.hooks import BaseToolCall, ToolHooks
-from lutumpy.hooks.implementations import is_async
-from lutumpy.tools.selectors import ByTool
+from lutumpy.tools import ByTool
 
 __all__ = ["UNSENT", "LoopOptions", "LoopSettings", "Policy", "SyncPolicy", "refuse_async_hooks"]
 
@@ -26,6 +26,9 @@ Policy: TypeAlias = Callable[[C], Union[ToolDecision[Any, Any], Awaitable[ToolDe
 UNSENT = "nothing was sent"
 
 
+# The options stand once, for two functions. `run_tools` names those parameters itself whose types
+# are its own (async hooks and callbacks), and those that every loop sets; a type checker expands
+# the others from here, with the toolset's type in them.
 class LoopOptions(TypedDict, Generic[TS], total=False):
     """The options that `run_tools` and `run_tools_sync` share. Each may be left out.
 
@@ -77,6 +80,7 @@ class LoopSettings:
         HookError: `hooks` belongs to another toolset, or can't decide calls.
     """
 
+    # A field for each key of `LoopOptions`, so that an unknown option is a TypeError.
     tools: Any
     dispatch: Dispatcher[Any]
     hooks: ToolHooks[Any] | Policy[Any] | None
@@ -110,8 +114,8 @@ class LoopSettings:
         self.dispatch.check(toolset)
         _check_hooks(self.hooks, toolset)
         if self.executor is not None and not isinstance(self.executor, ToolExecutor):
-            given = type(self.executor).__name__
-            raise TypeError(f"executor= takes a ToolExecutor, not {given}; {UNSENT}")
+            kind = type(self.executor).__name__
+            raise TypeError(f"executor= takes a ToolExecutor, not {kind}; {UNSENT}")
         if self.scope is not None and not isinstance(self.scope, str):
             raise TypeError(f"scope= takes text, not {type(self.scope).__name__}; {UNSENT}")
 

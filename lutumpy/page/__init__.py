@@ -1,4 +1,5 @@
-"""A conversation as a page to look at: one HTML file, without network, safe whatever the transcript holds.
+"""A conversation as a page to look at: one HTML file, without network, safe whatever the transcript
+holds.
 
 Needs the `cli` extra (jinja2).
 """

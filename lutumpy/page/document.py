@@ -1,7 +1,8 @@
 """The page: one HTML file that needs nothing else and asks nobody for anything.
 
-What the transcript holds gets into it as text only. The templates escape everything, and should that ever fail, the
-page's own policy lets nothing run or load but its one script and its one style sheet, which it knows by their digests.
+What the transcript holds gets into it as text only. The templates escape everything, and should
+that ever fail, the page's own policy lets nothing run or load but its one script and its one style
+sheet, which it knows by their digests.
 """
 
 from __future__ import annotations
@@ -70,15 +71,18 @@ def render(
     """A conversation as one self-contained HTML page. Equal arguments give equal pages.
 
     Args:
-        source: A session or transcript, or the messages of one API (items, on Responses): JSON values or SDK objects, in
-            whatever state they are.
+        source: A session or transcript, or the messages of one API (items, on Responses): JSON
+            values or SDK objects, in whatever state they are.
         api: Whose API the messages are; needed for messages, not asked for else.
-        system: What stands beside the messages: Anthropic's `system`, the `instructions` of Responses.
+        system: What stands beside the messages: Anthropic's `system`, the `instructions` of
+            Responses.
         tools: The tools that were offered, as the API takes them.
-        answer: A decoded answer that isn't in the source yet, such as `round.turn`; shown at the end.
-        decisions: What hooks decided: round plans, or what their `decisions()` gives, of one round or several, in order.
-        usage: Tokens of the answers among the messages, in order: `Usage`, or what the provider sent, or `None`. A
-            transcript knows its own.
+        answer: A decoded answer that isn't in the source yet, such as `round.turn`; shown at the
+            end.
+        decisions: What hooks decided: round plans, or what their `decisions()` gives, of one round
+            or several, in order.
+        usage: Tokens of the answers among the messages, in order: `Usage`, or what the provider
+            sent, or `None`. A transcript knows its own.
         problems: What a check found; `None` where nothing was checked.
         repairs: Proposed edits.
         title: The page's heading.
@@ -154,7 +158,8 @@ def _read(source: Any, api: Api | None, system: Any, limit: int) -> Timeline:
     api_row(api)  # it says which APIs there are
     if not isinstance(source, (list, tuple, str)):
         raise TypeError(
-            f"a page shows a session, a transcript or a list of messages, not {type(source).__name__}"
+            "a page shows a session, a transcript or a list of messages, not "
+            f"{type(source).__name__}"
         )
     return readers.read_messages(api, source, system, limit)
 
@@ -241,8 +246,8 @@ def _jumps(steps: int) -> range:
 
 @cache
 def _environment() -> Environment:
-    # `finalize` sees every value before it is escaped, so hidden characters can't get through where a template forgot
-    # the filter `shown`.
+    # `finalize` sees every value before it is escaped, so hidden characters can't get through where
+    # a template forgot the filter `shown`.
     environment = Environment(
         loader=PackageLoader("lutumpy.page"),
         autoescape=True,
@@ -264,7 +269,8 @@ def _assets() -> dict[str, Markup]:
     style = (folder / "page.css").read_text(encoding="utf-8").strip()
     script = (folder / "page.js").read_text(encoding="utf-8").strip()
     policy = (
-        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; img-src data:; "
+        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
+        "img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
     return {"style": Markup(style), "script": Markup(script), "policy": Markup(policy)}

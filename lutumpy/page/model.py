@@ -1,4 +1,6 @@
-"""What a page shows, before it is spelled in HTML: steps of a conversation, calls, results, and notes about them."""
+"""What a page shows, before it is spelled in HTML: steps of a conversation, calls, results, and
+notes about them.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from lutumpy.core.items import ResultStatus, Usage
+from lutumpy.models import ResultStatus, Usage
 from lutumpy.page.text import Prose, Value
 
 __all__ = [
@@ -25,7 +27,9 @@ __all__ = [
 ]
 
 Place: TypeAlias = "tuple[int | str, ...]"
-"""Where something stands in what was read: `(3,)`, `(3, "tool_calls", 0)`, `(3, "content", 1)`, `("system",)`."""
+"""Where something stands in what was read: `(3,)`, `(3, "tool_calls", 0)`, `(3, "content", 1)`,
+`("system",)`.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,9 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation of a JSON Patch: `before` is what it takes away, where that is known, and `after` what it puts there."""
+    """One operation of a JSON Patch: `before` is what it takes away, where that is known, and
+    `after` what it puts there.
+    """
 
     name: str
     path: str
@@ -132,7 +138,10 @@ class Noted:
 
 @dataclass(slots=True, eq=False)
 class ResultView(Noted):
-    """An answer to a call. `astray` says why it stands by itself; empty when it stands with its call."""
+    """An answer to a call.
+
+    `astray` says why it stands by itself; empty when it stands with its call.
+    """
 
     call_id: str = ""
     status: ResultStatus = "ok"
@@ -168,7 +177,8 @@ class Step(Noted):
     Attributes:
         number: Counted from 1.
         role: As the message says it.
-        style: Which of the page's roles that is: `system`, `developer`, `user`, `assistant`, `tool` or `other`.
+        style: Which of the page's roles that is: `system`, `developer`, `user`, `assistant`, `tool`
+            or `other`.
         title: The role in words.
         pieces: What it says.
         calls: The calls of the answer.

@@ -92,7 +92,9 @@ def place_problems(timeline: Timeline, problems: Iterable[Problem]) -> list[Prob
 def place_repairs(
     timeline: Timeline, repairs: Iterable[RepairLike], limit: int
 ) -> list[RepairView]:
-    """Every repair in the order given, each noted where it belongs in the transcript before all of them."""
+    """Every repair in the order given, each noted where it belongs in the transcript before all of
+    them.
+    """
     origins = Origins(timeline.size)
     views: list[RepairView] = []
     for number, repair in enumerate(repairs, 1):
@@ -116,7 +118,9 @@ def place_repairs(
 
 
 def _changed(patch: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-    """The paths that say best what an edit is about, the best first: what it takes or changes, what it tests, what it adds."""
+    """The paths that say best what an edit is about, the best first: what it takes or changes, what
+    it tests, what it adds.
+    """
     keys = (
         ("move", "from"),
         ("remove", "path"),
@@ -134,7 +138,10 @@ def _changed(patch: Sequence[Mapping[str, Any]]) -> list[list[str]]:
 
 
 def _operations(patch: Iterable[Mapping[str, Any]], limit: int) -> Iterator[Operation]:
-    """What the operations of a patch do. Its tests change nothing, but know what stands where something is changed."""
+    """What the operations of a patch do.
+
+    Its tests change nothing, but know what stands where something is changed.
+    """
     tested: dict[str, Any] = {}
     for entry in patch:
         name, path, origin = str(entry.get("op", "")), str(entry.get("path", "")), entry.get("from")
@@ -157,7 +164,7 @@ def _first_calls(timeline: Timeline) -> dict[str, CallView]:
     return calls
 
 
-# --- decisions of hooks --------------------------------------------------------------------------------------------
+# --- decisions of hooks ---------------------------------------------------------------------------
 
 
 def flat_decisions(decisions: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
@@ -176,7 +183,8 @@ def flat_decisions(decisions: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def place_decisions(timeline: Timeline, decisions: Iterable[Mapping[str, Any]], limit: int) -> int:
-    """Show each decision with its call; those of calls that aren't in the transcript make a last step of their own.
+    """Show each decision with its call; those of calls that aren't in the transcript make a last
+    step of their own.
 
     Returns:
         How many calls were changed, answered or rejected by somebody.
@@ -249,7 +257,9 @@ def _parsed(text: str) -> Any:
 
 
 def _changes(before: Any, after: Any, path: str, depth: int = 0) -> Iterator[Change]:
-    """The fields that differ, deepest objects first opened; arrays and unlike values are compared whole."""
+    """The fields that differ, deepest objects first opened; arrays and unlike values are compared
+    whole.
+    """
     if isinstance(before, Mapping) and isinstance(after, Mapping) and depth < 20:
         for key in [*before, *[key for key in after if key not in before]]:
             inner = f"{path}.{key}" if path else str(key)

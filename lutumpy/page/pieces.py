@@ -1,6 +1,9 @@
-"""The content of a message, of whichever API, as pieces to show. Nothing that JSON can hold makes it raise.
+"""The content of a message, of whichever API, as pieces to show.
 
-The three APIs name their parts differently and never alike for different things, so one reading serves them all.
+Nothing that JSON can hold makes it raise.
+
+The three APIs name their parts differently and never alike for different things, so one reading
+serves them all.
 """
 
 from __future__ import annotations
@@ -147,7 +150,7 @@ def _image(part: Mapping[str, Any], limit: int) -> Piece:
 
 
 def image_piece(media_type: str, data: str, limit: int) -> Piece:
-    """An image from its base64 text: shown when it is of a known kind and really begins like one."""
+    """An image from its base64 text, if it is of a known kind and really begins like one."""
     size = f"{len(data) * 3 // 4:,} bytes"
     try:
         head = base64.b64decode(data[:32], validate=True)

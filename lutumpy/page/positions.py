@@ -1,4 +1,4 @@
-"""From a position in a provider's spelling, or the path of an edit, to what the page shows for it."""
+"""From a position as a provider writes it, or the path of an edit, to what the page shows there."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ _LONGEST_INDEX = 9
 
 
 def of_position(position: str) -> list[str]:
-    """The steps from the list of messages to a position: `messages[2].tool_calls[0].id`, `messages.2.content.1`, `system`."""
+    """The steps from the list of messages to a position: `messages[2].tool_calls[0].id`,
+    `messages.2.content.1`, `system`.
+    """
     steps: list[str] = _TOKEN.findall(position)
     return steps[1:] if steps and steps[0] in _ROOTS else steps
 
@@ -36,7 +38,9 @@ def of_problem(problem: Problem) -> list[str]:
 
 
 def find(timeline: Timeline, steps: Sequence[str]) -> Noted | None:
-    """What is shown for some steps, or for the message that they lead into; `None` where the page shows nothing of it."""
+    """What is shown for some steps, or for the message that they lead into; `None` where the page
+    shows nothing of it.
+    """
     if not steps:
         return None
     if steps[0] in _BESIDE:
@@ -55,9 +59,11 @@ def _index(step: str) -> int | None:
 
 @dataclass(slots=True, eq=False)
 class _Entry:
-    """A message as edits leave it: which one it was (of a new one: the one before it), and what was done to its lists.
+    """A message as edits leave it: which one it was (of a new one: the one before it), and what was
+    done to its lists.
 
-    An edit of a list is the index of an entry that was put in (`+`) or taken out (`-`); `None` is a list that is a new one.
+    An edit of a list is the index of an entry that was put in (`+`) or taken out (`-`); `None` is a
+    list that is a new one.
     """
 
     origin: int
@@ -75,7 +81,7 @@ class Origins:
         self._entries = [_Entry(index) for index in range(size)]
 
     def steps(self, steps: Sequence[str]) -> list[str]:
-        """The same place in the transcript as it is shown; of what is new, the message before it."""
+        """The same place in the transcript as shown; for a new message, the one before it."""
         index = _index(steps[0]) if steps else None
         if index is None:
             return list(steps)

@@ -22,7 +22,8 @@ __all__ = ["read_message"]
 
 # What is shown by itself; other keys of an item are shown as they are.
 _RESPONSES = frozenset("role content type id status".split())
-# Where calls of one kind or another have what they were called with, the first of these that is there.
+# Where calls of one kind or another have what they were called with, the first of these that is
+# there.
 _CALL_TEXTS = ("arguments", "input", "action", "operation")
 
 

@@ -1,12 +1,12 @@
 """A list of messages of any API, or a `Transcript`, walked into a `Timeline`.
 
-Broken histories are read like good ones: the page is where somebody looks at them. How one message of an API is read
-stands in the module that the table of APIs names for it (`page`), which defines
+Broken histories are read like good ones: the page is where somebody looks at them. How one message
+of an API is read stands in the module that the table of APIs names for it (`page`), which defines
 
     read_message(timeline: Timeline, index: int, message: Mapping[str, Any]) -> None
 
-and never raises, whatever JSON the message holds. An API without such a module is shown as the `Transcript` that its
-reader makes; a history that its reader refuses, message by message as data.
+and never raises, whatever JSON the message holds. An API without such a module is shown as the
+`Transcript` that its reader makes; a history that its reader refuses, message by message as data.
 """
 
 from __future__ import annotations
@@ -84,7 +84,9 @@ def _read_each(read: ReadMessage, timeline: Timeline, messages: Iterable[Any]) -
 
 
 def _read_unknown(timeline: Timeline, index: int, message: Mapping[str, Any]) -> None:
-    """A message of an API of which nothing is known but that most of them have a role and a content."""
+    """A message of an API of which nothing is known but that most of them have a role and a
+    content.
+    """
     limit = timeline.limit
     pieces: list[Piece] = content_pieces(message.get("content"), limit)
     pieces += extra_piece(message, frozenset(("role", "content")), limit)
@@ -92,7 +94,9 @@ def _read_unknown(timeline: Timeline, index: int, message: Mapping[str, Any]) ->
 
 
 def _place_names(position: str) -> Callable[[Place], str]:
-    """How the places of an API are written, from how it names a message: `messages[{}]`, `messages.{}`."""
+    """How the places of an API are written, from how it names a message: `messages[{}]`,
+    `messages.{}`.
+    """
     name = position.partition("{")[0].rstrip("[.")
     index = position.removeprefix(name)
 
@@ -104,7 +108,7 @@ def _place_names(position: str) -> Callable[[Place], str]:
     return write_place
 
 
-# --- this library's own transcript ---------------------------------------------------------------------------------
+# --- this library's own transcript ----------------------------------------------------------------
 
 
 def _item_name(place: Place) -> str:

@@ -1,7 +1,8 @@
 """Text of a transcript made harmless for a page, and JSON made readable.
 
-Whatever a model or a tool wrote may try to look like something else: characters that turn the direction of writing, that
-can't be seen, or that no file can hold. Each of them is shown by its code, so that what the reader sees is what is there.
+Whatever a model or a tool wrote may try to look like something else: characters that turn the
+direction of writing, that can't be seen, or that no file can hold. Each of them is shown by its
+code, so that what the reader sees is what is there.
 """
 
 from __future__ import annotations
@@ -28,11 +29,14 @@ _BRIEF = 160
 _INLINE = 64  # characters of an object or array that stays on one line
 _DEEPEST = 40  # levels of indentation
 
-# Controls but tab and line feed, invisible and format characters, direction controls, tags, noncharacters, lone
-# surrogates. Joiners and the first variation selectors stay: scripts and emoji need them.
+# Controls but tab and line feed, invisible and format characters, direction controls, tags,
+# noncharacters, lone surrogates. Joiners and the first variation selectors stay: scripts and emoji
+# need them.
 _HIDDEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164"
-    "\ufdd0-\ufdef\ufeff\uffa0\ufff9-\ufffb\ufffe\uffff\ud800-\udfff\U000e0000-\U000e0fff]|[\U0001fffe\U0001ffff"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f"
+    "\u2028-\u202e\u2060-\u206f\u3164"
+    "\ufdd0-\ufdef\ufeff\uffa0\ufff9-\ufffb\ufffe\uffff\ud800-\udfff\U000e0000-\U000e0fff]"
+    "|[\U0001fffe\U0001ffff"
     + "".join(
         f"{chr((plane << 16) + 0xFFFE)}{chr((plane << 16) + 0xFFFF)}" for plane in range(2, 17)
     )
@@ -48,12 +52,16 @@ def _whole(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """`text` for a place that takes no markup, such as an attribute: hidden characters as `⟦U+202E⟧`."""
+    """`text` for a place that takes no markup, such as an attribute: hidden characters as
+    `⟦U+202E⟧`.
+    """
     return _HIDDEN.sub(lambda m: f"⟦U+{ord(m[0]):04X}⟧", _whole(text))
 
 
 def shown(text: str) -> Markup:
-    """`text` escaped for the page, hidden characters as small marks that hold their code (`U+202E`)."""
+    """`text` escaped for the page, hidden characters as small marks that hold their code
+    (`U+202E`).
+    """
     return Markup(
         _HIDDEN.sub(
             lambda m: f'<b class="hidden-character">U+{ord(m[0]):04X}</b>',
@@ -172,7 +180,8 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 def _layout(text: str) -> list[tuple[str, str]]:
     """The tokens of a JSON text with the white space of a set-out one, each with its kind.
 
-    It works on the text, not on the parsed value, so that repeated keys and the spelling of numbers stay.
+    It works on the text, not on the parsed value, so that repeated keys and the spelling of numbers
+    stay.
     """
     tokens = _TOKEN.findall(text)
     laid: list[tuple[str, str]] = []
@@ -210,7 +219,9 @@ def _line(depth: int) -> str:
 
 
 def _inline_end(tokens: list[str], start: int) -> int:
-    """Where the object or array that begins at `start` ends, if it is short and holds no other; else -1."""
+    """Where the object or array that begins at `start` ends, if it is short and holds no other;
+    else -1.
+    """
     length = 0
     for index in range(start + 1, min(start + _INLINE, len(tokens))):
         token = tokens[index]

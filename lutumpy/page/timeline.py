@@ -1,7 +1,8 @@
-"""The steps of a conversation, gathered as a reader walks it: who said what, and which result belongs to which call.
+"""The steps of a conversation, gathered as a reader walks it: who said what, and which result
+belongs to which call.
 
-It takes histories as they are. A result that doesn't stand where it should is shown where it stands, and both it and its
-call say so.
+It takes histories as they are. A result that doesn't stand where it should is shown where it
+stands, and both it and its call say so.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from lutumpy.core.items import REJECTION_PREFIX, ResultStatus
+from lutumpy.core.items import REJECTION_PREFIX
 from lutumpy.core.safe_text import safe_repr
+from lutumpy.models import ResultStatus
 from lutumpy.page.model import STYLES, CallView, Noted, Piece, Place, ResultView, Step
 from lutumpy.page.text import text_value
 
@@ -57,7 +59,9 @@ class Timeline:
         return step
 
     def answering(self, place: Place) -> Step:
-        """The step of an answer that goes on, or a new one: for an API whose answers are single items."""
+        """The step of an answer that goes on, or a new one: for an API whose answers are single
+        items.
+        """
         last = self.steps[-1] if self.steps else None
         if (
             last is None
@@ -142,7 +146,8 @@ class Timeline:
         return [call for step in self.steps for call in step.calls]
 
     def _anchor(self, place: Place) -> str:
-        # Repeated places don't come from the readers, but an id that is there twice would break every link to it.
+        # Repeated places don't come from the readers, but an id that is there twice would break
+        # every link to it.
         anchor = "at-" + "-".join([str(part) for part in place])
         if anchor in self._anchors:
             anchor = f"{anchor}-again-{len(self._anchors)}"

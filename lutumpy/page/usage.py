@@ -1,4 +1,7 @@
-"""Tokens of each turn as the bars of a small chart. Lengths are in units of the drawing, which scales with the page."""
+"""Tokens of each turn as the bars of a small chart.
+
+Lengths are in units of the drawing, which scales with the page.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lutumpy.core.items import Usage
+from lutumpy import Usage
 from lutumpy.page.model import Step
 
 __all__ = ["Bar", "Chart", "Row", "Segment", "charts", "rows_of", "usage_of"]
@@ -72,7 +75,9 @@ class Chart:
 
 
 def usage_of(value: Any) -> Usage | None:
-    """A `Usage` from one, or from the object that a provider's answer has; `None` where there is nothing to count."""
+    """A `Usage` from one, or from the object that a provider's answer has; `None` where there is
+    nothing to count.
+    """
     if isinstance(value, Usage):
         return value
     dump = getattr(value, "model_dump", None)
@@ -176,7 +181,10 @@ def _chart(
         ]
         bars.append(Bar(_label(members, low, high, legend, word), tuple(segments)))
     totals = [a + b for a, b in values]
-    summary = f"{len(rows):,} turn{'s' * (len(rows) > 1)}, {sum(totals):,} {word} tokens, from {min(totals):,} to {max(totals):,} a turn."
+    summary = (
+        f"{len(rows):,} turn{'s' * (len(rows) > 1)}, {sum(totals):,} {word} tokens, from "
+        f"{min(totals):,} to {max(totals):,} a turn."
+    )
     if size > 1:
         summary += f" Each bar is the mean of {size} turns."
     shown = tuple([entry for n, entry in enumerate(legend) if any(value[n] for value in values)])

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, Union
 
 from typing_extensions import TypeVar
 
+from lutumpy.core.driving import is_async
 from lutumpy.core.items import AssistantTurn, FinishReason, Usage
 from lutumpy.errors import HookError, RoundClosedError
 from lutumpy.hooks.changes import InputWatch
 from lutumpy.hooks.decisions import UNCHANGED, RunNormally, ToolDecision
-from lutumpy.hooks.implementations import is_async, label
+from lutumpy.hooks.implementations import label
 from lutumpy.hooks.logs import INFO, logger
 from lutumpy.hooks.pipeline import (
     NOT_MET,

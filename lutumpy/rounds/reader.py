@@ -92,7 +92,9 @@ class Reader(Generic[C, W]):
         self._answer = answer
         self._offer = offer
         self._decoder = decoder
-        self._piece: Callable[[Any], tuple[int, str] | None] = getattr(decoder, "piece", _no_piece)
+        self._piece: Callable[[Any], tuple[int, str] | None] = getattr(
+            decoder, "feed_arguments", _no_piece
+        )
         self._target = target
         self._result = result
         self._transcript = transcript_of(target)
@@ -147,7 +149,7 @@ class Reader(Generic[C, W]):
         self._gathered = True
         # From here on a call may have begun untold: only the long way says what it is.
         self._piece = _no_piece
-        gather = getattr(self._decoder, "gather", None)
+        gather = getattr(self._decoder, "feed_all", None)
         if gather is not None:
             gather(chunks)
             return

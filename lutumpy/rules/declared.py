@@ -1,4 +1,4 @@
-"""Tools that a history speaks of and a request doesn't declare: mostly unwise, sometimes refused."""
+"""Tools that a history calls and a request doesn't declare: unwise, and refused by some hosts."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from lutumpy.rules.problem import Certainty, Problem, items, text
 
 
 def declared_names(tools: Iterable[Any]) -> frozenset[str]:
-    """The names of a request's tools, however its API nests them; MCP servers and built-in tools have none or their own."""
-    return frozenset(_names(tools))
+    """The names of a request's tools, however its API nests them; MCP servers and built-in tools
+    have none or their own.
+    """
+    return frozenset(_find_names(tools))
 
 
-def _names(tools: Iterable[Any]) -> Iterator[str]:
+def _find_names(tools: Iterable[Any]) -> Iterator[str]:
     for tool in tools:
         if isinstance(tool, str):
             yield tool
@@ -26,7 +28,7 @@ def _names(tools: Iterable[Any]) -> Iterator[str]:
             if name is not None:
                 yield name
             if tool.get("type") == "namespace":
-                yield from _names(items(tool.get("tools")))
+                yield from _find_names(items(tool.get("tools")))
 
 
 def undeclared(
@@ -44,6 +46,7 @@ def undeclared(
         tools: The tools of the request, or their names.
         none_is_some: Some hosts want tools declared at all where the history has calls.
     """
+    # One problem for each tool is enough: a history may call the same one a hundred times.
     known = declared_names(tools)
     found: dict[str, Problem] = {}
     for where, name, call_id in calls:

@@ -1,4 +1,4 @@
-"""What can't be written as JSON text at all: half characters, and numbers that JSON doesn't know."""
+"""Values that can't be written as JSON: half characters, and numbers that JSON doesn't know."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 from lutumpy.rules.problem import Certainty, Problem, is_array
 
+# The standard library's encoder, as the rules use nothing else: it is asked only whether it can.
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False).encode
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -23,11 +24,14 @@ HALF_CHARACTER: Mapping[str, tuple[str, Certainty]] = {
     "responses": (NOT_JSON["responses"], "some"),
     "anthropic": ("The request body is not valid JSON: no low surrogate in string", "refused"),
 }
-"""Users report that a lone surrogate breaks every later request to Anthropic; of OpenAI it is likely."""
+"""Users report that a lone surrogate breaks every later request to Anthropic; of OpenAI it is
+likely.
+"""
 
 
 def check_encoding(api: str, messages: Any, where: str) -> list[Problem]:
-    """Strings with a lone surrogate, numbers that are infinite or none, and values that JSON doesn't know.
+    """Strings with a lone surrogate, numbers that are infinite or none, and values that JSON
+    doesn't know.
 
     Args:
         api: `chat`, `responses` or `anthropic`.
@@ -37,7 +41,7 @@ def check_encoding(api: str, messages: Any, where: str) -> list[Problem]:
     found: list[Problem] = []
     for index, message in enumerate(messages if is_array(messages) else ()):
         if isinstance(message, (dict, list)) and not encodable(message):
-            found += _problems(api, message, where.format(index), index)
+            found += _find_problems(api, message, where.format(index), index)
     return found
 
 
@@ -59,10 +63,10 @@ def encodable(value: Any, *, half_characters: bool = False) -> bool:
     return True
 
 
-def _problems(api: str, message: Any, where: str, index: int) -> list[Problem]:
+def _find_problems(api: str, message: Any, where: str, index: int) -> list[Problem]:
     found: list[Problem] = []
     rule = f"{api}.encoding"
-    for path, value, is_key in _leaves(message, (index,)):
+    for path, value, is_key in _walk_leaves(message, (index,)):
         if isinstance(value, str) and _SURROGATE.search(value):
             text, certainty = HALF_CHARACTER[api]
             found.append(Problem(rule, where, text, certainty, path=path[:-1] if is_key else path))
@@ -77,10 +81,12 @@ def _is_json(value: Any) -> bool:
     return value is None or isinstance(value, (str, int))
 
 
-def _leaves(
+def _walk_leaves(
     value: Any, path: tuple[str | int, ...]
 ) -> Iterator[tuple[tuple[str | int, ...], Any, bool]]:
-    """Every key, and every value that is no container, with its path; `json` nests no deeper than Python recurses."""
+    """Every key, and every value that is no container, with its path; `json` nests no deeper than
+    Python recurses.
+    """
     stack: list[tuple[tuple[str | int, ...], Any]] = [(path, value)]
     while stack:
         at, node = stack.pop()

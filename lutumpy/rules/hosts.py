@@ -1,10 +1,10 @@
 """Hosts: whose an address is, and which rules hold only at the vendor of an API.
 
-Compatible hosts speak a vendor's API and check less of it. So a problem that only the vendor is
-known to refuse is less certain elsewhere: `for_compatible_host` turns "refused" into "some".
-
 Sources: recordings of eleven hosts that speak OpenAI's APIs; the addresses that hosts document.
 """
+
+# Compatible hosts speak a vendor's API and check less of it. So a problem that only the vendor is
+# known to refuse is less certain elsewhere: `for_compatible_host` turns "refused" into "some".
 
 from __future__ import annotations
 

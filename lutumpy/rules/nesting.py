@@ -1,4 +1,13 @@
-"""Values nested deeper than JSON readers follow: they are found here, and no other rule looks into them."""
+"""Values nested deeper than JSON readers follow. No other rule looks into them."""
+
+# What is hard here
+# -----------------
+# A hostile value may be nested deeper than Python's stack, or hold itself, so nothing recurses:
+# every walk has a stack of its own. The quick test for nearly all messages counts the brackets of
+# the JSON text: with fewer of them than levels nothing can be too deep.
+#
+# The other rules do recurse. They get the messages with the JSON text of each value that is too
+# deep in its place, so that they stay simple and report what else is wrong.
 
 from __future__ import annotations
 
@@ -10,8 +19,11 @@ from typing import Any, TypeAlias
 from lutumpy.rules.problem import Problem, is_array
 
 MAX_NESTING = 300
-"""Levels of one message. JSON readers stop at some hundreds: those of Rust at 128 or 200, Python's below 1,000."""
+"""Levels of one message. JSON readers stop at some hundreds: those of Rust at 128 or 200, Python's
+below 1,000.
+"""
 
+# What stands in the text where a value would begin anew inside itself.
 _CIRCLE = "nested in itself"
 _Path: TypeAlias = "tuple[str | int, ...]"
 _encode = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
@@ -19,7 +31,8 @@ _quote = json_encoder.encode_basestring
 
 
 def check_nesting(api: str, messages: Any, root: str) -> tuple[list[Problem], Any]:
-    """Values that begin below the deepest level, and the messages with their JSON text instead of them.
+    """Values that begin below the deepest level, and the messages with their JSON text instead of
+    them.
 
     Args:
         api: `chat`, `responses` or `anthropic`.
@@ -27,7 +40,8 @@ def check_nesting(api: str, messages: Any, root: str) -> tuple[list[Problem], An
         root: How positions of this list begin, with `{}` for the index.
 
     Returns:
-        The problems, and `messages` itself if there are none, else a list that shares what is not nested too deeply.
+        The problems, and `messages` itself if there are none, else a list that shares what is not
+        nested too deeply.
     """
     if not is_array(messages):
         return [], messages
@@ -36,15 +50,18 @@ def check_nesting(api: str, messages: Any, root: str) -> tuple[list[Problem], An
     for index, message in enumerate(messages):
         if not isinstance(message, (dict, list, tuple)) or not may_be_deep(message):
             continue
-        places = list(_too_deep(message))
+        places = list(_find_too_deep(message))
         if places and shallow is None:
             shallow = list(messages)
         for path in places:
             where = root.format(index)
-            text = f"{where} is nested more than {MAX_NESTING} levels deep, which JSON readers refuse to follow."
+            text = (
+                f"{where} is nested more than {MAX_NESTING} levels deep, which JSON readers refuse "
+                "to follow."
+            )
             found.append(Problem(f"{api}.nesting", where, text, "some", path=(index, *path)))
             if shallow is not None:
-                _cut(shallow, (index, *path))
+                _replace_by_text(shallow, (index, *path))
     return found, messages if shallow is None else shallow
 
 
@@ -57,7 +74,7 @@ def may_be_deep(message: Any) -> bool:
     return text.count("[") + text.count("{") > MAX_NESTING
 
 
-def _too_deep(message: Any) -> Iterator[_Path]:
+def _find_too_deep(message: Any) -> Iterator[_Path]:
     """Paths of the containers at the first level that is too deep."""
     path: list[str | int] = []
     stack: list[tuple[int, str | int, Any]] = [(0, "", message)]
@@ -72,7 +89,7 @@ def _too_deep(message: Any) -> Iterator[_Path]:
         stack += [(level + 1, k, v) for k, v in entries if isinstance(v, (dict, list, tuple))]
 
 
-def _cut(root: list[Any], path: _Path) -> None:
+def _replace_by_text(root: list[Any], path: _Path) -> None:
     """Put the text of a value in its place, in copies of what holds it."""
     node: Any = root
     for step in path[:-1]:
@@ -93,16 +110,16 @@ def json_text(value: Any) -> str:
         elif what == "end":
             above.discard(node)
         elif not isinstance(node, (dict, list, tuple)):
-            pieces.append(_scalar(node))
+            pieces.append(_encode_scalar(node))
         elif id(node) in above:
             pieces.append(_quote(_CIRCLE))
         else:
             above.add(id(node))
-            stack += _pieces(node)
+            stack += _split_container(node)
     return "".join(pieces)
 
 
-def _pieces(node: Any) -> list[tuple[str, Any]]:
+def _split_container(node: Any) -> list[tuple[str, Any]]:
     """What is written of a container, last first."""
     is_object = isinstance(node, dict)
     found: list[tuple[str, Any]] = [("end", id(node)), ("text", "}" if is_object else "]")]
@@ -117,7 +134,7 @@ def _pieces(node: Any) -> list[tuple[str, Any]]:
     return found
 
 
-def _scalar(value: Any) -> str:
+def _encode_scalar(value: Any) -> str:
     try:
         return _encode(value)
     except (TypeError, ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""From a position, as a provider writes it, to a path that finds the value in the list of messages."""
+"""From a position, as a provider writes it, to the path of that value in the list of messages."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from typing import Any
 
 from lutumpy.rules.problem import is_array
 
+# OpenAI writes `messages[2].tool_calls[0].id` and `input[3].output`, Anthropic
+# `messages.2.content.0.tool_use.id`: with the kind of the block, which isn't a key, after its
+# index.
 _TOKEN = re.compile(r"[^.\[\]]+")
 _NUMBER = re.compile(r"(?<=[.\[])\d+(?=[.\]]|\Z)")
 _FIRST = re.compile(r"\w+(?:\[\d+\]|\.\d+)")
@@ -17,8 +20,9 @@ _ROOTS = ("messages", "input")
 def path_of(position: str, messages: Any) -> tuple[str | int, ...]:
     """Keys and indices that lead from the list of messages to what a position names.
 
-    The last key may name what is missing. The kind of block that Anthropic's positions hold (`content.0.tool_use.id`) is
-    left out. A position outside the messages keeps its first word (`system`); one of the whole gives `()`.
+    The last key may name what is missing. The kind of block that Anthropic's positions hold
+    (`content.0.tool_use.id`) is left out. A position outside the messages keeps its first word
+    (`system`); one of the whole gives `()`.
     """
     tokens = _TOKEN.findall(position)
     if not tokens:
@@ -53,12 +57,14 @@ def path_of(position: str, messages: Any) -> tuple[str | int, ...]:
 
 
 def moved_position(position: str, path: tuple[str | int, ...], new: tuple[str | int, ...]) -> str:
-    """A position in a list, for what stands at another path now: its numbers, one by one, as far as the paths are alike.
+    """A position in a list, for what stands at another path now: its numbers, one by one, as far as
+    the paths are alike.
 
     Args:
         position: As the provider writes it, of what stood at `path`.
         path: Keys and indices from the list of messages.
-        new: The same, now; a shorter one, or one that leads elsewhere, gives a position of the message that it is in.
+        new: The same, now; a shorter one, or one that leads elsewhere, gives a position of the
+            message that it is in.
     """
     was = [step for step in path if isinstance(step, int)]
     now = [step for step in new if isinstance(step, int)]

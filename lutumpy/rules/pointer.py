@@ -1,4 +1,6 @@
-"""JSON Pointer (RFC 6901): one text for the way to a place in a JSON value, such as `/messages/2/a~1b`."""
+"""JSON Pointer (RFC 6901): one text for the way to a place in a JSON value, such as
+`/messages/2/a~1b`.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +20,8 @@ def pointer(path: Iterable[str | int]) -> str:
 
 
 def tokens(text: str) -> list[str]:
-    """The steps of a pointer, unescaped. An index comes back as text: only the value tells it from a key."""
+    """The steps of a pointer, unescaped. An index comes back as text: only the value tells it from
+    a key.
+    """
     # `~1` first: the other way round "~01", which means "~1", would become "/".
     return [step.replace("~1", "/").replace("~0", "~") for step in text.split("/")[1:]]

@@ -1,4 +1,6 @@
-"""What a rule says when it is broken, and the words in which OpenAI and Anthropic name a wrong shape."""
+"""What a rule says when it is broken, and the words in which OpenAI and Anthropic name a wrong
+shape.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,7 @@ def is_json(text: str) -> bool:
 
 
 def _parsed(text: str) -> Any:
-    # Python limits the digits of an integer, and takes `NaN` and `Infinity`, which JSON has not.
+    # Python limits the digits of an integer, and takes `NaN` and `Infinity`, which aren't JSON.
     return json.loads(text, parse_int=float, parse_constant=_refuse_constant)
 
 

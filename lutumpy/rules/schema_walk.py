@@ -10,8 +10,9 @@ from lutumpy.rules.problem import is_array, items, mapping
 
 __all__ = ["LISTS", "Path", "resolve", "subschemas", "type_names", "walk", "with_items"]
 
-# The keywords of draft 2020-12 that hold schemas, and `definitions`, which older drafts have in place of `$defs`. Left out
-# are the ones that no provider is known to read: `unevaluatedItems`, `unevaluatedProperties`, `contentSchema`.
+# The keywords of draft 2020-12 that hold schemas, and `definitions`, which older drafts have in
+# place of `$defs`. Left out are the ones that no provider is known to read: `unevaluatedItems`,
+# `unevaluatedProperties`, `contentSchema`.
 _MAPS = ("properties", "$defs", "definitions", "patternProperties", "dependentSchemas")
 LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
 _SINGLES = (
@@ -29,10 +30,11 @@ Path = tuple[str, ...]
 
 
 def _children(schema: Mapping[str, Any]) -> Iterator[tuple[str, Path, Any]]:
-    """What stands directly in a schema in a schema's place: keyword, path from the schema, and the value.
+    """What stands directly in a schema in a schema's place: keyword, path from the schema, and the
+    value.
 
-    A property's name is never taken for a keyword. Of the keywords that hold one schema only objects count: `true` and
-    `false` are plain switches there.
+    A property's name is never taken for a keyword. Of the keywords that hold one schema only
+    objects count: `true` and `false` are plain switches there.
     """
     for key in _MAPS:
         for name, entry in (mapping(schema.get(key)) or {}).items():
@@ -53,7 +55,8 @@ def subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[Path, dict[str, Any]
 
 
 def walk(schema: Any) -> Iterator[tuple[Path, int, Any]]:
-    """Every subschema with its path and its level of nested objects (the root has 1), parents first.
+    """Every subschema with its path and its level of nested objects (the root has 1), parents
+    first.
 
     It doesn't recurse: a hostile schema may be nested deeper than the interpreter's stack.
     """
@@ -68,7 +71,8 @@ def walk(schema: Any) -> Iterator[tuple[Path, int, Any]]:
             if key in ("properties", "patternProperties"):
                 inner_level = level + 1
             else:
-                # What stands by name (a definition) begins anew; alternatives and items are on the level of their schema.
+                # What stands by name (a definition) begins anew; alternatives and items are on the
+                # level of their schema.
                 inner_level = 1 if key in _MAPS else level
             below.append(((*path, *where), inner_level, inner))
         stack += reversed(below)
@@ -105,8 +109,8 @@ def _is_index(part: str) -> bool:
 def with_items(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     """`schema` with `items` in every array that lacks it: a tuple's are what its places hold.
 
-    OpenAI refuses an array without it ("array schema missing items"), strict or not. The argument isn't changed, and is
-    given back where nothing is missing.
+    OpenAI refuses an array without it ("array schema missing items"), strict or not. The argument
+    isn't changed, and is given back where nothing is missing.
     """
     changed = dict(schema)
     if "items" not in schema and "array" in type_names(schema):

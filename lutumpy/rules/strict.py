@@ -1,16 +1,36 @@
 """JSON Schemas in the strict form of a provider (rule D5).
 
-A strict tool makes the provider hold the model to the schema token by token, for a subset of JSON Schema.
-`strict_schema` rewrites a schema into such a subset. What the subset has no word for goes into the description, where
-the model still reads it; what can't be said at all is a `DeclarationError` with its path. Which subset is data: a
-`Dialect`.
+A strict tool makes the provider hold the model to the schema token by token, for a subset of JSON
+Schema. `strict_schema` rewrites a schema into such a subset. What the subset has no word for goes
+into the description, where the model still reads it; what can't be said at all is a
+`DeclarationError` with its path. Which subset is data: a `Dialect`.
 """
+
+# What is hard here
+# -----------------
+# A strict form may accept less than the schema did, but never more, and it must not lose what the
+# model is told. So each keyword goes one of five ways:
+#
+#   | keyword                               | way                                             |
+#   |---------------------------------------|-------------------------------------------------|
+#   | types, enums, `properties`, `items`   | stay; objects are closed                        |
+#   | limits that the dialect takes         | stay (`Dialect.keywords`, `formats`)            |
+#   | other limits, `default`, `examples`   | become words at the end of the description      |
+#   | `oneOf`, a single `allOf`, a `$ref`   | rewritten: `anyOf`; merged with what stands     |
+#   | with siblings, a tuple of one type    | beside; `items`                                 |
+#   | `not`, `if`, `patternProperties`, ... | refused: no words make the model hold to these  |
+#
+# Recursion: inlining a reference never ends when the definition leads back to it, so such
+# references are found first (`recursive`) and get a branch of their own in place of inlining.
+#
+# Optional properties: OpenAI wants every property required. An optional one then takes null as
+# well, and the null is read as "left out" when the call is decoded. Anthropic takes optional
+# properties, but only so many in a request (`strict_counts`).
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeGuard
 
@@ -18,6 +38,7 @@ from lutumpy.errors import DeclarationError
 from lutumpy.rules.pointer import escape, pointer, tokens
 from lutumpy.rules.problem import is_array, items, mapping
 from lutumpy.rules.schema_walk import LISTS, subschemas, walk
+from lutumpy.rules.strict_notes import describe_keywords, keyword_note
 
 __all__ = [
     "ANTHROPIC_STRICT",
@@ -44,7 +65,8 @@ class Dialect:
         name: How errors call it.
         require_all: Every property must be required; an optional one is made nullable instead.
         recursion: Whether a definition may refer to itself.
-        keywords: Limits and annotations that may stay where they are; the others move into the description.
+        keywords: Limits and annotations that may stay where they are; the others move into the
+            description.
         formats: Values of `format` that may stay.
         min_items: Values of `minItems` that may stay; `None` for all.
     """
@@ -62,9 +84,11 @@ class StrictChange:
     """One thing that a strict form says differently from the schema that it was made of.
 
     Attributes:
-        path: Where, as a JSON Pointer in the schema; what a reference with siblings names counts as standing there.
-        kind: `described`: a keyword went into the description, where nothing enforces it. `nullable`: an optional
-            property became a required one that takes null. `any_of`: `oneOf` became `anyOf`.
+        path: Where, as a JSON Pointer in the schema; what a reference with siblings names counts as
+            standing there.
+        kind: `described`: a keyword went into the description, where nothing enforces it.
+            `nullable`: an optional property became a required one that takes null. `any_of`:
+            `oneOf` became `anyOf`.
         keyword: The keyword of `described`.
     """
 
@@ -73,8 +97,8 @@ class StrictChange:
     keyword: str = ""
 
 
-# The tables follow the providers' documentation and recorded answers. `default` is taken by OpenAI today, but older and
-# compatible endpoints refuse it, and in a required property it has no meaning.
+# The tables follow the providers' documentation and recorded answers. `default` is taken by OpenAI
+# today, but older and compatible endpoints refuse it, and in a required property it has no meaning.
 OPENAI_STRICT = Dialect(
     name="OpenAI",
     require_all=True,
@@ -103,6 +127,7 @@ ANTHROPIC_STRICT = Dialect(
 )
 
 
+# Keywords that restrict nothing, so they may stand beside a reference and override what it says.
 _ANNOTATIONS = frozenset(
     {
         "title",
@@ -115,9 +140,11 @@ _ANNOTATIONS = frozenset(
         "$comment",
     }
 )
+# Left out without a word: they say nothing that a model could act on.
 _SILENT = frozenset(
     {"$schema", "$id", "$anchor", "$comment", "discriminator", "readOnly", "writeOnly"}
 )
+# Restrictions that neither subset has a word for. In a description they would be a wish only.
 _IMPOSSIBLE = frozenset(
     {
         "not",
@@ -166,10 +193,11 @@ def strict_changes(
 
 
 def strict_counts(schema: Any) -> tuple[int, int]:
-    """How many optional and how many union parameters a schema has: Anthropic limits both over all strict tools.
+    """The numbers of optional and of union parameters in a schema.
 
-    A parameter is optional when its object doesn't require it; a union is a schema with a list of types or with a
-    non-empty `anyOf`. A shared definition counts once. Total for any JSON value, however deep.
+    Anthropic limits both over all strict tools of a request. A parameter is optional when its
+    object doesn't require it. A union is a schema with a list of types or with a non-empty `anyOf`.
+    A shared definition counts once. Any JSON value is taken, however deep.
     """
     optional = unions = 0
     for _, _, node in walk(schema):
@@ -178,7 +206,8 @@ def strict_counts(schema: Any) -> tuple[int, int]:
         required = {name for name in items(node.get("required")) if isinstance(name, str)}
         properties = mapping(node.get("properties")) or {}
         optional += sum(1 for name in properties if name not in required)
-        # "17 parameters with type arrays or anyOf": an empty `anyOf` isn't valid JSON Schema, and unites nothing.
+        # "17 parameters with type arrays or anyOf": an empty `anyOf` isn't valid JSON Schema, and
+        # unites nothing.
         unions += is_array(node.get("type")) or bool(items(node.get("anyOf")))
     return optional, unions
 
@@ -287,7 +316,7 @@ class _Rewrite:
             elif key not in ("properties", "additionalProperties", *_SILENT):
                 if self.stays(key, value):
                     out[key] = value
-                elif note := _note(key, value):
+                elif note := keyword_note(key, value):
                     notes[key] = note
                     self.note(path, "described", key)
         types = _types(schema)
@@ -296,7 +325,7 @@ class _Rewrite:
         if "array" in types and "items" not in schema:
             raise self.no_form(path, "an array needs the type of its items")
         if notes:
-            out["description"] = _described(out.get("description"), notes)
+            out["description"] = describe_keywords(out.get("description"), notes)
         return out
 
     def branch(self, schema: Any, path: tuple[str, ...]) -> Schema:
@@ -308,7 +337,9 @@ class _Rewrite:
         return self.rewrite(schema, path)
 
     def flatten(self, schema: Schema, path: tuple[str, ...]) -> Schema:
-        """`schema` without what only groups: single `allOf`, references with siblings, tuples of one type."""
+        """`schema` without what only groups: single `allOf`, references with siblings, tuples of
+        one type.
+        """
         if "allOf" in schema:
             entries = schema["allOf"]
             if len(entries) != 1 or not _is_object(entries[0]):
@@ -331,7 +362,9 @@ class _Rewrite:
         return schema
 
     def merged(self, target: Schema, siblings: Schema, path: tuple[str, ...]) -> Schema:
-        """`target` with annotations that stood beside it; anything else beside it would change what is accepted."""
+        """`target` with annotations that stood beside it; anything else beside it would change what
+        is accepted.
+        """
         for key, value in siblings.items():
             if key not in _ANNOTATIONS | _SILENT and target.get(key, siblings) != value:
                 raise self.no_form(
@@ -435,7 +468,8 @@ def _refs(schema: Schema, *, definitions: bool = False) -> Iterator[str]:
 def _discriminators(schema: Schema) -> Iterator[tuple[tuple[str, ...], str]]:
     """Definitions that a discriminated union tells apart, each with the property that does it.
 
-    OpenAI wants that property to come first: objects of a union "must not share identical first keys".
+    OpenAI wants that property to come first: objects of a union "must not share identical first
+    keys".
     """
     about = schema.get("discriminator")
     if _is_object(about) and isinstance(about.get("propertyName"), str):
@@ -445,49 +479,3 @@ def _discriminators(schema: Schema) -> Iterator[tuple[tuple[str, ...], str]]:
                 yield tuple(tokens(ref)), about["propertyName"]
     for _, inner in subschemas(schema):
         yield from _discriminators(inner)
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _count(value: Any, noun: str) -> str:
-    return f"{value} {noun}" if value == 1 else f"{value} {noun}s"
-
-
-_NOTES: dict[str, Callable[[Any], str]] = {
-    "default": lambda v: "" if v is None else f"Default: {_json(v)}.",
-    "examples": lambda v: (
-        f"Examples: {', '.join(map(_json, v))}." if _is_list(v) else f"Example: {_json(v)}."
-    ),
-    "deprecated": lambda v: "Deprecated." if v else "",
-    "minimum": lambda v: f"At least {v}.",
-    "maximum": lambda v: f"At most {v}.",
-    "exclusiveMinimum": lambda v: f"More than {v}.",
-    "exclusiveMaximum": lambda v: f"Less than {v}.",
-    "multipleOf": lambda v: f"A multiple of {v}.",
-    "minLength": lambda v: f"At least {_count(v, 'character')}.",
-    "maxLength": lambda v: f"At most {_count(v, 'character')}.",
-    "minItems": lambda v: f"At least {_count(v, 'item')}.",
-    "maxItems": lambda v: f"At most {_count(v, 'item')}.",
-    "uniqueItems": lambda v: "No item twice." if v else "",
-    "pattern": lambda v: f"Matches the regular expression {v}",
-    "format": lambda v: f"Format: {v}.",
-}
-
-
-def _note(key: str, value: Any) -> str:
-    """What a keyword says, as short text; empty when there is nothing to say."""
-    if key in _NOTES:
-        return _NOTES[key](value)
-    return f"{key}: {_json(value)}."
-
-
-def _described(description: str | None, notes: Mapping[str, str]) -> str:
-    """`description` and the notes after it, defaults first and lower limits before upper ones."""
-    order = {key: position for position, key in enumerate(_NOTES)}
-    text = " ".join(notes[key] for key in sorted(notes, key=lambda key: order.get(key, len(order))))
-    if not description:
-        return text
-    end = "" if description.rstrip().endswith((".", "!", "?", ":", ";")) else "."
-    return f"{description.rstrip()}{end} {text}"

@@ -99,14 +99,14 @@ class Block:
 
     Args:
         tags: What to look for.
-        quoted: The block stands in a code block: what doesn't begin like a call is text there.
+        quoted: The block is in a code block, where text that doesn't begin like a call is text.
 
     Attributes:
         raw: The pieces of the block as they were written, start tag included.
         calls: Its calls, when it is closed.
         is_text: It turned out not to be a block of calls.
         is_empty: It is closed and holds no call: its JSON is an empty array.
-        returned: What was taken from the text behind the block and belongs there.
+        returned: Text that was taken although it belongs behind the block.
         waiting: More of the text is needed to go on, or its end.
         closed: It has ended.
     """
@@ -325,7 +325,7 @@ class Block:
         return pos
 
     def _begins_call(self, text: str, pos: int) -> bool:
-        """Whether what stands behind a complete call is another one, or an array of them."""
+        """Whether another call, or an array of calls, begins behind a complete one."""
         return self._tags.syntax.json_calls and (text[pos] == "{" or text.startswith("[{", pos))
 
     def _dropped_text(self, text: str, pos: int) -> int:
@@ -448,7 +448,7 @@ class Block:
         for value in complete:
             self.calls += self._read_calls(raw, value)
         if self._problem is not None:
-            # The JSON can be read, and what stands behind it can't.
+            # The JSON can be read, but the text behind it can't.
             written = raw[last.start : end].rstrip()
             if last.name is not None:
                 names = [last.name]

@@ -138,7 +138,7 @@ class GuidedScanner(TextMachine):
             return pos
         if text[pos] == "{":
             self._state = self._before_key
-            return self._hold(text, pos, pos + 1)
+            return self._hold_back(text, pos, pos + 1)
         if text[pos] == "`" and not self._fenced:
             self._fenced = True
             self._state = self._fence_line
@@ -147,7 +147,7 @@ class GuidedScanner(TextMachine):
 
     def _fence_line(self, text: str, pos: int, final: bool) -> int:
         """The line of an opening fence, which endpoints without constraints may give."""
-        stop = self._hold(text, pos, end_of(_FENCE_INFO, text, pos))
+        stop = self._hold_back(text, pos, end_of(_FENCE_INFO, text, pos))
         if stop < len(text):
             if text[stop] not in "\r\n{":
                 return self._treat_as_text(stop)
@@ -162,18 +162,18 @@ class GuidedScanner(TextMachine):
             return self._treat_as_text(pos)
         self._key = ""
         self._state = self._in_key
-        return self._hold(text, pos, pos + 1)
+        return self._hold_back(text, pos, pos + 1)
 
     def _in_key(self, text: str, pos: int, final: bool) -> int:
         stop = end_of(_KEY, text, pos)
         self._key += text[pos : min(stop, pos + 10)]
-        self._hold(text, pos, stop)
+        self._hold_back(text, pos, stop)
         if stop == len(text) and len(self._key) < 10:
             return stop
         if stop == len(text) or text[stop] != '"' or self._key not in _KEYS:
             return self._treat_as_text(stop)
         self._state = self._before_colon
-        return self._hold(text, stop, stop + 1)
+        return self._hold_back(text, stop, stop + 1)
 
     def _before_colon(self, text: str, pos: int, final: bool) -> int:
         pos = self._hold_space(text, pos)
@@ -182,7 +182,7 @@ class GuidedScanner(TextMachine):
         if text[pos] != ":":
             return self._treat_as_text(pos)
         self._state = self._before_value
-        return self._hold(text, pos, pos + 1)
+        return self._hold_back(text, pos, pos + 1)
 
     def _treat_as_text(self, pos: int) -> int:
         """This is not a guided answer."""
@@ -268,7 +268,7 @@ class GuidedScanner(TextMachine):
         if text[pos] == ",":
             # Endpoints that hold the model to the schema never get here.
             self._state = self._before_key
-            return self._hold(text, pos, pos + 1)
+            return self._hold_back(text, pos, pos + 1)
         self._state = self._rest
         return pos + 1 if text[pos] == "}" else pos
 
@@ -285,9 +285,9 @@ class GuidedScanner(TextMachine):
         return pos
 
     def _hold_space(self, text: str, pos: int) -> int:
-        return self._hold(text, pos, end_of(SPACE, text, pos))
+        return self._hold_back(text, pos, end_of(SPACE, text, pos))
 
-    def _hold(self, text: str, pos: int, stop: int) -> int:
+    def _hold_back(self, text: str, pos: int, stop: int) -> int:
         if stop > pos:
             self._held.append(text[pos:stop])
         return stop

@@ -105,7 +105,7 @@ class _Definitions:
         for container, key in inner:
             places[f"#/{container}/{key}"] = self._reserve_name(f"{name} {key}")
         body = {key: value for key, value in schema.items() if key not in ("$defs", "definitions")}
-        refers_to_itself = "#" in _references(schema)
+        refers_to_itself = "#" in _find_references(schema)
         if refers_to_itself:
             places["#"] = self._reserve_name(name)
         for container, key in inner:
@@ -128,7 +128,7 @@ class _Definitions:
         return name
 
 
-def _references(schema: Any) -> set[str]:
+def _find_references(schema: Any) -> set[str]:
     """Every `$ref` in a schema. Without recursion: schemas of users may be nested deeply."""
     found: set[str] = set()
     waiting: list[Any] = [schema]

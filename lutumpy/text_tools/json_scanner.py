@@ -1,4 +1,4 @@
-"""Follows one JSON text while it arrives, and notes where calls and their members stand in it."""
+"""Follows one JSON text while it arrives, and notes the places of calls and their members."""
 
 # Why a decoder won't do. The standard one takes a whole text, and three things have to be known
 # before the text is whole: where the JSON ends (text behind it is the user's), that it is broken
@@ -46,7 +46,7 @@ _MOST_SHOWN = 40
 
 
 class Member:
-    """Where the key (without quotes) and the value of a call's member stand.
+    """The places of the key (without quotes) and the value of a call's member.
 
     `end` is -1 while the value is not complete.
     """
@@ -61,7 +61,7 @@ class Member:
 
 
 class Element:
-    """What stands where a call is expected. `end` is -1 while it is not complete."""
+    """A value in the place of a call. `end` is -1 while it is not complete."""
 
     __slots__ = ("end", "is_object", "members", "start")
 
@@ -83,11 +83,11 @@ class JsonScanner:
         calls: Whether it holds calls.
 
     Attributes:
-        offset: Where the next character stands.
-        elements: Calls, or what stands in their place.
+        offset: The place of the next character.
+        elements: Calls, or other values in their place.
         done: The value is complete.
         broken: What was expected where it stopped being JSON; `None` as long as it is JSON.
-        string_start: Where the open or the last string stands; -1 before the first.
+        string_start: The place of the open or the last string; -1 before the first.
     """
 
     __slots__ = (

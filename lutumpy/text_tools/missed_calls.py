@@ -13,7 +13,7 @@ from lutumpy.text_tools.protocol import ParsedCall, ParsedText
 
 __all__ = ["MissedCalls"]
 
-# What stands around calls in the formats of other models, and in those of this library where a
+# The marks around calls in the formats of other models, and in those of this library where a
 # model spelled them wrong. Repetitions have a limit, so that no text can make the search slow.
 _MARKS = re.compile(
     r"<\s{0,3}/?\s{0,3}(?:tool_?calls?|function_?calls?|tool_use|tools|invoke|function)\b"

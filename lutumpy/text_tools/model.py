@@ -6,8 +6,14 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from lutumpy import AssistantTurn, Model, Transcript
-from lutumpy.core.model import check_model, checked_structured
-from lutumpy.models import StreamingModel, StructuredMode, ToolOffering, TurnOptions
+from lutumpy.models import (
+    StreamingModel,
+    StructuredMode,
+    ToolOffering,
+    TurnOptions,
+    check_model,
+    checked_structured,
+)
 from lutumpy.streaming import ChunkStream, ChunkStreamSync
 from lutumpy.text_tools.guided_answer import GuidedAnswers
 from lutumpy.text_tools.protocol import ToolCallParser

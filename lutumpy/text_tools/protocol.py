@@ -65,11 +65,11 @@ class StreamFormatter(Protocol):
     """Turns one answer that arrives in pieces into what the user sees."""
 
     def feed(self, chunk: str) -> str:
-        """Take the next piece; gives what can be shown now."""
+        """Take the next piece; returns the text that can be shown now."""
         ...
 
     def flush(self) -> str:
-        """The answer has ended: gives what was held back and isn't part of a call."""
+        """The answer has ended; returns held-back text that isn't part of a call."""
         ...
 
 
@@ -118,13 +118,13 @@ class ToolCallParser(Protocol):
     events for calls while the answer still arrives; otherwise at its end.
 
     A parser that takes thinking out of the text has `thinking`, the pairs of texts around it, and
-    its formatters have `take_reasoning()`. If a parser has no `thinking`, what stands between
+    its formatters have `take_reasoning()`. If a parser has no `thinking`, text between
     `<think>` and `</think>` at the beginning of an answer is taken out before the parser sees it.
     """
 
     @property
     def tags(self) -> tuple[str, str]:
-        """What stands before and after a call."""
+        """The texts before and after a call."""
         ...
 
     def format_instruction(self, definitions: Sequence[ToolDef]) -> str:

@@ -102,7 +102,7 @@ class RequestMaker:
         self._parser = parser
         self._guided = guided
         # Models that spell calls alike share the derived transcripts of a conversation.
-        self._key = f"text_tools {self._spell([('name', '{}')])}"
+        self._key = f"text_tools {self._spell_calls([('name', '{}')])}"
         self._prepared: OrderedDict[tuple[int, int], _Prepared] = OrderedDict()
         pairs = getattr(parser, "thinking", None)
         # Whether the parser takes thinking out of the text by itself.
@@ -127,7 +127,7 @@ class RequestMaker:
             # A model that has given guided answers continues to, even when no schema asks for it.
             guided = self._guided if derived.guided_before else None
             return self._read_with(derived.transcript(""), options, guided, None)
-        prepared = self._prepare(offering, options.output)
+        prepared = self._prepare_offer(offering, options.output)
         options = replace(options, output=prepared.output)
         transcript = derived.transcript(prepared.instruction)
         return self._read_with(transcript, options, self._guided, prepared.missed_calls)
@@ -147,16 +147,16 @@ class RequestMaker:
             parse, formatter = self._leading.parser(parse), self._leading.formatter(formatter)
         return TextRequest(transcript, options, guided is not None, parse, formatter, missed_calls)
 
-    def _prepare(self, offering: ToolOffering, value: OutputSpec | None) -> _Prepared:
+    def _prepare_offer(self, offering: ToolOffering, value: OutputSpec | None) -> _Prepared:
         key = (id(offering), id(value))
         prepared = self._prepared.get(key)
         if prepared is None:
-            prepared = self._prepared[key] = self._prepare_new(offering, value)
+            prepared = self._prepared[key] = self._prepare_new_offer(offering, value)
             if len(self._prepared) > _MOST_KEPT:
                 self._prepared.popitem(last=False)
         return prepared
 
-    def _prepare_new(self, offering: ToolOffering, value: OutputSpec | None) -> _Prepared:
+    def _prepare_new_offer(self, offering: ToolOffering, value: OutputSpec | None) -> _Prepared:
         definitions = [
             ToolDef(spec.name, spec.description, dict(spec.schema)) for spec in offering.specs
         ]
@@ -179,14 +179,14 @@ class RequestMaker:
             names = [spec.name for spec in offering.specs]
             if offering.forced is not None:
                 names = [offering.forced]
-            missed_calls = MissedCalls(names, self._spell)
+            missed_calls = MissedCalls(names, self._spell_calls)
         instruction = "\n\n".join([text for text in texts if text])
         return _Prepared(offering, value, instruction, output, missed_calls)
 
     def _make_encoder(self) -> DerivedItems:
-        return DerivedItems(self._spell)
+        return DerivedItems(self._spell_calls)
 
-    def _spell(self, calls: Sequence[tuple[str, str]]) -> str:
+    def _spell_calls(self, calls: Sequence[tuple[str, str]]) -> str:
         if self._guided is not None:
             return self._guided.spell_calls(calls)
         return "\n".join([spell_call(self._parser, name, arguments) for name, arguments in calls])

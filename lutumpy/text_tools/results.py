@@ -31,7 +31,7 @@ _END = "[/TOOL_RESULT]"
 def results_message(results: ToolResults) -> Message:
     """The results of a round as one user message.
 
-    Each stands in its own block, with the call's id and the tool's name (rule T6).
+    Each is in its own block, with the call's id and the tool's name (rule T6).
     """
     parts: list[Part] = []
     for result in results.results:

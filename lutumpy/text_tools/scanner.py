@@ -78,7 +78,7 @@ class _Fence:
         mark: What its fence is made of.
         length: How many of them.
         in_line: It began behind other text.
-        info: What stands behind the opening fence, up to a limit.
+        info: The text behind the opening fence, up to a limit.
         clean: So far it holds nothing but calls and white space.
         held: What it holds from its first call on: text, and blocks that may be calls.
     """
@@ -131,7 +131,7 @@ class TextScanner(TextMachine):
         self._opening, self._think_end = begins_in or ("", "")
 
     def flush(self) -> str:
-        """The text has ended: gives what was held back and is no part of a call."""
+        """The text has ended; returns held-back text that isn't part of a call."""
         self._run(self._carry, final=True)
         block, fence = self._block, self._fence
         if block is not None:
@@ -141,7 +141,7 @@ class TextScanner(TextMachine):
         if self._state == self._closing_run and fence is not None:
             self._end_closing_run()
         if fence is not None and fence.held is not None:
-            self._release(fence, as_calls=True)
+            self._release_held(fence, as_calls=True)
         return self._take_shown()
 
     # --- text outside of code blocks ---------------------------------------------------------
@@ -277,7 +277,7 @@ class TextScanner(TextMachine):
 
     def _read_clean_code(self, fence: _Fence, text: str, pos: int, final: bool) -> int:
         stop = end_of(SPACE, text, pos)
-        self._hold(fence, text[pos:stop])
+        self._hold_back(fence, text[pos:stop])
         if stop == len(text):
             return stop
         if text[stop] == fence.mark:
@@ -317,7 +317,7 @@ class TextScanner(TextMachine):
         else:
             closes = self._run_length >= fence.length
         if closes and (fence.in_line or (fence.clean and fence.held is not None)):
-            self._release(fence, as_calls=True)
+            self._release_held(fence, as_calls=True)
             self._emit(run, 0, len(run))
             self._leave_fence(0)
             return
@@ -329,7 +329,7 @@ class TextScanner(TextMachine):
         self._emit(run, 0, len(run))
 
     def _closing_line(self, text: str, pos: int, final: bool) -> int:
-        """Behind a closing fence, which is not one if anything else stands on its line."""
+        """Behind a closing fence, which is not one if there is other text on its line."""
         stop = self._emit(text, pos, end_of(_BLANKS, text, pos))
         if stop < len(text):
             if text[stop] == "\n":
@@ -342,12 +342,12 @@ class TextScanner(TextMachine):
     def _leave_fence(self, pos: int) -> int:
         fence = self._open_fence()
         if fence.held is not None:
-            self._release(fence, as_calls=True)
+            self._release_held(fence, as_calls=True)
         self._fence = None
         self._state = self._text
         return pos
 
-    def _hold(self, fence: _Fence, piece: str | Block) -> None:
+    def _hold_back(self, fence: _Fence, piece: str | Block) -> None:
         if isinstance(piece, Block):
             fence.held = [] if fence.held is None else fence.held
             fence.held.append(piece)
@@ -362,9 +362,9 @@ class TextScanner(TextMachine):
         """The code block holds more than calls, so nothing in it is a call (rule T3)."""
         if fence.clean:
             fence.clean = False
-            self._release(fence, as_calls=False)
+            self._release_held(fence, as_calls=False)
 
-    def _release(self, fence: _Fence, *, as_calls: bool) -> None:
+    def _release_held(self, fence: _Fence, *, as_calls: bool) -> None:
         for piece in fence.held or ():
             if isinstance(piece, str):
                 self._out.append(piece)
@@ -397,7 +397,7 @@ class TextScanner(TextMachine):
         fence = self._fence
         if fence is not None:
             self._state = self._in_code
-            self._hold(fence, block)
+            self._hold_back(fence, block)
             if block.is_text:
                 self._note_line("".join(block.raw))
                 self._treat_as_text(fence)

@@ -84,7 +84,7 @@ class TextStreamDecoder:
         Raises as the inner decoder does; what had arrived by then is taken apart in the error.
         """
         if isinstance(chunk, _End):
-            return self._end()
+            return self._release_held()
         try:
             deltas = self._inner.feed(chunk)
         except AdapterError as error:
@@ -127,12 +127,12 @@ class TextStreamDecoder:
         self._half_character = ""
         if text and _HIGH_SURROGATES[0] <= text[-1] <= _HIGH_SURROGATES[1]:
             text, self._half_character = text[:-1], text[-1]
-        self._show(_join_surrogates(text), out)
+        self._show_text(_join_surrogates(text), out)
 
-    def _show(self, text: str, out: list[Delta]) -> None:
-        self._emit(self._formatter.feed(text), out)
+    def _show_text(self, text: str, out: list[Delta]) -> None:
+        self._add_events(self._formatter.feed(text), out)
 
-    def _emit(self, shown: str, out: list[Delta]) -> None:
+    def _add_events(self, shown: str, out: list[Delta]) -> None:
         """Add events: the thinking, then the shown text, then the calls that are complete."""
         thought = (
             "" if self._reasoning_formatter is None else self._reasoning_formatter.take_reasoning()
@@ -156,7 +156,7 @@ class TextStreamDecoder:
                 out.append(CallDone(self._calls_announced, block))
             self._calls_announced += 1
 
-    def _end(self) -> Sequence[Delta]:
+    def _release_held(self) -> Sequence[Delta]:
         """The inner stream has ended: release what was held back, if the answer is whole."""
         try:
             self._turn = self._request.read(self._inner.finish())
@@ -164,8 +164,8 @@ class TextStreamDecoder:
             return ()  # it ended too early; `finish` will raise
         out: list[Delta] = []
         if self._half_character:
-            self._show(self._half_character, out)
-        self._emit(self._formatter.flush(), out)
+            self._show_text(self._half_character, out)
+        self._add_events(self._formatter.flush(), out)
         return out
 
 

@@ -1,4 +1,4 @@
-"""How calls are written: tags, and what stands between them."""
+"""How calls are written: the tags, and the form of the text between them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class CallSyntax:
         arguments_key: The key of the arguments in the instruction; `args`, `arguments` and
             `parameters` are all read.
         json_calls: A call is an object with `name` and arguments, or an array of such objects.
-        name_end: What stands between a bare name and the object of arguments, as in
+        name_end: The text between a bare name and the object of arguments, as in
             `name[ARGS]{...}`; `None` where no call is written so.
-        call_id: What stands before the model's own id of a call, between the bare name and
+        call_id: The text before the model's own id of a call, between the bare name and
             `name_end`. That id is not used.
-        separator: What stands between two calls that share one start tag.
+        separator: The text between two calls that share one start tag.
         self_ending: The end of the JSON is the end of the call; a tag in `ends` that follows it is
             left out of the text.
 

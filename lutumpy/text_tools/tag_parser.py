@@ -27,9 +27,9 @@ _EXAMPLE = '{"parameter": "value"}'
 class TagToolParser:
     """Reads calls that a model writes as JSON between tags, and instructs it to.
 
-    Between the tags stands one call, or an array of calls; a Markdown fence may stand inside or
-    around them. What stands in `<think>...</think>` is the answer's reasoning; what stands in a
-    code block that holds more than calls is text (rules T1 to T3).
+    The text between the tags is one call, or an array of calls; a Markdown fence may stand inside
+    or around them. The text in `<think>...</think>` is the answer's reasoning. A code block that
+    holds more than calls is text (rules T1 to T3).
 
     Args:
         tags: Start and end tag, or a `CallSyntax`. Tags must not contain quotes, backslashes,
@@ -58,7 +58,7 @@ class TagToolParser:
         thinking: Sequence[tuple[str, str]] = THINK,
         starts_thinking: bool = False,
     ) -> None:
-        syntax = tags if isinstance(tags, CallSyntax) else _pair(tags)
+        syntax = tags if isinstance(tags, CallSyntax) else _make_syntax(tags)
         if starts_thinking and not thinking:
             raise ValueError("starts_thinking=True needs to know the texts around thinking")
         self.syntax: CallSyntax = syntax
@@ -144,7 +144,7 @@ class TagToolParser:
         return f"TagToolParser({self.tags!r})"
 
 
-def _pair(tags: object) -> CallSyntax:
+def _make_syntax(tags: object) -> CallSyntax:
     match tags:
         case (str(start), str(end)):
             return CallSyntax(start, (end,))

@@ -30,7 +30,7 @@ class TagSearch:
         ).search
 
     def at(self, text: str, pos: int) -> str | None:
-        """The tag that stands at `pos`."""
+        """The tag at `pos`, if one stands there."""
         return next((tag for tag in self._tags if text.startswith(tag, pos)), None)
 
     def begins_at(self, text: str, pos: int) -> bool:
@@ -62,7 +62,7 @@ def end_of(pattern: re.Pattern[str], text: str, pos: int) -> int:
 def check_distinct(beginnings: Sequence[str], ends: Iterable[str]) -> None:
     """Raise `ValueError` for tags that can't be told apart.
 
-    That is a beginning that stands twice, or a tag that is the beginning of another.
+    That is a start tag that occurs twice, or a tag that is the beginning of another.
     """
     for tag in beginnings:
         if beginnings.count(tag) > 1:

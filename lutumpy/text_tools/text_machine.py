@@ -88,7 +88,7 @@ class TextMachine:
         self._state: Callable[[str, int, bool], int] = begin
 
     def feed(self, chunk: str) -> str:
-        """Take the next piece; gives what can be shown now."""
+        """Take the next piece; returns the text that can be shown now."""
         self._run(self._carry + chunk if self._carry else chunk, final=False)
         return self._take_shown()
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from lutumpy import AssistantTurn, TranscriptError, Usage
-from lutumpy.core import dump_items, json_values
-from lutumpy.models import Block, CallBlock, ReasoningBlock, TextBlock
+from lutumpy.core import json_values
+from lutumpy.models import Block, CallBlock, ReasoningBlock, TextBlock, dump_turn, load_turn
 from lutumpy.text_tools.protocol import ParsedCall, ParsedText
 
 __all__ = ["API", "inner_turn", "text_turn"]
@@ -41,7 +41,7 @@ def text_turn(inner: AssistantTurn, parsed: ParsedText, *, guided: bool) -> Assi
             blocks.append(block)
     native_form: dict[str, Any] = {
         "calls": [{"id": "", "name": call.name} for call in calls],
-        "turn": dump_items.dump_turn(_strip_for_replay(inner)),
+        "turn": dump_turn(_strip_for_replay(inner)),
     }
     if guided:
         native_form["guided"] = True
@@ -89,7 +89,7 @@ def inner_turn(turn: AssistantTurn) -> tuple[AssistantTurn | None, bool]:
         return AssistantTurn("", (), b""), False
     native: Any = json_values.decode(turn.native)
     try:
-        return dump_items.load_turn(native["turn"]), bool(native.get("guided"))
+        return load_turn(native["turn"]), bool(native.get("guided"))
     except (TranscriptError, KeyError, TypeError, ValueError, AttributeError, IndexError):
         return None, False
 

@@ -1,13 +1,16 @@
-"""What becomes of a toolset at each provider: what is lost, changed or refused; and a lock against changes unseen.
+"""What becomes of a toolset at each provider: what is lost, changed or refused; and a lock against
+changes unseen.
 
-`check_tools` compiles every tool for every API and reports. `Lock` remembers what the model was shown.
+`check_tools` compiles every tool for every API and reports. `Lock` remembers what the model was
+shown.
 """
 
 from __future__ import annotations
 
+from lutumpy.errors import ToolsetNotLoadedError
 from lutumpy.tool_doctor.check import check_tools
 from lutumpy.tool_doctor.differences import Difference, differences
-from lutumpy.tool_doctor.loading import ToolsetNotLoaded, load_toolset
+from lutumpy.tool_doctor.loading import load_toolset
 from lutumpy.tool_doctor.lock import (
     Drift,
     Lock,
@@ -30,7 +33,7 @@ __all__ = [
     "Severity",
     "ToolListSize",
     "ToolReport",
-    "ToolsetNotLoaded",
+    "ToolsetNotLoadedError",
     "check_tools",
     "differences",
     "drift",

@@ -48,8 +48,9 @@ def check_tools(
     Args:
         tools: A toolset, or the definitions of tools that are offered together.
         apis: The APIs to look at; all of `lutumpy.apis` if omitted.
-        strict: What the application's adapters are given as `strict`. `True` and `False` look at that way of sending
-            alone. When left out, both are looked at, and what would be refused only with `strict=True` is a warning.
+        strict: What the application's adapters are given as `strict`. `True` and `False` look at
+            that way of sending alone. When left out, both are looked at, and what would be refused
+            only with `strict=True` is a warning.
     """
     if isinstance(tools, type):
         toolset = tools
@@ -147,7 +148,9 @@ class _Check:
 
 
 def _key(finding: Finding) -> Key:
-    """What makes two findings the same: of the list only its rule, since the numbers differ from one list to the other."""
+    """What makes two findings the same: of the list only its rule, since the numbers differ from
+    one list to the other.
+    """
     message = "" if finding.tool is None else finding.message
     return finding.rule, finding.tool, finding.path, message
 
@@ -187,7 +190,10 @@ def _tool_findings(
         if change.kind == "described":
             tells = change.keyword in _TELLING
             severity: Severity = "warning" if asks and not tells else "info"
-            message = f"{change.keyword!r} {'' if tells else 'is not enforced: it '}is moved into the description"
+            message = (
+                f"{change.keyword!r} {'' if tells else 'is not enforced: it '}is moved into the "
+                "description"
+            )
             yield Finding(severity, "strict.keyword", message, name, path=change.path, strict=True)
         elif change.kind == "nullable":
             message = "the parameter is optional; it becomes required, with null for its default"
@@ -204,7 +210,9 @@ def _tool_findings(
 
 
 def _no_strict_form(definition: ToolDef, reason: str, severity: Severity) -> Iterator[Finding]:
-    """Every open dictionary by itself; what else hinders a strict form, as the one that is met first."""
+    """Every open dictionary by itself; what else hinders a strict form, as the one that is met
+    first.
+    """
     ends = "it is refused" if severity == "error" else "it is sent without strict"
     opens = [path for path, _, node in walk(definition.input_schema) if _is_open(node)]
     for path in opens:

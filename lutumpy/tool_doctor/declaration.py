@@ -1,4 +1,6 @@
-"""What can be said of a tool without asking any provider: what its developer left unsaid, or said in vain."""
+"""What can be said of a tool without asking any provider: what its developer left unsaid, or said
+in vain.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ __all__ = ["declaration_findings", "pointer"]
 
 
 def declaration_findings(definition: ToolDef, source: CompiledTool | None) -> Iterator[Finding]:
-    """The findings about one tool; `source` is what the decorator worked out, where the tool was declared here."""
+    """The findings about one tool; `source` is what the decorator worked out, where the tool was
+    declared here.
+    """
     name = definition.name
     if not definition.description.strip():
         yield Finding(

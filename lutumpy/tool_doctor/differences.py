@@ -50,7 +50,8 @@ def differences(before: Any, after: Any, path: str = "") -> Iterator[Difference]
 
 
 def canonical(value: Any, *, names: bool = False) -> Any:
-    """A schema with its keys sorted, and with what is a set in it: the same value for every spelling of one schema.
+    """A schema with its keys sorted, and with what is a set in it: the same value for every
+    spelling of one schema.
 
     Args:
         value: The schema, or a part of one.

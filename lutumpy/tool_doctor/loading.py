@@ -8,31 +8,32 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from lutumpy import LutumpyError, Toolset
+from lutumpy import Toolset
 from lutumpy.core.safe_text import safe_str
+from lutumpy.errors import ToolsetNotLoadedError
 
-__all__ = ["ToolsetNotLoaded", "load_toolset"]
-
-
-class ToolsetNotLoaded(LutumpyError):
-    """There is no such toolset, or its module can't be imported; the message says which. The cause is what it raised."""
+__all__ = ["load_toolset"]
 
 
 def load_toolset(name: str, *, directory: str | Path | None = None) -> type[Toolset[Any]]:
     """The toolset that `name` (`package.module:Name` or `package.module:Outer.Name`) leads to.
 
-    Importing runs the module. What decorators warn of docstrings is not shown meanwhile: `check_tools` reports it.
+    Importing runs the module. What decorators warn of docstrings is not shown meanwhile:
+    `check_tools` reports it.
 
     Args:
         name: Module and attribute, with a colon between them.
-        directory: A directory that modules are looked for in before all others. It is put on `sys.path` and stays there.
+        directory: A directory that modules are looked for in before all others. It is put on
+            `sys.path` and stays there.
 
     Raises:
-        ToolsetNotLoaded: The name is wrong, the import fails, or what is found is no toolset.
+        ToolsetNotLoadedError: The name is wrong, the import fails, or what is found is no toolset.
     """
     module_name, colon, attribute = name.partition(":")
     if not (colon and module_name and attribute):
-        raise ToolsetNotLoaded(f"{name!r} names no toolset: write it as package.module:AppTools")
+        raise ToolsetNotLoadedError(
+            f"{name!r} names no toolset: write it as package.module:AppTools"
+        )
     if directory is not None and (entry := str(Path(directory).resolve())) not in sys.path:
         sys.path.insert(0, entry)
     module = _imported(module_name)
@@ -46,7 +47,7 @@ def load_toolset(name: str, *, directory: str | Path | None = None) -> type[Tool
                 if _is_toolset(value) and value.__module__ == module_name
             ]
             hint = f"; its toolsets are {', '.join(here)}" if here else ""
-            raise ToolsetNotLoaded(f"{so_far} has no {part!r}{hint}")
+            raise ToolsetNotLoadedError(f"{so_far} has no {part!r}{hint}")
         found = getattr(found, part)
         so_far = f"{so_far}{':' if so_far == module_name else '.'}{part}"
     if not _is_toolset(found):
@@ -55,7 +56,7 @@ def load_toolset(name: str, *, directory: str | Path | None = None) -> type[Tool
             if isinstance(found, type)
             else f"an object of type {type(found).__name__}"
         )
-        raise ToolsetNotLoaded(f"{name} is {what}, not a Toolset class")
+        raise ToolsetNotLoadedError(f"{name} is {what}, not a Toolset class")
     toolset: type[Toolset[Any]] = found
     return toolset
 
@@ -72,13 +73,13 @@ def _imported(name: str) -> Any:
     except ModuleNotFoundError as error:
         missing = error.name or name
         if name == missing or name.startswith(f"{missing}."):
-            raise ToolsetNotLoaded(f"there is no module {missing!r}") from error
-        raise ToolsetNotLoaded(
+            raise ToolsetNotLoadedError(f"there is no module {missing!r}") from error
+        raise ToolsetNotLoadedError(
             f"{name} can't be imported: it needs {missing!r}, which isn't installed"
         ) from error
     except SystemExit as error:
-        raise ToolsetNotLoaded(f"{name} can't be imported: it ends the program") from error
+        raise ToolsetNotLoadedError(f"{name} can't be imported: it ends the program") from error
     except Exception as error:
-        raise ToolsetNotLoaded(
+        raise ToolsetNotLoadedError(
             f"{name} can't be imported: {type(error).__name__}: {safe_str(error)}"
         ) from error

@@ -1,7 +1,8 @@
 """`lutumpy.lock.json`: what the model was shown of each tool, so that no change of it goes unseen.
 
-Locked are description, input schema, output schema and `strict` of each tool. Order of keys, of `required` and of the tools
-makes no difference; a changed description does, since the model reads nothing else.
+Locked are description, input schema, output schema and `strict` of each tool. Order of keys, of
+`required` and of the tools makes no difference; a changed description does, since the model reads
+nothing else.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from lutumpy import LutumpyError, ToolDef, Toolset
+from lutumpy import ToolDef, Toolset
 from lutumpy.core import json_values
+from lutumpy.errors import LockError
 from lutumpy.tool_doctor.differences import Difference, canonical, differences
 
 __all__ = [
@@ -31,10 +33,6 @@ __all__ = [
 LOCK_FILE = "lutumpy.lock.json"
 VERSION = 1
 _FORMAT = "lutumpy.lock"
-
-
-class LockError(LutumpyError):
-    """A lock file can't be used; the message says why. Nothing was written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +76,8 @@ class Lock:
     """The content of a lock file.
 
     Attributes:
-        toolsets: The locked toolsets, by the name under which they are loaded (`package.module:AppTools`).
+        toolsets: The locked toolsets, by the name under which they are loaded
+            (`package.module:AppTools`).
     """
 
     toolsets: Mapping[str, LockedToolset]
@@ -88,7 +87,8 @@ class Lock:
         """The lock in a file; `None` when there is no such file.
 
         Raises:
-            LockError: The file can't be read, is no lock, was edited by hand, or is of a version of another release.
+            LockError: The file can't be read, is no lock, was edited by hand, or is of a version of
+                another release.
         """
         try:
             text = Path(path).read_bytes().decode()
@@ -154,7 +154,8 @@ def _content(definition: ToolDef) -> dict[str, Any]:
 
 
 def _locked(content: Mapping[str, Any]) -> LockedTool:
-    # A default may be a value that JSON has no form for; what is sent and what is locked is what the encoder makes of it.
+    # A default may be a value that JSON has no form for; what is sent and what is locked is what
+    # the encoder makes of it.
     definition = canonical(json_values.decode(json_values.encode(content)))
     data = json.dumps(definition, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return LockedTool(f"sha256:{hashlib.sha256(data.encode()).hexdigest()}", definition)
@@ -176,7 +177,8 @@ def _parsed(data: Any) -> Lock:
             made = _locked(content)
             if digest != made.digest:
                 raise LockError(
-                    f"was edited by hand: the digest of {tool!r} in {name} is not that of its definition"
+                    f"was edited by hand: the digest of {tool!r} in {name} is not that of its "
+                    "definition"
                 )
             locked[tool] = made
         toolsets[name] = locked

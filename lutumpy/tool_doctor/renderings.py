@@ -1,4 +1,6 @@
-"""Tools as each API gets them: made by the adapters, one at a time, so that one bad tool hides no other."""
+"""Tools as each API gets them: made by the adapters, one at a time, so that one bad tool hides no
+other.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ class Rendering:
 
 
 def render(definition: ToolDef, api: Api, *, strict: bool) -> Rendering:
-    """The tool as the adapter of `api` sends it; `strict`: the adapter makes tools strict where it can."""
+    """The tool as the adapter of `api` sends it; `strict`: the adapter makes tools strict where it
+    can.
+    """
     spec = ToolSpec(
         definition.name, definition.description, definition.input_schema, definition.options.strict
     )

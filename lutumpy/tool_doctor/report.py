@@ -10,8 +10,9 @@ from lutumpy.apis import Api
 __all__ = ["Finding", "OfferName", "Severity", "ToolListSize", "ToolReport"]
 
 Severity = Literal["error", "warning", "info"]
-"""`error`: the tool or the list will be refused. `warning`: something is missing, lost, or not enforced as asked. `info`:
-it is spelled differently, and means the same to the model."""
+"""`error`: the tool or the list will be refused. `warning`: something is missing, lost, or not
+enforced as asked. `info`: it is spelled differently, and means the same to the model.
+"""
 
 OfferName = Literal["default", "all"]
 """The tools that an offer has by default, or all of the toolset."""
@@ -23,7 +24,8 @@ class Finding:
 
     Attributes:
         severity: How much it matters.
-        rule: Its id: `tool.*` for the declaration, `strict.*` for the strict form, else the broken rule of an API.
+        rule: Its id: `tool.*` for the declaration, `strict.*` for the strict form, else the broken
+            rule of an API.
         message: What it is, in words.
         tool: The tool's name; `None` when the list of tools is meant.
         apis: The APIs where it holds.
@@ -46,7 +48,8 @@ class ToolListSize:
 
     Attributes:
         api: The API.
-        strict: Whether the adapter makes tools strict where it can; otherwise only those are that ask for it.
+        strict: Whether the adapter makes tools strict where it can; otherwise only those are that
+            ask for it.
         offer: Which tools.
         tools: How many.
         bytes: Of the JSON that is sent.
@@ -74,7 +77,8 @@ class ToolReport:
     Attributes:
         name: The toolset's name.
         tools: The names of its tools, in order.
-        findings: What was found: by tool in their order, errors first; what concerns the list comes last.
+        findings: What was found: by tool in their order, errors first; what concerns the list comes
+            last.
         sizes: The size of the list, for each API and way of sending it.
     """
 

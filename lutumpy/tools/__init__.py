@@ -1,1 +1,34 @@
-"""What can be called: signatures become models, models become definitions, definitions stand in toolsets."""
+"""What can be called: signatures to models, models to definitions, definitions to toolsets.
+
+The names here are for functions that take a toolset, and for code that runs tools. What declares
+tools is public at the root.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lutumpy.doors import find_name, homes_of
+
+if TYPE_CHECKING:
+    from lutumpy.tools.failures import failure_text, is_for_the_model
+    from lutumpy.tools.selectors import ByTool
+    from lutumpy.tools.views import HasView, View
+
+__all__ = ["ByTool", "HasView", "View", "failure_text", "is_for_the_model"]
+
+_HOMES = homes_of(
+    {
+        "lutumpy.tools.failures": ["failure_text", "is_for_the_model"],
+        "lutumpy.tools.selectors": ["ByTool"],
+        "lutumpy.tools.views": ["HasView", "View"],
+    }
+)
+
+
+def __getattr__(name: str) -> Any:
+    return find_name(__name__, _HOMES, name, globals())
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -15,12 +15,12 @@
 #   anything else                              Refused, "invalid_arguments": a line for each field
 #   a validator of the user's raised           Refused, "invalid_arguments"; logged
 #
-# There are two edits, and both follow from the schema alone. A JSON text in a string is decoded where
-# the field takes no string (rule C5); the call reports that in `repairs`. A `null` is left out where
-# the field may be left out and takes no null (rule D5): the strict form of a schema asks models for
-# every field, so `null` is how they leave one out, and nothing is reported. The edits are made all
-# together, and the result is validated once more. If it still doesn't fit, the model is told about
-# what it wrote itself, not about the edited form.
+# There are two edits, and both follow from the schema alone. A JSON text in a string is decoded
+# where the field takes no string (rule C5); the call reports that in `repairs`. A `null` is left
+# out where the field may be left out and takes no null (rule D5): the strict form of a schema asks
+# models for every field, so `null` is how they leave one out, and nothing is reported. The edits
+# are made all together, and the result is validated once more. If it still doesn't fit, the model
+# is told about what it wrote itself, not about the edited form.
 #
 # The difficulty is to know *where* an error lies. Pydantic's `loc` mixes keys of the data with tags
 # of union branches ("items", 0, "Cat", "name"), and a tag may be spelled like a key. `_match_steps`

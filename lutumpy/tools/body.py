@@ -1,6 +1,7 @@
 """What stands in the body of a toolset and looks like a tool is one, or is refused (rule D11).
 
-A forgotten decorator or `tool(...)` would otherwise be ignored, and the request would go out without the tool.
+A forgotten decorator or `tool(...)` would otherwise be ignored, and the request would go out
+without the tool.
 """
 
 from __future__ import annotations
@@ -12,17 +13,18 @@ from typing import Any
 
 from lutumpy.errors import DeclarationError
 from lutumpy.tools.compiled import CompiledTool
-from lutumpy.tools.tool import Nested, Tool
+from lutumpy.tools.tool import MARK, Nested, Tool
 
 __all__ = ["check_body"]
 
 
 def check_body(body: type[Any], *, of_toolset: bool) -> None:
-    """Refuse what looks like a tool in the body of a class and isn't made one by `tool()` or `nested()` there.
+    """Refuse what looks like a tool in the body of a class and isn't made a member there.
 
     Args:
         body: The class; what it inherits isn't looked at.
-        of_toolset: Whether the class is a toolset. A plain function of a mixin is a helper; a declared tool isn't.
+        of_toolset: Whether the class is a toolset. A plain function of a mixin is a helper; a
+            declared tool isn't.
 
     Raises:
         DeclarationError: The message says what to write.
@@ -31,25 +33,25 @@ def check_body(body: type[Any], *, of_toolset: bool) -> None:
     tools = [value.source for value in values if isinstance(value, Tool)]
     groups = [value.toolset for value in values if isinstance(value, Nested)]
     for name, value in vars(body).items():
-        # The underscore says that it is no tool, whatever it looks like.
-        if name.startswith("_") or isinstance(
-            value, (Tool, Nested, staticmethod, classmethod, property)
-        ):
+        # The underscore says that it isn't a tool, whatever it looks like.
+        if name.startswith("_"):
+            continue
+        if isinstance(value, (Tool, Nested, staticmethod, classmethod, property)):
             continue
         place = f"{body.__name__}.{name}"
         if isinstance(value, type):
             _check_class(place, name, value, tools, groups)
-        elif isinstance(getattr(value, "__lutumpy_tool__", None), CompiledTool):
-            if value.__lutumpy_tool__ not in tools:
+        elif isinstance(declared := getattr(value, MARK, None), CompiledTool):
+            if declared not in tools:
                 raise DeclarationError(
                     f"{place} is a tool without tool(): write {name} = tool(...)"
                 )
-        elif (
-            of_toolset and _is_function(value) and all(tool.function is not value for tool in tools)
-        ):
+        # The function of a member may stand beside it, under another name.
+        elif of_toolset and _is_function(value) and not _is_wrapped(value, tools):
             raise DeclarationError(
-                f"{place} is a plain function, which no model would be offered: declare it with @tool_fn outside of the "
-                f"class and write {name} = tool(...); a helper's name begins with an underscore, or it is a @staticmethod"
+                f"{place} is a plain function, which no model would be offered: declare it with "
+                f"@tool_fn outside of the class and write {name} = tool(...); a helper's name "
+                "begins with an underscore, or it is a @staticmethod"
             )
 
 
@@ -66,17 +68,22 @@ def _check_class(
                 f"{place} is a toolset without nested(): write {name} = nested(...)"
             )
         return
-    declared = vars(cls).get("__lutumpy_tool__")
-    if declared is None and not hasattr(cls, "__tool__"):
-        return  # such as the type of an output
-    wrapped = [tool.input_type for tool in tools if tool.function is None]
-    if any(issubclass(input_type, cls) for input_type in wrapped):
-        return  # or the base of one
-    first = "" if declared else "decorate it with @tool_input and "
+    is_declared = MARK in vars(cls)
+    if not is_declared and not hasattr(cls, "__tool__"):
+        return  # any other class, such as the type of an output
+    input_types = [tool.input_type for tool in tools if tool.function is None]
+    if any(issubclass(input_type, cls) for input_type in input_types):
+        return  # the input class of a member, or a base of one
+    first = "" if is_declared else "decorate it with @tool_input and "
     raise DeclarationError(
-        f"{place} is a tool's input without tool(): {first}write {name.lower()} = tool({cls.__name__})"
+        f"{place} is a tool's input without tool(): {first}write {name.lower()} = "
+        f"tool({cls.__name__})"
     )
 
 
 def _is_function(value: Any) -> bool:
     return isinstance(value, partial) or (callable(value) and inspect.isroutine(value))
+
+
+def _is_wrapped(function: Any, tools: Iterable[CompiledTool]) -> bool:
+    return any(tool.function is function for tool in tools)

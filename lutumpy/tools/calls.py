@@ -1,4 +1,14 @@
-"""One call of a model, decoded: a `ToolCall` that can be executed, or a `ToolCallIssue` that the model is told about."""
+"""One call of a model, decoded: a call that can be executed, or an issue; and what became of it."""
+
+# What becomes of a call that a model has made:
+#
+#   CallBlock ──read──> ToolCall ──the user's code──> ToolResult
+#                 │        ├──────a hook completes──> HandledTool
+#                 │        └──────a hook rejects────> RejectedToolCall
+#                 └───> ToolCallIssue ────────────> its answer, or a ToolResult of the user's
+#
+# To a type checker, `ToolCall[I, O]` is the call of a known tool. Rounds of a toolset without a
+# union hold `BaseToolCall`s, which are the same objects: `matches` gives them their types.
 
 from __future__ import annotations
 
@@ -36,7 +46,9 @@ IssueReason = Literal[
 
 
 class BaseToolCall:
-    """A decoded call whose tool is not known to the type checker yet: narrow it with `AppTools.some_tool.matches(call)`.
+    """A decoded call whose tool the type checker doesn't know yet.
+
+    Narrow it with `AppTools.some_tool.matches(call)`.
 
     Attributes:
         metadata: Call id, tool name and the arguments as the model wrote them; never changed.
@@ -82,8 +94,12 @@ class BaseToolCall:
         return self.selector.tool.arguments(self.input)
 
     def complete(self, output: Any) -> ToolResult:
-        """The result of running the tool. Never raises: an output that doesn't fit is reported by `commit`."""
+        """The result of running the tool.
+
+        Never raises: an output that doesn't fit is reported by `commit`.
+        """
         tool = self.selector.tool
+        # Most tools return text, and nothing about a `str` has to be found out.
         if type(output) is str and tool.output_type is str:
             return ToolResult(self.metadata, output, "ok", None, output)
         return completed(self.metadata, tool, output)
@@ -92,8 +108,9 @@ class BaseToolCall:
         """The result of a tool that failed.
 
         Args:
-            error: A text, which the model is shown; or an exception. Of a `ToolError` the model is shown the message, of
-                any other one the name of its class in a neutral sentence (rule K6), of a group each one inside so.
+            error: A text, which the model is shown, or an exception. Of a `ToolError` the model is
+                shown the message, of any other exception the name of its class in a neutral
+                sentence (rule K6); of a group, each exception inside by the same rule.
             reveal: Show the class and the message of any exception; never a traceback.
 
         Raises:
@@ -118,12 +135,15 @@ class BaseToolCall:
         if not isinstance(new, self.selector.tool.input_type):
             wanted = self.selector.tool.input_type.__name__
             raise TypeError(
-                f"with_input takes {wanted}, the input of {self.metadata.name!r}, not {type(new).__name__}"
+                f"with_input takes {wanted}, the input of {self.metadata.name!r}, not "
+                f"{type(new).__name__}"
             )
         return type(self)(self.metadata, new, self.selector, self.repairs, self.origin)
 
     def edited(self, /, **changes: Any) -> Self:
-        """The same call with other values for some of its arguments, validated again; this one stays as it is.
+        """The same call with other values for some of its arguments, validated again.
+
+        This one stays as it is.
 
         `FunctionSelector.replace` is the form that a type checker checks.
 
@@ -134,36 +154,43 @@ class BaseToolCall:
         return self.with_input(edited_input(self.selector.tool, self.metadata, self.input, changes))
 
     def apply(self, function: Callable[..., R], /, **skipped: Any) -> R:
-        """Run a function of yours with those arguments of the call that it names; async ones give their coroutine.
+        """Run a function of yours with those arguments of the call that it names.
 
-        `FunctionSelector.apply` is the form that a type checker checks.
+        An async one gives its coroutine. `FunctionSelector.apply` is the form that a type checker
+        checks.
 
         Args:
             function: Names some of the arguments, or takes all with `**`.
             skipped: Further arguments, such as parameters of the tool that the model doesn't see.
 
         Raises:
-            TypeError: The function needs something else, or has no parameter for one of `skipped`. It was not run.
+            TypeError: The function needs something else, or has no parameter for one of `skipped`.
+                It was not run.
         """
         result: R = run_with_some(self.selector.tool, self.input, function, skipped)
         return result
 
     async def call(self, **skipped: Any) -> Any:
-        """Run the function of a `tool_fn` tool with the input and the parameters that the model never sees.
+        """Run the function of a `tool_fn` tool with the input.
+
+        Args:
+            skipped: The parameters marked `Skip`, which the model never sees.
 
         Raises:
-            TypeError: the tool was declared by `tool_input`, or a `Skip` parameter without a default is missing.
+            TypeError: The tool was declared by `tool_input`, or a `Skip` parameter without a
+                default is missing.
         """
         result = self.selector.tool.invoke(self.input, skipped)
-        return (
-            await result if type(result) is CoroutineType or inspect.isawaitable(result) else result
-        )
+        # Nearly always a coroutine; `isawaitable` asks for more, and is slower.
+        if type(result) is CoroutineType or inspect.isawaitable(result):
+            return await result
+        return result
 
     def call_sync(self, **skipped: Any) -> Any:
         """As `call`, for plain functions, in programs without an event loop.
 
         Raises:
-            TypeError: as `call`; or the function is async, which was not started.
+            TypeError: As `call`; or the function is async. It was not started then.
         """
         if self.selector.tool.is_async:
             raise TypeError(
@@ -229,7 +256,9 @@ class RejectedToolCall(Generic[C_co]):
 
 @dataclass(frozen=True, slots=True)
 class ToolCallIssue:
-    """A call that can't be executed. The library answers it at commit, unless you give a result of your own.
+    """A call that can't be executed.
+
+    The library answers it at commit, unless you give a result of your own.
 
     Attributes:
         metadata: Call id, tool name and arguments as the model wrote them.
@@ -244,17 +273,20 @@ class ToolCallIssue:
     repeat: int = 0
 
     def fail(self, error: str | BaseException, *, reveal: bool = False) -> ToolResult:
-        """An answer of your own, marked as an error; exceptions are shown as by `ToolCall.fail`."""
+        """A result of your own, marked as an error; exceptions are shown as by `ToolCall.fail`."""
         return failed(self.metadata, error, reveal=reveal)
 
     def reject(self, reason: str) -> ToolResult:
-        """An answer of your own, marked as a rejection."""
+        """A result of your own, marked as a rejection."""
         return rejected(self.metadata, reason)
 
     def answer(self) -> ToolResult:
-        """The standard answer: the detail, and a warning when the very same call failed before."""
+        """The library's own result: the detail, and a warning where the same call failed before."""
         text = self.detail
         if self.repeat:
             times = "once" if self.repeat == 1 else f"{self.repeat} times"
-            text += f"\nThis very call already failed {times}: change the arguments, or do something else."
+            text += (
+                f"\nThis very call already failed {times}: change the arguments, or do something "
+                "else."
+            )
         return ToolResult(self.metadata, REJECTION_PREFIX + text, "rejected", self.reason)

@@ -18,7 +18,7 @@ DEFAULT_MAX_RETRIES = 3
 """Attempts after the first one, for a tool that doesn't say how many."""
 
 Effect = Literal["read", "idempotent", "once"]
-"""What running a tool again does: nothing at all, the same once more, or something new each time."""
+"""What running a tool again does: nothing, the same once more, or something new each time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,10 @@ class ToolOptions:
 
     Attributes:
         timeout: Seconds for one attempt.
-        max_retries: Attempts after the first one; only idempotent tools are retried, and only after a timeout.
-        idempotent: Whether running twice is the same as running once. Short for `effect="idempotent"`.
+        max_retries: Attempts after the first one; only idempotent tools are retried, and only after
+            a timeout.
+        idempotent: Whether running twice is the same as running once. Short for
+            `effect="idempotent"`.
         effect: What running the tool again does: `"read"`, `"idempotent"` or `"once"`.
         strict: Whether the provider should enforce the schema; `None` leaves that to the adapter.
 
@@ -43,7 +45,8 @@ class ToolOptions:
     strict: bool | None = None
 
     def __post_init__(self) -> None:
-        timeout: Any = self.timeout  # annotations bind only who uses a type checker
+        # Annotations bind only those who use a type checker, and `bool` is an `int`.
+        timeout: Any = self.timeout
         max_retries: Any = self.max_retries
         idempotent: Any = self.idempotent
         strict: Any = self.strict
@@ -63,6 +66,7 @@ class ToolOptions:
             )
         if strict is not None and not isinstance(strict, bool):
             raise DeclarationError(f"strict must be True, False or None, not {strict!r}")
+        # Two spellings of one thing, which must agree afterwards. The class is frozen.
         if self.idempotent and self.effect == "once":
             object.__setattr__(self, "effect", "idempotent")
         elif self.effect == "idempotent":
@@ -76,7 +80,8 @@ class ToolDef:
     Attributes:
         name: Matches `[a-zA-Z0-9_-]{1,64}`.
         description: What the model is told; empty when nothing was written.
-        input_schema: JSON Schema 2020-12 of the arguments; its root is an object with `properties`. Not to be changed.
+        input_schema: JSON Schema 2020-12 of the arguments; its root is an object with `properties`.
+            Not to be changed.
         output_schema: JSON Schema of the result; `None` when the tool returns nothing.
         options: How it may be run and offered.
     """

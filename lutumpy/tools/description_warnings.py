@@ -16,12 +16,17 @@ __all__ = ["unused_descriptions", "warn_lost", "warn_undescribed"]
 def unused_descriptions(
     schema: Mapping[str, Any], annotations: Iterable[tuple[str, Any, Iterable[Any]]]
 ) -> list[str]:
-    """What is wrong with texts in annotations that the model isn't told."""
+    """The texts in annotations that the model isn't shown, as sentences for a warning.
+
+    Args:
+        schema: The tool's schema.
+        annotations: For each property its name, its type and what stands beside the type.
+    """
     properties = schema["properties"]
     return [
         problem
-        for name, hint, beside in annotations
-        for problem in unused_texts(properties, name, hint, beside)
+        for name, hint, metadata in annotations
+        for problem in unused_texts(properties, name, hint, metadata)
     ]
 
 
@@ -37,14 +42,16 @@ def warn_undescribed(about: Callable[[], str], definition: ToolDef, frame: Frame
     """Warn of a tool without any description (rule D3)."""
     if not definition.description.strip():
         _warn_at(
-            f"{about()}: the tool {definition.name!r} has no description, so a model is told only its name; "
-            "write a docstring, or pass description=",
+            f"{about()}: the tool {definition.name!r} has no description, so a model is told only "
+            "its name; write a docstring, or pass description=",
             frame,
         )
 
 
 def _warn_at(text: str, frame: FrameType) -> None:
     """Warn at the line of the declaration."""
+    # `warnings.warn` counts frames from its caller (`stacklevel`), and how many lie between depends
+    # on how the decorator was used. The frame is known, so what `warn` would look up is given.
     warnings.warn_explicit(
         text,
         UserWarning,

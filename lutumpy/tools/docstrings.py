@@ -1,8 +1,25 @@
-"""What docstrings say about a tool and its parameters (rule D3).
+"""What docstrings say about a tool and its parameters (rule D3)."""
 
-The reading is docstring-parser's; this module picks the style, and notices what the parser passed over in silence: it
-skips sections for small faults of layout, and a description that a developer wrote must never vanish unsaid.
-"""
+# What is hard here
+# -----------------
+# Reading is docstring-parser's work. Two things are ours.
+#
+# *Which style it is.* Nothing in a docstring says so. Each parser reads what it knows, and takes
+# the rest for prose. So the text is read in every style whose marks it holds, and the reading that
+# explains the most parameters is believed.
+#
+# *What was passed over.* The parsers skip a section for a small fault of layout, without a word,
+# and a description that a developer wrote must never vanish silently. There is no way to ask a
+# parser what it skipped, so three checks look for the traces:
+#
+#   trace                                                     check
+#   --------------------------------------------------------  -------------------------------------
+#   a section's title or a `:param` field in the description  _find_unread_sections
+#   text at the margin behind the entries of a section        _find_stray_text
+#   a line `name: ...` of a parameter without a description   _find_unread_entries
+#
+# They are heuristics, and only ever warn. A list of every title there is, and a search for sections
+# that stand twice, were tried and dropped: the last check finds what such faults cost.
 
 from __future__ import annotations
 
@@ -15,9 +32,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from lutumpy.core.preview import shorten
 from lutumpy.core.values import dataclass
 
 if TYPE_CHECKING:
+    # Not at run time: a program whose tools have no docstrings doesn't pay for the parsers.
     from docstring_parser.common import Docstring
 
 __all__ = ["Docs", "attribute_docstrings", "read_docstring"]
@@ -52,88 +71,42 @@ _PARAM_TITLES = (
     "Attributes",
 )
 _RESULT_TITLES = ("Returns", "Return", "Yields", "Yield", "Raises", "Raise")
-# Free text: part of the description before the first section, of no use to a model after it.
-_TEXT_TITLES = (
-    *(
-        "Example",
-        "Examples",
-        "Note",
-        "Notes",
-        "Warning",
-        "Warnings",
-        "Warns",
-        "Caution",
-        "Danger",
-        "Important",
-    ),
-    *(
-        "Hint",
-        "Tip",
-        "Todo",
-        "References",
-        "See Also",
-        "Side Effects",
-        "Usage",
-        "Exceptions",
-        "Except",
-        "Version",
-    ),
-)
+_TITLES = (*_PARAM_TITLES, *_RESULT_TITLES)
+_QUOTE_LENGTH = 80
 
-_TITLE_WORDS = "|".join((*_PARAM_TITLES, "Parameter", "Argument", "Arg", "Param", *_RESULT_TITLES))
-_compiled = functools.cache(re.compile)  # when the first docstring is read: slow to make
-_SECTION_LINE = rf"(?i)^[ \t]*(?P<title>(?:{_TITLE_WORDS}))[ \t]*:?[ \t]*$"
+# Patterns are compiled when the first docstring is read: all of them together are slow to make.
+_compiled = functools.cache(re.compile)
+_ANY_TITLE = "|".join((*_TITLES, "Parameter", "Argument", "Arg", "Param"))
+_SECTION_LINE = rf"(?i)^[ \t]*(?P<title>(?:{_ANY_TITLE}))[ \t]*:?[ \t]*$"
 _FIELD_LINE = (
     r"^[ \t]*(?P<title>[:@](?:param|parameter|arg|argument|key|keyword|type)[ \t]+[^\n]*)$"
 )
+_GOOGLE_TITLE = r"(?P<title>[A-Za-z][A-Za-z ]*):(?:[ \t]|$)"
 _NUMPY_MARK = r"(?m)^[ \t]*(?:[-=~]{2,}[ \t]*$|\.\. )"
 _SPHINX_MARK = r"(?m)^[ \t]*[:@]"
 _UNDERLINE = r"^[ \t]*[-=~]{3,}[ \t]*$"
-_SPHINX_KINDS = frozenset(
-    {
-        *(
-            "param",
-            "parameter",
-            "arg",
-            "argument",
-            "attribute",
-            "key",
-            "keyword",
-            "ivar",
-            "var",
-            "cvar",
-            "type",
-        ),
-        *(
-            "return",
-            "returns",
-            "rtype",
-            "raise",
-            "raises",
-            "except",
-            "exception",
-            "yield",
-            "yields",
-        ),
-    }
-)
 
 
 def read_docstring(text: str | None, names: Iterable[str], skipped: Iterable[str] = ()) -> Docs:
-    """What `text` says about a tool with the parameters `names`; `skipped` may be documented and is left out."""
+    """Read the docstring of a tool.
+
+    Args:
+        text: The docstring, if there is one.
+        names: The tool's parameters.
+        skipped: Names that may be documented, and are left out.
+    """
     if not text or not text.strip():
         return Docs("", {}, ())
-    text = _with_indented_start(inspect.cleandoc(text))
+    text = _indent_first_section(inspect.cleandoc(text))
     known = dict.fromkeys(names)
     hidden = frozenset(skipped)
-    readings, failures = _readings(text)
-    # The style that explains most wins; with nothing to read in any of them the whole text is the description.
+    readings, failures = _read_in_each_style(text)
     best = max(
         readings,
-        key=lambda r: (
-            sum(n in known or n in hidden for n, _ in r.entries),
-            len(r.entries),
-            r.sections,
+        key=lambda reading: (
+            sum(name in known or name in hidden for name, _ in reading.entries),
+            len(reading.entries),
+            reading.sections,
         ),
     )
     params: dict[str, str] = {}
@@ -144,48 +117,62 @@ def read_docstring(text: str | None, names: Iterable[str], skipped: Iterable[str
                 params[name] = description
         elif name not in hidden and name not in strangers:
             strangers.append(name)
-    problems = [f"documents {name!r}, which is no parameter" for name in strangers]
+    problems = [f"documents {name!r}, which is not a parameter" for name in strangers]
     if not best.entries:
         problems += failures
-    problems += _left_over(text, best)
-    problems += _unread(text, [name for name in known if name not in params])
+    problems += _find_unread_sections(best)
+    if best.style == "google" and best.sections:
+        problems += _find_stray_text(text.removeprefix(best.description))
+    problems += _find_unread_entries(text, [name for name in known if name not in params])
     return Docs(best.description, params, tuple(dict.fromkeys(problems)))
 
 
-def _with_indented_start(text: str) -> str:
-    """A docstring that begins with a section, with the entries of that indented again.
+def _indent_first_section(text: str) -> str:
+    """A docstring that begins with a section, with the entries of that section indented again.
 
-    The first line has no indentation to go by, so where nothing but the section's entries follows, they are what the margin
-    is measured at; the compiler of Python 3.13 takes it away, and `cleandoc` before that.
+    The first line has no indentation to go by. Where nothing but the section's entries follows,
+    their own indentation is what all lines have in common, and `cleandoc` takes it away; since
+    Python 3.13 the compiler does so before.
     """
     first, _, rest = text.partition("\n")
-    if not _is_section(first) or not (follows := rest.lstrip("\n")) or follows[0].isspace():
+    following = rest.lstrip("\n")
+    if not _is_title(first) or not following or following[0].isspace():
         return text
     lines = rest.split("\n")
-    end = next((k for k, line in enumerate(lines) if _is_section(line)), len(lines))
-    return "\n".join(
-        [first, *[f"    {line}" if line else "" for line in lines[:end]], *lines[end:]]
-    )
+    end = next((index for index, line in enumerate(lines) if _is_title(line)), len(lines))
+    entries = [f"    {line}" if line else "" for line in lines[:end]]
+    return "\n".join([first, *entries, *lines[end:]])
 
 
-def _is_section(line: str) -> bool:
-    return line.endswith(":") and line[:-1].strip() in (*_PARAM_TITLES, *_RESULT_TITLES)
+def _is_title(line: str) -> bool:
+    return line.endswith(":") and line[:-1].strip() in _TITLES
+
+
+# --- reading ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
+    """A docstring as one style reads it.
+
+    Attributes:
+        style: `google`, `numpy` or `sphinx`; `none` where no parser could read it.
+        description: The text before the sections.
+        entries: Names with their descriptions, in order; a name may come twice.
+        sections: How many entries and sections there are, of any kind.
+    """
+
     style: str
     description: str
     entries: tuple[tuple[str, str], ...]
     sections: int
 
 
-def _readings(text: str) -> tuple[list[_Reading], list[str]]:
+def _read_in_each_style(text: str) -> tuple[list[_Reading], list[str]]:
     """`text` as each style reads it, and what the parsers complained about."""
-    # Imported here: a program whose tools have no docstrings doesn't pay for it.
     from docstring_parser.common import ParseError
 
-    # A text without the marks of a style holds nothing for its parser, and the description is what Google's finds.
+    # A text without the marks of NumPy or Sphinx holds nothing for their parsers.
     styles = ["google"]
     if _compiled(_NUMPY_MARK).search(text):
         styles.append("numpy")
@@ -195,13 +182,14 @@ def _readings(text: str) -> tuple[list[_Reading], list[str]]:
     failures: list[str] = []
     for style in styles:
         try:
-            # The parsers clean the text once more. After an empty line that leaves the indentation as it is.
+            # The parsers call `cleandoc` once more. Behind an empty line it changes nothing.
             parsed = _parsers()[style](f"\n{text}")
         except ParseError as error:
+            # Sphinx' parser fails at any line that begins with a colon.
             if style != "sphinx" or _compiled(_FIELD_LINE).search(text):
-                failures.append(f"has a section that can't be read: {_short(str(error))}")
+                failures.append(f"has a section that can't be read: {_quote(str(error))}")
             continue
-        readings.append(_reading(style, parsed))
+        readings.append(_collect_reading(style, parsed))
     if not readings:
         readings.append(_Reading("none", text, (), 0))
     return readings, failures
@@ -213,20 +201,23 @@ def _parsers() -> dict[str, Callable[[str], Docstring]]:
 
     parser = google.GoogleParser()
     for title in _PARAM_TITLES:
-        # As `add_section` does, which makes its pattern anew for each title.
+        # As `add_section` does, which makes the parser's pattern anew for each title.
         parser.sections[title] = google.Section(title, "param", google.SectionType.MULTIPLE)
     parser.add_section(parser.sections[_PARAM_TITLES[-1]])
     return {"google": parser.parse, "numpy": numpydoc.parse, "sphinx": rest.parse}
 
 
-def _reading(style: str, parsed: Docstring) -> _Reading:
+def _collect_reading(style: str, parsed: Docstring) -> _Reading:
+    from docstring_parser.common import DocstringMeta
+
     entries: list[tuple[str, str]] = []
     sections = 0
     for meta in parsed.meta:
         arg_name = getattr(meta, "arg_name", None)
         if arg_name is None and len(meta.args) >= 2 and meta.args[0] in ("ivar", "var", "cvar"):
             arg_name = meta.args[-1]
-        if style != "sphinx" or (meta.args and meta.args[0] in _SPHINX_KINDS) or not meta.args:
+        # To Sphinx' parser any line that begins with `:word:` is a field, of no known kind.
+        if style != "sphinx" or arg_name is not None or type(meta) is not DocstringMeta:
             sections += 1
         if arg_name is None:
             continue
@@ -234,85 +225,95 @@ def _reading(style: str, parsed: Docstring) -> _Reading:
             name = name.strip().replace("\\", "").lstrip("*")
             if name and not _compiled(_UNDERLINE).match(name):
                 entries.append((name, (meta.description or "").strip()))
-    short, long = parsed.short_description or "", parsed.long_description or ""
-    gap = "\n\n" if parsed.blank_after_short_description else "\n"
-    return _Reading(
-        style, f"{short}{gap}{long}".strip() if long else short, tuple(entries), sections
-    )
+    description = parsed.short_description or ""
+    if parsed.long_description:
+        gap = "\n\n" if parsed.blank_after_short_description else "\n"
+        description = f"{description}{gap}{parsed.long_description}".strip()
+    return _Reading(style, description, tuple(entries), sections)
 
 
-def _left_over(text: str, best: _Reading) -> Iterator[str]:
-    """Section headers that the parser took for prose, and text that it dropped between the sections."""
-    parts = [best.description]
-    if (
-        best.style != "google"
-    ):  # NumPy and Sphinx swallow what follows into the entry before; Google drops it
-        parts += [description for _, description in best.entries]
+# --- what was passed over -----------------------------------------------------------------------
+
+
+def _find_unread_sections(reading: _Reading) -> Iterator[str]:
+    """Titles and fields that the parser took for prose."""
+    parts = [reading.description]
+    if reading.style != "google":
+        # NumPy's and Sphinx' parsers add what they can't read to the entry before it.
+        parts += [description for _, description in reading.entries]
     for part in parts:
         for line in part.splitlines():
             if found := _compiled(_SECTION_LINE).match(line) or _compiled(_FIELD_LINE).match(line):
-                yield f"has a section that can't be read: {_short(found['title'])!r}"
-    if best.style != "google" or not best.sections:
-        return
-    titles = {f"{title}:" for title in (*_PARAM_TITLES, *_TEXT_TITLES, *_RESULT_TITLES)}
-    rest = text.removeprefix(best.description)
-    seen: set[str] = set()
-    reading = False
-    for line in rest.splitlines():
+                yield f"has a section that can't be read: {_quote(found['title'])!r}"
+
+
+def _find_stray_text(text: str) -> Iterator[str]:
+    """Text that Google's parser drops: it stands at the margin, where only titles should be.
+
+    Args:
+        text: The docstring behind the description.
+    """
+    in_section = False
+    for line in text.splitlines():
         if not line.strip() or line[0].isspace():
             continue
-        title = line.strip()
-        if title.removesuffix(":") in _PARAM_TITLES and title.endswith(":"):
-            if title in seen:
-                yield f"has the section {title!r} twice"
-            seen.add(title)
-            reading = True
-        elif title in titles:
-            reading = title.removesuffix(":") in (*_PARAM_TITLES, *_RESULT_TITLES)
-        elif title.split(":")[0] in (*_TEXT_TITLES, *_RESULT_TITLES):
-            reading = False  # "Returns: the text", on one line
-        elif reading:
-            yield f"has text that no section holds, check its indentation: {_short(title)!r}"
+        if found := _compiled(_GOOGLE_TITLE).match(line):
+            # "Note:" begins free text, and so does "Returns: the text", on one line.
+            in_section = found["title"] in _TITLES and line.rstrip().endswith(":")
+        elif in_section:
+            yield (
+                f"has text that no section holds, check its indentation: {_quote(line.strip())!r}"
+            )
 
 
-def _unread(text: str, missing: Iterable[str]) -> Iterator[str]:
-    """Parameters that have a line of their own in the docstring, and no description all the same."""
+def _find_unread_entries(text: str, missing: Iterable[str]) -> Iterator[str]:
+    """Parameters that have a line of their own in the docstring, and yet no description."""
     for name in missing:
+        escaped = re.escape(name)
+        # A bullet or a field's keyword and type; stars and backquotes; the name; a type in
+        # brackets.
         pattern = (
-            rf"(?m)^[ \t]*(?:[-+*][ \t]+)?(?:[:@]\w+[ \t]+(?:[^\s:]+[ \t]+)?)?\**`{{0,2}}{re.escape(name)}`{{0,2}}"
-            r"[ \t]*(?:\([^)\n]*\))?[ \t]*:[ \t]*\S"
+            r"(?m)^[ \t]*(?:[-+*][ \t]+)?(?:[:@]\w+[ \t]+(?:[^\s:]+[ \t]+)?)?"
+            rf"\**`{{0,2}}{escaped}`{{0,2}}[ \t]*(?:\([^)\n]*\))?[ \t]*:[ \t]*\S"
         )
         if not (found := re.search(pattern, text)):
             continue
         line = text[found.start() :].split("\n", 1)[0].strip()
-        if re.match(rf":type[ \t]+{re.escape(name)}[ \t]*:|{re.escape(name)}[ \t]+:[ \t]", line):
+        if re.match(rf":type[ \t]+{escaped}[ \t]*:|{escaped}[ \t]+:[ \t]", line):
             continue  # a type without a description, in Sphinx' and NumPy's way
-        yield f"seems to document {name!r}, but its entry could not be read: {_short(line)!r}"
+        yield f"seems to document {name!r}, but its entry could not be read: {_quote(line)!r}"
 
 
-def _short(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= 80 else f"{text[:79]}…"
+def _quote(text: str) -> str:
+    return shorten(" ".join(text.split()), _QUOTE_LENGTH)
 
 
-# Reading source is slow, and a model is used by many tools. What a class says doesn't change; the entry goes with the class.
-_SAID: WeakKeyDictionary[type, dict[str, str]] = WeakKeyDictionary()
+# --- strings under attributes -------------------------------------------------------------------
+
+# Reading source is slow, and a model is used by many tools. What a class says doesn't change, and
+# an entry goes with its class.
+_ATTRIBUTE_DOCSTRINGS: WeakKeyDictionary[type, dict[str, str]] = WeakKeyDictionary()
 
 
 def attribute_docstrings(cls: type) -> dict[str, str]:
-    """Strings right after annotated attributes in the source of `cls`; nothing where there is no source. Not to be changed."""
-    said = _SAID.get(cls)
-    if said is None:
-        said = _SAID[cls] = _read_attributes(cls)
-    return said
+    """Strings right after annotated attributes in the source of `cls`, by attribute.
+
+    Empty where there is no source. The result is kept for the next caller, so it isn't to be
+    changed.
+    """
+    found = _ATTRIBUTE_DOCSTRINGS.get(cls)
+    if found is None:
+        found = _ATTRIBUTE_DOCSTRINGS[cls] = _read_attribute_docstrings(cls)
+    return found
 
 
-def _read_attributes(cls: type) -> dict[str, str]:
+def _read_attribute_docstrings(cls: type) -> dict[str, str]:
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))
     except (OSError, TypeError, SyntaxError, ValueError, IndentationError):
         return {}
     statement = tree.body[0] if tree.body else None
+    # `inspect` may find another class of the same name, or none at all.
     if not isinstance(statement, ast.ClassDef) or statement.name != cls.__name__:
         return {}
     own: dict[str, Any] = getattr(cls, "__annotations__", {})

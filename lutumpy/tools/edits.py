@@ -3,11 +3,12 @@
 An edit is validated like what the model wrote, and gives a new input; the old one stays as it is.
 What is wrong with it is the program's mistake, so it raises: a name that the tool doesn't have is a
 `TypeError`, a value that doesn't fit an `InvalidArgumentsError`.
-
-The values that stay were validated once. Validating them again would change some: a field that
-decodes Base64 would decode twice. The model of a function has no checks across fields, so there each
-changed field is validated alone. An input class may have such checks, and is validated whole.
 """
+
+# The values that an edit leaves as they are were validated once. Validating them again would change
+# some of them: a field that decodes Base64 would decode twice. The model of a function has no
+# checks across fields, so there each changed field is validated alone. An input class may have such
+# checks, so it is validated whole.
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ def edited_input(
         tool: Whose input it is.
         metadata: Of the call, for errors.
         input: The input; it stays as it is.
-        changes: The new values by the names of `arguments`: for a function, those of its parameters.
+        changes: The new values by the names of `arguments`: for a function, those of its
+            parameters.
 
     Raises:
         TypeError: The tool has no argument of such a name.
@@ -45,26 +47,26 @@ def edited_input(
     check_names(tool, input, changes)
     try:
         if tool.function is None:
-            return _validated_whole(tool, input, {**values, **changes})
-        return _with_fields(tool, input, changes)
+            return _validate_whole(tool, input, {**values, **changes})
+        return _change_fields(tool, input, changes)
     except ValidationError as error:
-        raise _refused(tool, metadata, error) from error
+        raise _invalid_arguments(tool, metadata, error) from error
 
 
 def check_names(tool: CompiledTool, input: BaseModel, names: Mapping[str, Any]) -> None:
-    """Raises `TypeError` for names that are no arguments of the tool."""
+    """Raises `TypeError` for names that are not arguments of the tool."""
     known = tool.argument_names(input)
     strangers = [name for name in names if name not in known]
     if strangers and input.model_config.get("extra") != "allow":
         hidden = [name for name in strangers if name in tool.skipped]
-        aside = f" ({', '.join(hidden)}: a Skip parameter is no part of a call)" if hidden else ""
+        aside = f" ({', '.join(hidden)}: a Skip parameter is not part of a call)" if hidden else ""
         raise TypeError(
             f"tool {tool.definition.name!r} has no argument {', '.join(strangers)}{aside}; it has "
             f"{', '.join(known) or 'none'}"
         )
 
 
-def _with_fields(tool: CompiledTool, input: BaseModel, changes: Mapping[str, Any]) -> BaseModel:
+def _change_fields(tool: CompiledTool, input: BaseModel, changes: Mapping[str, Any]) -> BaseModel:
     changed = input.model_copy()
     for field, keyword in tool.keyword_names.items():
         if keyword in changes:
@@ -74,11 +76,12 @@ def _with_fields(tool: CompiledTool, input: BaseModel, changes: Mapping[str, Any
     return changed
 
 
-def _validated_whole(tool: CompiledTool, input: BaseModel, values: dict[str, Any]) -> BaseModel:
-    # A `RootModel` over models takes the fields of one; over anything else, the value is called `root`.
+def _validate_whole(tool: CompiledTool, input: BaseModel, values: dict[str, Any]) -> BaseModel:
+    # A `RootModel` over models takes the fields of one; over anything else, the value is called
+    # `root`.
     root = getattr(input, "root", None) if tool.input_type.__pydantic_root_model__ else input
-    given = values if isinstance(root, BaseModel) else values["root"]
-    return tool.input_type.model_validate(given, by_alias=True, by_name=True)
+    data = values if isinstance(root, BaseModel) else values["root"]
+    return tool.input_type.model_validate(data, by_alias=True, by_name=True)
 
 
 def replaced_input(
@@ -111,7 +114,7 @@ def replaced_input(
     try:
         return tool.input_type.model_validate(values, by_alias=True, by_name=True)
     except ValidationError as error:
-        raise _refused(tool, metadata, error) from error
+        raise _invalid_arguments(tool, metadata, error) from error
 
 
 def run_with(
@@ -127,7 +130,7 @@ def run_with(
         inspect.signature(function).bind(*positional, **keywords)
     except TypeError as error:
         raise TypeError(
-            _unfit(tool, function, [*tool.argument_names(input), *skipped], str(error))
+            _describe_misfit(tool, function, [*tool.argument_names(input), *skipped], str(error))
         ) from None
     except ValueError:
         pass  # some functions in C don't say what they take
@@ -137,7 +140,7 @@ def run_with(
 def run_with_some(
     tool: CompiledTool, input: BaseModel, function: Callable[..., Any], skipped: Mapping[str, Any]
 ) -> Any:
-    """Call `function` with those arguments that its parameters name: all of them where it has `**`.
+    """Call `function` with the arguments that its parameters name; with all where it has `**`.
 
     Raises:
         TypeError: It needs others, or takes nothing by these names; it was not called then.
@@ -153,32 +156,40 @@ def run_with_some(
         if parameter.name not in values:
             if parameter.default is parameter.empty:
                 raise TypeError(
-                    _unfit(tool, function, list(values), f"missing an argument: {parameter.name!r}")
+                    _describe_misfit(
+                        tool, function, list(values), f"missing an argument: {parameter.name!r}"
+                    )
                 )
             if parameter.kind is parameter.POSITIONAL_ONLY:
+                # A later one may be given, and only its position says which one it is.
                 positional.append(parameter.default)
         elif parameter.kind is parameter.POSITIONAL_ONLY:
             positional.append(values.pop(parameter.name))
         else:
             keywords[parameter.name] = values.pop(parameter.name)
     if unused := [name for name in skipped if name in values and not takes_rest]:
-        raise TypeError(_unfit(tool, function, unused, f"it has no parameter {', '.join(unused)}"))
+        raise TypeError(
+            _describe_misfit(tool, function, unused, f"it has no parameter {', '.join(unused)}")
+        )
     return function(*positional, **keywords, **(values if takes_rest else {}))
 
 
-def _unfit(tool: CompiledTool, function: Any, names: list[str], why: str) -> str:
+def _describe_misfit(tool: CompiledTool, function: Any, names: list[str], why: str) -> str:
     name = getattr(function, "__qualname__", None) or repr(function)
-    given = ", ".join(names) or "none"
-    return f"{name} doesn't take the arguments of tool {tool.definition.name!r} ({given}): {why}; it was not called"
+    listed = ", ".join(names) or "none"
+    return (
+        f"{name} doesn't take the arguments of tool {tool.definition.name!r} ({listed}): {why}; "
+        "it was not called"
+    )
 
 
-def _refused(
+def _invalid_arguments(
     tool: CompiledTool, metadata: ToolMetadata, error: ValidationError
 ) -> InvalidArgumentsError:
     lines: list[str] = []
     for details in error.errors(include_url=False, include_context=False, include_input=False):
         place = [str(part) for part in details["loc"]]
-        if place:
+        if place:  # the field may have another name than the parameter
             place[0] = tool.keyword_names.get(place[0], place[0])
         lines.append(f"{'.'.join(place)}: {details['msg']}" if place else details["msg"])
     return InvalidArgumentsError(metadata.name, metadata.id, "\n".join(lines))

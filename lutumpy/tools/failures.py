@@ -1,8 +1,16 @@
-"""What a model is told of an exception: the one place where an exception becomes text for a model (rule K6).
+"""Exceptions as texts for a model: the one place where that happens (rule K6)."""
 
-The message of a `ToolError` is meant for the model. Any other message was written for somebody else, and may hold paths,
-queries, keys or other people's data: only the name of its class is told, unless the program asks for more.
-"""
+# What a model is shown of an exception
+# -------------------------------------
+#   exception                what the model is shown
+#   -----------------------  -----------------------------------------------------------------------
+#   ToolError                its message, which was written for the model
+#   any other                its class's name in a neutral sentence. The message was written for
+#                            somebody else, and may hold paths, queries, keys or other people's data
+#   a group of exceptions    each exception inside, by these rules: the messages, then one sentence
+#   any, with reveal=True    class and message; of pydantic's, the fields without their values
+#
+# Never a traceback, and never nothing. Whatever `str()` or the class does, nothing is raised here.
 
 from __future__ import annotations
 
@@ -23,33 +31,32 @@ _MOST_PARTS = 10
 def failure_text(
     error: BaseException, *, reveal: bool = False, sentence: str = _FAILED_WITH
 ) -> str:
-    """What the model is told of an exception; never empty, and never a traceback.
-
-    Of an exception group, as task groups raise it, each exception inside is told by the same rule.
+    """What the model is shown of an exception; never empty, and never a traceback.
 
     Args:
         error: The exception.
-        reveal: Tell class and message, whatever the class.
-        sentence: The neutral sentence for what isn't a `ToolError`; `{names}` stands for the class names.
+        reveal: Show class and message, whatever the class.
+        sentence: The neutral sentence for what isn't a `ToolError`; `{names}` stands for the names
+            of the classes.
     """
     if reveal:
-        return _revealed(error)
+        return _reveal(error)
     messages: list[str] = []
     others: list[str] = []
-    for leaf in _leaves(error):
+    for leaf in _open_groups(error):
         if isinstance(leaf, ToolError):
             messages.append(tool_error_message(leaf) or FAILED)
         else:
             others.append(class_name(leaf))
-    told = _some(messages)
+    lines = _limit_parts(messages)
     if others:
-        told.append(sentence.format(names=", ".join(_some(others))))
-    return "\n".join(told)
+        lines.append(sentence.format(names=", ".join(_limit_parts(others))))
+    return "\n".join(lines)
 
 
 def is_for_the_model(error: BaseException) -> bool:
-    """Whether all of it was raised for the model to read: a `ToolError`, or a group of nothing else."""
-    return all(isinstance(leaf, ToolError) for leaf in _leaves(error))
+    """Whether all of it was raised for the model: a `ToolError`, or a group of nothing else."""
+    return all(isinstance(leaf, ToolError) for leaf in _open_groups(error))
 
 
 def tool_error_message(error: ToolError) -> str:
@@ -61,33 +68,36 @@ def tool_error_message(error: ToolError) -> str:
     return message if message.strip() else ""
 
 
-def _revealed(error: BaseException) -> str:
+def _reveal(error: BaseException) -> str:
     name = class_name(error)
     if isinstance(error, ValidationError):
-        message = "; ".join(_some(_fields(error)))
-    elif _inner(error):
-        message = "; ".join(_some(_revealed(leaf) for leaf in _leaves(error)))
+        message = "; ".join(_limit_parts(_describe_fields(error)))
+    elif _inner_errors(error):
+        message = "; ".join(_limit_parts(_reveal(leaf) for leaf in _open_groups(error)))
     else:
         message = safe_str(error)
     return f"{name}: {message}" if message.strip() else name
 
 
-def _fields(error: ValidationError) -> list[str]:
-    """Each failing field with its message; pydantic's own text also has the values, and links for developers."""
-    found: list[str] = []
+def _describe_fields(error: ValidationError) -> list[str]:
+    """Each failing field with its message.
+
+    Pydantic's own text also holds the values, and links for developers.
+    """
+    lines: list[str] = []
     for details in error.errors(include_url=False, include_context=False, include_input=False):
         path = ".".join([str(part) for part in details["loc"]])
-        found.append(f"{path}: {details['msg']}" if path else details["msg"])
-    return found
+        lines.append(f"{path}: {details['msg']}" if path else details["msg"])
+    return lines
 
 
-def _leaves(error: BaseException) -> list[BaseException]:
-    """The exceptions that a group holds, in their order, groups inside of it opened; the exception itself for any other."""
+def _open_groups(error: BaseException) -> list[BaseException]:
+    """The exceptions that a group and the groups in it hold, in order; any other one is itself."""
     leaves: list[BaseException] = []
     waiting = [error]
     while waiting:
         current = waiting.pop()
-        inner = _inner(current)
+        inner = _inner_errors(current)
         if inner:
             waiting += reversed(inner)
         else:
@@ -95,8 +105,9 @@ def _leaves(error: BaseException) -> list[BaseException]:
     return leaves
 
 
-def _inner(error: BaseException) -> tuple[BaseException, ...]:
-    """What an exception group holds. Groups have a backport for Python 3.10, so they are told by what they can do."""
+def _inner_errors(error: BaseException) -> tuple[BaseException, ...]:
+    """What an exception group holds; nothing for any other exception."""
+    # Recognized by what it can do: Python 3.10 has no such class, but a backport of it.
     if not callable(getattr(error, "subgroup", None)):
         return ()
     inner = getattr(error, "exceptions", ())
@@ -105,9 +116,9 @@ def _inner(error: BaseException) -> tuple[BaseException, ...]:
     return tuple([held for held in inner if isinstance(held, BaseException)])
 
 
-def _some(texts: Iterable[str]) -> list[str]:
-    """Each text once, and how many were left out where there are many."""
-    found = list(dict.fromkeys(texts))
-    if len(found) <= _MOST_PARTS:
-        return found
-    return [*found[:_MOST_PARTS], f"and {len(found) - _MOST_PARTS} more"]
+def _limit_parts(texts: Iterable[str]) -> list[str]:
+    """Each text once; where there are many, the first ones and how many were left out."""
+    parts = list(dict.fromkeys(texts))
+    if len(parts) <= _MOST_PARTS:
+        return parts
+    return [*parts[:_MOST_PARTS], f"and {len(parts) - _MOST_PARTS} more"]

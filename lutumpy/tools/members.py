@@ -1,8 +1,8 @@
 """From the body of a toolset class to its table of tools: collected, checked, and then looked up.
 
-Everything is checked before the class exists, so that a toolset with a mistake in it is never there:
-names that methods of toolsets have (rule D8), tools of one name (D1), hook slots that two tools would
-share (D8), and whatever looks like a tool and isn't one (D11, in `body`).
+Everything is checked before the class exists, so that a toolset with a mistake in it is never
+there: names that methods of toolsets have (rule D8), tools of one name (D1), hook slots that two
+tools would share (D8), and whatever looks like a tool and isn't one (D11, in `body`).
 """
 
 from __future__ import annotations
@@ -14,12 +14,7 @@ from lutumpy.errors import DeclarationError
 from lutumpy.tools.body import check_body
 from lutumpy.tools.branches import check_branches
 from lutumpy.tools.compiled import CompiledTool
-from lutumpy.tools.selectors import (
-    BaseToolset,
-    FunctionSelector,
-    Selector,
-    ToolsetTable,
-)
+from lutumpy.tools.selectors import BaseToolset, FunctionSelector, Selector, ToolsetTable
 from lutumpy.tools.tool import Nested, NestedSelectors, Tool
 
 __all__ = ["REGISTRY_NAMES", "build_table", "hook_slots"]
@@ -43,8 +38,8 @@ def build_table(cls: type[BaseToolset], root: type[BaseToolset]) -> ToolsetTable
         root: `Toolset`: the class whose members and type parameter are not the user's.
 
     Raises:
-        DeclarationError: The body of the class or its union of calls breaks a rule; the message says
-            which, and what to write.
+        DeclarationError: The body of the class or its union of calls breaks a rule; the message
+            says which, and what to write.
     """
     members = _collect_members(cls, root)
     _check_member_names(cls, root, members)
@@ -62,17 +57,20 @@ def hook_slots(name: str) -> tuple[str, str]:
 
 
 def _collect_members(cls: type[BaseToolset], root: type[BaseToolset]) -> dict[str, Member]:
-    """The members of a class and of its bases, a name in the place where it stood first."""
+    """The members of a class and of its bases.
+
+    A member that a subclass replaces keeps its place in the order.
+    """
     members: dict[str, Member] = {}
     for base in reversed(cls.__mro__):
         if base in root.__mro__:
-            continue
+            continue  # ours, or Python's
         for name, value in vars(base).items():
             if isinstance(value, (Tool, Nested)):
                 members[name] = value
             elif name in members:
                 raise DeclarationError(
-                    f"{base.__name__}.{name} takes the place of a tool and is none; use tool()"
+                    f"{base.__name__}.{name} takes the place of a tool and is not one; use tool()"
                 )
         check_body(base, of_toolset=issubclass(base, root))
     return members
@@ -126,14 +124,17 @@ def _add_selector(
             f"{place}; a toolset's tool names are unique, nested ones included (rule D1)"
         )
     selector: Selector[Any, Any, Any]
-    # A function's selector knows its parameters.
-    selector = Selector(cls, tool) if tool.function is None else FunctionSelector(cls, tool)
+    if tool.function is None:
+        selector = Selector(cls, tool)
+    else:  # this one knows the function's parameters
+        selector = FunctionSelector(cls, tool)
     table.by_name[name] = selector
     table.places[name] = place
     return selector
 
 
 def _check_hook_slots(cls: type[BaseToolset], members: Mapping[str, Member]) -> None:
+    # Tool names may have hyphens and method names can't, so `get-user` and `get_user` collide.
     slots: dict[str, str] = dict.fromkeys(_GENERAL_SLOTS, "every toolset")
     for name, member in members.items():
         if isinstance(member, Nested):

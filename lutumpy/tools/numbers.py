@@ -1,9 +1,17 @@
-"""NaN and infinities in a tool's output: JSON has neither, and only the output type can say how they are written.
+"""NaN and infinities in a tool's output: only the output type can say how they are written."""
 
-Pydantic writes `null` for them unless it is told otherwise, so a model would read "nothing" where a number was. What counts
-as being told (rule C2b): `ser_json_inf_nan` in a model's config, or a serializer that makes something else of the number.
-Finding out is for the rare output that holds such a number: one question to pydantic's encoder decides whether it does.
-"""
+# JSON has neither. Pydantic writes `null` for them unless it is told otherwise, so a model would
+# read "nothing" where a number was. What counts as being told (rule C2b):
+#
+#   the output type has                               then such a number may be written as
+#   ------------------------------------------------  ---------------------------------------------
+#   `ser_json_inf_nan="null"` in a config             null
+#   `ser_json_inf_nan="strings"`                      a string
+#   a serializer that makes something else of it      whatever that made, but null
+#   none of these                                     refused: `NoJsonNumber`
+#
+# Finding out is for the rare output that holds such a number. Whether it does, one question to
+# pydantic's encoder decides, which spells them out (`NaN`) when it is asked to.
 
 from __future__ import annotations
 
@@ -26,15 +34,16 @@ class NoJsonNumber(ValueError):
 
 
 def refuse_silent_numbers(adapter: TypeAdapter[Any], value: Any, data: bytes) -> None:
-    """Raise when `data`, the JSON of `value`, says something else in place of a number that JSON doesn't have.
+    """Refuse JSON in which something else silently took the place of NaN or an infinity.
 
     Args:
         adapter: The output type's.
         value: The output.
-        data: What `adapter` made of it.
+        data: The JSON that `adapter` made of it.
 
     Raises:
-        NoJsonNumber: it holds NaN or an infinity, and nothing in the output type says how that is written.
+        NoJsonNumber: The output holds such a number, and nothing in its type says how that is
+            written.
     """
     plain = adapter.dump_python(value, by_alias=True, warnings=False)
     try:
@@ -44,42 +53,58 @@ def refuse_silent_numbers(adapter: TypeAdapter[Any], value: Any, data: bytes) ->
     else:
         if b"NaN" not in spelled and b"Infinity" not in spelled:
             return
-    settings = set(_settings(adapter.core_schema))
+    settings = set(_find_settings(adapter.core_schema))
     if "null" in settings:  # the type asks for what pydantic does by itself
         return
     dumped = adapter.dump_python(value, mode="json", by_alias=True, warnings=False)
-    # A number of no declared type is `null` in the dump already; so it is where a serializer for JSON alone says so.
+    # A number of no declared type is `null` in the dump already, and then only the plain values
+    # have it. They are no witness where a serializer is for JSON alone: it may well write `null`
+    # itself.
     sources = [dumped] if "json" in settings else [dumped, plain]
     for source in sources:
-        for path, written, number in _changed(from_json(data), source):
+        for path, written, number in _find_changed_numbers(from_json(data), source):
             if written is None or "strings" not in settings:
                 where = f" at {path}" if path else ""
                 raise NoJsonNumber(
-                    f"{as_written(number)}{where} is a number that JSON doesn't have; say in the output type how it is "
-                    f"written, by a serializer or {_SETTING} in its config"
+                    f"{as_written(number)}{where} is a number that JSON doesn't have; say in the "
+                    f"output type how it is written, by a serializer or {_SETTING} in its config"
                 )
 
 
-def _changed(written: Any, source: Any, path: str = "") -> Iterator[tuple[str, Any, float]]:
-    """Where `source` has a number that JSON doesn't, and `written`, its JSON, something else: path, what, and the number."""
+def _find_changed_numbers(
+    written: Any, source: Any, path: str = ""
+) -> Iterator[tuple[str, Any, float]]:
+    """Where `source` has a number that JSON doesn't have, and its JSON something else.
+
+    Args:
+        written: The JSON value.
+        source: What it was made of.
+        path: Where both stand.
+
+    Yields:
+        The place, what was written there, and the number.
+    """
     if isinstance(source, float):
         if not math.isfinite(source) and not isinstance(written, float):
             yield path, written, source
     elif isinstance(source, Mapping):
         if isinstance(written, dict) and len(written) == len(source):
             for (key, inner), value in zip(written.items(), source.values(), strict=True):
-                yield from _changed(inner, value, f"{path}.{key}" if path else key)
-    elif (
-        isinstance(source, (list, tuple, set, frozenset))
-        and isinstance(written, list)
-        and len(written) == len(source)
-    ):
-        for number, (inner, value) in enumerate(zip(written, source, strict=True)):
-            yield from _changed(inner, value, f"{path}[{number}]")
+                yield from _find_changed_numbers(inner, value, f"{path}.{key}" if path else key)
+    elif isinstance(source, (list, tuple, set, frozenset)):
+        pairs: Any = ()
+        if isinstance(written, list) and len(written) == len(source):
+            pairs = zip(written, source, strict=True)
+        for index, (inner, value) in enumerate(pairs):
+            yield from _find_changed_numbers(inner, value, f"{path}[{index}]")
 
 
-def _settings(schema: Any) -> Iterator[str]:
-    """What a type's schema says of such numbers: values of the setting, and `json` for a serializer that is for JSON alone."""
+def _find_settings(schema: Any) -> Iterator[str]:
+    """What a type's schema says of such numbers.
+
+    Yields:
+        Each value of the setting, and `json` for a serializer that is for JSON alone.
+    """
     stack = [schema]
     seen: set[int] = set()
     while stack:

@@ -1,4 +1,4 @@
-"""The answer to one call: what the user's code, a hook, or the library itself says of it."""
+"""The result of one call: what the user's code, a hook or the library itself answers it with."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from lutumpy.core.values import dataclass
 from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.failures import FAILED, failure_text
 
+_NOT_ALLOWED = "not allowed"
+
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
@@ -30,7 +32,8 @@ class ToolResult:
         status: `ok`, `error` (the tool failed) or `rejected` (it was not run).
         rejection_reason: Why, for a rejected call.
         output: The value that was given to `complete`, else `None`.
-        output_error: Why that value doesn't fit the tool's output type; `commit` reports it as `wrong_output`.
+        output_error: Why that value doesn't fit the tool's output type; `commit` reports it as
+            `wrong_output`.
     """
 
     metadata: ToolMetadata
@@ -42,7 +45,10 @@ class ToolResult:
 
 
 def completed(metadata: ToolMetadata, tool: CompiledTool, output: Any) -> ToolResult:
-    """The result for a tool's output; an output that doesn't fit is kept, with the reason in `output_error`."""
+    """The result for a tool's output.
+
+    Never raises: an output that doesn't fit is kept, with the reason in `output_error`.
+    """
     error = tool.check_type(output)
     if error is None:
         parts = content_parts(output)
@@ -57,7 +63,11 @@ def completed(metadata: ToolMetadata, tool: CompiledTool, output: Any) -> ToolRe
 def failed(
     metadata: ToolMetadata, error: str | BaseException, *, reveal: bool = False
 ) -> ToolResult:
-    """The result for a tool that failed: the text as it is, or what may be told of the exception (rule K6)."""
+    """The result for a tool that failed: a text as it is, an exception by rule K6.
+
+    Raises:
+        TypeError: `error` is neither.
+    """
     if isinstance(error, BaseException):
         error = failure_text(error, reveal=reveal)
     elif not isinstance(cast("object", error), str):
@@ -70,10 +80,14 @@ def failed(
 
 
 def rejected(metadata: ToolMetadata, reason: str) -> ToolResult:
-    """The result for a call that was not run."""
+    """The result for a call that was not run.
+
+    Raises:
+        TypeError: `reason` is not a text.
+    """
     if not isinstance(cast("object", reason), str):
         raise TypeError(f"reject takes the reason as text, not {type(reason).__name__}")
-    reason = reason if reason.strip() else "not allowed"
+    reason = reason if reason.strip() else _NOT_ALLOWED
     return ToolResult(metadata, REJECTION_PREFIX + reason, "rejected", reason)
 
 
@@ -87,39 +101,44 @@ def content_parts(output: Any) -> tuple[Part, ...] | None:
 
 
 def result_block(result: ToolResult, kind: str, call_id: str) -> ResultBlock:
-    """The result as it goes into the transcript: never empty where the status is not `ok` (rule K6).
+    """The result as it goes into the transcript: never empty unless the status is `ok` (rule K6).
 
     Args:
         result: The result.
         kind: The kind of the call that it answers.
-        call_id: The call's id there, which may be another one than when the round was read.
+        call_id: The call's id there; it may be another one than when the round was read.
     """
     content = result.content
     name = result.metadata.name
+    # Most results: there is nothing to clean in ASCII, and nothing to mark in what went well.
     if type(content) is str and content.isascii() and result.status == "ok":
         return ResultBlock(call_id, name, content, "ok", kind)
     if isinstance(content, str):
         content = json_values.clean_text(content)
     else:
-        content = tuple(
-            [
-                TextPart(json_values.clean_text(p.text)) if isinstance(p, TextPart) else p
-                for p in content
-            ]
-        )
+        content = tuple([_clean_part(part) for part in content])
     if result.status != "ok":
-        content = _marked(content, result)
+        content = _mark_unsuccessful(content, result)
     return ResultBlock(call_id, name, content, result.status, kind)
 
 
-def _marked(content: str | tuple[Part, ...], result: ToolResult) -> str | tuple[Part, ...]:
-    text = (
-        content
-        if isinstance(content, str)
-        else "".join([p.text for p in content if isinstance(p, TextPart)])
-    )
+def _clean_part(part: Part) -> Part:
+    return TextPart(json_values.clean_text(part.text)) if isinstance(part, TextPart) else part
+
+
+def _mark_unsuccessful(
+    content: str | tuple[Part, ...], result: ToolResult
+) -> str | tuple[Part, ...]:
+    """The content with what tells a model that the call was not run, or has failed.
+
+    `ToolResult`s may be made by hand, and not every API has a place for a result's status.
+    """
+    if isinstance(content, str):
+        text = content
+    else:
+        text = "".join([part.text for part in content if isinstance(part, TextPart)])
     if result.status == "rejected" and not text.startswith(REJECTION_PREFIX):
-        reason = text if text.strip() else result.rejection_reason or "not allowed"
+        reason = text if text.strip() else result.rejection_reason or _NOT_ALLOWED
         if isinstance(content, str) or not text.strip():
             return REJECTION_PREFIX + json_values.clean_text(reason)
         return (TextPart(REJECTION_PREFIX), *content)

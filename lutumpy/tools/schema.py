@@ -328,6 +328,8 @@ def _inline_root(schema: Schema) -> Schema:
             root = {**entries[0], **siblings}
         else:
             break
+    if not definitions:
+        return root  # nothing to keep, and nothing to look for
     used: set[str] = set()
     waiting = list(_references(root))
     while waiting:

@@ -1,9 +1,13 @@
-"""One tool of a toolset as a value with types, and the base class of the toolsets it belongs to.
+"""One tool of a toolset as a value with types, and the base class of the toolsets it belongs to."""
 
-A selector knows its toolset, and a toolset its selectors, so the two stand together here. A selector
-also recognizes calls (`matches`), and a call knows its selector: that is the one circle of this
-folder, `selectors` and `calls`, and it is one of types alone.
-"""
+# A selector knows its toolset, and a toolset its selectors, so the two stand together here. A
+# selector also recognizes calls (`matches`), and a call knows its selector: that is the one circle
+# of this folder, `selectors` and `calls`, and it is one of types alone.
+#
+# The three parameters of `Selector[TS, I, O]` are what a checker needs to know of a tool: its
+# toolset, so that a tool of another one is refused; its input and its output, so that `matches` can
+# give them to a call. A checker infers all three from how a member is read (`Tool.__get__`), so
+# nothing has to be written down, and no plugin is needed.
 
 from __future__ import annotations
 
@@ -47,7 +51,8 @@ V_co = TypeVar("V_co", covariant=True)
 class Selector(Generic[TS, I, O]):
     """One tool of a toolset. Hashable, comparable, picklable; `str()` is its name.
 
-    `Selector[AppTools]` is also a pydantic field type: its JSON Schema is the enum of the toolset's tool names.
+    `Selector[AppTools]` is also a pydantic field type: its JSON Schema is the enum of the toolset's
+    tool names.
 
     Attributes:
         toolset: The toolset class.
@@ -82,10 +87,12 @@ class Selector(Generic[TS, I, O]):
     ) -> bool:
         """Whether `call` calls this tool; a type checker then knows its input and output.
 
-        Takes calls, and what became of them: `HandledTool` and `RejectedToolCall`. One that was made by hand without a
-        selector goes by the name of the tool.
+        Takes calls, and what became of them: `HandledTool` and `RejectedToolCall`. One that was
+        made by hand without a selector goes by the name of the tool.
         """
         selector = call.selector
+        # Tools are compared, and not selectors: a nested toolset's call is a call of the outer
+        # one's selector, and the other way round.
         if selector is None:
             return call.metadata.name == self.name
         return selector.tool is self.tool
@@ -96,7 +103,8 @@ class Selector(Generic[TS, I, O]):
             if self._spec is None:
                 self._spec = self._make_spec(self.tool.definition.description)
             return self._spec
-        # The last override is kept: applications repeat one text turn after turn, and its rendering is kept with it.
+        # The last override is kept: applications repeat one text turn after turn, and its rendering
+        # is kept with it.
         if self._overridden is None or self._overridden[0] != description:
             self._overridden = (description, self._make_spec(description))
         return self._overridden[1]
@@ -124,7 +132,7 @@ class Selector(Generic[TS, I, O]):
         return hash((self.toolset, self.name))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _selector, (self.toolset, self.name)
+        return _find_selector, (self.toolset, self.name)
 
     def __copy__(self) -> Selector[TS, I, O]:
         return self
@@ -143,6 +151,7 @@ class Selector(Generic[TS, I, O]):
                 "a pydantic field needs the toolset of its selectors: Selector[AppTools]"
             )
 
+        # Not pydantic's own enum: a selector is accepted too, and gives itself.
         def validate(value: Any) -> Selector[Any, Any, Any]:
             if isinstance(value, Selector):
                 if value.toolset is toolset:
@@ -162,30 +171,33 @@ class Selector(Generic[TS, I, O]):
             serialization=core_schema.plain_serializer_function_ser_schema(
                 str, return_schema=core_schema.str_schema()
             ),
-            metadata={"pydantic_js_functions": [_NamesSchema(toolset)]},
+            metadata={"pydantic_js_functions": [_NameEnum(toolset)]},
         )
 
 
+# The keys of a `Mapping` are invariant. With one in place of this protocol, a dictionary whose keys
+# are all functions would be refused: `FunctionSelector` isn't `Selector` there.
 class ByTool(Protocol[S_co, V_co]):
-    """Values by selector, as descriptions of a turn: any mapping.
+    """Values by selector, as descriptions of a turn: any mapping."""
 
-    The keys of a `Mapping` are invariant, so that a dictionary whose keys are all functions would be refused.
-    """
-
-    def items(self) -> ItemsView[S_co, V_co]: ...
+    def items(self) -> ItemsView[S_co, V_co]:
+        """Each selector with its value."""
+        ...
 
 
 class FunctionSelector(Selector[TS, BaseModel, O], Generic[TS, P, O]):
     """A tool that is a function: to a type checker, its input is its parameters, `P`.
 
-    `P` holds the parameters marked `Skip` too; no type can leave them out. What takes the model's arguments alone ends
-    with `**_: Any`, and repeats the defaults.
+    `P` holds the parameters marked `Skip` too; no type can leave them out. What takes the model's
+    arguments alone ends with `**_: Any`, and repeats the defaults.
     """
 
     __slots__ = ()
 
     def apply(self, call: BaseToolCall, function: Callable[P, R], /, **skipped: Any) -> R:
-        """Run a function of the tool's parameters with the arguments of a call: the tool itself, or one in its place.
+        """Run a function of the tool's parameters with the arguments of a call.
+
+        It may be the tool itself, or one in its place.
 
         Args:
             call: A call of this tool.
@@ -193,9 +205,10 @@ class FunctionSelector(Selector[TS, BaseModel, O], Generic[TS, P, O]):
             skipped: Parameters that the model doesn't see.
 
         Raises:
-            TypeError: `call` calls another tool, or the function doesn't take the arguments. Nothing was run.
+            TypeError: `call` calls another tool, or the function doesn't take the arguments.
+                Nothing was run.
         """
-        self._check(call)
+        self._check_call(call)
         return cast("R", run_with(self.tool, call.input, function, skipped))
 
     def replace(
@@ -203,33 +216,29 @@ class FunctionSelector(Selector[TS, BaseModel, O], Generic[TS, P, O]):
     ) -> ToolCall[BaseModel, O]:
         """The call with other arguments, all of them; a default stands for what is left out.
 
-        They are validated as the model's are. Parameters marked `Skip` are no part of a call, and are dropped.
+        They are validated as the model's are. Parameters marked `Skip` are not part of a call,
+        and are dropped.
 
         Raises:
             TypeError: `call` calls another tool, or these are not the tool's parameters.
-            InvalidArgumentsError: a value doesn't fit.
+            InvalidArgumentsError: A value doesn't fit.
         """
-        self._check(call)
+        self._check_call(call)
         return cast(
             "ToolCall[BaseModel, O]",
             call.with_input(replaced_input(self.tool, call.metadata, args, kwargs)),
         )
 
-    def _check(self, call: BaseToolCall) -> None:
+    def _check_call(self, call: BaseToolCall) -> None:
         if call.selector.tool is not self.tool:
             raise TypeError(
-                f"call {call.metadata.id!r} is a call of {call.metadata.name!r}, not of {self.name!r}; ask "
-                f"{self.toolset.__name__}.{self.name}.matches(call) first"
+                f"call {call.metadata.id!r} is a call of {call.metadata.name!r}, not of "
+                f"{self.name!r}; ask {self.toolset.__name__}.{self.name}.matches(call) first"
             )
 
 
-def select(toolset: type[TS], tool: CompiledTool) -> Selector[TS, Any, Any]:
-    """The selector of a tool: a function's knows its parameters."""
-    return Selector(toolset, tool) if tool.function is None else FunctionSelector(toolset, tool)
-
-
-class _NamesSchema:
-    """Gives a selector field the enum of the toolset's names, in validation and serialization mode alike."""
+class _NameEnum:
+    """Gives a selector field the enum of the toolset's names, in both modes of JSON Schema."""
 
     __slots__ = ("_toolset",)
 
@@ -240,12 +249,14 @@ class _NamesSchema:
         return {"type": "string", "enum": [s.name for s in self._toolset.selectors()]}
 
 
-def _selector(toolset: type[BaseToolset], name: str) -> Selector[Any, Any, Any]:
+def _find_selector(toolset: type[BaseToolset], name: str) -> Selector[Any, Any, Any]:
     return toolset.selector(name)
 
 
 class ToolsetTable:
-    """The tools of one toolset, in the forms in which they are looked up. Made by the class builder.
+    """The tools of one toolset, in the forms in which they are looked up.
+
+    Made by the class builder, and not changed afterwards, but for `cache`.
 
     Attributes:
         members: What `tool()` and `nested()` gave, by the member's name.
@@ -320,16 +331,16 @@ class BaseToolset:
 
 
 class EmptyToolset(BaseToolset):
-    """A toolset that is meant to have no tools; any other one without tools is refused by offers."""
+    """A toolset that is meant to have no tools. Any other without tools is refused by offers."""
 
     __lutumpy_table__: ClassVar[ToolsetTable] = ToolsetTable({})
 
 
 def own(toolset: type[TS], selector: Selector[TS, Any, Any]) -> Selector[TS, Any, Any]:
-    """`selector`, if it is one of `toolset`; raises `InvalidToolConstraints` otherwise."""
+    """`selector`, which must be one of `toolset`; raises `InvalidToolConstraints` otherwise."""
     if not isinstance(selector, Selector):
         raise InvalidToolConstraints(
-            f"{selector!r} is no selector; write {toolset.__name__}.<tool>"
+            f"{selector!r} is not a selector; write {toolset.__name__}.<tool>"
         )
     if selector.toolset is not toolset:
         raise InvalidToolConstraints(

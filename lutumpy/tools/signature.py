@@ -315,7 +315,7 @@ def _keyword_names(hints: Iterable[str]) -> dict[str, str]:
 def _field_name(name: str, taken: set[str]) -> str:
     """A name that pydantic takes for the parameter `name`.
 
-    It has no leading underscore, and is no attribute of `BaseModel`.
+    It has no leading underscore, and `BaseModel` has no attribute of that name.
     """
     if not name.startswith("_") and not hasattr(BaseModel, name):
         return name

@@ -1,8 +1,20 @@
 """`tool()` and `nested()`: the members of a toolset, as descriptors that know their types."""
 
+# What a checker infers, and how:
+#
+#   in the class body                      is a             which reads as
+#   -------------------------------------  ---------------  ---------------------------------------
+#   tool(web_search), under @tool_fn       FunctionTool     FunctionSelector[AppTools, P, O]
+#   tool(ReadFile), a ToolInput[FileText]  Tool             Selector[AppTools, ReadFile, FileText]
+#   tool(ReadFile, output=FileText)        Tool             the same; the class can't say the output
+#   nested(DataTools)                      Nested           NestedSelectors[AppTools, DataTools]
+#
+# `tool()` learns the types from the method `__tool__` of what it is given (`HasTool`). Reading a
+# member gives a selector of the class that it is read from, so a toolset that inherits a member has
+# a selector of its own.
+
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Generic, Protocol, cast, overload
 
 from pydantic import BaseModel
@@ -39,7 +51,6 @@ class Tool(Generic[I, O]):
         self.off: bool = off
 
     def __get__(self, instance: None, owner: type[TS]) -> Selector[TS, I, O]:
-        # The owner is taken at access: a `Tool` serves the toolset that declares it and every one that inherits it.
         return cast("Selector[TS, I, O]", owner.__lutumpy_table__.by_member[self])
 
     def __repr__(self) -> str:
@@ -72,7 +83,8 @@ class Nested(Generic[N]):
 class NestedSelectors(Generic[TS, N]):
     """The tools of a nested toolset, as tools of the outer one.
 
-    `AppTools.data.get_user` is the tool by its member name; `AppTools.data[DataTools.get_user]` the same, fully typed.
+    `AppTools.data.get_user` is the tool by its member name; `AppTools.data[DataTools.get_user]` the
+    same, fully typed.
     """
 
     __slots__ = ("_inner", "_outer")
@@ -109,6 +121,7 @@ MARK = "__lutumpy_tool__"
 """The attribute of a declared function or class that holds its `CompiledTool`."""
 
 _UNSET: Any = object()
+"""Stands for an `output=` that was left out, since `None` is one."""
 
 
 @overload
@@ -126,11 +139,12 @@ def tool(declared: Any, /, *, output: Any = _UNSET, off: bool = False) -> Tool[A
 
     Args:
         declared: A function under `tool_fn`, or a class under `tool_input`.
-        output: The output type, where the type checker can't see it in the class (a plain pydantic model).
+        output: The output type, where the type checker can't see it in the class (a plain pydantic
+            model).
         off: Hidden from the default availability.
 
     Raises:
-        DeclarationError: it was not declared as a tool, or `output` contradicts the declaration.
+        DeclarationError: It was not declared as a tool, or `output` contradicts the declaration.
     """
     source = compiled_tool(declared)
     if output is not _UNSET:
@@ -144,14 +158,14 @@ def tool(declared: Any, /, *, output: Any = _UNSET, off: bool = False) -> Tool[A
 
 
 def nested(toolset: type[N], *, off: bool = False) -> Nested[N]:
-    """A whole toolset as a member of another one: its tools become tools of the outer toolset, in place.
+    """A toolset as a member of another one: its tools become tools of the outer one, in place.
 
     Args:
         toolset: The inner toolset.
         off: Hides the whole group from the default availability.
 
     Raises:
-        DeclarationError: it is no toolset.
+        DeclarationError: `toolset` is not a toolset class.
     """
     if not isinstance(toolset, type) or not hasattr(cast("Any", toolset), "__lutumpy_table__"):
         raise DeclarationError(f"nested() takes a Toolset class, not {toolset!r}")
@@ -159,27 +173,28 @@ def nested(toolset: type[N], *, off: bool = False) -> Nested[N]:
 
 
 def compiled_tool(declared: Any) -> CompiledTool:
-    """What the decorator of a function or class worked out.
+    """What the decorator of a function or class found out about it.
 
     Raises:
-        DeclarationError: It was not declared as a tool; a subclass of one that was has to be declared itself.
+        DeclarationError: It was not declared as a tool; a subclass of one that was has to be
+            declared itself.
     """
     # A class is asked for its own attribute: a declaration isn't inherited.
-    own: Mapping[str, Any] = (
-        vars(declared) if isinstance(declared, type) else {MARK: getattr(declared, MARK, None)}
-    )
-    source = own.get(MARK)
+    is_class = isinstance(declared, type)
+    source = vars(declared).get(MARK) if is_class else getattr(declared, MARK, None)
     if isinstance(source, CompiledTool):
         return source
     name = getattr(declared, "__qualname__", repr(declared))
     if isinstance(declared, type) and issubclass(declared, BaseModel):
-        parent = next((base.__name__ for base in declared.__mro__ if MARK in base.__dict__), None)
-        aside = f"; the declaration of {parent} doesn't pass to its subclasses" if parent else ""
+        parents = [base.__name__ for base in declared.__mro__ if MARK in base.__dict__]
+        aside = ""
+        if parents:
+            aside = f"; the declaration of {parents[0]} doesn't pass to its subclasses"
         raise DeclarationError(
             f"{name} is not declared as a tool{aside}: decorate it with @tool_input"
         )
     if callable(declared):
         raise DeclarationError(f"{name} is not declared as a tool: decorate it with @tool_fn")
     raise DeclarationError(
-        f"{name} is no tool: a function under @tool_fn or a model under @tool_input is one"
+        f"{name} is not a tool: a function under @tool_fn or a model under @tool_input is one"
     )

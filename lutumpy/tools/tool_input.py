@@ -1,6 +1,7 @@
 """`ToolInput`: the base of input classes that name their output.
 
-In a module of its own, since making a model loads a third of pydantic: it is imported when somebody asks for it.
+In a module of its own, since making a model loads a third of pydantic: it is imported when somebody
+asks for it.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ O = TypeVar("O")
 
 
 class ToolInput(BaseModel, Generic[O]):
-    """Base of input classes that name their output: `class ReadFile(ToolInput[FileText])`, under `@tool_input`.
+    """Base of input classes that name their output, under `@tool_input`.
 
-    Strings under the fields become their descriptions. The type checker takes the output type from here.
+    `class ReadFile(ToolInput[FileText])` is the input of a tool that returns a `FileText`. Strings
+    under the fields become their descriptions. The type checker takes the output type from here.
     """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(use_attribute_docstrings=True)

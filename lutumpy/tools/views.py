@@ -1,8 +1,8 @@
-"""A toolset together with the type of its calls, so that a turn knows what its rounds hold.
+"""A toolset together with the type of its calls, so that a turn knows what its rounds hold."""
 
-A checker infers `C` of `Toolset[C]` from a class only through a method's result: a parameter of the
-type `type[Toolset[C]]` would lose it. So turns take anything with `__view__`, which toolsets have.
-"""
+# From the class `AppTools`, a checker infers the `C` of its base `Toolset[C]` only through the
+# result of a method: a parameter of the type `type[Toolset[C]]` would lose it. So turns take
+# anything with the method `__view__`, which toolsets have.
 
 from __future__ import annotations
 

@@ -70,7 +70,8 @@ def test_objects_and_dicts_decode_to_the_same_turn(file: str, construct: Any, ki
         plain, objects = DECODERS[file].stream_decoder(), DECODERS[file].stream_decoder()
         for event in recorded:
             assert objects.feed(construct(type_=kind, value=event)) == plain.feed(event)
-        # The SDKs' classes have an order of their own for the fields, so the bytes are compared as JSON values.
+        # The SDKs' classes have an order of their own for the fields, so the bytes are compared as
+        # JSON values.
         assert values(objects.finish()) == values(plain.finish())
 
 

@@ -1,4 +1,6 @@
-"""An offer sends no tool that the rules surely refuse: it is rendered so that it is taken, or refused at once (C9, D5)."""
+"""An offer sends no tool that the rules surely refuse: it is rendered so that it is taken, or
+refused at once (C9, D5).
+"""
 
 from __future__ import annotations
 

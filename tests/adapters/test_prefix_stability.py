@@ -1,7 +1,8 @@
-"""What was sent stays as it is: each request's tools and messages begin with those of the request before (rules A4, R5).
+"""What was sent stays as it is: each request's tools and messages begin with those of the request
+before (rules A4, R5).
 
-Prompt caches live on it, and newer models sign their reasoning over it. Left aside are breakpoints of a cache and
-ephemeral messages, which leave; so is an offer that changes.
+Prompt caches live on it, and newer models sign their reasoning over it. Left aside are breakpoints
+of a cache and ephemeral messages, which leave; so is an offer that changes.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ async def failure(
     return caught.value
 
 
-# --- success -------------------------------------------------------------------------------------------------------
+# --- success --------------------------------------------------------------------------------------
 
 
 async def test_the_ready_bytes_go_through_the_clients_own_post() -> None:
@@ -215,7 +215,7 @@ async def test_a_replaced_post_may_give_a_reply_in_any_form(reply: Any) -> None:
     assert (await respond(OpenAIChat("m", Stub(api_key="k")))).text == "hi"
 
 
-# --- clients -------------------------------------------------------------------------------------------------------
+# --- clients --------------------------------------------------------------------------------------
 
 
 async def test_the_wrong_kind_of_client_is_told_which_method_to_call() -> None:
@@ -325,14 +325,16 @@ def test_a_client_of_our_own_lives_as_long_as_its_event_loop() -> None:
 
 def test_importing_the_adapter_loads_no_sdk() -> None:
     code = (
-        "import sys; from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses; OpenAIChat('m'); "
-        "print([m for m in sys.modules if m.split('.')[0] in ('openai', 'anthropic', 'httpx', 'httpx2')])"
+        "import sys; from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses; "
+        "OpenAIChat('m'); "
+        "print([m for m in sys.modules if m.split('.')[0] in ('openai', 'anthropic', 'httpx', "
+        "'httpx2')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
-# --- errors --------------------------------------------------------------------------------------------------------
+# --- errors ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -444,7 +446,7 @@ def test_an_error_without_attributes_is_still_told() -> None:
     assert (str(error), error.retryable, error.code) == ("openai_chat: OpenAIError", False, None)
 
 
-# --- small pieces --------------------------------------------------------------------------------------------------
+# --- small pieces ---------------------------------------------------------------------------------
 
 
 def test_join_body() -> None:
@@ -482,7 +484,7 @@ def test_error_body_finds_errors_only() -> None:
     )
 
 
-# --- closing -------------------------------------------------------------------------------------------------------
+# --- closing --------------------------------------------------------------------------------------
 
 
 class OwnClients:
@@ -572,7 +574,7 @@ async def test_a_client_that_was_given_stays_open() -> None:
     assert not sync.is_closed()
 
 
-# --- what is given by mistake ---------------------------------------------------------------------------------------
+# --- what is given by mistake ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("adapter", [OpenAIChat, OpenAIResponses, AnthropicMessages])

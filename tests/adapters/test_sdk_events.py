@@ -1,4 +1,6 @@
-"""The events in the bytes of a response are those that the SDKs' own decoders find, however the bytes are cut (S1)."""
+"""The events in the bytes of a response are those that the SDKs' own decoders find, however the
+bytes are cut (S1).
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from openai import AsyncOpenAI, OpenAI
 from openai import Stream as OpenAIStream
+from profiles import examples
+from toolkit import Files
 
-from lutumpy import Finished, Session, ToolInput, Toolset, tool, tool_input
+from lutumpy import Finished, Session
 from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.adapters.sdk_events import EventError, EventSplitter, event_splitter
 
@@ -73,7 +77,7 @@ def by_the_sdk(kind: Any, client: Any, body: bytes) -> tuple[list[Any], str]:
 
 
 @pytest.mark.parametrize("named", [True, False], ids=["anthropic", "openai"])
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     pieces=st.lists(st.sampled_from(PIECES), max_size=6),
     end=st.sampled_from(ENDS),
@@ -84,7 +88,8 @@ def test_the_events_are_those_of_the_sdk_S1(
     named: bool, pieces: list[str], end: str, newline: str, size: int
 ) -> None:
     if not named:
-        # With an id, that SDK takes every empty line after it for an event without data, and fails on it.
+        # With an id, that SDK takes every empty line after it for an event without data, and fails
+        # on it.
         pieces = [
             piece.replace("id: 7%", "")
             for piece in pieces
@@ -164,19 +169,9 @@ def test_another_stream_is_left_to_its_own_class() -> None:
     assert event_splitter(plain) is not None
     assert event_splitter(Derived(cast_to=object, response=response, client=client)) is None
     assert event_splitter(Own()) is None
-    plain._decoder = SimpleNamespace()  # type: ignore[assignment]  # as of a host with a format of its own
+    # As of a host with a format of its own.
+    plain._decoder = SimpleNamespace()  # type: ignore[assignment]
     assert event_splitter(plain) is None
-
-
-@tool_input(name="write")
-class Write(ToolInput[None]):
-    """Write a file."""
-
-    text: str
-
-
-class Files(Toolset):
-    write = tool(Write)
 
 
 class Slow(httpx2.AsyncByteStream):
@@ -186,7 +181,8 @@ class Slow(httpx2.AsyncByteStream):
         self.closed = 0
 
     async def __aiter__(self) -> Any:
-        yield b'data: {"id": "c", "model": "m", "choices": [{"index": 0, "delta": {"content": "Hi"}, "finish_reason": "stop"}]}\n\n'
+        choice = b'{"index": 0, "delta": {"content": "Hi"}, "finish_reason": "stop"}'
+        yield b'data: {"id": "c", "model": "m", "choices": [' + choice + b"]}\n\n"
         yield b"data: [DONE]\n\n"
         await asyncio.Event().wait()
 

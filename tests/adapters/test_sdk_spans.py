@@ -1,4 +1,6 @@
-"""The spans that an SDK's client makes of its calls: the same through an adapter as directly (OpenTelemetry)."""
+"""The spans that an SDK's client makes of its calls: the same through an adapter as directly
+(OpenTelemetry).
+"""
 
 from __future__ import annotations
 

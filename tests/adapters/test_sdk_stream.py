@@ -1,4 +1,6 @@
-"""Streams through both SDKs: what they give, how they fail, and that leaving one closes its connection."""
+"""Streams through both SDKs: what they give, how they fail, and that leaving one closes its
+connection.
+"""
 
 from __future__ import annotations
 
@@ -337,7 +339,7 @@ async def test_a_client_that_rewrites_the_body_is_given_an_object() -> None:
     assert host.requests[0].url.path == "/openai/deployments/deployed/chat/completions"
 
 
-# --- the adapters --------------------------------------------------------------------------------------------------
+# --- the adapters ---------------------------------------------------------------------------------
 
 
 async def answer(model: OpenAIChat | OpenAIResponses) -> AssistantTurn:

@@ -9,8 +9,9 @@ import pytest
 from counting import calls_made
 from hypothesis import given
 from hypothesis import strategies as st
+from toolkit import LookTools as Tools
 
-from lutumpy import NeedsTools, Session, ToolInput, Toolset, Transcript, tool, tool_input
+from lutumpy import NeedsTools, Session, Transcript
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.core.call_ids import TakenIds
@@ -23,17 +24,6 @@ APIS: dict[str, Any] = {
 }
 LONE = ["\ud800a", "\udfffa", "\ufffda"]
 """Three ids that are one when lone surrogates are replaced."""
-
-
-@tool_input(name="look")
-class Look(ToolInput[str]):
-    """Look."""
-
-    n: int
-
-
-class Tools(Toolset):
-    look = tool(Look)
 
 
 def reply(api: str, ids: list[str], name: str = "look") -> dict[str, Any]:

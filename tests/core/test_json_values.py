@@ -1,4 +1,4 @@
-"""JSON as the library writes, compares and reads it: whatever is given, what comes out can be sent."""
+"""JSON as the library writes, compares and reads it: what comes out can always be sent."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from composed import APIS, PNG, History, composed
+from profiles import examples
 from test_mutations import Client
 from test_repairs import USER, Json, mended, output, tool
 
@@ -97,7 +98,7 @@ def test_a_history_that_goes_on_with_another_api_keeps_every_call_with_its_resul
     other: Api, api: Api, client: Client
 ) -> None:
     rng = random.Random(f"{other} {api}")
-    for _ in range(40):
+    for _ in range(examples(20)):
         before = numbered(composed(other, rng, rounds=2), "a")
         history = [
             *before,

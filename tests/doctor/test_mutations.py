@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 from composed import APIS, KEYS, History, composed, recorded
 from mutations import MUTATIONS, THOROUGH
+from profiles import examples
 
 from lutumpy.apis import Api
 from lutumpy.doctor import apply_repairs, check_messages, propose_repairs
@@ -113,7 +114,7 @@ def test_what_is_broken_is_found_mended_and_accepted(api: Api, name: str, client
 @pytest.mark.parametrize("api", APIS)
 def test_a_history_broken_in_several_ways_is_mended_as_well(api: Api, client: Client) -> None:
     rng = random.Random(7)
-    for _ in range(60):
+    for _ in range(examples(30)):
         history = composed(api, rng, rounds=4)
         names = rng.sample(sorted(MUTATIONS[api]), 4)
         for name in names:

@@ -13,6 +13,7 @@ from counting import calls_made
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mutations import MUTATIONS
+from profiles import examples
 
 from lutumpy import TranscriptError
 from lutumpy.apis import Api
@@ -95,7 +96,7 @@ def damage(data: st.DataObject, history: History) -> None:
 
 @pytest.mark.parametrize("api", APIS)
 @given(history=JUNK)
-@settings(max_examples=150)
+@settings(max_examples=examples(80))
 def test_no_json_makes_the_doctor_raise(api: Api, history: Any) -> None:
     for thorough in (False, True):
         found = check_messages(api, history)
@@ -109,7 +110,7 @@ def test_no_json_makes_the_doctor_raise(api: Api, history: Any) -> None:
 
 @pytest.mark.parametrize("api", APIS)
 @given(data=st.data(), seed=SEEDS, held=st.booleans(), thorough=st.booleans())
-@settings(max_examples=120)
+@settings(max_examples=examples(60))
 def test_after_the_repairs_nothing_is_sure_to_be_refused_but_what_takes_a_guess(
     api: Api, data: st.DataObject, seed: int, held: bool, thorough: bool
 ) -> None:
@@ -151,7 +152,7 @@ def assert_placed(document: list[Any], repair: Repair) -> None:
 
 @pytest.mark.parametrize("api", APIS)
 @given(data=st.data(), seed=SEEDS, thorough=st.booleans())
-@settings(max_examples=120)
+@settings(max_examples=examples(60))
 def test_positions_are_those_of_the_messages_just_before_the_repair(
     api: Api, data: st.DataObject, seed: int, thorough: bool
 ) -> None:
@@ -166,7 +167,7 @@ def test_positions_are_those_of_the_messages_just_before_the_repair(
 
 @pytest.mark.parametrize("api", APIS)
 @given(seed=SEEDS)
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_a_valid_history_gets_no_repairs(api: Api, seed: int) -> None:
     history = composed(api, random.Random(seed))
     assert check_messages(api, history) == []
@@ -200,7 +201,7 @@ def units(api: str, history: History) -> list[tuple[tuple[Any, ...], str]]:
 
 @pytest.mark.parametrize("api", APIS)
 @given(data=st.data(), seed=SEEDS)
-@settings(max_examples=120)
+@settings(max_examples=examples(60))
 def test_what_no_problem_names_stays_as_it_is_and_in_its_order(
     api: Api, data: st.DataObject, seed: int
 ) -> None:
@@ -236,7 +237,7 @@ def test_what_no_problem_names_stays_as_it_is_and_in_its_order(
 
 @pytest.mark.parametrize("api", APIS)
 @given(data=st.data(), seed=SEEDS)
-@settings(max_examples=60)
+@settings(max_examples=examples(40))
 def test_repairs_fit_their_own_transcript_alone(api: Api, data: st.DataObject, seed: int) -> None:
     """Applied to another transcript, or twice, they fail as a whole: nothing half done."""
     history = composed(api, random.Random(seed))

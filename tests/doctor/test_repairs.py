@@ -360,7 +360,7 @@ def nested(levels: int, leaf: Any = 1) -> Any:
     return value
 
 
-@pytest.mark.parametrize("levels", [299, 300, 1_000, 100_000])
+@pytest.mark.parametrize("levels", [299, 300, 1_000, 50_000])
 @pytest.mark.parametrize("api", ["openai_chat", "openai_responses", "anthropic_messages"])
 def test_no_nesting_makes_the_doctor_raise(api: Api, levels: int) -> None:
     """A value that is nested too deeply is told, and becomes its JSON text; what is not, stays as it is."""
@@ -379,7 +379,7 @@ def test_no_nesting_makes_the_doctor_raise(api: Api, levels: int) -> None:
     ]
     huge = levels > 10_000
     for thorough in (False,) if huge else (False, True):
-        for place in places[::4] if huge else places:
+        for place in places[::9] if huge else places:
             messages = [USER, place, MORE]
             told = [p for p in check_messages(api, messages) if p.rule.endswith(".nesting")]
             assert bool(told) == (levels > 300) or place is not deep

@@ -95,8 +95,8 @@ async def _answer(input: Any) -> Any:
 
 def call(name: str, n: Any = 0, *, id: str = "call_1", **more: Any) -> ToolCall[Any, Any]:
     """One call, without a round."""
-    made: Any = App.parse(ToolMetadata(id, name, json.dumps({"n": n, **more})))
-    return made  # type: ignore[no-any-return]
+    parsed: Any = App.parse(ToolMetadata(id, name, json.dumps({"n": n, **more})))
+    return parsed  # type: ignore[no-any-return]
 
 
 def calls(*names: str) -> list[ToolCall[Any, Any]]:

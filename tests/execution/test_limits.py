@@ -10,6 +10,7 @@ import pytest
 from execution_toolkit import App, call, calls, dispatcher, outcomes
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from profiles import examples
 from virtual_time import BACKENDS, run, tasks
 
 from lutumpy.execution import ExecutionReport, ToolExecutor
@@ -168,7 +169,7 @@ async def test_a_retry_comes_before_calls_that_were_not_started_yet() -> None:
     assert tries == [0, 1, 0, 2] or tries == [0, 0, 1, 2]
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     names=st.lists(st.sampled_from(["look", "save", "send"]), max_size=30),
     size=st.integers(1, 6),

@@ -34,7 +34,7 @@ ADAPTERS: list[Any] = [OpenAIChat, OpenAIResponses, AnthropicMessages]
 def round_of(count: int, distinct: int | None = None) -> tuple[Session, ToolRound[Any]]:
     session = Session()
     session.push_user("pay")
-    made = [
+    calls = [
         {
             "id": f"c{k}",
             "type": "function",
@@ -44,7 +44,7 @@ def round_of(count: int, distinct: int | None = None) -> tuple[Session, ToolRoun
     ]
     reply = {
         "choices": [
-            {"finish_reason": "tool_calls", "message": {"role": "assistant", "tool_calls": made}}
+            {"finish_reason": "tool_calls", "message": {"role": "assistant", "tool_calls": calls}}
         ]
     }
     outcome = App.offer().read(OpenAIChat.response(reply), session)
@@ -98,12 +98,16 @@ def test_what_the_executor_does_is_linear_in_calls_with_a_key() -> None:
         executor = ToolExecutor(deduplicate=True)
         dispatch = Dispatcher(App)
         dispatch.close()
-        made = calls_made(lambda: executor.run_sync(round.calls, dispatch))
-        made += calls_made(lambda: executor.report.results(round.calls))
-        made += calls_made(lambda: executor.run_sync(round.calls, dispatch, resume=executor.report))
-        made += calls_made(lambda: ToolExecutor().run_sync(without_origin(round.calls), dispatch))
+        function_calls = calls_made(lambda: executor.run_sync(round.calls, dispatch))
+        function_calls += calls_made(lambda: executor.report.results(round.calls))
+        function_calls += calls_made(
+            lambda: executor.run_sync(round.calls, dispatch, resume=executor.report)
+        )
+        function_calls += calls_made(
+            lambda: ToolExecutor().run_sync(without_origin(round.calls), dispatch)
+        )
         round.discard()
-        return made
+        return function_calls
 
     assert work(200) <= 2.2 * work(100)
 

@@ -11,6 +11,7 @@ import pytest
 from execution_toolkit import App, call, calls, dispatcher, outcomes, text
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from profiles import examples
 from virtual_time import BACKENDS, run
 
 from lutumpy import ToolError, ToolMetadata, Toolset, tool, tool_fn
@@ -166,7 +167,7 @@ async def test_idempotent_true_and_the_effect_are_the_same_thing() -> None:
     assert sorted(tries) == ["a", "a", "b", "b", "c"]
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(
     backoff=st.floats(0, 100),
     most=st.floats(0, 1000),

@@ -205,7 +205,7 @@ def test_an_edit_is_validated_again_and_the_next_hook_sees_it_H1_H3() -> None:
         ({"amuont": 3}, r"tool 'pay' has no argument amuont; it has amount, to"),
         (
             {"ledger": Ledger()},
-            r"no argument ledger \(ledger: a Skip parameter is no part of a call\)",
+            r"no argument ledger \(ledger: a Skip parameter is not part of a call\)",
         ),
     ],
 )

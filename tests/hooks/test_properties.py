@@ -9,6 +9,7 @@ import pytest
 from hook_toolkit import ADAPTERS, APIS, CHECKS, AppTools, DataTools, Forecast, User, Weather, start
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from profiles import examples
 
 from lutumpy import (
     Complete,
@@ -166,7 +167,7 @@ def check(session: Session, api: str) -> None:
 
 
 @pytest.mark.parametrize("api", APIS)
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(calls=calls, hooks=st.lists(hook, max_size=4), policy=actions, sync=st.booleans())
 def test_no_hook_can_make_a_transcript_invalid(
     api: str, calls: list[Call], hooks: list[Any], policy: list[str], sync: bool

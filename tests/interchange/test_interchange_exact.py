@@ -26,6 +26,7 @@ from histories import (
 )
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from profiles import examples
 
 from lutumpy import Session, Transcript, TranscriptError
 from lutumpy.adapters.anthropic import AnthropicMessages
@@ -429,7 +430,7 @@ def test_every_form_is_written_back_unchanged(api: str, system: Json, history: J
 
 @pytest.mark.parametrize("api", list(HISTORIES))
 def test_random_histories_are_written_back_unchanged(api: str) -> None:
-    @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(80), deadline=None, suppress_health_check=list(HealthCheck))
     @given(HISTORIES[api])
     def exact(given_history: tuple[Json, Json]) -> None:
         system, history = given_history
@@ -518,7 +519,7 @@ odd = (
 
 @pytest.mark.parametrize("api", list(ADAPTERS))
 def test_any_json_is_written_back_equal_or_refused(api: str) -> None:
-    @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(80), deadline=None, suppress_health_check=list(HealthCheck))
     @given(odd, st.none() | st.text(max_size=4) | values, st.sampled_from([None, True, False]))
     def exact(history: Json, system: Json, held: bool | None) -> None:
         try:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from histories import ADAPTERS, HISTORIES, ROWS, body_of, name_of, read, refused
 from hypothesis import HealthCheck, given, settings
+from profiles import examples
 
 from lutumpy import FilePart, ImagePart, TextPart, Transcript
 from lutumpy.adapters.anthropic import AnthropicMessages
@@ -29,7 +30,7 @@ def test_a_recorded_history_is_taken_by_the_other_apis(row: dict[str, Json]) -> 
 
 @pytest.mark.parametrize("api", list(HISTORIES))
 def test_random_histories_are_taken_by_the_other_apis(api: str) -> None:
-    @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
     @given(HISTORIES[api])
     def taken(given_history: tuple[Json, Json]) -> None:
         system, history = given_history

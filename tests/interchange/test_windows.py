@@ -22,6 +22,7 @@ from histories import (
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, run_state_machine_as_test
+from profiles import examples
 from test_conversations import Conversations
 
 from lutumpy import FilePart, ImagePart, Session, TextPart, Transcript, TranscriptError
@@ -476,7 +477,7 @@ def test_windows_of_recorded_histories_are_taken_by_the_other_apis(row: dict[str
 
 @pytest.mark.parametrize("api", list(HISTORIES))
 def test_windows_of_random_histories_are_taken_by_every_other_api(api: str) -> None:
-    @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
     @given(HISTORIES[api], st.integers(0, 255))
     def taken(given_history: tuple[Json, Json], number: int) -> None:
         system, history = given_history
@@ -522,7 +523,7 @@ def test_windows_of_any_conversation_are_taken_by_every_api_K5() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         run = settings(
-            max_examples=40,
+            max_examples=examples(40),
             stateful_step_count=10,
             deadline=None,
             suppress_health_check=list(HealthCheck),

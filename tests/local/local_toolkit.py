@@ -1,4 +1,6 @@
-"""A model small enough for every test: a few bytes in a wheel made here, and a server's library that only pretends."""
+"""A model small enough for every test: a few bytes in a wheel made here, and a server's library
+that only pretends.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,8 @@ CONTENT = b"GGUF" + bytes(range(256)) * 400
 PACKAGE = "tiny-model"
 MEMBER = "tiny_model/Tiny-1.Q4.gguf"
 
-# What `worker.py` uses of xllamacpp. The server does what its model file says, and keeps a connection to `sampling.watch`
-# open for as long as its process lives.
+# What `worker.py` uses of xllamacpp. The server does what its model file says, and keeps a
+# connection to `sampling.watch` open for as long as its process lives.
 PRETENDED = """
 import os, socket, sys, threading
 from types import SimpleNamespace

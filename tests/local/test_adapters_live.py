@@ -1,6 +1,8 @@
-"""The three adapters against an independent server: llama.cpp's, with a real model, through the official SDKs.
+"""The three adapters against an independent server: llama.cpp's, with a real model, through the
+official SDKs.
 
-They need the `local` extra and the model, and run where LUTUMPY_NEED_LOCAL=1 says that both must be there.
+They need the `local` extra and the model, and run where LUTUMPY_NEED_LOCAL=1 says that both must be
+there.
 """
 
 from __future__ import annotations

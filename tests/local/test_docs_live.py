@@ -1,4 +1,7 @@
-"""The code of docs/local.md, which needs the model to run. See `test_adapters_live` for when these tests run."""
+"""The code of docs/local.md, which needs the model to run.
+
+See `test_adapters_live` for when these tests run.
+"""
 
 from __future__ import annotations
 

@@ -43,7 +43,8 @@ def test_pip_brings_the_wheel_without_what_it_requires(
     found = download_wheel(f"{PACKAGE}==1.0", work, told.append)
     assert found.read_bytes() == wheel.read_bytes()
     assert list(found.parent.iterdir()) == [found]
-    # A pip that has a folder for an index has no download to watch; what is there at its end is told.
+    # A pip that has a folder for an index has no download to watch; what is there at its end is
+    # told.
     assert told == sorted(told)
     assert told[-1] == found.stat().st_size
     assert fetch(directory=tmp_path / "cache", model=tiny).read_bytes() == CONTENT

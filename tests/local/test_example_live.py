@@ -1,4 +1,7 @@
-"""The example of a text-only model, with the real one. See `test_adapters_live` for when these tests run."""
+"""The example of a text-only model, with the real one.
+
+See `test_adapters_live` for when these tests run.
+"""
 
 from __future__ import annotations
 

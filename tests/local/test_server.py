@@ -1,4 +1,7 @@
-"""`serve` and its process, with a pretended xllamacpp: start, failures, shutdown. No model and no native code."""
+"""`serve` and its process, with a pretended xllamacpp: start, failures, shutdown.
+
+No model and no native code.
+"""
 
 from __future__ import annotations
 
@@ -360,7 +363,8 @@ def test_without_a_file_the_name_is_known_after_entering() -> None:
 def test_importing_it_loads_no_sdk_and_nothing_of_the_extra() -> None:
     code = (
         "import sys; import lutumpy.local; "
-        "print([m for m in ('openai', 'anthropic', 'xllamacpp', 'platformdirs', 'rich', 'pip') if m in sys.modules])"
+        "print([m for m in ('openai', 'anthropic', 'xllamacpp', 'platformdirs', 'rich', 'pip') if "
+        "m in sys.modules])"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     said = subprocess.run(

@@ -1,4 +1,7 @@
-"""The real server: llama.cpp with a real model. See `test_adapters_live` for when these tests run."""
+"""The real server: llama.cpp with a real model.
+
+See `test_adapters_live` for when these tests run.
+"""
 
 from __future__ import annotations
 

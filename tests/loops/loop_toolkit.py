@@ -184,8 +184,8 @@ def look(word: str, call_id: str | None = None) -> Call:
     return call("look_up", call_id, word=word)
 
 
-def calls(*made: Call, **more: Any) -> Reply:
-    return Reply(calls=made, **more)
+def calls(*each: Call, **more: Any) -> Reply:
+    return Reply(calls=each, **more)
 
 
 def script(*entries: Any, api: Any = "openai_chat") -> ScriptedModel:

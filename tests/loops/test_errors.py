@@ -105,10 +105,10 @@ def test_max_rounds_is_a_number(run: Runner) -> None:
 def test_what_does_not_fit_is_refused_before_anything_is_sent(
     options: dict[str, Any], error: type[Exception], run: Runner
 ) -> None:
-    session, llm, told = asked(), script(ANSWER), []
+    session, llm, events = asked(), script(ANSWER), []
     with pytest.raises(error):
-        run(session, llm, **{"on_progress": told.append, **options})
-    assert (llm.requests, told, len(session.transcript)) == ([], [], 1)
+        run(session, llm, **{"on_progress": events.append, **options})
+    assert (llm.requests, events, len(session.transcript)) == ([], [], 1)
     goes_on(run, session)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from loop_toolkit import ANSWER, APIS, FORMS, Desk, Journal, Runner, asked, check_valid, script
+from profiles import examples
 
 from lutumpy import (
     AdapterError,
@@ -56,7 +57,7 @@ class Plan:
 
 
 words = st.sampled_from(["cat", "dog", "unknown", "broken"])
-made = st.one_of(
+random_calls = st.one_of(
     st.builds(lambda word: Call("look_up", {"word": word}), words),
     st.builds(
         lambda text: Call("count", {"text": text}), st.sampled_from(["", "four", 3, None, "\ud800"])
@@ -75,7 +76,7 @@ replies = st.one_of(
     st.builds(
         Reply,
         text=st.sampled_from(["", "Hm."]),
-        calls=st.lists(made, min_size=1, max_size=4),
+        calls=st.lists(random_calls, min_size=1, max_size=4),
         finish=st.sampled_from([None, None, None, "length", "stop"]),
         reasoning=st.sampled_from([None, "so"]),
     ),
@@ -119,7 +120,7 @@ plans = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(plan=plans)
 def test_any_loop_leaves_a_session_that_goes_on(plan: Plan) -> None:
     session, journal = asked(), Journal()
@@ -140,7 +141,7 @@ def test_any_loop_leaves_a_session_that_goes_on(plan: Plan) -> None:
         return trouble
 
     def answer(reply: Any) -> Callable[[Any, Any], Any]:
-        def said(api: Any, body: Any) -> Any:
+        def results(api: Any, body: Any) -> Any:
             if plan.troubles.get(("request", counts.get("request", -1) + 1)) in (
                 "push",
                 "interrupt",
@@ -149,7 +150,7 @@ def test_any_loop_leaves_a_session_that_goes_on(plan: Plan) -> None:
                 occasion("request")
             return reply
 
-        return said
+        return results
 
     class Hooks:
         @hook_impl
@@ -183,11 +184,13 @@ def test_any_loop_leaves_a_session_that_goes_on(plan: Plan) -> None:
     ):
         done = Runner(plan.form)(session, llm, journal, **options)
     check_valid(session)
-    said = [r for item in session.transcript if isinstance(item, ToolResults) for r in item.results]
+    results = [
+        r for item in session.transcript if isinstance(item, ToolResults) for r in item.results
+    ]
     # Whatever ran has its result, and the model sees nothing of a tool's that wasn't reviewed.
-    assert len(journal.ran) <= len([r for r in said if r.status != "rejected"])
+    assert len(journal.ran) <= len([r for r in results if r.status != "rejected"])
     if plan.reviewed:
-        own = [r.text for r in said if r.status == "ok" and r.text != "7"]
+        own = [r.text for r in results if r.status == "ok" and r.text != "7"]
         assert [text for text in own if not text.startswith("[seen] ")] == []
     if done is not None:
         assert done.rounds == len(

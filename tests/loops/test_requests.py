@@ -187,7 +187,7 @@ def test_what_a_tool_raises_is_not_shown_to_the_model(run: Runner) -> None:
 
 
 def test_progress_tells_every_step_in_order(run: Runner) -> None:
-    told: list[LoopEvent] = []
+    events: list[LoopEvent] = []
     llm = script(
         Reply(
             text="Hm.",
@@ -200,8 +200,8 @@ def test_progress_tells_every_step_in_order(run: Runner) -> None:
     def hooks(call: BaseToolCall) -> ToolDecision:
         return Complete(3) if call.metadata.name == "count" else RunNormally(call.input)
 
-    done = run(asked(), llm, hooks=hooks, on_progress=told.append)
-    assert [type(event) for event in told] == [
+    done = run(asked(), llm, hooks=hooks, on_progress=events.append)
+    assert [type(event) for event in events] == [
         RequestStarted,
         RoundDecoded,
         RoundPlanned,
@@ -210,9 +210,9 @@ def test_progress_tells_every_step_in_order(run: Runner) -> None:
         RequestStarted,
         LoopEnded,
     ]
-    assert [event.round for event in told] == [1, 1, 1, 1, 1, 2, 1]
-    assert [event.usage.total_tokens for event in told] == [0, 25, 25, 25, 25, 25, 40]
-    _, decoded, planned, executed, _, _, stopped = told
+    assert [event.round for event in events] == [1, 1, 1, 1, 1, 2, 1]
+    assert [event.usage.total_tokens for event in events] == [0, 25, 25, 25, 25, 25, 40]
+    _, decoded, planned, executed, _, _, stopped = events
     assert isinstance(decoded, RoundDecoded)
     assert ([c.metadata.id for c in decoded.calls], [i.metadata.id for i in decoded.issues]) == (
         ["c1", "c2"],
@@ -234,29 +234,29 @@ def test_progress_tells_every_step_in_order(run: Runner) -> None:
 
 
 def test_results_are_told_as_they_are_committed(run: Runner) -> None:
-    told: list[Any] = []
+    events: list[Any] = []
     run(
         asked(),
         script(calls(look("cat")), ANSWER),
         hooks=Desk.hooks().with_hooks(Reviewer()),
-        on_progress=told.append,
+        on_progress=events.append,
     )
-    (executed,) = [event for event in told if isinstance(event, RoundExecuted)]
+    (executed,) = [event for event in events if isinstance(event, RoundExecuted)]
     assert executed.results[0].content == "[seen] cat means tac"
     assert executed.results[0].outcome == "ok"
 
 
 def test_callbacks_may_wait(backend: str) -> None:
-    told: list[str] = []
+    events: list[str] = []
 
     async def tell(event: Any) -> None:
         await anyio.lowlevel.checkpoint()
-        told.append(type(event).__name__)
+        events.append(type(event).__name__)
 
     Runner(backend)(asked(), script(calls(look("cat")), ANSWER), on_progress=tell, on_event=tell)
-    assert told[0] == "RequestStarted"
-    assert told.count("ToolCallReady") == 1
-    assert told.count("Completed") == 2
+    assert events[0] == "RequestStarted"
+    assert events.count("ToolCallReady") == 1
+    assert events.count("Completed") == 2
 
 
 def test_events_come_from_streamed_turns_that_end_in_the_same_outcome_S1(

@@ -52,11 +52,11 @@ def check(done: LoopResult, session: Any) -> None:
 )
 def test_the_async_loop_through_the_sdk(api: str, streamed: bool, backend: str) -> None:
     session, seen = asked(), []
-    made: Any = AsyncAnthropic if api == "anthropic_messages" else AsyncOpenAI
+    client_class: Any = AsyncAnthropic if api == "anthropic_messages" else AsyncOpenAI
 
     async def main() -> LoopResult:
         with serve(SCRIPT) as server:
-            async with made(**options(api, server.url)) as client:
+            async with client_class(**options(api, server.url)) as client:
                 done = await run_tools(
                     session,
                     ADAPTERS[api]("any-model", client=client),
@@ -74,8 +74,8 @@ def test_the_async_loop_through_the_sdk(api: str, streamed: bool, backend: str) 
 @pytest.mark.parametrize("streamed", [False, True])
 def test_the_sync_loop_through_the_sdk(api: str, streamed: bool) -> None:
     session, seen = asked(), []
-    made: Any = Anthropic if api == "anthropic_messages" else OpenAI
-    with serve(SCRIPT) as server, made(**options(api, server.url)) as client:
+    client_class: Any = Anthropic if api == "anthropic_messages" else OpenAI
+    with serve(SCRIPT) as server, client_class(**options(api, server.url)) as client:
         llm = ADAPTERS[api]("any-model", client=client)
         on_event = seen.append if streamed else None
         done = run_tools_sync(session, llm, tools=Desk, dispatch=dispatcher(), on_event=on_event)
@@ -86,12 +86,12 @@ def test_the_sync_loop_through_the_sdk(api: str, streamed: bool) -> None:
 
 def test_a_loop_that_was_cancelled_goes_on_with_the_real_api_E4(api: str, backend: str) -> None:
     session, journal = asked(), Journal()
-    made: Any = AsyncAnthropic if api == "anthropic_messages" else AsyncOpenAI
+    client_class: Any = AsyncAnthropic if api == "anthropic_messages" else AsyncOpenAI
     stuck = calls(look("cat"), call("wait_for_ever"), reasoning="This will take a while.")
 
     async def main() -> LoopResult:
         with serve([stuck, Failure(500, "down"), Reply(text="Never mind.")]) as server:
-            async with made(**options(api, server.url)) as client:
+            async with client_class(**options(api, server.url)) as client:
                 loop = partial(
                     run_tools,
                     session,

@@ -15,8 +15,10 @@ PIXEL = base64.b64decode(
 )
 
 TAGS = frozenset(
-    "html head meta title link style body a header h1 h2 h3 h4 p ul ol li strong div label span input button main section "
-    "details summary pre code b figure figcaption img svg g rect line table caption thead tbody tr th td del ins nav "
+    "html head meta title link style body a header h1 h2 h3 h4 p ul ol li strong div label span "
+    "input button main section "
+    "details summary pre code b figure figcaption img svg g rect line table caption thead tbody tr "
+    "th td del ins nav "
     "article footer kbd script".split()
 )
 VOID = frozenset("meta link input img br line rect".split())

@@ -1,6 +1,8 @@
-"""The page in a real browser: nothing runs that shouldn't, nothing is fetched, and everybody can use it.
+"""The page in a real browser: nothing runs that shouldn't, nothing is fetched, and everybody can
+use it.
 
-Skipped where there is no Chromium or no playwright, unless `LUTUMPY_NEED_BROWSER=1` says that there must be.
+Skipped where there is no Chromium or no playwright, unless `LUTUMPY_NEED_BROWSER=1` says that there
+must be.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from typing import Any
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from profiles import examples
 
 from lutumpy.doctor.check import check_messages
 from lutumpy.errors import Problem
@@ -45,7 +48,8 @@ if CHROMIUM is None:
     pytest.skip("there is no chromium", allow_module_level=True)
 
 FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run "
+    "--disable-background-networking "
     "--disable-component-update --disable-sync"
 ).split()
 
@@ -177,7 +181,7 @@ def broken_page(broken: list[Any]) -> str:
     )
 
 
-# --- safety --------------------------------------------------------------------------------------------------------
+# --- safety ---------------------------------------------------------------------------------------
 
 ATTACKS = [
     "<script>window.pwned=1</script>",
@@ -309,7 +313,7 @@ async def test_nothing_that_a_transcript_holds_is_run_or_fetched(tmp_path: Path)
 
 
 # Without shrinking: each example starts a browser.
-@settings(max_examples=5, phases=[Phase.generate])
+@settings(max_examples=examples(5), phases=[Phase.generate])
 @given(
     st.lists(
         st.lists(st.sampled_from(ATTACKS) | st.text(max_size=20), max_size=4).map("".join),
@@ -332,8 +336,10 @@ async def test_the_policy_stops_what_escaping_would_have_let_through(
 ) -> None:
     """The second wall: markup put into a page by force neither runs nor loads."""
     forced = (
-        "<script>window.pwned=1</script><img src=x onerror=window.pwned=1><img src='https://attacker.invalid/x.png'>"
-        "<link rel=stylesheet href='https://attacker.invalid/x.css'><p style='color:red' id=styled>x</p>"
+        "<script>window.pwned=1</script><img src=x onerror=window.pwned=1><img "
+        "src='https://attacker.invalid/x.png'>"
+        "<link rel=stylesheet href='https://attacker.invalid/x.css'><p style='color:red' "
+        "id=styled>x</p>"
         "<iframe src='https://attacker.invalid/'></iframe><base href='https://attacker.invalid/'>"
     )
     html = good_page.replace('<main id="main">', forced + '<main id="main">')
@@ -365,7 +371,7 @@ async def test_good_and_broken_conversations_make_no_noise(
             await provoke(watched)
 
 
-# --- use without a mouse -------------------------------------------------------------------------------------------
+# --- use without a mouse --------------------------------------------------------------------------
 
 FOCUSED = "document.activeElement.closest('[id]')?.id ?? ''"
 
@@ -386,7 +392,8 @@ async def test_tab_reaches_every_fold_link_and_control_and_shows_where_it_is(
             await page.keyboard.press("Tab")
             walked, outline = await page.evaluate(
                 "(() => { const e = document.activeElement; const s = getComputedStyle(e);"
-                " return [e.dataset.walk ?? '', s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) >= 1]; })()"
+                " return [e.dataset.walk ?? '', s.outlineStyle !== 'none' && "
+                "parseFloat(s.outlineWidth) >= 1]; })()"
             )
             if walked:
                 assert outline, "focus that can't be seen"
@@ -535,10 +542,10 @@ async def test_it_works_without_javascript(tmp_path: Path, broken_page: str) -> 
         assert await page.locator(".note.problem").first.is_visible()
 
 
-# --- what it looks like --------------------------------------------------------------------------------------------
+# --- what it looks like ---------------------------------------------------------------------------
 
-# Colours go through a canvas, which knows every way to write one. Text is measured against the first opaque ground
-# behind it, translucent ones laid over.
+# Colours go through a canvas, which knows every way to write one. Text is measured against the
+# first opaque ground behind it, translucent ones laid over.
 CONTRAST = """() => {
   const canvas = new OffscreenCanvas(1, 1).getContext("2d", {willReadFrequently: true});
   const rgba = (color) => {
@@ -631,7 +638,10 @@ async def test_no_width_needs_scrolling_sideways(
 async def test_parallel_calls_stand_side_by_side_where_there_is_room(
     tmp_path: Path, good_page: str
 ) -> None:
-    lefts = "new Set([...document.querySelectorAll('.call')].map((e) => e.getBoundingClientRect().left)).size"
+    lefts = (
+        "new Set([...document.querySelectorAll('.call')].map((e) => "
+        "e.getBoundingClientRect().left)).size"
+    )
     async with opened(tmp_path, good_page, viewport={"width": 1280, "height": 800}) as watched:
         assert await watched.page.evaluate(lefts) == 2
     async with opened(tmp_path, good_page, viewport={"width": 400, "height": 800}) as watched:
@@ -639,7 +649,10 @@ async def test_parallel_calls_stand_side_by_side_where_there_is_room(
 
 
 async def test_nothing_moves_for_those_who_want_stillness(tmp_path: Path, good_page: str) -> None:
-    moving = "[...document.querySelectorAll('*')].filter((e) => parseFloat(getComputedStyle(e, '::before').transitionDuration) > 0).length"
+    moving = (
+        "[...document.querySelectorAll('*')].filter((e) => parseFloat(getComputedStyle(e, "
+        "'::before').transitionDuration) > 0).length"
+    )
     async with opened(tmp_path, good_page) as watched:
         assert await watched.page.evaluate(moving) > 0
     async with opened(tmp_path, good_page, reduced_motion="reduce") as watched:
@@ -663,7 +676,7 @@ async def test_print_shows_the_folded_and_leaves_the_controls_out(
         )
 
 
-# --- structure -----------------------------------------------------------------------------------------------------
+# --- structure ------------------------------------------------------------------------------------
 
 AUDIT = """() => {
   const wrong = [];
@@ -757,12 +770,14 @@ async def test_a_long_conversation_stays_usable(
         page = watched.page
         # What is far away is not laid out: its text has no boxes.
         assert await page.evaluate(
-            "!document.querySelector('#step-2900 .call').checkVisibility({contentVisibilityAuto: true})"
+            "!document.querySelector('#step-2900 .call').checkVisibility({contentVisibilityAuto: "
+            "true})"
         )
         await page.locator(".jumps a").last.press("Enter")
         target = await page.evaluate("location.hash.slice(1)")
         await page.wait_for_function(
-            "(id) => { const top = document.getElementById(id).getBoundingClientRect().top; return top >= 0 && top < 800; }",
+            "(id) => { const top = document.getElementById(id).getBoundingClientRect().top; "
+            "return top >= 0 && top < 800; }",
             arg=target,
         )
         await page.keyboard.press("j")

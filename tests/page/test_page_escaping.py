@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from profiles import examples
 
 from lutumpy.apis import Api, api_names
 from lutumpy.doctor.check import check_messages
@@ -31,7 +32,8 @@ SHARED = TESTS.parent.parent / "shared" / "fixtures"
 FIXTURES += sorted(SHARED.glob("*.jsonl")) if SHARED.is_dir() else []
 
 FRAGMENTS = (
-    "< > & \" ' ` = </script> <script> <!-- --> ]]> <img/src=x/onerror=alert(1)> </pre> </details> <style> </style> "
+    "< > & \" ' ` = </script> <script> <!-- --> ]]> <img/src=x/onerror=alert(1)> </pre> </details> "
+    "<style> </style> "
     "<base/href=//x> {{ }} {% %} {{7*7}} &lt; &#60; javascript: on a \\u003c"
 ).split(" ")
 HOSTILE = st.lists(
@@ -46,12 +48,16 @@ JSON = st.recursive(
     max_leaves=8,
 )
 KEYS = (
-    "role content type text tool_calls function arguments name id tool_call_id call_id output input tool_use_id is_error "
-    "image_url url source data media_type file summary reasoning_content refusal function_call thinking signature"
+    "role content type text tool_calls function arguments name id tool_call_id call_id output "
+    "input tool_use_id is_error "
+    "image_url url source data media_type file summary reasoning_content refusal function_call "
+    "thinking signature"
 ).split()
 WORDS = (
-    "system user assistant tool function message function_call function_call_output tool_use tool_result text thinking "
-    "image image_url input_text output_text reasoning web_search_call custom_tool_call file document custom"
+    "system user assistant tool function message function_call function_call_output tool_use "
+    "tool_result text thinking "
+    "image image_url input_text output_text reasoning web_search_call custom_tool_call file "
+    "document custom"
 ).split()
 NEARLY = st.recursive(
     st.none() | st.booleans() | st.integers() | HOSTILE | st.sampled_from(WORDS),
@@ -60,7 +66,7 @@ NEARLY = st.recursive(
     ),
     max_leaves=25,
 )
-CHECKED = settings(max_examples=60)
+CHECKED = settings(max_examples=examples(60))
 
 
 def visible(text: str) -> str:
@@ -151,12 +157,15 @@ def test_any_json_is_a_page(
     "file", FIXTURES, ids=[f"{file.parent.parent.name}-{file.stem}" for file in FIXTURES]
 )
 def test_every_recorded_conversation_is_a_page(file: Path, safe: Callable[[str], Any]) -> None:
-    """The recorded requests, refused and odd ones included, with the answers' usage and what the check says of them."""
+    """The recorded requests, refused and odd ones included, with the answers' usage and what the
+    check says of them.
+    """
     for number, line in enumerate(file.read_text().splitlines()):
         entry = json.loads(line)
         request = entry.get("request", {})
         named = entry.get("api") or next(
-            (name for name in api_names() if file.stem.removeprefix("compat_").startswith(name)), None
+            (name for name in api_names() if file.stem.removeprefix("compat_").startswith(name)),
+            None,
         )
         api: Api = named if named in api_names() else "openai_chat"
         messages = request.get("messages", request.get("input", entry.get("question", [[]])[0]))
@@ -214,7 +223,8 @@ def test_the_same_conversation_gives_the_same_bytes_in_every_process(
     (tmp_path / "chat.json").write_text(json.dumps(chat))
     program = (
         "import json, sys; from lutumpy.page import write\n"
-        "write(sys.argv[2], json.load(open(sys.argv[1])), api='openai_chat', problems=[], title='A <title>')"
+        "write(sys.argv[2], json.load(open(sys.argv[1])), api='openai_chat', problems=[], title='A "
+        "<title>')"
     )
     pages = []
     for seed in ("1", "2"):
@@ -262,7 +272,9 @@ def test_the_size_of_a_page_grows_with_the_conversation_and_no_faster() -> None:
 
 
 def test_the_time_for_a_page_grows_with_the_conversation_and_no_faster() -> None:
-    """Processor time of the same program at two sizes; twice the ratio of a linear one is far from a square's eight times it."""
+    """Processor time of the same program at two sizes; twice the ratio of a linear one is far from
+    a square's eight times it.
+    """
 
     def seconds(count: int) -> float:
         messages = rounds(count)

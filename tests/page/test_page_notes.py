@@ -206,7 +206,9 @@ def test_a_repair_that_names_one_call_of_a_message_stands_there(
 def test_proposed_repairs_of_a_real_check_stand_with_the_problems_they_mend(
     api: Api, safe: Callable[[str], Any], chat_call: Callable[..., Any]
 ) -> None:
-    """A call without a result and a result without a call: each has its problem and its repair in one place."""
+    """A call without a result and a result without a call: each has its problem and its repair in
+    one place.
+    """
     broken: dict[str, list[Any]] = {
         "openai_chat": [
             {"role": "user", "content": "Hello"},
@@ -327,7 +329,7 @@ def test_edits_that_fit_nothing_are_followed_as_far_as_they_go(patch: list[dict[
     assert of_pointer("/a~1b/~0") == ["a/b", "~"]
 
 
-# --- decisions of hooks --------------------------------------------------------------------------------------------
+# --- decisions of hooks ---------------------------------------------------------------------------
 
 
 def test_an_edit_by_a_hook_is_shown_against_what_the_model_asked(

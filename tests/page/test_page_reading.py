@@ -1,4 +1,6 @@
-"""What a page shows of conversations of the three APIs, of transcripts and of sessions; good ones and broken ones."""
+"""What a page shows of conversations of the three APIs, of transcripts and of sessions; good ones
+and broken ones.
+"""
 
 from __future__ import annotations
 
@@ -417,8 +419,8 @@ def test_a_long_conversation_has_at_most_120_bars_in_a_chart(safe: Callable[[str
     )
     assert page.tags.count("rect") <= 240
     assert (
-        "1,000 turns, 500,500 input tokens, from 1 to 1,000 a turn. Each bar is the mean of 9 turns."
-        in page.text
+        "1,000 turns, 500,500 input tokens, from 1 to 1,000 a turn. Each bar is the mean of 9 "
+        "turns." in page.text
     )
 
 

@@ -5,13 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from toolkit import A
 
 from lutumpy import ToolAvailability, ToolInput, ToolRequirement, Toolset, tool, tool_input
-
-
-@tool_input(name="a")
-class A(ToolInput[str]):
-    """A."""
 
 
 @tool_input(name="b")

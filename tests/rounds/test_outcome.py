@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from toolkit import OneTool as Tools
 
 from lutumpy import (
     Finished,
     RoundClosedError,
     Session,
     StaleRoundError,
-    ToolInput,
-    Toolset,
-    tool,
-    tool_input,
 )
 from lutumpy.testing import Reply, ScriptedModel
-
-
-@tool_input(name="a")
-class A(ToolInput[str]):
-    """A."""
-
-
-class Tools(Toolset):
-    a = tool(A)
 
 
 def asked() -> Session:

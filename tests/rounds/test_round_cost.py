@@ -196,4 +196,4 @@ def test_each_item_is_encoded_once(api: Api) -> None:
     session.push_user("go")
     found = entered(lambda: _drain(play(session, llm, None, 50)))
     # The user's message, and a turn with its results in each round but the last, which nobody has asked for yet.
-    assert found["history.py:add"] + found["encode.py:add"] == 1 + 2 * 49
+    assert found["history_encoder.py:add"] + found["encode.py:add"] == 1 + 2 * 49

@@ -38,7 +38,7 @@ OTHER_MEANINGS = {
 
 
 def second_spellings(path: Path) -> Iterator[tuple[str, object]]:
-    """Numbers that a module compares with or gives a name to, and texts, that spell a limit again."""
+    """Numbers that are compared with or given a name, and texts, that spell a limit again."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Compare):
             values: list[ast.expr] = [node.left, *node.comparators]
@@ -47,12 +47,14 @@ def second_spellings(path: Path) -> Iterator[tuple[str, object]]:
         else:
             values = []
         for value in values:
-            if isinstance(value, ast.Constant) and value.value in NUMBERS:
-                if type(value.value) is int and (path.name, value.value) not in OTHER_MEANINGS:
-                    yield path.name, value.value
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if limits.NAME_CHARACTERS in node.value or "srvtoolu_[" in node.value:
-                yield path.name, node.value
+            number = value.value if isinstance(value, ast.Constant) else None
+            if type(number) is not int or number not in NUMBERS:
+                continue
+            if (path.name, number) not in OTHER_MEANINGS:
+                yield path.name, number
+        text = node.value if isinstance(node, ast.Constant) else None
+        if isinstance(text, str) and (limits.NAME_CHARACTERS in text or "srvtoolu_[" in text):
+            yield path.name, text
         if isinstance(node, (ast.Set, ast.List, ast.Tuple)):
             texts = {each.value for each in node.elts if isinstance(each, ast.Constant)}
             if texts and (texts == limits.DOCUMENT_TYPES or texts >= ANTHROPIC_STRICT.formats):

@@ -1,4 +1,4 @@
-"""A number or format of OpenAI's APIs stands in `rules/openai/`, once, and whoever needs it asks there."""
+"""A number or format of OpenAI's APIs stands in `rules/openai/` once, and everybody imports it."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def value_of(node: ast.AST) -> int | None:
 
 
 def spelled_again(tree: ast.AST, numbers: frozenset[int]) -> list[int]:
-    """The numbers in a module that are among `numbers`; the parts of a sum or product don't count."""
+    """The numbers in a module that are among `numbers`; parts of a sum or product don't count."""
     value = value_of(tree)
     if value is not None:
         return [value] if value in numbers else []

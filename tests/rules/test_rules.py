@@ -1,4 +1,6 @@
-"""The law of each wire: every rule is broken once, with the provider's own words; valid and recorded requests pass."""
+"""The law of each wire: every rule is broken once, with the provider's own words; valid and
+recorded requests pass.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,7 @@ import pytest
 from counting import calls_made
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from profiles import examples
 
 from lutumpy.errors import Problem
 from lutumpy.rules.anthropic import messages as anthropic
@@ -45,7 +48,9 @@ def valid(api: str) -> Json:
 
 
 def edit(body: Json, path: str, value: Any) -> Json:
-    """Set what is at `path`, such as `messages.2.content`, or delete it for `...`; `+2` inserts before the third."""
+    """Set what is at `path`, such as `messages.2.content`, or delete it for `...`; `+2` inserts
+    before the third.
+    """
     *parents, last = path.split(".")
     node: Any = body
     for part in parents:
@@ -146,8 +151,8 @@ def test_a_long_list_of_values_is_limited_by_its_characters() -> None:
     assert with_values(*[f"{n:059}" for n in range(254)], "x" * 14) == []  # 15,000 characters
     (problem,) = with_values(*[f"{n:060}" for n in range(251)])
     assert problem.message == (
-        "Invalid schema for function 'f': In context=('properties', 'x'), enum with 251 values exceeds limit of 15000 "
-        "characters with 15060."
+        "Invalid schema for function 'f': In context=('properties', 'x'), enum with 251 values "
+        "exceeds limit of 15000 characters with 15060."
     )
 
 
@@ -323,7 +328,8 @@ def test_the_values_that_would_do_are_listed() -> None:
     )
     found = anthropic.check_request(edit(valid("anthropic_messages"), "tools.0.type", "function"))
     assert found[0].message.startswith(
-        "tools.0: Input tag 'function' found using 'type' does not match any of the expected tags: 'advisor_20260301', "
+        "tools.0: Input tag 'function' found using 'type' does not match any of the expected tags: "
+        "'advisor_20260301', "
     )
 
 
@@ -336,7 +342,8 @@ def test_fine_tuned_models_take_fewer_keywords() -> None:
     assert chat.check_request(body) == []
     found = refused(chat.check_request({**body, "model": "ft:gpt-4o-mini:us::1"}))
     assert found[0].message == (
-        "Invalid schema for function 'f': In context=('properties', 'x'), 'pattern' is not permitted."
+        "Invalid schema for function 'f': In context=('properties', 'x'), 'pattern' is not "
+        "permitted."
     )
 
 
@@ -382,7 +389,8 @@ def test_an_item_sent_back_by_id_needs_the_reasoning_known_to_belong_to_it() -> 
     entries = [call, {**OUT, "call_id": "c"}]
     (problem,) = responses.check_messages(entries, required_reasoning={"fc_1": "rs_1"})
     assert problem.message == (
-        "Item 'fc_1' of type 'function_call' was provided without its required 'reasoning' item: 'rs_1'."
+        "Item 'fc_1' of type 'function_call' was provided without its required 'reasoning' item: "
+        "'rs_1'."
     )
     reasoning = {"type": "reasoning", "id": "rs_1", "summary": []}
     assert (
@@ -480,8 +488,8 @@ def test_a_thinking_budget_asks_for_the_thinking_of_the_turn() -> None:
     del body["messages"][1]["content"][0]
     (problem,) = refused(anthropic.check_request(body))
     assert problem.message.startswith(
-        "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `text`. When `thinking` is "
-        "enabled, a final `assistant` message must start with a thinking block"
+        "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `text`. "
+        "When `thinking` is enabled, a final `assistant` message must start with a thinking block"
     )
 
 
@@ -509,8 +517,8 @@ def test_thinking_that_was_disabled_cannot_end_the_transcript() -> None:
     )
     assert [p.rule for p in found] == ["anthropic.thinking_disabled"]
     assert found[0].message.startswith(
-        "messages.1.content.0: When thinking is disabled, an `assistant` message in the final position "
-        "cannot contain `thinking`."
+        "messages.1.content.0: When thinking is disabled, an `assistant` message in the final "
+        "position cannot contain `thinking`."
     )
 
 
@@ -519,8 +527,9 @@ def test_changed_thinking_is_told_by_what_the_server_signed() -> None:
     assert anthropic.check_request(body, issued={"Eq": ""}) == []
     (problem,) = anthropic.check_request(body, issued={"Eq": "I thought."})
     assert problem.message == (
-        "messages.1.content.0: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be "
-        "modified. These blocks must remain as they were in the original response."
+        "messages.1.content.0: `thinking` or `redacted_thinking` blocks in the latest assistant "
+        "message cannot be modified. These blocks must remain as they were in the original "
+        "response."
     )
 
 
@@ -609,10 +618,11 @@ def test_work_grows_with_the_body_not_with_its_square(api: str) -> None:
 # ----------------------------------------------------------------- hostile
 
 WORDS = st.sampled_from(
-    "type role content messages input tools tool_calls id call_id name function arguments user assistant tool system "
-    "text tool_use tool_result reasoning function_call function_call_output message parameters input_schema strict "
-    "properties required items anyOf $ref #/$defs/x $defs enum model max_tokens tool_choice thinking any auto object "
-    "array string summary output tool_use_id is_error cache_control claude-sonnet-5 gpt-5 custom signature web_search "
+    "type role content messages input tools tool_calls id call_id name function arguments user "
+    "assistant tool system text tool_use tool_result reasoning function_call function_call_output "
+    "message parameters input_schema strict properties required items anyOf $ref #/$defs/x $defs "
+    "enum model max_tokens tool_choice thinking any auto object array string summary output "
+    "tool_use_id is_error cache_control claude-sonnet-5 gpt-5 custom signature web_search "
     "server_tool_use previous_response_id conversation additionalProperties integer minimum".split()
 )
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | WORDS | st.text(max_size=5)
@@ -627,7 +637,7 @@ JSON = st.recursive(
 
 
 @given(JSON)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_no_json_makes_a_check_raise(value: Any) -> None:
     for check in CHECKS.values():
         for problem in check(value):
@@ -636,7 +646,7 @@ def test_no_json_makes_a_check_raise(value: Any) -> None:
 
 
 @given(st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_no_damage_to_a_valid_request_makes_a_check_raise(data: st.DataObject) -> None:
     api = data.draw(st.sampled_from(list(CHECKS)))
     body = valid(api)

@@ -1,7 +1,8 @@
-"""The tables of the rules against the types of the installed SDKs: what an SDK can send is never an unknown field.
+"""The tables of the rules against the types of the installed SDKs: what an SDK can send is never an
+unknown field.
 
-A table may have more than an SDK: other versions, and what hosts accept. A new SDK that can send more fails here, and the
-message names what the table lacks.
+A table may have more than an SDK: other versions, and what hosts accept. A new SDK that can send
+more fails here, and the message names what the table lacks.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import pytest
 from pydantic import BaseModel
 from typing_extensions import NotRequired, Required, get_type_hints
 
+from lutumpy.rules.anthropic import blocks as anthropic_blocks
 from lutumpy.rules.anthropic import messages as anthropic
 from lutumpy.rules.anthropic import requests as anthropic_requests
 from lutumpy.rules.anthropic import tools as anthropic_tools
@@ -43,7 +45,9 @@ def sdk_type(path: str) -> Any:
 
 
 def alternatives(hint: Any) -> Iterator[Any]:
-    """What a type may be, one by one: members of unions, elements of lists; values of literals as `Literal` types."""
+    """What a type may be, one by one: members of unions, elements of lists; values of literals as
+    `Literal` types.
+    """
     origin = get_origin(hint)
     if origin in WRAPPERS:
         yield from alternatives(get_args(hint)[0])
@@ -61,7 +65,9 @@ def alternatives(hint: Any) -> Iterator[Any]:
 
 
 def objects(*hints: Any) -> list[type]:
-    """The objects among the alternatives: TypedDicts, and models where an SDK lets one send what it answered."""
+    """The objects among the alternatives: TypedDicts, and models where an SDK lets one send what it
+    answered.
+    """
     found = [each for hint in hints for each in alternatives(hint)]
     return [
         each
@@ -77,7 +83,8 @@ def is_model(value: type) -> bool:
 def fields(owner: type) -> dict[str, Any]:
     """A TypedDict's or model's keys with their types."""
     if is_model(owner):
-        return {name: field.annotation for name, field in owner.model_fields.items()}  # type: ignore[attr-defined]
+        fields = owner.model_fields  # type: ignore[attr-defined]
+        return {name: field.annotation for name, field in fields.items()}
     hints: dict[str, Any] = get_type_hints(
         owner, vars(sys.modules[owner.__module__]), include_extras=True
     )
@@ -258,13 +265,13 @@ def test_messages_knows_every_role_and_block(path: str) -> None:
     messages = objects(field(sdk_type(path), "messages"))
     assert lacking(anthropic.ROLES, values(*[fields(each)["role"] for each in messages])) == []
     blocks = tagged("type", *[fields(each)["content"] for each in messages])
-    assert lacking(anthropic.BLOCK_TYPES, blocks) == []
-    for kind, known in anthropic.CLOSED_BLOCKS.items():
+    assert lacking(anthropic_blocks.BLOCK_TYPES, blocks) == []
+    for kind, known in anthropic_blocks.CLOSED_BLOCKS.items():
         # What a program writes; the models of answers may have keys that are not sent back.
         written = [each for each in blocks[kind] if not is_model(each)]
         assert (kind, lacking(known, keys(*written))) == (kind, [])
     results = tagged("type", *[fields(each)["content"] for each in blocks["tool_result"]])
-    assert lacking(anthropic.RESULT_TYPES, results) == []
+    assert lacking(anthropic_blocks.RESULT_TYPES, results) == []
 
 
 @MESSAGES

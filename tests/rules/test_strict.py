@@ -121,7 +121,8 @@ def test_unsupported_keywords_move_into_the_description_D5() -> None:
         (OPENAI_STRICT, 'Examples: "a". At least 2 characters. At most 1 character.'),
         (
             ANTHROPIC_STRICT,
-            'Examples: "a". At least 2 characters. At most 1 character. Matches the regular expression ^a+$',
+            'Examples: "a". At least 2 characters. At most 1 character. Matches the regular '
+            "expression ^a+$",
         ),
     ):
         assert (
@@ -505,7 +506,8 @@ def test_parameters_are_counted_however_deep_the_schema_is_C9() -> None:
 @pytest.mark.parametrize(
     ("schema", "counts"),
     [
-        # "type arrays or anyOf" [recorded]: nothing united by an empty list, one type in a list is a list.
+        # "type arrays or anyOf" [recorded]: nothing united by an empty list, one type in a list is
+        # a list.
         ({"anyOf": []}, (0, 0)),
         ({"anyOf": [{"type": "null"}]}, (0, 1)),
         ({"type": ["string"]}, (0, 1)),

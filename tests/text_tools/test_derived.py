@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from profiles import examples
 from text_toolkit import Tools, answers, call
 
 from lutumpy import NeedsTools, Session
@@ -55,7 +56,7 @@ def turn(session: Session, reply: Reply, *, text: bool) -> None:
 
 
 @given(steps=st.lists(st.sampled_from(STEPS), max_size=14), system_first=st.booleans())
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 def test_what_is_kept_equals_what_is_made_anew(steps: list[str], system_first: bool) -> None:
     session = Session()
     if system_first:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from profiles import examples
 
 from lutumpy.text_tools import ParsedCall, ParsedText, TagToolParser
 
@@ -58,7 +59,7 @@ def streamed(parser: TagToolParser, pieces: list[str]) -> tuple[str, list[Parsed
 
 @pytest.mark.parametrize("name", PARSERS)
 @given(text=texts, sizes=st.lists(st.integers(0, 7), max_size=60))
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @example(text="x ```json a<think>\n[TOOL_CALL]{}", sizes=[8, 1, 1])
 @example(text='```\n[TOOL_CALL]{"name":"a"}[/TOOL_CALL]\n``` ', sizes=[])
 def test_t4_what_is_shown_and_called_does_not_depend_on_where_the_text_is_cut(
@@ -72,7 +73,7 @@ def test_t4_what_is_shown_and_called_does_not_depend_on_where_the_text_is_cut(
 
 @pytest.mark.parametrize("name", PARSERS)
 @given(text=texts)
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_no_call_is_invented(name: str, text: str) -> None:
     """Every name and every argument text stands in the text, and what can be run is JSON."""
     parsed: ParsedText = PARSERS[name].parse(text)
@@ -87,7 +88,7 @@ def test_no_call_is_invented(name: str, text: str) -> None:
 
 @pytest.mark.parametrize("name", PARSERS)
 @given(text=texts)
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_t4_what_is_shown_are_pieces_of_the_text_in_their_order(name: str, text: str) -> None:
     shown = iter(PARSERS[name].parse(text).text)
     rest = iter(text)
@@ -141,8 +142,8 @@ def test_t1_every_call_that_was_written_is_read(
 ) -> None:
     parser = PARSERS[name]
     written = [
-        parser.format_call(tool, json.dumps(given, indent=indent, ensure_ascii=False))
-        for tool, given in calls
+        parser.format_call(tool, json.dumps(args, indent=indent, ensure_ascii=False))
+        for tool, args in calls
     ]
     separator = "" if name != "mistral" else "."
     text = "".join([between[k] + separator + call + separator for k, call in enumerate(written)])
@@ -158,10 +159,10 @@ def test_t2_a_text_that_is_cut_keeps_what_was_complete_and_runs_nothing_else(
 ) -> None:
     parser = TagToolParser()
     if array:
-        body = json.dumps([{"name": tool, "args": given} for tool, given in calls])
+        body = json.dumps([{"name": tool, "args": args} for tool, args in calls])
         text = f"[TOOL_CALL]{body}[/TOOL_CALL]"
     else:
-        text = "".join([parser.format_call(tool, json.dumps(given)) for tool, given in calls])
+        text = "".join([parser.format_call(tool, json.dumps(args)) for tool, args in calls])
     cut = data.draw(st.integers(0, len(text)))
     parsed = parser.parse(text[:cut])
     whole = [(c.name, json.loads(c.arguments)) for c in parsed.calls if c.problem is None]

@@ -9,6 +9,7 @@ import jsonschema
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from profiles import examples
 from pydantic import BaseModel, Field
 from text_toolkit import Tools, answers, asked, call, contents, every_api
 
@@ -315,7 +316,7 @@ texts = st.one_of(
 
 
 @given(text=texts, sizes=st.lists(st.integers(0, 5), max_size=40))
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @example(text="```js`x\n{", sizes=[5])
 def test_guided_answers_are_read_alike_however_they_are_cut(text: str, sizes: list[int]) -> None:
     guided = GuidedAnswers()

@@ -112,10 +112,10 @@ def work(monkeypatch: pytest.MonkeyPatch) -> list[int]:
                 monkeypatch.setattr(module, name, Counting(value, total))
     runs = {mark: Counting(pattern, total) for mark, pattern in scanner_module._RUNS.items()}
     monkeypatch.setattr(scanner_module, "_RUNS", runs)
-    made = tags_module.TagSearch.__init__
+    original = tags_module.TagSearch.__init__
 
     def init(self: Any, *args: Any) -> None:
-        made(self, *args)
+        original(self, *args)
         self.search = Counting(self.search.__self__, total).search
 
     monkeypatch.setattr(tags_module.TagSearch, "__init__", init)

@@ -57,9 +57,9 @@ async def test_a_conversation_with_calls_results_and_an_answer(api: Api) -> None
     outcome = await session.text_turn(llm, tools=Tools).collect()
     assert isinstance(outcome, Finished)
     assert outcome.result.text == "It is sunny."
-    told = contents(inner.requests[1])
-    assert [role for role, _ in told] == ["system", "user", "assistant", "user"]
-    assert told[2][1] == f"Let me see.{OSLO}{call('write', {'text': 'x'})}"
+    messages = contents(inner.requests[1])
+    assert [role for role, _ in messages] == ["system", "user", "assistant", "user"]
+    assert messages[2][1] == f"Let me see.{OSLO}{call('write', {'text': 'x'})}"
     assert all("tools" not in body for body in inner.requests)
 
 
@@ -119,7 +119,7 @@ async def test_t6_parts_of_a_result_stay_parts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "reason", "said"),
+    ("written", "reason", "detail"),
     [
         (call("weather", '{"city": Oslo}'), "malformed_arguments", "found 'Oslo'"),
         (
@@ -141,11 +141,11 @@ async def test_t6_parts_of_a_result_stay_parts() -> None:
 )
 @pytest.mark.parametrize("finish", ["stop", "length"])
 async def test_t2_what_cannot_be_run_is_an_issue_with_its_reason(
-    written: str, reason: str, said: str, finish: str
+    written: str, reason: str, detail: str, finish: str
 ) -> None:
     if (
         finish == "length"
-        and (reason, said) != ("malformed_arguments", "one JSON object")
+        and (reason, detail) != ("malformed_arguments", "one JSON object")
         and "\n" not in written
     ):
         # Rule C2a: the last call of an answer that was cut, unless it was read as one.
@@ -156,7 +156,7 @@ async def test_t2_what_cannot_be_run_is_an_issue_with_its_reason(
     (issue,) = round.issues
     assert round.calls == ()
     assert issue.reason == reason
-    assert said in issue.detail
+    assert detail in issue.detail
     assert round.finish_reason == finish
     round.commit(session, [])
     assert session.transcript[-1].results[0].status == "rejected"  # type: ignore[union-attr]
@@ -214,10 +214,10 @@ async def test_hooks_decide_as_with_any_model() -> None:
 
 async def test_t5_the_instruction_is_made_once_per_offer() -> None:
     class Counting(TagToolParser):
-        made = 0
+        instructions = 0
 
         def format_instruction(self, definitions: Any) -> str:
-            self.made += 1
+            self.instructions += 1
             return super().format_instruction(definitions)
 
     inner, parser = ScriptedModel([Reply(text="a")] * 5), Counting()
@@ -226,12 +226,12 @@ async def test_t5_the_instruction_is_made_once_per_offer() -> None:
     for _ in range(3):
         await session.text_turn(llm, tools=Tools).collect()
         session.push_user("again")
-    assert parser.made == 1
+    assert parser.instructions == 1
     await session.text_turn(llm, tools=Tools, describe={Tools.weather: "Weather!"}).collect()
     session.push_user("again")
-    assert parser.made == 2
+    assert parser.instructions == 2
     await session.text_turn(llm, tools=Tools).collect()
-    assert parser.made == 2
+    assert parser.instructions == 2
     systems = [contents(body)[0][1] for body in inner.requests]
     assert len({*systems[:3], systems[4]}) == 1
     assert "Weather!" in systems[3]
@@ -258,9 +258,9 @@ async def test_system_messages_and_the_instruction_are_one_message() -> None:
     await session.text_turn(llm, tools=Tools).collect()
     session.push_user("Hi")
     await session.text_turn(llm).collect()
-    told = contents(inner.requests[0])
-    assert [role for role, _ in told] == ["system", "user", "system"]
-    assert told[0][1].startswith("One.\n\nTwo.\n\nYou can call tools.")
+    messages = contents(inner.requests[0])
+    assert [role for role, _ in messages] == ["system", "user", "system"]
+    assert messages[0][1].startswith("One.\n\nTwo.\n\nYou can call tools.")
     assert contents(inner.requests[1])[0] == ("system", "One.\n\nTwo.")
 
     session = Session()
@@ -396,13 +396,16 @@ async def test_a_conversation_goes_on_with_a_model_that_calls_natively_and_comes
     )
     outcome = await session.text_turn(llm, tools=Tools).collect()
     assert isinstance(outcome, Finished)
-    told = contents(inner.requests[1])
-    assert told[2] == ("assistant", f"See.{OSLO}{call('weather', 'oops')}[TOOL_CALL]?[/TOOL_CALL]")
-    assert told[4][0] == "assistant"
-    assert told[4][1].startswith(
+    messages = contents(inner.requests[1])
+    assert messages[2] == (
+        "assistant",
+        f"See.{OSLO}{call('weather', 'oops')}[TOOL_CALL]?[/TOOL_CALL]",
+    )
+    assert messages[4][0] == "assistant"
+    assert messages[4][1].startswith(
         'More.\n[TOOL_CALL]{"name": "weather", "args": {"city":"Rome"}}[/TOOL_CALL]\n'
     )
-    assert told[5][1].startswith("[TOOL_RESULT")
+    assert messages[5][1].startswith("[TOOL_RESULT")
 
 
 @pytest.mark.parametrize(
@@ -472,8 +475,8 @@ async def test_c1_native_calls_that_nobody_offered_are_answered_too() -> None:
     ]
     round.commit(session, answers(round))
     await session.text_turn(llm, tools=Tools).collect()
-    told = contents(inner.requests[1])
-    assert told[2] == (
+    messages = contents(inner.requests[1])
+    assert messages[2] == (
         "assistant",
         'x\n[TOOL_CALL]{"name": "weather", "args": {"city": "Oslo"}}[/TOOL_CALL]\n'
         '[TOOL_CALL]{"name": "weather", "args": {"city":"Rome"}}[/TOOL_CALL]',

@@ -186,7 +186,7 @@ def test_t2_an_end_tag_in_an_open_string_says_that_the_string_was_not_closed() -
 
 
 @pytest.mark.parametrize(
-    ("body", "name", "said"),
+    ("body", "name", "detail"),
     [
         ('{"name": "w", "args": {"x": oops}}', "w", "expected a JSON value, found 'oops'"),
         ("{'name': 'w'}", "", 'expected a name in double quotes or "}", found "\'"'),
@@ -204,13 +204,13 @@ def test_t2_an_end_tag_in_an_open_string_says_that_the_string_was_not_closed() -
     ],
 )
 def test_t2_what_is_no_call_as_it_stands_says_what_to_correct(
-    body: str, name: str, said: str
+    body: str, name: str, detail: str
 ) -> None:
     found = TagToolParser().parse(f"so {O}{body}{C} on")
     (call,) = found.calls
     assert (found.text, call.name, call.problem) == ("so  on", name, "malformed")
     assert call.arguments in body
-    assert said in str(call.detail)
+    assert detail in str(call.detail)
     assert f'{O}{{"name": "tool_name", "args": {{...}}}}{C}' in str(call.detail)
     assert found.format_errors == (call.detail,)
 
@@ -367,11 +367,11 @@ def test_nesting_and_numbers_without_end_are_no_danger() -> None:
 def test_the_instruction_holds_the_form_and_every_tool() -> None:
     from text_toolkit import Tools
 
-    said = TagToolParser.hermes().format_instruction(Tools.definitions())
+    instruction = TagToolParser.hermes().format_instruction(Tools.definitions())
     assert (
         '<tool_call>\n{"name": "tool_name", "arguments": {"parameter": "value"}}\n</tool_call>'
-        in said
+        in instruction
     )
     for definition in Tools.definitions():
-        assert f"- {definition.name}: " in said
-        assert json.dumps(definition.input_schema, separators=(",", ":")) in said
+        assert f"- {definition.name}: " in instruction
+        assert json.dumps(definition.input_schema, separators=(",", ":")) in instruction

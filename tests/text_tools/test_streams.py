@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from profiles import examples
 from text_toolkit import Tools, answers, asked, call, every_api
 
 from lutumpy import (
@@ -133,7 +134,7 @@ def check(text: str, sizes: Sequence[int], finish: str, *, guided: bool) -> None
     sizes=st.lists(st.integers(0, 9), max_size=40),
     finish=st.sampled_from(["stop", "length"]),
 )
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @example(text="[TOOL_CALL]", sizes=[], finish="stop")
 @example(text=call("weather", '"x"'), sizes=[], finish="length")
 def test_s1_a_stream_ends_in_what_collect_gives(text: str, sizes: list[int], finish: str) -> None:
@@ -145,7 +146,7 @@ def test_s1_a_stream_ends_in_what_collect_gives(text: str, sizes: list[int], fin
     sizes=st.lists(st.integers(0, 9), max_size=40),
     finish=st.sampled_from(["stop", "length"]),
 )
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 def test_s1_a_guided_stream_ends_in_what_collect_gives(
     text: str, sizes: list[int], finish: str
 ) -> None:

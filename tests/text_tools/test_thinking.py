@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from profiles import examples
 from pydantic import BaseModel
 from text_toolkit import Tools, answers, asked, call, every_api
 
@@ -229,7 +230,7 @@ pieces = st.lists(
 
 
 @given(pieces=pieces, starts=st.booleans(), sizes=st.lists(st.integers(1, 5), max_size=30))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_s1_leading_thinking_does_not_depend_on_where_the_text_is_cut(
     pieces: list[str], starts: bool, sizes: list[int]
 ) -> None:

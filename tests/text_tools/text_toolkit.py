@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from toolkit import Write
 
-from lutumpy import Session, ToolInput, ToolResult, ToolRound, Toolset, tool, tool_fn, tool_input
+from lutumpy import Session, ToolResult, ToolRound, Toolset, tool, tool_fn
 from lutumpy.hooks import BaseToolCall
 from lutumpy.testing.script import Api
 from lutumpy.text_tools import ParsedCall, TagToolParser
@@ -26,13 +27,6 @@ async def weather(city: str, days: int = 1) -> str:
         days: For how many days.
     """
     return f"sunny in {city}"
-
-
-@tool_input(name="write")
-class Write(ToolInput[None]):
-    """Write a file."""
-
-    text: str
 
 
 @tool_fn

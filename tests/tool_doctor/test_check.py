@@ -124,7 +124,9 @@ def test_missing_descriptions_are_found_in_nested_models_too() -> None:
 
 
 def test_a_docstring_entry_that_matches_nothing_is_found_again_after_the_import() -> None:
-    """D3: the decorator has warned when the module was imported; the doctor says it whenever it is asked."""
+    """D3: the decorator has warned when the module was imported; the doctor says it whenever it is
+    asked.
+    """
     (finding,) = found(check_tools(Tools), "tool.docstring")
     assert finding.tool == "look"
     assert "'directoin'" in finding.message
@@ -289,7 +291,9 @@ LIMITS = [
 def test_the_strict_limits_of_anthropic_are_held_over_the_list(
     rule: str, most: int, parameters: dict[str, Any], strict: bool | None
 ) -> None:
-    """C9: 20 strict tools, 24 optional parameters, 16 unions; an error where the tools themselves ask for strict."""
+    """C9: 20 strict tools, 24 optional parameters, 16 unions; an error where the tools themselves
+    ask for strict.
+    """
     assert found(check_tools(many(most, parameters, strict)), rule) == []
     report = check_tools(many(most + 1, parameters, strict))
     (finding,) = found(report, rule)
@@ -396,7 +400,9 @@ schemas = st.recursive(
 def test_a_tool_without_an_error_is_offered_without_an_error(
     properties: dict[str, Any], asks: bool | None, adapter: bool
 ) -> None:
-    """The doctor and the adapters agree: what it lets pass they send, and what they refuse it has called an error."""
+    """The doctor and the adapters agree: what it lets pass they send, and what they refuse it has
+    called an error.
+    """
     one = definition("t", {"properties": properties, "additionalProperties": False}, asks)
     for api in APIS:
         report = check_tools([one], apis=(api,), strict=adapter)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lutumpy.tool_doctor import ToolsetNotLoaded, check_tools, load_toolset
+from lutumpy.tool_doctor import ToolsetNotLoadedError, check_tools, load_toolset
 
 MODULE = '''
 from lutumpy import Toolset, tool, tool_fn
@@ -86,5 +86,5 @@ def test_it_is_found_in_the_directory_and_its_warnings_are_left_to_the_report(
     ],
 )
 def test_what_is_wrong_is_said(folder: Path, name: str, reason: str) -> None:
-    with pytest.raises(ToolsetNotLoaded, match=reason):
+    with pytest.raises(ToolsetNotLoadedError, match=reason):
         load_toolset(name, directory=folder)

@@ -1,4 +1,6 @@
-"""The lock: equal for equal tools however they are spelled, different for every change that a model would see."""
+"""The lock: equal for equal tools however they are spelled, different for every change that a model
+would see.
+"""
 
 from __future__ import annotations
 

@@ -9,13 +9,20 @@ import pytest
 from pydantic import BaseModel, Field
 from typing_extensions import Doc, NotRequired, TypedDict
 
-from lutumpy import DeclarationError, ToolMetadata, Toolset, tool, tool_fn, tool_input
-from lutumpy.tools.declare import ToolFn
+from lutumpy import (
+    DeclarationError,
+    ToolFn,
+    ToolMetadata,
+    Toolset,
+    tool,
+    tool_fn,
+    tool_input,
+)
 from lutumpy.tools.docstrings import read_docstring
 from lutumpy.tools.tool import compiled_tool
 
 
-def told(declared: ToolFn[..., Any], name: str) -> Any:
+def shown_description(declared: ToolFn[..., Any], name: str) -> Any:
     return declared.definition.input_schema["properties"][name].get("description")
 
 
@@ -95,7 +102,7 @@ def test_texts_in_annotations_are_descriptions_D3() -> None:
 
             number: Annotated[int, "Of the order."]
 
-    assert [told(order, name) for name in ("plain", "doc", "other", "field")] == [
+    assert [shown_description(order, name) for name in ("plain", "doc", "other", "field")] == [
         "How many.",
         "Which\none.",
         "Of another library.",
@@ -110,7 +117,8 @@ def test_texts_in_annotations_are_descriptions_D3() -> None:
 
 
 def test_a_text_that_the_model_is_not_told_is_warned_of_D3() -> None:
-    with pytest.warns(UserWarning) as caught:  # noqa: PT030, PT031  # looked at below; a declaration has lines
+    # The warnings are looked at below, and a declaration has several lines.
+    with pytest.warns(UserWarning) as caught:  # noqa: PT030, PT031
 
         @tool_fn
         def count(
@@ -132,17 +140,19 @@ def test_a_text_that_the_model_is_not_told_is_warned_of_D3() -> None:
 
             x: Annotated[int, "kilograms"] = Field(description="How heavy.")
 
-    said = [
+    problems = [
         str(warning.message).partition(" None` ")[2] or str(warning.message) for warning in caught
     ]
-    assert said == [
+    assert problems == [
         "describes 'a' as 'kilograms', but the model is told 'How heavy.'",
         "describes 'b' as 'two', but the model is told 'Second.'",
-        "describes something inside 'c' as 'each', which the model is not told; use Field(description=...) there",
-        "the body of `class Weigh` describes 'x' as 'kilograms', but the model is told 'How heavy.'",
+        "describes something inside 'c' as 'each', which the model is not told; "
+        "use Field(description=...) there",
+        "the body of `class Weigh` describes 'x' as 'kilograms', "
+        "but the model is told 'How heavy.'",
     ]
     assert {warning.filename for warning in caught} == {__file__}
-    assert told(count, "a") == "How heavy."
+    assert shown_description(count, "a") == "How heavy."
 
 
 def test_fields_whose_annotations_can_not_be_resolved_again_have_no_text_D3() -> None:
@@ -166,9 +176,8 @@ def test_fields_whose_annotations_can_not_be_resolved_again_have_no_text_D3() ->
 def test_a_docstring_that_begins_with_a_section_is_read_D3() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.filterwarnings(
-            "ignore", message=".*no description"
-        )  # of the tool, which isn't meant here
+        # Of the tool: that warning isn't meant here.
+        warnings.filterwarnings("ignore", message=".*no description")
 
         @tool_fn
         def f(x: int, y: int = 1) -> None:
@@ -189,8 +198,11 @@ def test_a_docstring_that_begins_with_a_section_is_read_D3() -> None:
             """
 
     assert f.definition.description == g.definition.description == ""
-    assert (told(f, "x"), told(f, "y")) == ("The first.\nIn two lines.", "The second.")
-    assert told(g, "x") == "The first."
+    assert (shown_description(f, "x"), shown_description(f, "y")) == (
+        "The first.\nIn two lines.",
+        "The second.",
+    )
+    assert shown_description(g, "x") == "The first."
 
 
 @pytest.mark.parametrize(

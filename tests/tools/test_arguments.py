@@ -1,4 +1,7 @@
-"""Decoding the arguments of one call (rules C2 to C5, D5, D6)."""
+"""Decoding the arguments of one call (rules C2 to C5, D5, D6).
+
+Below `Toolset.parse`: it raises the same for what is `Refused` here with its reason.
+"""
 
 import asyncio
 import json
@@ -8,6 +11,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from profiles import examples
 from pydantic import BaseModel, ConfigDict, Field, RootModel, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
@@ -439,14 +443,14 @@ def check_total(tool: Any, text: str) -> None:
 
 
 @given(TOOLS, st.text(st.characters(exclude_categories=())))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_no_text_raises_C2(tool: Any, text: str) -> None:
     check_total(tool, text)
     check_total(tool, "{" + text)
 
 
 @given(TOOLS, JSON)
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_no_json_raises_C2(tool: Any, value: Any) -> None:
     check_total(tool, json.dumps(value))
 
@@ -457,7 +461,7 @@ def test_no_json_raises_C2(tool: Any, value: Any) -> None:
     ),
     st.data(),
 )
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_no_cut_or_changed_json_raises_C2(value: dict[str, Any], data: st.DataObject) -> None:
     text = json.dumps(value)
     position = data.draw(st.integers(0, len(text)))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Dict, Generic, List, Literal, Optional, Union  # noqa: UP035  # what users may write
+
+# What users may write, the old spellings too.
+from typing import Annotated, Any, Dict, Generic, List, Literal, Optional, Union  # noqa: UP035
 
 import pytest
 from pydantic import BaseModel, RootModel
@@ -129,15 +131,27 @@ def test_without_a_union_nothing_is_promised_and_nothing_refused() -> None:
 
 def test_subclasses_and_other_outputs_are_branches_of_their_own_D9() -> None:
     """`ToolCall` is invariant."""
-    made = build(
+    toolset = build(
         Union[
-            ToolCall[Find, Page], ToolCall[Search, Page], ToolCall[BaseModel, str], ToolCall[BaseModel, int],
-            ToolCall[BaseModel, float], ToolCall[BaseModel, bool], ToolCall[BaseModel, None], ToolCall[BaseModel, object],
+            ToolCall[Find, Page],
+            ToolCall[Search, Page],
+            ToolCall[BaseModel, str],
+            ToolCall[BaseModel, int],
+            ToolCall[BaseModel, float],
+            ToolCall[BaseModel, bool],
+            ToolCall[BaseModel, None],
+            ToolCall[BaseModel, object],
         ],
-        find=Find, search=Search, upper=upper, integer=returning("integer", int), number=returning("number", float),
-        flag=returning("flag", bool), nothing=returning("nothing", None), anything=returning("anything", object),
-    )  # fmt: skip
-    assert len(made.selectors()) == 8
+        find=Find,
+        search=Search,
+        upper=upper,
+        integer=returning("integer", int),
+        number=returning("number", float),
+        flag=returning("flag", bool),
+        nothing=returning("nothing", None),
+        anything=returning("anything", object),
+    )
+    assert len(toolset.selectors()) == 8
 
 
 Texts = TypeAliasType("Texts", list[str])
@@ -201,12 +215,12 @@ DIFFERENT: list[tuple[Any, Any]] = [
 
 @pytest.mark.parametrize(("one", "other"), DIFFERENT, ids=repr)
 def test_outputs_that_a_checker_tells_apart_are_two_branches_D9(one: Any, other: Any) -> None:
-    made = build(
+    toolset = build(
         Union[ToolCall[BaseModel, one], ToolCall[BaseModel, other]],
         first=returning("first", one),
         second=returning("second", other),
     )
-    assert len(made.selectors()) == 2
+    assert len(toolset.selectors()) == 2
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Unknown arguments are refused for input classes as for functions, unless the class's own config says otherwise (D10)."""
+"""Input classes refuse unknown arguments as functions do, unless their config allows them (D10)."""
 
 import dataclasses
 import json
@@ -205,9 +205,8 @@ def test_the_branches_of_a_root_union_are_closed_each_by_its_own_config_D10(cls:
         )
     assert refusal(tools, {"input": good, "also": 1})
     shown = json.dumps(schema(tools))
-    assert (
-        shown.count('"additionalProperties": false') == 3
-    )  # the wrapper and two branches; not the nested ByTitle
+    # The wrapper and two branches; not the nested ByTitle.
+    assert shown.count('"additionalProperties": false') == 3
     branches = schema(tools)["properties"]["input"]
     refs = [
         entry["$ref"] for entry in branches.get("oneOf") or branches["anyOf"] if "$ref" in entry

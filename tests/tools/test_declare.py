@@ -10,8 +10,15 @@ from typing import Any, Generic, TypeVar
 import pytest
 from pydantic import BaseModel
 
-from lutumpy import DeclarationError, ToolInput, ToolOptions, tool_fn, tool_input
-from lutumpy.tools.declare import AsyncToolFn, ToolFn
+from lutumpy import (
+    DeclarationError,
+    ToolFn,
+    ToolInput,
+    ToolOptions,
+    tool_fn,
+    tool_input,
+)
+from lutumpy.tools.declare import AsyncToolFn
 from lutumpy.tools.tool import compiled_tool
 
 T = TypeVar("T")
@@ -94,14 +101,14 @@ def test_only_functions_are_declared_by_tool_fn_D2(thing: Any) -> None:
 
 @pytest.mark.parametrize("name", ["", "a b", "ä", "a\n", "x" * 65, "a.b", 3])
 def test_bad_names_are_refused_D1(name: Any) -> None:
-    with pytest.raises(DeclarationError, match="no tool name"):
+    with pytest.raises(DeclarationError, match="not a tool name"):
 
         @tool_fn(name=name)
         def f() -> str:
             """F."""
             return ""
 
-    with pytest.raises(DeclarationError, match="no tool name"):
+    with pytest.raises(DeclarationError, match="not a tool name"):
 
         @tool_input(name=name, output=str)
         class C(BaseModel):
@@ -259,7 +266,8 @@ def test_definitions_are_values() -> None:
 
 
 def test_docstring_problems_warn_where_the_tool_stands_D3() -> None:
-    with pytest.warns(UserWarning, match="'limt'") as caught:  # noqa: PT031  # a declaration has lines
+    # A declaration has several lines.
+    with pytest.warns(UserWarning, match="'limt'") as caught:  # noqa: PT031
 
         @tool_fn
         def f(limit: int) -> str:

@@ -1,4 +1,7 @@
-"""Docstrings (rule D3)."""
+"""Docstrings (rule D3).
+
+Read alone, as a declaration would turn the problems into warnings.
+"""
 
 import sys
 import warnings
@@ -63,7 +66,7 @@ def test_three_styles_say_the_same_D3(text: str) -> None:
 @pytest.mark.parametrize("text", [GOOGLE, NUMPY, SPHINX], ids=["google", "numpy", "sphinx"])
 def test_an_entry_for_no_parameter_is_named_D3(text: str) -> None:
     docs = read_docstring(text, ["query"])
-    assert docs.problems == ("documents 'limit', which is no parameter",)
+    assert docs.problems == ("documents 'limit', which is not a parameter",)
     assert read_docstring(text, ["query"], skipped=["limit"]).problems == ()
 
 
@@ -180,9 +183,8 @@ def test_a_tool_without_any_description_is_said_aloud_D3(text: str) -> None:
             words: str
 
     with pytest.warns(UserWarning, match="has no description"):
-        tool_fn(
-            search, name="find", description=""
-        )  # said so, and still nothing for a model to go by
+        # It is on purpose, and a model still knows nothing of the tool.
+        tool_fn(search, name="find", description="")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         tool_fn(search, description="Search.")

@@ -1,4 +1,4 @@
-"""Another input for a call, and another function for its arguments; and which tool a decided call was of."""
+"""Another input for a call, another function for its arguments, and the tool of a decided call."""
 
 from __future__ import annotations
 
@@ -205,7 +205,8 @@ def test_replace_is_the_call_with_other_arguments_validated() -> None:
         InvalidArgumentsError, match=r"'call_1' of tool 'pay': amount: .*greater than 0"
     ):
         Tools.pay.replace(asked, Decimal(0), ledger=[])
-    renamed = Tools.send.replace(call("send", SEND), b"aGk=", "[2]", copy=3)  # type: ignore[arg-type]
+    text: Any = "[2]"  # JSON text, which the parameter takes at run time
+    renamed = Tools.send.replace(call("send", SEND), b"aGk=", text, copy=3)
     assert renamed.arguments == {"data": b"hi", "more": [2], "copy": 3}
 
 
@@ -262,7 +263,7 @@ def test_a_name_that_is_no_argument_is_refused() -> None:
     with pytest.raises(TypeError, match=r"tool 'pay' has no argument amuont; it has amount, to$"):
         call("pay", PAY).edited(amuont=3)
     with pytest.raises(
-        TypeError, match=r"no argument ledger \(ledger: a Skip parameter is no part of a call\)"
+        TypeError, match=r"no argument ledger \(ledger: a Skip parameter is not part of a call\)"
     ):
         call("pay", PAY).edited(ledger=[])
     with pytest.raises(TypeError, match="has no argument first_; it has first, last, note"):

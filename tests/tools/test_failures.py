@@ -12,6 +12,7 @@ from lutumpy import (
     InvalidArgumentsError,
     NeedsTools,
     Session,
+    ToolCallIssue,
     ToolError,
     ToolMetadata,
     Toolset,
@@ -25,8 +26,8 @@ from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.core import json_values
 from lutumpy.core.safe_text import class_name, safe_repr, safe_str
 from lutumpy.execution import Dispatcher, ToolExecutor
+from lutumpy.hooks import BaseToolCall
 from lutumpy.testing import Call, Reply, ScriptedModel
-from lutumpy.tools.calls import BaseToolCall, ToolCallIssue
 from lutumpy.tools.failures import failure_text, is_for_the_model
 
 
@@ -80,6 +81,7 @@ def invalid() -> ValidationError:
     return caught.value
 
 
+NESTED = Group("", [ToolError("no book"), KeyError("secret"), ValueError()])
 SAFE: list[tuple[BaseException, str]] = [
     (ToolError("there is no such book"), "there is no such book"),
     (ToolError(""), "The tool failed."),
@@ -91,20 +93,20 @@ SAFE: list[tuple[BaseException, str]] = [
     (type(" ", (Exception,), {})("secret"), "The tool failed with Error."),
     (invalid(), "The tool failed with ValidationError."),
     (Group("secret", [ToolError("first"), ToolError("second")]), "first\nsecond"),
-    (Group("secret", [ValueError("secret"), Group("", [ToolError("no book"), KeyError("secret"), ValueError()])]),
+    (Group("secret", [ValueError("secret"), NESTED]),
      "no book\nThe tool failed with ValueError, KeyError."),
     (Group("secret", []), "The tool failed with Group."),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("error", "told"), SAFE, ids=[f"{n}" for n in range(len(SAFE))])
+@pytest.mark.parametrize(("error", "text"), SAFE, ids=[f"{n}" for n in range(len(SAFE))])
 async def test_fail_and_the_executor_tell_an_exception_by_one_rule_K6(
-    error: BaseException, told: str
+    error: BaseException, text: str
 ) -> None:
     by_hand = a_call().fail(error)
-    assert (by_hand.content, by_hand.status) == (told, "error")
+    assert (by_hand.content, by_hand.status) == (text, "error")
     issue = ToolCallIssue(ToolMetadata("call_1", "look", "{}"), "invalid_arguments", "detail")
-    assert issue.fail(error).content == told
+    assert issue.fail(error).content == text
     if isinstance(error, Exception):
         dispatch: Any = Dispatcher(Tools)
 
@@ -113,7 +115,7 @@ async def test_fail_and_the_executor_tell_an_exception_by_one_rule_K6(
 
         dispatch.on(Tools.look)(handler)
         (result,) = await ToolExecutor().run([a_call()], dispatch)
-        assert result.content == told
+        assert result.content == text
 
 
 REVEALED: list[tuple[BaseException, str]] = [
@@ -122,25 +124,25 @@ REVEALED: list[tuple[BaseException, str]] = [
     (KeyError(), "KeyError"),
     (ValueError(" \n"), "ValueError"),
     (Broken("x"), "Broken: <Broken whose __str__ raised>"),
-    (invalid(), "ValidationError: title: Field required; copies: Input should be a valid integer, unable to parse string "
-     "as an integer"),
+    (invalid(), "ValidationError: title: Field required; "
+     "copies: Input should be a valid integer, unable to parse string as an integer"),
     (Group("all", [ValueError("a"), KeyError("b")]), "Group: ValueError: a; KeyError: 'b'"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("error", "told"), REVEALED, ids=[type(error).__name__ for error, _ in REVEALED]
+    ("error", "text"), REVEALED, ids=[type(error).__name__ for error, _ in REVEALED]
 )
 def test_reveal_shows_class_and_message_and_never_a_traceback_K6(
-    error: BaseException, told: str
+    error: BaseException, text: str
 ) -> None:
     try:
         raise error
     except BaseException as caught:
         result = a_call().fail(caught, reveal=True)
-    assert (result.content, result.status) == (told, "error")
-    assert "Traceback" not in told
-    assert "https://" not in told
+    assert (result.content, result.status) == (text, "error")
+    assert "Traceback" not in text
+    assert "https://" not in text
 
 
 def test_a_text_is_shown_as_it_is_K6() -> None:

@@ -1,4 +1,7 @@
-"""NaN and infinities are no JSON: malformed in arguments, and a wrong output unless the type says how (rules C2b, R3)."""
+"""NaN and infinities are not JSON (rules C2b, R3).
+
+They are malformed in arguments, and a wrong output unless the type says how they are written.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,11 @@ from pydantic import BaseModel, ConfigDict, PlainSerializer, field_serializer
 from lutumpy import (
     CommitError,
     MalformedArgumentsError,
+    NeedsTools,
     Session,
+    ToolCall,
     ToolMetadata,
+    ToolResult,
     Toolset,
     tool,
     tool_fn,
@@ -21,13 +27,10 @@ from lutumpy import (
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.core import json_values
-from lutumpy.rounds.outcome import NeedsTools
 from lutumpy.rules.anthropic import messages as anthropic
 from lutumpy.rules.openai.chat import messages as chat
 from lutumpy.rules.openai.responses import items as responses
 from lutumpy.rules.problem import is_json, is_json_object
-from lutumpy.tools.calls import ToolCall
-from lutumpy.tools.results import ToolResult
 
 NAN, INFINITY = float("nan"), float("inf")
 RULES: dict[Any, Any] = {OpenAIChat: chat, OpenAIResponses: responses, AnthropicMessages: anthropic}
@@ -175,7 +178,7 @@ def test_the_rules_call_no_such_text_json() -> None:
     assert json_values.as_written({"x": object}).startswith('{"x":"<class')
 
 
-# --- outputs --------------------------------------------------------------------------------------------------------
+# --- outputs ------------------------------------------------------------------------------------
 
 
 class Plain(BaseModel):
@@ -227,10 +230,10 @@ def result_of(output_type: Any, output: Any) -> ToolResult:
     def run() -> Any: ...
 
     run.__annotations__["return"] = output_type
-    made = tool_fn(run, description="Run.")
+    declared = tool_fn(run, description="Run.")
 
     class One(Toolset):
-        run = tool(made)
+        run = tool(declared)
 
     call: ToolCall[Any, Any] = One.parse(ToolMetadata("c1", "run", "{}"))
     return call.complete(output)

@@ -1,4 +1,7 @@
-"""Checking and writing results (rules K3 and K7)."""
+"""Checking and writing results (rules K3 and K7).
+
+The compiled tool itself is asked: `complete` only keeps what is wrong, for `commit` to report.
+"""
 
 import dataclasses
 import datetime
@@ -131,9 +134,8 @@ def test_what_does_not_fit_has_a_reason_K3(output: Any, value: Any, reason: str)
 def test_checking_changes_nothing_K3() -> None:
     value = Picky.model_construct(text="bad")
     tool = tool_of(Picky)
-    assert (
-        tool.check_output(value) is None
-    )  # an instance is taken as it is; its validators don't run again
+    # An instance is accepted as it is; its validators don't run again.
+    assert tool.check_output(value) is None
     assert value.text == "bad"
     with pytest.raises(TypeError, match="no function"):
         tool.invoke(tool.decode("{}"), {})

@@ -1,4 +1,4 @@
-"""The schema of plain parameters is the one that pydantic generates, and their model is made when it is first needed."""
+"""The schema of plain parameters is pydantic's, and their model is made when it is first needed."""
 
 from __future__ import annotations
 
@@ -105,9 +105,9 @@ def function(
 ) -> Callable[..., None]:
     import inspect
 
-    def made(**arguments: Any) -> None: ...
+    def declared_by_signature(**arguments: Any) -> None: ...
 
-    made.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+    declared_by_signature.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
             inspect.Parameter(
                 name,
@@ -122,12 +122,16 @@ def function(
     lines = "".join(
         f"    {name}: {text}\n" for name, text in documented.items() if name in parameters
     )
-    made.__doc__ = f"Do it.\n\nArgs:\n{lines}" if lines else "Do it."
-    return made
+    declared_by_signature.__doc__ = f"Do it.\n\nArgs:\n{lines}" if lines else "Do it."
+    return declared_by_signature
 
 
-def settled(schema: Any) -> str:
-    """The schema as text. Equal unions of another order are one key to `typing` and pydantic's caches: theirs doesn't count."""
+def as_sorted_text(schema: Any) -> str:
+    """The schema as text.
+
+    The order of unions doesn't count: equal ones of another order are one key to the caches of
+    `typing` and pydantic.
+    """
 
     def sort(value: Any) -> Any:
         if isinstance(value, list):
@@ -155,7 +159,7 @@ def test_what_is_written_down_is_what_pydantic_generates(
         return
     generated, wrapped = input_schema(signature.make_model())
     assert not wrapped
-    assert settled(plain) == settled(generated)
+    assert as_sorted_text(plain) == as_sorted_text(generated)
 
 
 @pytest.mark.parametrize(
@@ -247,12 +251,8 @@ def test_the_model_is_made_once_by_whoever_comes_first() -> None:
         thread.join()
     assert len(set(found)) == 1
     assert found[0].__name__ == "LookInput"
-    assert (
-        found[0]
-        .model_validate({"place": {"street": "a", "zip_code": 1}, "tags": []})
-        .place.zip_code
-        == 1
-    )  # type: ignore[attr-defined]
+    arguments: Any = found[0].model_validate({"place": {"street": "a", "zip_code": 1}, "tags": []})
+    assert arguments.place.zip_code == 1
 
 
 def test_a_parameter_that_says_what_its_type_says_is_described_all_the_same() -> None:

@@ -1,4 +1,7 @@
-"""From signatures to models (rules D2 and D7). Annotations here are text: `from __future__ import annotations`."""
+"""From signatures to models (rules D2 and D7).
+
+Annotations here are text: `from __future__ import annotations`.
+"""
 
 from __future__ import annotations
 
@@ -93,8 +96,9 @@ def test_every_kind_of_annotation_makes_a_schema_D7() -> None:
     assert schema["properties"]["mode"]["enum"] == ["a", "b"]
     assert schema["properties"]["maybe"]["default"] is None
     decoded = compiled_tool(everything).decode(
-        '{"number": 1, "unit": "celsius", "mode": "a", "point": {"x": 1}, "options": {}, "node": {"value": 1, '
-        '"children": [{"value": 2}]}, "page": {"items": [{"x": 2}]}, "user": 7, "names": ["n"]}'
+        '{"number": 1, "unit": "celsius", "mode": "a", "point": {"x": 1}, "options": {}, '
+        '"node": {"value": 1, "children": [{"value": 2}]}, "page": {"items": [{"x": 2}]}, '
+        '"user": 7, "names": ["n"]}'
     )
     arguments = compiled_tool(everything).arguments(decoded)
     assert arguments["unit"] is Unit.C
@@ -231,10 +235,10 @@ def test_positional_only_parameters_are_passed_by_position_D2() -> None:
 
 
 def test_defaults_stay_optional_and_are_not_shared_D4() -> None:
-    marker = object()
+    marker: Any = object()
 
     @tool_fn
-    def f(tags: list[str] = [], unit: Unit = Unit.C, odd: int = marker) -> str:  # type: ignore[assignment]  # noqa: B006
+    def f(tags: list[str] = [], unit: Unit = Unit.C, odd: int = marker) -> str:  # noqa: B006
         """Take defaults."""
         return ""
 

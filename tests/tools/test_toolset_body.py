@@ -1,4 +1,7 @@
-"""What looks like a tool in the body of a toolset is one, or is refused; an empty toolset isn't offered (rule D11)."""
+"""What looks like a tool in the body of a toolset is one, or is refused (rule D11).
+
+A toolset without tools isn't offered.
+"""
 
 from functools import cached_property, lru_cache, partial
 from typing import Any

@@ -106,7 +106,7 @@ async def look(where: str, depth: int = 1, *, index: Skip[Index]) -> Hits:
     return Hits(pages=[*index.pages[:depth], where])
 
 
-# What a decorator returns is what it was given: a class, or a function that can be called as before.
+# What a decorator returns is what it was given: a class, or a function to be called as before.
 assert_type(ReadNote(name="a").name, str)
 assert_type(ReadNote.model_validate({"name": "a"}), ReadNote)
 assert_type(count("a", text="b"), int)

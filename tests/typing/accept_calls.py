@@ -1,4 +1,7 @@
-"""Narrowing calls, and what became of them, by `matches` and by `match`. Both checkers accept it; nothing is run."""
+"""Narrowing calls, and what became of them, by `matches` and by `match`.
+
+Both checkers accept it; nothing is run.
+"""
 
 from typing import Any
 
@@ -26,7 +29,8 @@ class Closed(Toolset[SomeCall]):
     search = tool(Search, output=Hits)
 
 
-# --- `matches` on calls, handled and rejected ones. Before it, a handled one is `HandledTool[Any, Any]`.
+# --- `matches` on calls, handled and rejected ones.
+# Before it, a handled one is `HandledTool[Any, Any]`.
 
 
 def report(plan: ToolRoundPlan) -> None:
@@ -57,8 +61,9 @@ def own(call: ToolCall[ReadFile, FileText]) -> HandledTool[ReadFile, FileText]:
     return call.handled(FileText(text=""))
 
 
-# --- `match`. Both checkers know what is bound inside the pattern; pyright alone narrows the call around it, which
-# accept_match_pyright.py shows. So for mypy, bind what is needed, or match the input.
+# --- `match`. Both checkers know what is bound inside the pattern; pyright alone narrows the call
+# around it, which accept_match_pyright.py shows. So for mypy, bind what is needed, or match the
+# input.
 
 
 def bound(call: BaseToolCall) -> str:

@@ -96,9 +96,14 @@ async def one_read() -> None:
 
 async def run(session: Session, round: ToolRound, context: Mapping[str, object]) -> None:
     executor = ToolExecutor(
-        max_concurrency=5, deduplicate=True, limits={AppTools.read_file: 2, OtherTools.read_file: 1}, scope="a",
-        backoff=0.1, max_backoff=3, random=random.Random(1),
-    )  # fmt: skip
+        max_concurrency=5,
+        deduplicate=True,
+        limits={AppTools.read_file: 2, OtherTools.read_file: 1},
+        scope="a",
+        backoff=0.1,
+        max_backoff=3,
+        random=random.Random(1),
+    )
     report = ExecutionReport()
     plan = await round.apply_hooks(AppTools.hooks())
     results = await executor.run(

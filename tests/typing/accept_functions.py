@@ -1,4 +1,7 @@
-"""What checkers know of a tool that is a function: its parameters. mypy --strict and pyright accept it; nothing is run."""
+"""What checkers know of a tool that is a function: its parameters.
+
+mypy --strict and pyright accept it; nothing is run.
+"""
 
 from decimal import Decimal
 from typing import Annotated, Any
@@ -154,7 +157,8 @@ async def from_outside(metadata: ToolMetadata, amount: Decimal, to: str) -> Tool
     return RunNormally()
 
 
-# The old form stays. For a function with a parameter called `input` the annotation says which of them is meant.
+# The form with the input is there for every tool. For a function with a parameter called `input`
+# the annotation says which of the two forms is meant.
 
 
 @hooks.on(Bank.pay)
@@ -227,8 +231,9 @@ def run(call: BankCall) -> None:
         assert_never(call)
 
 
-# What no checker sees: two functions with the same output are one type. Here `loud` is forgotten, and nobody says so.
-# So the class statement raises `DeclarationError` when it runs: see tests/tools/test_branches.py.
+# What no checker sees: two functions with the same output are one type. Here `loud` is forgotten,
+# and neither reports it. So the class statement raises `DeclarationError` when it runs: see
+# tests/tools/test_branches.py.
 
 
 @tool_fn

@@ -1,7 +1,9 @@
 # mypy: ignore-errors
-"""`match` on a call itself: pyright narrows it, and proves that every input class is handled; mypy does neither.
+"""`match` on a call itself. Nothing is run.
 
-Of functions neither knows more: their input is `BaseModel` to both, so a class pattern in it proves nothing. Nothing is run.
+Pyright narrows the call, and proves that every input class is handled; mypy does neither. Of
+functions neither knows more: their input is `BaseModel` to both, so a class pattern in it proves
+nothing.
 """
 
 from accept_calls import SomeCall

@@ -1,4 +1,7 @@
-"""Each line marked `# refused` is an error for mypy --strict and for pyright; no other line is. Nothing of it is run."""
+"""Each line marked `# refused` is an error for mypy --strict and pyright; no other line is.
+
+Nothing of it is run.
+"""
 
 from __future__ import annotations
 

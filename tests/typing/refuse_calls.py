@@ -1,4 +1,7 @@
-"""Each line marked `# refused` is an error for mypy --strict and pyright; nothing else is. Nothing of it is run."""
+"""Each line marked `# refused` is an error for mypy --strict and pyright; no other line is.
+
+Nothing of it is run.
+"""
 
 from accept_calls import Closed, SomeCall
 from accept_hooks import AppTools, FileText, Hits, ReadFile, Search

@@ -1,7 +1,27 @@
-"""Breakpoints of the provider's prompt cache: set at the end of what the next request will begin with.
+"""Breakpoints of the provider's prompt cache, at the end of what the next request begins with.
 
-A breakpoint is one more member of a tool or a content block, spliced into bytes that are ready: nothing else changes.
+A breakpoint is one more member of a tool or of a content block. It is spliced into bytes that are
+ready, so that nothing else changes.
 """
+
+# What is hard here
+# -----------------
+# The provider reads a request in the order tools, system, messages, and can keep what it has read
+# up to each breakpoint. A breakpoint pays only where later requests are the same up to there:
+#
+#   | place    | where                                         | not when                       |
+#   |----------|-----------------------------------------------|--------------------------------|
+#   | tools    | the last tool without `defer_loading`         | a deferred tool can't have one |
+#   | system   | the last block before anything ephemeral      | `extra` holds a `system`       |
+#   | messages | the last message before anything ephemeral    | `extra` holds `messages`, or   |
+#   |          | whose last block takes one                    | an answer is sent as a prefill |
+#
+# And the request must stay legal:
+#
+#   * at most four breakpoints, those of the user and of an imported history among them; where room
+#     is short, the longest prefix wins: messages, then system, then tools (`request.py`);
+#   * none beside a top-level `cache_control` of the user's, which sets them at the provider;
+#   * none of ours (five minutes) before one of the user's that lasts an hour: the API refuses it.
 
 from __future__ import annotations
 
@@ -73,7 +93,9 @@ class FreeBreakpoints:
             self._free = MAX_BREAKPOINTS - sent
             self._first = 0
             return
-        own: dict[Place, list[Any]] = {place: _breakpoints(extra.get(place)) for place in _ORDER}
+        own: dict[Place, list[Any]] = {
+            place: _find_breakpoints(extra.get(place)) for place in _ORDER
+        }
         self._own = frozenset({place for place in ("system", "messages") if place in extra})
         self._free = MAX_BREAKPOINTS - sent - sum([len(found) for found in own.values()])
         if "cache_control" in extra:
@@ -82,7 +104,7 @@ class FreeBreakpoints:
         lasting = [
             index
             for index, place in enumerate(_ORDER)
-            if any(_lasts(found) for found in own[place])
+            if any(_is_long_lived(found) for found in own[place])
         ]
         self._first = max(lasting, default=0)
 
@@ -106,13 +128,16 @@ def mark(data: bytes, closing: bytes) -> bytes:
 
 
 def mark_last_tool(tools: Any) -> list[Any] | None:
-    """The user's own tools with a breakpoint on the last one that takes any, or `None` when none does."""
+    """The user's own tools with a breakpoint on the last one that takes any, or `None` when none
+    does.
+    """
     if not isinstance(tools, (list, tuple)):
         return None
     marked = list(tools)
     for index in range(len(marked) - 1, -1, -1):
         tool = marked[index]
-        # "Tools with defer_loading=true cannot have cache_control set": they aren't part of the prefix.
+        # "Tools with defer_loading=true cannot have cache_control set": they aren't part of the
+        # prefix.
         if isinstance(tool, Mapping) and not tool.get("defer_loading"):
             marked[index] = {
                 "cache_control": _BREAKPOINT,
@@ -146,11 +171,11 @@ def takes_breakpoint(message: bytes, *, as_read: bool = False) -> bool:
 
 
 def count_breakpoints(blocks: Any) -> int:
-    """How many breakpoints content blocks hold, those inside of results included; nulls are none."""
-    return len(_breakpoints(blocks))
+    """How many breakpoints content blocks hold, those inside of results too; a null is none."""
+    return len(_find_breakpoints(blocks))
 
 
-def _breakpoints(value: Any) -> list[Any]:
+def _find_breakpoints(value: Any) -> list[Any]:
     """The breakpoints in tools, system blocks, messages or content blocks."""
     found: list[Any] = []
     for block in (
@@ -159,9 +184,9 @@ def _breakpoints(value: Any) -> list[Any]:
         if isinstance(block, Mapping):
             if block.get("cache_control") is not None:
                 found.append(block["cache_control"])
-            found += _breakpoints(block.get("content"))
+            found += _find_breakpoints(block.get("content"))
     return found
 
 
-def _lasts(found: Any) -> bool:
+def _is_long_lived(found: Any) -> bool:
     return isinstance(found, Mapping) and found.get("ttl") not in (None, "5m")

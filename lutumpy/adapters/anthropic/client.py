@@ -1,4 +1,6 @@
-"""`AnthropicMessages`: the Anthropic Messages API as a model, and its wire format for users with clients of their own."""
+"""`AnthropicMessages`: the Anthropic Messages API as a model, and its wire format for users with
+clients of their own.
+"""
 
 from __future__ import annotations
 
@@ -41,19 +43,25 @@ class AnthropicMessages(SdkModel):
 
     Args:
         model: The model's name.
-        client: An `AsyncAnthropic` or `Anthropic` client, also one for Bedrock, Vertex or Foundry. Left out, one is made from
-            the environment at the first request; only then is the SDK imported.
+        client: An `AsyncAnthropic` or `Anthropic` client, also one for Bedrock, Vertex or Foundry.
+            Left out, one is made from the environment at the first request; only then is the SDK
+            imported.
         base_url: For a client made here: where the API is.
         api_key: For a client made here: the key; `ANTHROPIC_API_KEY` when left out.
-        temperature: Sampling temperature, 0 to 1, unless a turn gives its own. Newer models refuse any but 1.
-        max_output_tokens: Limit of an answer in tokens, unless a turn gives its own; 4096 when neither does.
-        strict: Whether tools that leave it open are offered with `strict`, where their schema has a strict form.
-        cache: `auto` sets breakpoints of the prompt cache (`cache_control`) in every request: on the last tool, the last
-            block of the system's, and the last block before any ephemeral message; never more than four together with
-            those in `extra`, and none beside a top-level `cache_control` there. `None` sets none.
-        structured: How a structured turn asks for its value: `native` by the API's JSON schema output; `tool`, for endpoints
-            without one, by a tool that takes it.
-        extra: Further parameters of every request; those of a turn win over them, and both over what stands here.
+        temperature: Sampling temperature, 0 to 1, unless a turn gives its own. Newer models refuse
+            any but 1.
+        max_output_tokens: Limit of an answer in tokens, unless a turn gives its own; 4096 when
+            neither does.
+        strict: Whether tools that leave it open are offered with `strict`, where their schema has a
+            strict form.
+        cache: `auto` sets breakpoints of the prompt cache (`cache_control`) in every request: on
+            the last tool, the last block of the system's, and the last block before any ephemeral
+            message; never more than four together with those in `extra`, and none beside a
+            top-level `cache_control` there. `None` sets none.
+        structured: How a structured turn asks for its value: `native` by the API's JSON schema
+            output; `tool`, for endpoints without one, by a tool that takes it.
+        extra: Further parameters of every request; those of a turn win over them, and both over
+            what stands here.
         headers: Further HTTP headers, as `anthropic-beta`.
         timeout: Seconds for each request; the client's own when left out.
 
@@ -89,7 +97,8 @@ class AnthropicMessages(SdkModel):
         def make_async() -> AsyncAnthropic:
             from anthropic import AsyncAnthropic, DefaultAsyncHttpxClient
 
-            # The SDK's own default, but for a finalizer that would close the connections of a dead event loop in another.
+            # The SDK's own default, but for a finalizer that would close the connections of a dead
+            # event loop in another.
             return AsyncAnthropic(
                 api_key=api_key, base_url=base_url, http_client=DefaultAsyncHttpxClient()
             )
@@ -116,7 +125,9 @@ class AnthropicMessages(SdkModel):
         self._cache: Cache | None = checked_cache(cache)
 
     def takes_forced_choice(self, extra: Mapping[str, Any]) -> bool:
-        """Whether a request with these parameters may require a tool call: some models, and thinking with a budget, forbid it."""
+        """Whether a request with these parameters may require a tool call: some models, and
+        thinking with a budget, forbid it.
+        """
         try:
             check_forced(ToolOffering(mode="required"), self.model, {**self._extra, **extra})
         except InvalidToolConstraints:
@@ -131,15 +142,17 @@ class AnthropicMessages(SdkModel):
         stream: bool = False,
         **options: Any,
     ) -> dict[str, Any]:
-        """The body of a request as a new dict of JSON values, without `model`; with `cache="auto"` what `respond` sends.
+        """The body of a request as a new dict of JSON values, without `model`; with `cache="auto"`
+        what `respond` sends.
 
         Args:
             transcript: The conversation.
             offer: The tools.
             stream: Ask for a stream of events.
-            options: `model` (for checks that depend on it, not put in), `temperature`, `max_output_tokens` (4096 when left
-                out), `strict`, `cache` (`auto`: breakpoints of the prompt cache; none when left out), `extra` (a
-                mapping), `output` (an `OutputSpec`: the answer's schema); any other is a parameter of the API, as
+            options: `model` (for checks that depend on it, not put in), `temperature`,
+                `max_output_tokens` (4096 when left out), `strict`, `cache` (`auto`: breakpoints of
+                the prompt cache; none when left out), `extra` (a mapping), `output` (an
+                `OutputSpec`: the answer's schema); any other is a parameter of the API, as
                 `thinking={"type": "adaptive"}`.
 
         Raises:
@@ -170,7 +183,8 @@ class AnthropicMessages(SdkModel):
 
     @staticmethod
     def messages(transcript: Transcript, *, model: str | None = None) -> list[dict[str, Any]]:
-        """The messages alone, as `request` puts them in; what was read from a history of this API stands there unchanged.
+        """The messages alone, as `request` puts them in; what was read from a history of this API
+        stands there unchanged.
 
         Unlike `request`, it takes a transcript that has nothing to answer.
 
@@ -182,19 +196,24 @@ class AnthropicMessages(SdkModel):
 
     @staticmethod
     def system(transcript: Transcript) -> str | list[dict[str, Any]] | None:
-        """The request's `system`: the leading system messages, as text or blocks; unchanged where it was read."""
+        """The request's `system`: the leading system messages, as text or blocks; unchanged where
+        it was read.
+        """
         data = encoder_of(checked_transcript(transcript), None).system()
         system: str | list[dict[str, Any]] | None = json_values.decode(data) if data else None
         return system
 
     @staticmethod
     def stream_decoder() -> StreamDecoder:
-        """A new decoder for one stream of your own: feed it the API's events, objects of the SDK or dicts."""
+        """A new decoder for one stream of your own: feed it the API's events, objects of the SDK or
+        dicts.
+        """
         return MessagesStreamDecoder()
 
     @staticmethod
     def tools(offer: ToolOffering, *, strict: bool | None = None) -> list[dict[str, Any]]:
-        """The `tools` of a request alone, as for counting tokens. They hold the tools' own schemas: not to be changed.
+        """The `tools` of a request alone, as for counting tokens. They hold the tools' own schemas:
+        not to be changed.
 
         Raises:
             InvalidToolConstraints: the API is known to refuse the offer.
@@ -204,10 +223,12 @@ class AnthropicMessages(SdkModel):
 
     @staticmethod
     def response(reply: Any) -> AssistantTurn:
-        """The turn in an answer: an object of the SDK, a dict, or JSON as bytes or text. It isn't changed.
+        """The turn in an answer: an object of the SDK, a dict, or JSON as bytes or text. It isn't
+        changed.
 
         Raises:
-            AdapterError: it is no JSON object, or an error body. Nothing that a model can write raises.
+            AdapterError: it is no JSON object, or an error body. Nothing that a model can write
+                raises.
         """
         message = reply_object(reply, API)
         request_id = getattr(reply, "_request_id", None)

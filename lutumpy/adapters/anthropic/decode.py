@@ -1,8 +1,9 @@
-"""From a message of the Anthropic Messages API to an `AssistantTurn`. Total: whatever the model wrote, nothing raises.
+"""From a message of the Anthropic Messages API to an `AssistantTurn`. Total: whatever the model
+wrote, nothing raises.
 
-`native` holds the content blocks as they came, so that they can go back unchanged (rule R1). What the API itself would
-refuse on the way back is taken out or brought into shape here, once: empty text blocks, nulls that stand for "absent",
-fields of the SDK's own, an `input` that is no object.
+`native` holds the content blocks as they came, so that they can go back unchanged (rule R1). What
+the API itself would refuse on the way back is taken out or brought into shape here, once: empty
+text blocks, nulls that stand for "absent", fields of the SDK's own, an `input` that is no object.
 """
 
 from __future__ import annotations
@@ -40,12 +41,14 @@ __all__ = [
 
 API = "anthropic_messages"
 
-# Calls of a client toolset (computer, browser): no function of the application, and answered with the toolset's name.
+# Calls of a client toolset (computer, browser): no function of the application, and answered with
+# the toolset's name.
 TOOLSET_KIND = "toolset"
 
 REASONING = frozenset({"thinking", "redacted_thinking"})
 
-# The vendor's own advice for arguments that are no object: the text, wrapped (fine-grained tool streaming).
+# The vendor's own advice for arguments that are no object: the text, wrapped (fine-grained tool
+# streaming).
 INVALID_INPUT = "INVALID_JSON"
 _NO_NUMBER = (
     "The arguments are not valid JSON, which has neither NaN nor Infinity. Send one JSON object."
@@ -58,7 +61,8 @@ _FINISH: dict[str, FinishReason] = {
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
     "pause_turn": "paused",
-    # With `pause_after_compaction`: the summary is written, the answer is not (beta `compact-2026-01-12`).
+    # With `pause_after_compaction`: the summary is written, the answer is not (beta
+    # `compact-2026-01-12`).
     "compaction": "paused",
     "refusal": "refusal",
 }
@@ -66,7 +70,8 @@ _FINISH: dict[str, FinishReason] = {
 # Finish reasons of answers that broke off.
 CUT: frozenset[FinishReason] = frozenset({"length", "refusal"})
 
-# Answers spell "absent" as null where a request must leave the key out; `parsed_output` is the SDK's.
+# Answers spell "absent" as null where a request must leave the key out; `parsed_output` is the
+# SDK's.
 _ABSENT_AS_NULL = ("caller", "citations", "toolset_name", "cache_control", "parsed_output")
 
 # Parts of an answer, beside its content, that no request takes back.
@@ -79,7 +84,9 @@ SERVER_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
 
 
 class UnparsedInput(str):
-    """The text of a streamed `input` that is no JSON: the model's own words, to be kept as the arguments (rule C2)."""
+    """The text of a streamed `input` that is no JSON: the model's own words, to be kept as the
+    arguments (rule C2).
+    """
 
     __slots__ = ()
 
@@ -109,16 +116,16 @@ def finish_of(stop_reason: str | None) -> FinishReason:
 def usage_of(usage: Any) -> Usage:
     """The token counts of a `usage` object; whatever is missing, null or no number is 0.
 
-    The API counts cached tokens beside `input_tokens`: everything is the sum of all four. What compactions cost is
-    left out of them, and stands in `iterations` alone.
+    The API counts cached tokens beside `input_tokens`: everything is the sum of all four. What
+    compactions cost is left out of them, and stands in `iterations` alone.
     """
     if not isinstance(usage, dict):
         return Usage()
-    read = _count(usage.get("cache_read_input_tokens"))
-    written = _count(usage.get("cache_creation_input_tokens"))
-    fresh, output = _count(usage.get("input_tokens")), _count(usage.get("output_tokens"))
+    read = _read_count(usage.get("cache_read_input_tokens"))
+    written = _read_count(usage.get("cache_creation_input_tokens"))
+    fresh, output = _read_count(usage.get("input_tokens")), _read_count(usage.get("output_tokens"))
     details = usage.get("output_tokens_details")
-    thinking = _count(details.get("thinking_tokens")) if isinstance(details, dict) else 0
+    thinking = _read_count(details.get("thinking_tokens")) if isinstance(details, dict) else 0
     counted = Usage(
         fresh, output, fresh + output + read + written, read, written, thinking, read + written
     )
@@ -141,7 +148,8 @@ class ContentReader:
         blocks: What they say.
         native: What goes back.
         dropped: What doesn't, by the block's place in the answer.
-        running: Ids of calls that the provider runs itself, and of which the answer holds no result yet.
+        running: Ids of calls that the provider runs itself, and of which the answer holds no result
+            yet.
         calls: The calls for the client among the blocks.
     """
 
@@ -161,15 +169,15 @@ class ContentReader:
         else:
             kind = block.get("type")
             if kind == "text":
-                self._text(block)
+                self._read_text(block)
             elif kind == "tool_use":
-                self._call(block)
+                self._read_call(block)
             elif kind == "thinking":
-                self._thinking(block)
+                self._read_thinking(block)
             elif kind == "redacted_thinking":
-                self._redacted(block)
+                self._read_redacted(block)
             elif isinstance(kind, str) and kind and kind not in _USERS_ONLY:
-                self._opaque(kind, block)
+                self._read_opaque(kind, block)
             else:
                 self.dropped[str(self.position)] = block
         self.position += 1
@@ -217,11 +225,13 @@ class ContentReader:
     def _drop_cut_end(self, *, running: bool) -> None:
         """Leave out what an answer that broke off can't be replayed with.
 
-        "The final block in an assistant message cannot be `thinking`", and of a call of the provider that got no result
-        "`web_search` tool use with id `srvtoolu_...` was found without a corresponding `web_search_tool_result` block".
+        "The final block in an assistant message cannot be `thinking`", and of a call of the
+        provider that got no result "`web_search` tool use with id `srvtoolu_...` was found without
+        a corresponding `web_search_tool_result` block".
 
         Args:
-            running: Leave out those calls; only for answers without calls for the client, whose places stay as they are.
+            running: Leave out those calls; only for answers without calls for the client, whose
+                places stay as they are.
         """
         cut: list[dict[str, Any]] = []
         if running:
@@ -238,7 +248,7 @@ class ContentReader:
             block["type"] in SERVER_CALLS and isinstance(call_id, str) and call_id in self.running
         )
 
-    def _text(self, block: dict[str, Any]) -> None:
+    def _read_text(self, block: dict[str, Any]) -> None:
         text = block.get("text")
         if not isinstance(text, str) or not text:
             # "messages: text content blocks must be non-empty"
@@ -246,11 +256,11 @@ class ContentReader:
                 self.dropped[str(self.position)] = block
             return
         self.blocks.append(TextBlock(clean_text(text)))
-        self.native.append(self._sent_text(block) if len(block) > 2 else block)
+        self.native.append(self._clean_text_block(block) if len(block) > 2 else block)
 
-    def _call(self, block: dict[str, Any]) -> None:
+    def _read_call(self, block: dict[str, Any]) -> None:
         call_id, name, given = block.get("id"), block.get("name"), block.get("input")
-        sent = self._sent(block, own=True)
+        sent = self._clean_block(block, own=True)
         problem: str | None = None
         if not isinstance(call_id, str):
             call_id = ""
@@ -259,7 +269,8 @@ class ContentReader:
             name = ""
             sent = {**sent, "name": name}
         if isinstance(given, dict):
-            # NaN and infinities become texts here, so that the call can be replayed; it isn't run (rules C2b and R3).
+            # NaN and infinities become texts here, so that the call can be replayed; it isn't run
+            # (rules C2b and R3).
             arguments = encode(given).decode()
             if ("NaN" in arguments or "Infinity" in arguments) and holds_non_finite(given):
                 problem = _NO_NUMBER
@@ -286,9 +297,9 @@ class ContentReader:
         self.native.append(sent)
         self.calls.append(call)
 
-    def _thinking(self, block: dict[str, Any]) -> None:
+    def _read_thinking(self, block: dict[str, Any]) -> None:
         text, signature = block.get("thinking"), block.get("signature")
-        sent = self._sent(block, own=True)
+        sent = self._clean_block(block, own=True)
         if not isinstance(text, str):
             text = ""
             sent = {**sent, "thinking": text}
@@ -298,14 +309,14 @@ class ContentReader:
         self.blocks.append(ReasoningBlock(clean_text(text), signed=bool(signature)))
         self.native.append(sent)
 
-    def _redacted(self, block: dict[str, Any]) -> None:
+    def _read_redacted(self, block: dict[str, Any]) -> None:
         if not isinstance(block.get("data"), str):
             self.dropped[str(self.position)] = block
             return
         self.blocks.append(ReasoningBlock("", signed=True))
-        self.native.append(self._sent(block, own=True))
+        self.native.append(self._clean_block(block, own=True))
 
-    def _opaque(self, kind: str, block: dict[str, Any]) -> None:
+    def _read_opaque(self, kind: str, block: dict[str, Any]) -> None:
         if kind in SERVER_CALLS:
             call_id = block.get("id")
             if isinstance(call_id, str):
@@ -315,7 +326,7 @@ class ContentReader:
             if isinstance(call_id, str):
                 self.running.discard(call_id)
         self.blocks.append(OpaqueBlock(clean_text(kind)))
-        sent = self._sent(block, own=False)
+        sent = self._clean_block(block, own=False)
         given = sent.get("input", {})
         if kind in SERVER_CALLS and not isinstance(given, dict):
             sent = {
@@ -330,24 +341,26 @@ class ContentReader:
             }
         self.native.append(sent)
 
-    def _sent_text(self, block: dict[str, Any]) -> dict[str, Any]:
-        sent = self._sent(block, own=True)
+    def _clean_text_block(self, block: dict[str, Any]) -> dict[str, Any]:
+        sent = self._clean_block(block, own=True)
         citations = sent.get("citations")
         if isinstance(citations, list) and any(
             isinstance(c, dict) and "file_id" in c for c in citations
         ):
-            # Answers name the file, requests have no such field: "file_id: Extra inputs are not permitted".
-            sent = {**sent, "citations": [_without_file(c) for c in citations]}
+            # Answers name the file, requests have no such field: "file_id: Extra inputs are not
+            # permitted".
+            sent = {**sent, "citations": [_drop_file_id(c) for c in citations]}
             if any(isinstance(c, dict) and c.get("file_id") is not None for c in citations):
                 self.dropped[str(self.position)] = {"citations": citations}
         return sent
 
-    def _sent(self, block: dict[str, Any], *, own: bool) -> dict[str, Any]:
+    def _clean_block(self, block: dict[str, Any], *, own: bool) -> dict[str, Any]:
         """`block` without what a request refuses: itself, not to be changed, or a copy.
 
         Args:
-            own: The block's request form is known whole, and has no field that may be null. Of others only the nulls
-                that are known to be refused go, since null can mean something there (a failed compaction).
+            own: The block's request form is known whole, and has no field that may be null. Of
+                others only the nulls that are known to be refused go, since null can mean something
+                there (a failed compaction).
         """
         if None not in block.values() and "parsed_output" not in block:
             return block
@@ -364,11 +377,11 @@ class ContentReader:
         return sent
 
 
-def _count(value: Any) -> int:
+def _read_count(value: Any) -> int:
     return value if type(value) is int and value > 0 else 0
 
 
-def _without_file(citation: Any) -> Any:
+def _drop_file_id(citation: Any) -> Any:
     return (
         {k: v for k, v in citation.items() if k != "file_id"}
         if isinstance(citation, dict)

@@ -1,15 +1,46 @@
 """From a transcript to the messages of the Anthropic Messages API, as JSON bytes.
 
-Each item is encoded once, when the transcript hands it over; a request joins what is there. Consecutive messages of one
-role aren't merged, the API does that: so the request of one turn is a prefix of the next one's.
+Each item is encoded once, when the transcript hands it over; a request joins what is there.
+Consecutive messages of one role aren't merged, the API does that: so the request of one turn is a
+prefix of the next one's.
 """
+
+# What is hard here
+# -----------------
+# Encoded messages are never touched again, but three things are only known when the next item
+# comes:
+#
+#   * A system message in the middle is legal before one of the assistant's or at the end, and
+#     only for some models. It is held back (`_held_system`) until the next message shows where it
+#     stands; before a user message it becomes a user's text in `<system>` tags.
+#   * Calls that the provider runs itself may wait for our results (`_running`). If their results
+#     don't arrive in the very next answer, the calls are taken out again: with anything else behind
+#     them the API refuses them. This is the one message that changes after it was sent.
+#   * An answer at the very end is a prefill, which some models take, shortened, and others refuse.
+#
+# `_last` says what the messages end with:
+#
+#   | `_last`     | the last message is            | a request now                                |
+#   |-------------|--------------------------------|----------------------------------------------|
+#   | "nothing"   | missing                        | refused: nothing to answer                   |
+#   | "user"      | a user's, or results           | sent; held system texts at its end           |
+#   | "assistant" | the application's words for it | a prefill, or refused                        |
+#   | "turn"      | an answer                      | a prefill without thinking, or refused       |
+#   | "paused"    | an answer that wants to go on  | sent as it is: the model continues           |
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from lutumpy.adapters.anthropic.as_read import (
+from lutumpy.adapters.anthropic.cache import count_breakpoints, mark, takes_breakpoint
+from lutumpy.adapters.anthropic.decode import (
+    API,
+    REASONING,
+    SERVER_CALLS,
+    TOOLSET_KIND,
+)
+from lutumpy.adapters.anthropic.original import (
     as_blocks,
     content_of,
     entries_without_reasoning,
@@ -17,15 +48,15 @@ from lutumpy.adapters.anthropic.as_read import (
     system_blocks,
     takes_system_breakpoint,
 )
-from lutumpy.adapters.anthropic.cache import count_breakpoints, mark, takes_breakpoint
-from lutumpy.adapters.anthropic.decode import (
-    API,
-    INVALID_INPUT,
-    REASONING,
-    SERVER_CALLS,
-    TOOLSET_KIND,
-)
 from lutumpy.adapters.anthropic.parts import part_blocks, text_blocks
+from lutumpy.adapters.anthropic.turn_blocks import (
+    encode_message,
+    find_container,
+    find_late_results,
+    has_result,
+    parse_input,
+    shorten_to_prefill,
+)
 from lutumpy.core import json_values
 from lutumpy.core.encoding import Renamer
 from lutumpy.core.items import (
@@ -49,6 +80,8 @@ __all__ = ["MessagesEncoder"]
 # The API has no limit for ids of calls: those of some hosts carry state, and go back whole.
 _LONGEST_CALL_ID = 1024
 
+_ASSISTANT = b'{"role":"assistant","content":'
+
 Last = Literal["nothing", "user", "assistant", "turn", "paused"]
 
 
@@ -56,10 +89,11 @@ class MessagesEncoder:
     """The encoded form of a transcript for this API.
 
     Args:
-        system_in_messages: The model takes `role: system` inside `messages`. It may stand after a user message, and
-            before one of the assistant or at the end, so such a message is held back until it's known what follows.
-        as_blocks: A single text is a block too, not a string, so that a message can take a breakpoint of the prompt
-            cache in one request, and be the same without it in the next.
+        system_in_messages: The model takes `role: system` inside `messages`. It may stand after a
+            user message, and before one of the assistant or at the end, so such a message is held
+            back until it's known what follows.
+        as_blocks: A single text is a block too, not a string, so that a message can take a
+            breakpoint of the prompt cache in one request, and be the same without it in the next.
 
     Attributes:
         breakpoints: How many breakpoints the conversation holds of its own.
@@ -68,12 +102,12 @@ class MessagesEncoder:
     __slots__ = (
         "_as_blocks",
         "_container",
-        "_held",
+        "_held_system",
         "_ids",
         "_last",
         "_messages",
         "_names",
-        "_read",
+        "_original",
         "_running",
         "_stable",
         "_system",
@@ -94,12 +128,13 @@ class MessagesEncoder:
         self._system: list[str] = []
         self._messages: list[bytes] = []
         # Which messages stand as they were read.
-        self._read: set[int] = set()
-        self._held: list[str] = []
+        self._original: set[int] = set()
+        self._held_system: list[str] = []
         self._last: Last = "nothing"
         self._container: bytes = b""
         self._toolsets: dict[str, str] = {}
-        # Which message holds calls that the provider still runs: they need their results in the very next answer.
+        # Which message holds calls that the provider still runs: they need their results in the
+        # very next answer.
         self._running: int | None = None
         self._ids = Renamer(CALL_ID, _LONGEST_CALL_ID, "toolu_")
         self._names = Renamer(NAME, MAX_NAME_OF_OLDER_HOSTS, "tool_")
@@ -111,8 +146,8 @@ class MessagesEncoder:
         twin._system_read = self._system_read
         twin._system = self._system.copy()
         twin._messages = self._messages.copy()
-        twin._read = self._read.copy()
-        twin._held = self._held.copy()
+        twin._original = self._original.copy()
+        twin._held_system = self._held_system.copy()
         twin._last = self._last
         twin._container = self._container
         twin._toolsets = self._toolsets.copy()
@@ -125,16 +160,17 @@ class MessagesEncoder:
         if isinstance(item, Message):
             if item.ephemeral and self._stable is None:
                 self._stable = len(self._system), len(self._messages)
-            self._message(item)
+            self._add_message(item)
         elif isinstance(item, AssistantTurn):
-            self._turn(item)
+            self._add_turn(item)
         else:
-            self._results(item)
+            self._add_results(item)
 
-    # --- reading ---------------------------------------------------------------------------------------------------
+    # --- reading ----------------------------------------------------------------------------------
 
     def system(self, at: int | None = None) -> bytes:
-        """The leading system and developer messages: a string when it's one, a list of text blocks when more, or `b""`.
+        """The leading system and developer messages: a string when it's one, a list of text blocks
+        when more, or `b""`.
 
         Args:
             at: Which block gets a breakpoint of the prompt cache.
@@ -142,7 +178,7 @@ class MessagesEncoder:
         if not self._system and not self._as_blocks:
             return self._system_read
         if at is None and not self._system_read:
-            return encode(self._text_content(self._system)) if self._system else b""
+            return encode(self._make_content(self._system)) if self._system else b""
         blocks = [
             encode(block) for block in system_blocks(self._system_read) + text_blocks(self._system)
         ]
@@ -151,7 +187,9 @@ class MessagesEncoder:
         return b"[" + b",".join(blocks) + b"]" if blocks else self._system_read
 
     def end_of_system(self) -> int | None:
-        """The last block of the system's that stays as it is in later requests, or `None`; also when it has a breakpoint."""
+        """The last block of the system's that stays as it is in later requests, or `None`; also
+        when it has a breakpoint.
+        """
         stable = len(self._system) if self._stable is None else self._stable[0]
         if stable or not self._system_read:
             return stable - 1 + len(system_blocks(self._system_read)) if stable else None
@@ -159,13 +197,15 @@ class MessagesEncoder:
         return len(blocks) - 1 if blocks and takes_system_breakpoint(blocks[-1]) else None
 
     def end_of_messages(self) -> int | None:
-        """The last message that stays as it is in later requests, and takes a breakpoint; or `None`."""
+        """The last message that stays as it is in later requests, and takes a breakpoint; or
+        `None`.
+        """
         # An answer at the very end is sent as the beginning of the next one, perhaps shortened.
         stable = len(self._messages) - (self._last == "turn")
         if self._stable is not None:
             stable = min(stable, self._stable[1])
         for index in range(stable - 1, -1, -1):
-            if takes_breakpoint(self._messages[index], as_read=index in self._read):
+            if takes_breakpoint(self._messages[index], as_read=index in self._original):
                 return index
         return None
 
@@ -191,15 +231,17 @@ class MessagesEncoder:
             if not prefill:
                 raise TranscriptError(
                     "there is nothing to answer: the transcript ends with the assistant, "
-                    "and the model isn't known to take the beginning of an answer; push a user message first"
+                    "and the model isn't known to take the beginning of an answer; push a user "
+                    "message first"
                 )
             if self._last == "turn":
-                messages[-1:] = _as_prefill(messages[-1])
-        elif self._held:
-            messages.append(_message("system", self._text_content(self._held)))
+                messages[-1:] = shorten_to_prefill(messages[-1])
+        elif self._held_system:
+            messages.append(encode_message("system", self._make_content(self._held_system)))
         if not messages:
             raise TranscriptError(
-                "there is nothing to answer: a request of the Messages API needs a user message beside the system's"
+                "there is nothing to answer: a request of the Messages API needs a user message "
+                "beside the system's"
             )
         if at is not None:
             messages[at] = mark(messages[at], b"}]}")
@@ -207,31 +249,33 @@ class MessagesEncoder:
 
     def history(self) -> bytes:
         """The JSON array of everything encoded so far, whatever it ends with."""
-        held = [_message("system", self._text_content(self._held))] if self._held else []
-        return b"[" + b",".join([*self._messages, *held]) + b"]"
+        messages = self._messages.copy()
+        if self._held_system:
+            messages.append(encode_message("system", self._make_content(self._held_system)))
+        return b"[" + b",".join(messages) + b"]"
 
-    # --- what was read from a history of this API ------------------------------------------------------------------
+    # --- what was read from a history of this API -------------------------------------------------
 
-    def _message_as_read(self, message: Message, verbatim: Verbatim) -> None:
+    def _add_original_message(self, message: Message, verbatim: Verbatim) -> None:
         self._running = None
         if verbatim.system:
             self._system_read = verbatim.entries[0]
             self.breakpoints += count_breakpoints(json_values.decode(self._system_read))
         else:
-            self._as_read(verbatim.entries, "user" if message.role == "user" else None)
+            self._add_original_entries(verbatim.entries, "user" if message.role == "user" else None)
 
-    def _turn_as_read(self, turn: AssistantTurn, verbatim: Verbatim) -> None:
+    def _add_original_turn(self, turn: AssistantTurn, verbatim: Verbatim) -> None:
         entries = (
             entries_without_reasoning(verbatim.entries)
             if turn.reasoning_dropped
             else verbatim.entries
         )
         self._container, self._running = b"", None
-        self._as_read(entries, "paused" if turn.finish_reason == "paused" else "turn")
+        self._add_original_entries(entries, "paused" if turn.finish_reason == "paused" else "turn")
         if turn.results_only and entries:
             self._running = len(self._messages) - 1
 
-    def _as_read(self, entries: Iterable[bytes], last: Last | None) -> None:
+    def _add_original_entries(self, entries: Iterable[bytes], last: Last | None) -> None:
         """Messages go back as they came.
 
         Args:
@@ -245,22 +289,24 @@ class MessagesEncoder:
             if last is None:
                 self._messages.append(message)
             else:
-                self._append(last, message)
-            self._read.add(len(self._messages) - 1)
+                self._append_message(last, message)
+            self._original.add(len(self._messages) - 1)
 
-    # --- messages of the application -------------------------------------------------------------------------------
+    # --- messages of the application --------------------------------------------------------------
 
-    def _message(self, message: Message) -> None:
+    def _add_message(self, message: Message) -> None:
         if message.verbatim is not None and message.verbatim.api == API:
-            self._message_as_read(message, message.verbatim)
+            self._add_original_message(message, message.verbatim)
             return
         if self._running is not None:
-            self._settle(set())
+            self._drop_unfinished_calls(set())
         if message.role == "user":
             blocks = [block for part in message.parts for block in part_blocks(part)]
             if blocks:
                 only_text = len(blocks) == 1 and blocks[0]["type"] == "text" and not self._as_blocks
-                self._append("user", _message("user", blocks[0]["text"] if only_text else blocks))
+                self._append_message(
+                    "user", encode_message("user", blocks[0]["text"] if only_text else blocks)
+                )
             return
         texts = [
             part.text for part in message.parts if isinstance(part, TextPart) and part.text.strip()
@@ -270,45 +316,46 @@ class MessagesEncoder:
         if message.role == "assistant":
             # "final assistant content cannot end with trailing whitespace"
             texts[-1] = texts[-1].rstrip()
-            self._append("assistant", _message("assistant", self._text_content(texts)))
+            self._append_message(
+                "assistant", encode_message("assistant", self._make_content(texts))
+            )
         elif self._last == "nothing":
             self._system += texts
         elif self._system_role and self._last == "user":
-            self._held += texts
+            self._held_system += texts
         else:
-            self._append("user", self._marked(texts))
+            self._append_message("user", self._wrap_system_texts(texts))
 
-    def _append(self, last: Last, message: bytes) -> None:
-        if self._held:
-            held, self._held = self._held, []
-            self._messages.append(
-                self._marked(held)
-                if last == "user"
-                else _message("system", self._text_content(held))
-            )
+    def _append_message(self, last: Last, message: bytes) -> None:
+        if self._held_system:
+            held, self._held_system = self._held_system, []
+            if last == "user":
+                self._messages.append(self._wrap_system_texts(held))
+            else:
+                self._messages.append(encode_message("system", self._make_content(held)))
         self._messages.append(message)
         self._last = last
 
-    def _text_content(self, texts: list[str]) -> str | list[dict[str, Any]]:
+    def _make_content(self, texts: list[str]) -> str | list[dict[str, Any]]:
         return texts[0] if len(texts) == 1 and not self._as_blocks else text_blocks(texts)
 
-    def _marked(self, texts: list[str]) -> bytes:
+    def _wrap_system_texts(self, texts: list[str]) -> bytes:
         """A system message as a user's, where the API takes none of the system's."""
-        return _message(
-            "user", self._text_content([f"<system>\n{text}\n</system>" for text in texts])
+        return encode_message(
+            "user", self._make_content([f"<system>\n{text}\n</system>" for text in texts])
         )
 
-    # --- answers ---------------------------------------------------------------------------------------------------
+    # --- answers ----------------------------------------------------------------------------------
 
-    def _turn(self, turn: AssistantTurn) -> None:
+    def _add_turn(self, turn: AssistantTurn) -> None:
         if turn.verbatim is not None and turn.verbatim.api == API:
-            self._turn_as_read(turn, turn.verbatim)
+            self._add_original_turn(turn, turn.verbatim)
             return
         container, self._container = self._container, b""
         if turn.api == API:
-            content = self._own_content(turn)
+            content = self._encode_own_turn(turn)
         else:
-            blocks = self._projected(turn)
+            blocks = self._translate_turn(turn)
             content = encode(blocks) if blocks else b""
         if not content:
             self._container = container
@@ -316,16 +363,18 @@ class MessagesEncoder:
         if b'"cache_control":' in content:
             self.breakpoints += count_breakpoints(json_values.decode(content))
         if self._running is not None:
-            self._settle(_late_results(turn))
+            self._drop_unfinished_calls(find_late_results(turn))
         paused = turn.finish_reason == "paused" and turn.api == API
-        self._append("paused" if paused else "turn", _ASSISTANT + content + b"}")
+        self._append_message("paused" if paused else "turn", _ASSISTANT + content + b"}")
         if turn.results_only and turn.api == API:
             self._running = len(self._messages) - 1
 
-    def _settle(self, arrived: set[str]) -> None:
-        """Leave calls of the provider out whose results didn't come, since another provider took the next turn.
+    def _drop_unfinished_calls(self, arrived: set[str]) -> None:
+        """Leave calls of the provider out whose results didn't come, since another provider took
+        the next turn.
 
-        With anything after them the API refuses such calls: the one case in which a message changes after it was sent.
+        With anything after them the API refuses such calls: the one case in which a message changes
+        after it was sent.
         """
         index, self._running = self._running, None
         if index is None:
@@ -334,18 +383,20 @@ class MessagesEncoder:
         blocks = [
             b
             for b in given
-            if kind_of(b) not in SERVER_CALLS or b.get("id") in arrived or _has_result(given, b)
+            if kind_of(b) not in SERVER_CALLS or b.get("id") in arrived or has_result(given, b)
         ]
         if len(blocks) == len(given):
             return
         while blocks and kind_of(blocks[-1]) in REASONING:
             blocks.pop()
-        self._messages[index : index + 1] = [_message("assistant", blocks)] if blocks else []
+        self._messages[index : index + 1] = [encode_message("assistant", blocks)] if blocks else []
         if self._stable is not None and not blocks:
             self._stable = self._stable[0], min(self._stable[1], len(self._messages))
 
-    def _own_content(self, turn: AssistantTurn) -> bytes:
-        """The content as it was received; rewritten only where the API would refuse it, or reasoning left it."""
+    def _encode_own_turn(self, turn: AssistantTurn) -> bytes:
+        """The content as it was received; rewritten only where the API would refuse it, or
+        reasoning left it.
+        """
         if not turn.native:
             return b""
         changes: dict[int, dict[str, str]] = {}
@@ -372,7 +423,7 @@ class MessagesEncoder:
                 self._toolsets[call.id] = str(blocks[call.position].get("toolset_name"))
         if turn.calls and b'"container"' in turn.residue:
             blocks = blocks if blocks is not None else json_values.decode(turn.native)
-            self._container = _container(turn, blocks)
+            self._container = find_container(turn, blocks)
         if not changes and not turn.reasoning_dropped:
             return turn.native
         blocks = blocks if blocks is not None else json_values.decode(turn.native)
@@ -382,7 +433,7 @@ class MessagesEncoder:
             blocks = [block for block in blocks if block.get("type") not in REASONING]
         return encode(blocks) if blocks else b""
 
-    def _projected(self, turn: AssistantTurn) -> list[dict[str, Any]]:
+    def _translate_turn(self, turn: AssistantTurn) -> list[dict[str, Any]]:
         """What another API's answer says, as blocks of this one (rule R2)."""
         blocks: list[dict[str, Any]] = []
         for block in turn.blocks:
@@ -395,21 +446,25 @@ class MessagesEncoder:
                         "type": "tool_use",
                         "id": self._ids(block.id),
                         "name": self._names(block.name),
-                        "input": _input(block),
+                        "input": parse_input(block),
                     }
                 )
         return blocks
 
-    # --- results ---------------------------------------------------------------------------------------------------
+    # --- results ----------------------------------------------------------------------------------
 
-    def _results(self, results: ToolResults) -> None:
+    def _add_results(self, results: ToolResults) -> None:
         if results.verbatim is not None and results.verbatim.api == API:
-            self._as_read(results.verbatim.entries, "user")
+            self._add_original_entries(results.verbatim.entries, "user")
             return
-        # All of them in one message: in separate ones the API takes them too, but models unlearn parallel calls.
-        self._append("user", _message("user", [self._result(result) for result in results.results]))
+        # All of them in one message: in separate ones the API takes them too, but models unlearn
+        # parallel calls.
+        self._append_message(
+            "user",
+            encode_message("user", [self._encode_result(result) for result in results.results]),
+        )
 
-    def _result(self, result: ResultBlock) -> dict[str, Any]:
+    def _encode_result(self, result: ResultBlock) -> dict[str, Any]:
         block: dict[str, Any] = {"type": "tool_result", "tool_use_id": self._ids(result.call_id)}
         if result.kind == TOOLSET_KIND and result.call_id in self._toolsets:
             block["toolset_name"] = self._toolsets[result.call_id]
@@ -427,69 +482,3 @@ class MessagesEncoder:
         if content:
             block["content"] = content
         return block
-
-
-def _late_results(turn: AssistantTurn) -> set[str]:
-    """Ids of the provider's calls that an answer brings results of."""
-    blocks: list[dict[str, Any]] = json_values.decode(turn.native) if turn.api == API else []
-    found = [b.get("tool_use_id") for b in blocks if b["type"].endswith("_tool_result")]
-    return {call_id for call_id in found if isinstance(call_id, str)}
-
-
-def _has_result(blocks: list[dict[str, Any]], call: dict[str, Any]) -> bool:
-    return any(
-        kind_of(b).endswith("_tool_result") and b.get("tool_use_id") == call.get("id")
-        for b in blocks
-    )
-
-
-_ASSISTANT = b'{"role":"assistant","content":'
-
-
-def _message(role: str, content: str | list[dict[str, Any]]) -> bytes:
-    return encode({"role": role, "content": content})
-
-
-def _as_prefill(message: bytes) -> list[bytes]:
-    """An answer as the beginning of the next one.
-
-    "final assistant content cannot end with trailing whitespace"; "The final block in an assistant message cannot be
-    `thinking`", and without thinking such a message may hold none at all.
-    """
-    said = json_values.decode(message)
-    content = said.get("content")
-    if isinstance(content, str):
-        kept: Any = content.rstrip()
-    else:
-        kept = (
-            [b for b in content if kind_of(b) not in REASONING] if isinstance(content, list) else []
-        )
-        while kept and kind_of(kept[-1]) == "text":
-            last = kept.pop()
-            text = last.get("text")
-            if isinstance(text, str) and text.strip():
-                kept.append({**last, "text": text.rstrip()})
-                break
-    return [encode({**said, "content": kept})] if kept else []
-
-
-def _input(call: CallBlock) -> dict[str, Any]:
-    """The arguments of another API's call as an object (rule R3)."""
-    if call.kind != "function":
-        return {"input": call.arguments}
-    try:
-        value = json_values.parse_arguments(call.arguments)
-    except (ValueError, RecursionError):
-        return {INVALID_INPUT: call.arguments}
-    # A number that overflows to infinity can't be written again, so the text is what is kept.
-    fits = isinstance(value, dict) and not json_values.holds_non_finite(value)
-    return value if fits else {INVALID_INPUT: call.arguments}
-
-
-def _container(turn: AssistantTurn, blocks: list[dict[str, Any]]) -> bytes:
-    callers = [blocks[call.position].get("caller") for call in turn.calls if call.answerable]
-    if all(not isinstance(caller, dict) or caller.get("type") == "direct" for caller in callers):
-        return b""
-    container = json_values.decode(turn.residue).get("container")
-    found = container.get("id") if isinstance(container, dict) else container
-    return encode(found) if isinstance(found, str) and found else b""

@@ -25,6 +25,8 @@ from lutumpy.rules.strict import ANTHROPIC_STRICT, strict_counts, strict_schema
 
 __all__ = ["check_forced", "tool_choice", "tool_list", "tools"]
 
+# Under which names the rendered bytes are kept: with a tool for all offers, with an offer for all
+# requests. The counts of a strict schema are kept beside its bytes.
 _PLAIN = API
 _STRICT = f"{API}:strict"
 _COUNTS = f"{API}:strict_counts"
@@ -34,8 +36,8 @@ def tools(offering: ToolOffering, strict: bool) -> bytes:
     """The `tools` of a request; rendered once for each offer, and each tool once for all offers.
 
     Raises:
-        InvalidToolConstraints: a name that the API refuses, or more strict tools, optional or union parameters among
-            them than one request may have.
+        InvalidToolConstraints: a name that the API refuses, or more strict tools, optional or union
+            parameters among them than one request may have.
         DeclarationError: a tool asks for strict, and its schema has no strict form.
     """
     key = _STRICT if strict else _PLAIN
@@ -45,13 +47,15 @@ def tools(offering: ToolOffering, strict: bool) -> bytes:
         for name in names:
             if NAME.fullmatch(name) is None:
                 raise InvalidToolConstraints(
-                    f"the Messages API takes tool names of 1 to {MAX_NAME} of a-z A-Z 0-9 _ -, not {name!r}"
+                    f"the Messages API takes tool names of 1 to {MAX_NAME} of a-z A-Z 0-9 _ -, not "
+                    f"{name!r}"
                 )
             if names.count(name) > 1:
                 raise InvalidToolConstraints(
-                    f"two tools of the offer are named {name!r}; the Messages API wants unique names"
+                    f"two tools of the offer are named {name!r}; the Messages API wants unique "
+                    "names"
                 )
-        rendered = [_tool(spec, strict) for spec in offering.specs]
+        rendered = [_render_tool(spec, strict) for spec in offering.specs]
         _check_strict_limits(
             [
                 spec
@@ -60,24 +64,26 @@ def tools(offering: ToolOffering, strict: bool) -> bytes:
             ]
         )
         tools = b"[" + b",".join(rendered) + b"]"
-        _refuse(check_tools(json_values.decode(tools)))
+        _raise_if_refused(check_tools(json_values.decode(tools)))
         offering.rendered[key] = tools
     return tools
 
 
 def tool_list(offering: ToolOffering, strict: bool) -> list[dict[str, Any]]:
-    """The tools of an offer alone, as JSON values that hold the tools' own schemas. Raises as `tools` does."""
+    """The tools of an offer alone, as JSON values that hold the tools' own schemas. Raises as
+    `tools` does.
+    """
     tools(offering, strict)
     shown: list[dict[str, Any]] = []
     for spec in offering.specs:
-        data = _tool(spec, strict)
+        data = _render_tool(spec, strict)
         shown.append(
-            json_values.decode(data) if _is_strict(spec, data) else _plain(spec, spec.schema)
+            json_values.decode(data) if _is_strict(spec, data) else _make_tool(spec, spec.schema)
         )
     return shown
 
 
-def _tool(spec: ToolSpec, strict: bool) -> bytes:
+def _render_tool(spec: ToolSpec, strict: bool) -> bytes:
     if spec.strict or (spec.strict is None and strict):
         data = spec.rendered.get(_STRICT)
         if data is None or (spec.strict and not data):
@@ -92,36 +98,38 @@ def _tool(spec: ToolSpec, strict: bool) -> bytes:
                 if spec.strict is None and (
                     optional >= TOO_MANY_OPTIONAL_IN_ONE or unions >= TOO_MANY_UNIONS_IN_ONE
                 ):
-                    data = b""  # "Schema is too complex for compilation": alone, whatever the others are
+                    # "Schema is too complex for compilation", whatever the others are.
+                    data = b""
                 else:
-                    data = _render(spec, schema, strict=True)
+                    data = _encode_tool(spec, schema, strict=True)
                 spec.rendered[_COUNTS] = encode((optional, unions))
             spec.rendered[_STRICT] = data
         if data:
             return data
     data = spec.rendered.get(_PLAIN)
     if data is None:
-        data = spec.rendered[_PLAIN] = _render(spec, spec.schema, strict=False)
+        data = spec.rendered[_PLAIN] = _encode_tool(spec, spec.schema, strict=False)
     return data
 
 
-def _plain(spec: ToolSpec, schema: Mapping[str, Any]) -> dict[str, Any]:
+def _make_tool(spec: ToolSpec, schema: Mapping[str, Any]) -> dict[str, Any]:
     return {"name": spec.name, "description": spec.description, "input_schema": schema}
 
 
-def _render(spec: ToolSpec, schema: Mapping[str, Any], *, strict: bool) -> bytes:
-    tool = _plain(spec, schema)
+def _encode_tool(spec: ToolSpec, schema: Mapping[str, Any], *, strict: bool) -> bytes:
+    tool = _make_tool(spec, schema)
     if strict:
         tool["strict"] = True
     return encode(tool)
 
 
 def _is_strict(spec: ToolSpec, rendered: bytes) -> bool:
+    # The very object: a tool without a strict form has other bytes under another key.
     return rendered is spec.rendered.get(_STRICT)
 
 
-def _refuse(problems: list[Problem]) -> None:
-    """An offer that the API is sure to refuse would spoil every request with it, so none is made."""
+def _raise_if_refused(problems: list[Problem]) -> None:
+    """Raise for an offer that the API is sure to refuse: it would spoil every request with it."""
     sure = [problem for problem in problems if problem.certainty == "refused"]
     if sure:
         about = ", ".join(dict.fromkeys([name for problem in sure for name in problem.tools]))
@@ -145,7 +153,8 @@ def _check_strict_limits(specs: list[ToolSpec]) -> None:
     ]
     if problems:
         raise InvalidToolConstraints(
-            f"the Messages API refuses this offer: {'; '.join(problems)}. Offer fewer tools, or make some of them strict=False"
+            f"the Messages API refuses this offer: {'; '.join(problems)}. Offer fewer tools, or "
+            "make some of them strict=False"
         )
 
 
@@ -169,14 +178,16 @@ def check_forced(offering: ToolOffering, model: str | None, extra: Mapping[str, 
     """Refuse what is known to be refused (rule C9).
 
     Raises:
-        InvalidToolConstraints: the model takes no forced choice, or thinking has a budget, which forbids one.
+        InvalidToolConstraints: the model takes no forced choice, or thinking has a budget, which
+            forbids one.
     """
     if offering.mode == "auto":
         return
     wanted = f"calling {offering.forced!r}" if offering.mode == "specific" else "calling a tool"
     if anthropic_models.forced_choice_refusal(model) is not None:
         raise InvalidToolConstraints(
-            f"{wanted} can't be required of {model}: the model refuses a forced tool choice; ask for it in the prompt"
+            f"{wanted} can't be required of {model}: the model refuses a forced tool choice; ask "
+            "for it in the prompt"
         )
     thinking = extra.get("thinking")
     if isinstance(thinking, Mapping) and thinking.get("type") == "enabled":

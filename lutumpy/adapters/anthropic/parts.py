@@ -1,4 +1,6 @@
-"""Content parts as blocks of the Anthropic Messages API: the same in user messages and in tool results."""
+"""Content parts as blocks of the Anthropic Messages API: the same in user messages and in tool
+results.
+"""
 
 from __future__ import annotations
 
@@ -20,33 +22,35 @@ def text_blocks(texts: Iterable[str]) -> list[dict[str, Any]]:
 
 
 def part_blocks(part: Part) -> list[dict[str, Any]]:
-    """The block of a part; none for white space, which the API refuses; a text that names it for what it doesn't take."""
+    """The block of a part; none for white space, which the API refuses; a text that names it for
+    what it doesn't take.
+    """
     if isinstance(part, TextPart):
         return text_blocks([part.text]) if part.text.strip() else []
     found = sendable(part)
-    block = (
-        None
-        if found is None
-        else _image(found)
-        if isinstance(found, ImagePart)
-        else _document(found)
-    )
+    block = None
+    if isinstance(found, ImagePart):
+        block = _encode_image(found)
+    elif found is not None:
+        block = _encode_document(found)
+    # What the API doesn't take is named in a text, so that the model knows that something was
+    # there.
     return [block if block is not None else {"type": "text", "text": describe(part)}]
 
 
-def _image(part: ImagePart) -> dict[str, Any] | None:
+def _encode_image(part: ImagePart) -> dict[str, Any] | None:
     media_type = media.image_type(part.media_type)
     if media_type is None and (media.plain_type(part.media_type) or part.data is not None):
         return None
     if part.data is None:
         return {"type": "image", "source": {"type": "url", "url": part.url}}
-    data = _base64(part.data)
+    data = _encode_base64(part.data)
     if len(data) > limits.MAX_IMAGE:
         return None
     return {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}}
 
 
-def _document(part: FilePart) -> dict[str, Any] | None:
+def _encode_document(part: FilePart) -> dict[str, Any] | None:
     media_type = media.plain_type(part.media_type)
     source: dict[str, Any]
     if part.data is None:
@@ -59,7 +63,7 @@ def _document(part: FilePart) -> dict[str, Any] | None:
     else:
         form, data = "base64", ""
         if media_type == media.PDF:
-            data = _base64(part.data)
+            data = _encode_base64(part.data)
         else:
             form, data = "text", part.data.decode("utf-8", "replace")
         if not data.strip() or len(data) > limits.MAX_DOCUMENT:
@@ -71,5 +75,5 @@ def _document(part: FilePart) -> dict[str, Any] | None:
     return block
 
 
-def _base64(data: bytes) -> str:
+def _encode_base64(data: bytes) -> str:
     return base64.b64encode(data).decode("ascii")

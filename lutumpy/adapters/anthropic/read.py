@@ -1,8 +1,25 @@
-"""A history of the Anthropic Messages API as a transcript: its messages told apart, and kept as they are.
+"""A history of the Anthropic Messages API as a transcript: its messages told apart, and kept as
+they are.
 
-Neighbouring messages of one role are one for this API. So the calls of an answer may stand in several messages, and
-their results too, with a text after them.
+Neighbouring messages of one role are one for this API. So the calls of an answer may stand in
+several messages, and their results too, with a text after them.
 """
+
+# What is hard here
+# -----------------
+# A transcript has turns (an answer with the results of its calls), a history has messages. The two
+# meet like this:
+#
+#   | in the history                                  | in the transcript                        |
+#   |-------------------------------------------------|------------------------------------------|
+#   | assistant messages in a row, without calls      | one turn each                            |
+#   | the same, from the first one with calls on      | one turn: its results come after all     |
+#   | `tool_result` blocks in the user messages after | the results of that turn                 |
+#   | other blocks behind them in the same message    | a user message without entries: the      |
+#   |                                                 | results' entries already hold its blocks |
+#   | other blocks before them                        | refused: nothing can be put between      |
+#
+# The turn with calls waits (`_waiting`) until the next message shows its results.
 
 from __future__ import annotations
 
@@ -54,9 +71,9 @@ def read_messages(
     history = HistoryReading(API)
     entries = history.entries(messages, "messages.{}")
     if system is not None:
-        history.add(_system(system))
+        history.add(_read_system(system))
     reading = _MessagesReading(history)
-    for role, run in itertools.groupby(entries, key=_role):
+    for role, run in itertools.groupby(entries, key=_role_of):
         reading.take(role, list(run))
     reading.end()
     if not history.refused:
@@ -64,19 +81,19 @@ def read_messages(
     return history.end(anthropic.check_messages([entry.value for entry in entries]))
 
 
-def _role(entry: Entry) -> str:
+def _role_of(entry: Entry) -> str:
     role = entry.value.get("role")
     return role if isinstance(role, str) else ""
 
 
-def _system(system: Any) -> Message:
+def _read_system(system: Any) -> Message:
     data, value = decoded(system, "system")
     if not isinstance(value, (str, list)):
         raise TranscriptError(
             f"system is {type(value).__name__}, neither text nor blocks; nothing was read"
         )
     return Message(
-        "system", tuple(text_only(_parts(value))), verbatim=Verbatim(API, (data,), system=True)
+        "system", tuple(text_only(_read_parts(value))), verbatim=Verbatim(API, (data,), system=True)
     )
 
 
@@ -99,15 +116,15 @@ class _MessagesReading:
 
     def take(self, role: str, run: list[Entry]) -> None:
         if role == "user":
-            self._users(run)
+            self._take_user_messages(run)
             return
         self.end()
         if role == "assistant":
-            self._answers(run)
+            self._take_answers(run)
         elif role == "system":
             for entry in run:
                 self._history.message(
-                    "system", text_only(_parts(entry.value.get("content"))), [entry]
+                    "system", text_only(_read_parts(entry.value.get("content"))), [entry]
                 )
         else:
             self._history.refuse(
@@ -124,16 +141,17 @@ class _MessagesReading:
             self._history.refuse(
                 where, f"call {call.id!r} of {call.name!r} has no result in the next message"
             )
-        self._turn(waiting, [], [])
+        self._add_turn(waiting, [], [])
 
-    def _answers(self, run: list[Entry]) -> None:
-        # Up to the first call, each message is an answer. From there on they are one, since its results come after all.
-        calling = next((k for k, entry in enumerate(run) if _calls(entry)), len(run) - 1)
+    def _take_answers(self, run: list[Entry]) -> None:
+        # Up to the first call, each message is an answer. From there on they are one, since its
+        # results come after all.
+        calling = next((k for k, entry in enumerate(run) if _has_calls(entry)), len(run) - 1)
         for entry in run[:calling]:
-            self._turn(_Waiting(_turn([entry]), [entry]), [], [])
-        self._waiting = _Waiting(_turn(run[calling:]), run[calling:])
+            self._add_turn(_Waiting(_read_turn([entry]), [entry]), [], [])
+        self._waiting = _Waiting(_read_turn(run[calling:]), run[calling:])
 
-    def _users(self, run: list[Entry]) -> None:
+    def _take_user_messages(self, run: list[Entry]) -> None:
         waiting, self._waiting = self._waiting, None
         calls = {call.id: call for call in waiting.turn.calls} if waiting is not None else {}
         found: dict[str, ResultBlock] = {}
@@ -142,7 +160,7 @@ class _MessagesReading:
         text_before = False
         for number, entry in enumerate(run):
             others: list[Any] = []
-            for block in _blocks(entry):
+            for block in _blocks_of(entry):
                 if not isinstance(block, dict) or block.get("type") != "tool_result":
                     others.append(block)
                     continue
@@ -161,7 +179,7 @@ class _MessagesReading:
                     self._history.refuse(
                         entry.position, f"the result of {call_id!r} stands after other content"
                     )
-                content, failed = _content(block.get("content")), block.get("is_error") is True
+                content, failed = _read_content(block.get("content")), block.get("is_error") is True
                 found[call.id] = ResultBlock(
                     call.id, call.name, content, status_of(content, failed), call.kind
                 )
@@ -175,42 +193,42 @@ class _MessagesReading:
                     f"call {call_id!r} of {name!r} has no result in the next message",
                 )
             results = [found[call.id] for call in waiting.turn.calls if call.id in found]
-            self._turn(waiting, results, run[:answering])
+            self._add_turn(waiting, results, run[:answering])
         for number, (entry, others) in enumerate(rest):
             if number >= answering:
-                self._history.message("user", _parts(entry.value.get("content")), [entry])
+                self._history.message("user", _read_parts(entry.value.get("content")), [entry])
             elif others:
-                self._history.message("user", _parts(others), [])
+                self._history.message("user", _read_parts(others), [])
 
-    def _turn(
+    def _add_turn(
         self, waiting: _Waiting, results: list[ResultBlock], result_entries: list[Entry]
     ) -> None:
         if not self._history.refused:
             self._history.turn(waiting.turn, waiting.entries, results, result_entries)
 
 
-def _blocks(entry: Entry) -> list[Any]:
+def _blocks_of(entry: Entry) -> list[Any]:
     content = entry.value.get("content")
     if isinstance(content, list):
         return content
     return [{"type": "text", "text": content}] if isinstance(content, str) and content else []
 
 
-def _calls(entry: Entry) -> bool:
+def _has_calls(entry: Entry) -> bool:
     return any(
-        isinstance(block, dict) and block.get("type") == "tool_use" for block in _blocks(entry)
+        isinstance(block, dict) and block.get("type") == "tool_use" for block in _blocks_of(entry)
     )
 
 
-def _turn(run: list[Entry]) -> AssistantTurn:
+def _read_turn(run: list[Entry]) -> AssistantTurn:
     reader = ContentReader()
     for entry in run:
-        for block in _blocks(entry):
+        for block in _blocks_of(entry):
             reader.read(block)
-    return reader.turn({"stop_reason": _stop_reason(reader)}, None)
+    return reader.turn({"stop_reason": _infer_stop_reason(reader)}, None)
 
 
-def _stop_reason(reader: ContentReader) -> str:
+def _infer_stop_reason(reader: ContentReader) -> str:
     """Why the answer stopped, which a history does not say: from what stands at its end."""
     if reader.calls:
         return "tool_use"
@@ -220,28 +238,30 @@ def _stop_reason(reader: ContentReader) -> str:
     return "compaction" if ends_in_summary else "end_turn"
 
 
-# --- content -----------------------------------------------------------------------------------------------------------
+# --- content --------------------------------------------------------------------------------------
 
 
-def _content(content: Any) -> str | tuple[Part, ...]:
+def _read_content(content: Any) -> str | tuple[Part, ...]:
     """The content of a result."""
     if isinstance(content, str):
         return content
-    parts = _parts(content)
+    parts = _read_parts(content)
     if len(parts) == 1 and isinstance(parts[0], TextPart):
         return parts[0].text
     return tuple(parts) or ""
 
 
-def _parts(content: Any) -> list[Part]:
+def _read_parts(content: Any) -> list[Part]:
     if isinstance(content, str):
         return [TextPart(content)] if content else []
     return (
-        [part for block in content for part in _block(block)] if isinstance(content, list) else []
+        [part for block in content for part in _read_block(block)]
+        if isinstance(content, list)
+        else []
     )
 
 
-def _block(block: Any) -> Iterator[Part]:
+def _read_block(block: Any) -> Iterator[Part]:
     given = block if isinstance(block, dict) else {}
     kind = given.get("type")
     if kind == "text":
@@ -249,20 +269,20 @@ def _block(block: Any) -> Iterator[Part]:
         if isinstance(text, str) and text:
             yield TextPart(text)
     elif kind == "image":
-        yield _image(given.get("source"))
+        yield _read_image(given.get("source"))
     elif kind == "document":
-        yield from _document(given)
+        yield from _read_document(given)
     elif kind == "search_result":
         heads = [given.get(name) for name in ("title", "source")]
         if head := "\n".join([text for text in heads if isinstance(text, str)]):
             yield TextPart(head)
-        yield from _parts(given.get("content"))
+        yield from _read_parts(given.get("content"))
     else:
         names = [given.get(name) for name in ("tool_name", "file_id")]
         yield left_out(kind, next((name for name in names if isinstance(name, str)), None))
 
 
-def _image(source: Any) -> Part:
+def _read_image(source: Any) -> Part:
     given = source if isinstance(source, dict) else {}
     if given.get("type") == "url":
         return image_part(given.get("url"))
@@ -272,7 +292,7 @@ def _image(source: Any) -> Part:
     return left_out("image", given.get("file_id"))
 
 
-def _document(block: dict[str, Any]) -> Iterator[Part]:
+def _read_document(block: dict[str, Any]) -> Iterator[Part]:
     source = block.get("source")
     given = source if isinstance(source, dict) else {}
     title = block.get("title")
@@ -291,6 +311,6 @@ def _document(block: dict[str, Any]) -> Iterator[Part]:
     elif kind == "content":
         if named is not None:
             yield TextPart(named)
-        yield from _parts(given.get("content"))
+        yield from _read_parts(given.get("content"))
     else:
         yield left_out("document", named or given.get("file_id"))

@@ -1,4 +1,6 @@
-"""From a transcript and an offer to the fields of a request of the Anthropic Messages API, as JSON bytes."""
+"""From a transcript and an offer to the fields of a request of the Anthropic Messages API, as JSON
+bytes.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ from lutumpy.rules.anthropic import models as anthropic_models
 
 __all__ = ["DEFAULT_MAX_TOKENS", "encoder_of", "request_fields"]
 
-DEFAULT_MAX_TOKENS = 4096  # the wire wants a limit
+# The API requires a limit. This one is within what every model takes.
+DEFAULT_MAX_TOKENS = 4096
 
 
 def request_fields(
@@ -32,12 +35,16 @@ def request_fields(
     cache: Cache | None = None,
     extra: Mapping[str, Any],
 ) -> Fields:
-    """The fields of a request's body as JSON bytes, without `model`; `messages` last, since it grows.
+    """The fields of a request's body as JSON bytes, without `model`; `messages` last, since it
+    grows.
 
     Args:
-        model: For what depends on the model: forced choices, `role: system` inside the messages, prefill.
-        cache: `auto` sets breakpoints of the prompt cache at the end of what later requests begin with.
-        extra: Further parameters; they win over what stands here, but tools stand beside the offered ones.
+        model: For what depends on the model: forced choices, `role: system` inside the messages,
+            prefill.
+        cache: `auto` sets breakpoints of the prompt cache at the end of what later requests begin
+            with.
+        extra: Further parameters; they win over what stands here, but tools stand beside the
+            offered ones.
 
     Raises:
         TranscriptError: there is nothing to answer.
@@ -61,7 +68,7 @@ def request_fields(
     encoder = encoder_of(transcript, model, cache is not None)
     free = FreeBreakpoints(extra, encoder.breakpoints) if cache is not None else None
     at_message = at_system = None
-    # The longest prefix first: it is worth most where the user's own leave room for few.
+    # The longest prefix first: it saves most where the user's own breakpoints leave room for few.
     if (
         free is not None
         and free.at("messages")

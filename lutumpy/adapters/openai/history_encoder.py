@@ -1,4 +1,19 @@
-"""What the encoders of both OpenAI wires share: fragments, names and ids of other providers, and what can be sent."""
+"""The base of the encoders of both OpenAI APIs: a transcript's items as ready JSON."""
+
+# Each item is encoded once, when it is added, into fragments: the entries of one JSON array. A
+# request only joins them, however long the conversation is. Four kinds of item go four ways:
+#
+#   item                                   | method            | what is sent
+#   ---------------------------------------+-------------------+------------------------------------
+#   read from a history of this API        | `_put_original`   | its own entries, unchanged
+#   answered by this API                   | `_replay`         | the reply, with what OpenAI would
+#                                          |                   | refuse in a history repaired
+#   answered by another API                | `_project`        | its text and its calls (R2)
+#   a message, or results                  | `_encode_message` | as this API spells them
+#                                          | `_encode_results` |
+#
+# Ids and names of other providers' calls may not fit here. A `Renamer` replaces them, the same way
+# each time, so that a call and its result still agree and a request's prefix stays the same.
 
 from __future__ import annotations
 
@@ -41,7 +56,7 @@ __all__ = [
 ]
 
 UNNAMED = "unknown_tool"
-"""What stands in a history for the name that a call came without: OpenAI refuses an empty one."""
+"""The name in a history of a call that came without one: OpenAI refuses an empty name."""
 
 
 @lru_cache(maxsize=1024)
@@ -51,7 +66,13 @@ def fits_name(name: str) -> bool:
 
 
 class HistoryEncoder(ABC):
-    """Encodes items, once each, into ready JSON fragments; the subclasses know the wire."""
+    """Encodes items, once each, into ready JSON fragments; a subclass knows its API.
+
+    Args:
+        ids: What the host asks of call ids.
+        own_limit: Up to this many characters, the ids of this API's own replies go back as they
+            came; longer ones are replaced like those of other providers.
+    """
 
     __slots__ = ("_ends", "_ids", "_names", "_own", "_own_limit", "fragments", "instructions")
 
@@ -59,49 +80,49 @@ class HistoryEncoder(ABC):
 
     def __init__(self, ids: CallIdRule, own_limit: int) -> None:
         self.fragments: list[bytes] = []
-        # A system message that the wire takes in a field of its own, as JSON; only a history that was read has one.
+        # The text of a system message that has a field of its own in a request, as JSON. Only a
+        # history that was read has one.
         self.instructions: bytes = b""
-        # Ids of the wire's own answers go back as they came up to this many characters; longer ones as other wires' do.
         self._own_limit = own_limit
         self._ids = Renamer(ids.pattern, ids.limit, ids.prefix)
         self._names = Renamer(NAME, MAX_NAME, "tool_")
-        # The last turn came from this very wire, so the ids of its results are sent as they are.
+        # Whether the last turn came from this API: then its results name the ids that it gave.
         self._own = False
-        # What the fragments end with: nothing to answer yet, something to answer, or an answer.
+        # What the fragments end with: "nothing" that the model could answer, something "open" to
+        # answer, or a "turn" of the model.
         self._ends = "nothing"
 
     def add(self, item: Item) -> None:
         """Encode the next item."""
-        verbatim = item.verbatim
-        if verbatim is not None and verbatim.api != self.api:
-            verbatim = None
+        original = item.verbatim
+        if original is not None and original.api != self.api:
+            original = None  # another API's entries
         if type(item) is ToolResults:
-            if verbatim is None:
-                self._results(item.results)
+            if original is None:
+                self._encode_results(item.results)
             else:
-                self._as_read(verbatim.entries)
+                self._put_original(original.entries)
             self._ends = "open"
             return
         before = len(self.fragments)
         if isinstance(item, Message):
-            if verbatim is None:
-                self._message(item)
-            elif verbatim.system:
-                self.instructions = verbatim.entries[0]
+            if original is None:
+                self._encode_message(item)
+            elif original.system:
+                self.instructions = original.entries[0]
             else:
-                self._as_read(verbatim.entries)
-            if len(self.fragments) > before and (
-                self._ends == "turn" or item.role in ("user", "assistant")
-            ):
+                self._put_original(original.entries)
+            # A system message alone is nothing to answer, but after a turn it is.
+            is_open = self._ends == "turn" or item.role in ("user", "assistant")
+            if is_open and len(self.fragments) > before:
                 self._ends = "open"
         elif isinstance(item, AssistantTurn):
             self._own = item.api == self.api
-            if verbatim is not None:
-                self._as_read(
-                    self._without_reasoning(verbatim.entries)
-                    if item.reasoning_dropped
-                    else verbatim.entries
-                )
+            if original is not None:
+                entries = original.entries
+                if item.reasoning_dropped:
+                    entries = self._without_reasoning(entries)
+                self._put_original(entries)
             elif self._own:
                 if item.native:
                     self._replay(item)
@@ -111,7 +132,7 @@ class HistoryEncoder(ABC):
                 self._ends = "turn"
 
     def copy(self) -> Self:
-        """An independent copy, for items that are not there to stay."""
+        """An independent copy, to encode items that don't stay in the transcript."""
         twin = type(self).__new__(type(self))
         twin.fragments = self.fragments.copy()
         twin.instructions = self.instructions
@@ -123,14 +144,15 @@ class HistoryEncoder(ABC):
         return twin
 
     def entries(self) -> list[bytes]:
-        """Everything encoded so far, for a request: what goes into one JSON array.
+        """The entries of the JSON array that goes into a request.
 
         Raises:
             TranscriptError: there is nothing that the model could answer.
         """
         if self._ends == "turn":
             raise TranscriptError(
-                "the transcript ends with an answer of the model, so there is nothing to answer; push a message first"
+                "the transcript ends with an answer of the model, so there is nothing to answer; "
+                "push a message first"
             )
         if self._ends == "nothing":
             what = "holds instructions only" if self.fragments or self.instructions else "is empty"
@@ -140,46 +162,52 @@ class HistoryEncoder(ABC):
         return self.fragments.copy()
 
     def history(self) -> bytes:
-        """The JSON array of everything encoded so far, whatever it ends with."""
+        """The JSON array of all entries, whatever it ends with."""
         return b"[%b]" % b",".join(self.fragments)
 
-    def _as_read(self, entries: tuple[bytes, ...]) -> None:
-        """Entries of this very wire go back as they came."""
+    def _put_original(self, entries: tuple[bytes, ...]) -> None:
+        """Send entries of a history of this API back as they were read."""
         self.fragments.extend(entries)
 
     @abstractmethod
     def _without_reasoning(self, entries: tuple[bytes, ...]) -> tuple[bytes, ...]:
-        """Entries of this very wire without the reasoning among them."""
+        """Entries of a history of this API, without the reasoning in them."""
 
     @abstractmethod
-    def _message(self, message: Message) -> None:
+    def _encode_message(self, message: Message) -> None:
         """Encode a message."""
 
     @abstractmethod
     def _replay(self, turn: AssistantTurn) -> None:
-        """Encode a turn of this very wire, as it came."""
+        """Encode a turn of this API, as it came."""
 
     @abstractmethod
     def _project(self, turn: AssistantTurn) -> None:
-        """Encode a turn of another wire, as far as this one can say it."""
+        """Encode a turn of another API, as far as this one can express it."""
 
     @abstractmethod
-    def _results(self, results: Sequence[ResultBlock]) -> None:
+    def _encode_results(self, results: Sequence[ResultBlock]) -> None:
         """Encode the results of a turn."""
 
-    def _id(self, call_id: str) -> str:
-        return call_id if self._own and len(call_id) <= self._own_limit else self._ids(call_id)
+    def _sent_id(self, call_id: str) -> str:
+        """The id of a call of the last turn, as its result names it."""
+        if self._own and len(call_id) <= self._own_limit:
+            return call_id
+        return self._ids(call_id)
 
-    def _name(self, name: str) -> str:
+    def _sent_name(self, name: str) -> str:
         return self._names(name) if name else UNNAMED
 
-    def _unfit(self, turn: AssistantTurn) -> list[CallBlock]:
-        """The calls of a turn of this wire whose names it refuses in a history, though it let the model write them."""
+    def _misnamed_calls(self, turn: AssistantTurn) -> list[CallBlock]:
+        """The calls of a turn of this API whose names it refuses in a history.
+
+        It lets a model write any name, and checks it only when the call comes back.
+        """
         return [c for c in turn.calls if not fits_name(c.name) and c.name and c.position >= 0]
 
 
 def long_calls(turn: AssistantTurn) -> list[CallBlock]:
-    """The calls of a turn of this wire whose arguments are longer than OpenAI takes back."""
+    """The calls of a turn of this API with more arguments than OpenAI takes back."""
     return [
         c
         for c in turn.calls
@@ -188,34 +216,38 @@ def long_calls(turn: AssistantTurn) -> list[CallBlock]:
 
 
 def cut_call(call: CallBlock) -> str:
-    """The arguments of such a call as they can be sent back: their beginning, in an object where they are one."""
-    return (
-        cut_text(call.arguments, MAX_ARGUMENTS)
-        if call.kind == "custom"
-        else cut_arguments(call.arguments, MAX_ARGUMENTS)
-    )
+    """The arguments of such a call, cut to what can be sent back: a function's stay an object."""
+    if call.kind == "custom":
+        return cut_text(call.arguments, MAX_ARGUMENTS)
+    return cut_arguments(call.arguments, MAX_ARGUMENTS)
 
 
 def text_and_calls(turn: AssistantTurn) -> list[str | CallBlock]:
-    """What another wire is told of a turn (rule R2): its text, pieces that belong together joined, and its calls."""
+    """What another API gets of a turn (rule R2): its texts and its calls, in order.
+
+    Blocks of text that follow each other are one text, and texts of white space are left out.
+    """
     found: list[str | CallBlock] = []
-    joins = False
+    follows_text = False
     for block in turn.blocks:
         if isinstance(block, (TextBlock, RefusalBlock)):
-            if joins:
+            if follows_text:
                 found[-1] = f"{found[-1]}{block.text}"
             else:
                 found.append(block.text)
-            joins = True
+            follows_text = True
             continue
-        joins = False
+        follows_text = False
         if isinstance(block, CallBlock) and block.answerable:
             found.append(block)
-    return [piece for piece in found if not isinstance(piece, str) or piece.strip()]
+    return [part for part in found if not isinstance(part, str) or part.strip()]
 
 
 def arguments_object(call: CallBlock) -> str:
-    """The arguments of another wire's call as the text of a JSON object, whatever the model wrote (rule R3)."""
+    """The arguments of another API's call as the text of a JSON object, whatever the model wrote.
+
+    What isn't an object is put into one (rule R3), since most APIs accept nothing else.
+    """
     text = call.arguments
     if call.kind not in ("function", "function_call"):
         wrapped = encode_text({"input": text})
@@ -224,10 +256,12 @@ def arguments_object(call: CallBlock) -> str:
         return "{}"
     try:
         value = from_json(text, allow_inf_nan=False)
-    except (ValueError, TypeError):  # a lone surrogate makes it no string for the parser
-        value = text
+    except (ValueError, TypeError):
+        value = text  # not JSON; a TypeError is for a text with a lone surrogate
     if isinstance(value, dict):
         text = json_values.clean_text(text)
+    elif value is None:
+        text = "{}"
     else:
-        text = "{}" if value is None else encode_text({"INVALID_JSON": text})
+        text = encode_text({"INVALID_JSON": text})
     return text if len(text) <= MAX_ARGUMENTS else cut_arguments(call.arguments, MAX_ARGUMENTS)

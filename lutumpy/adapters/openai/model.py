@@ -1,4 +1,4 @@
-"""What `OpenAIChat` and `OpenAIResponses` share: their clients and options."""
+"""What `OpenAIChat` and `OpenAIResponses` share: their clients, their hosts and their options."""
 
 from __future__ import annotations
 
@@ -7,39 +7,44 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
-from lutumpy.adapters.sdk_model import SdkModel
-from lutumpy.core.model import OutputSpec, StructuredMode, check_options
+from lutumpy.adapters.sdk_model import RequestDefaults, SdkModel
+from lutumpy.core.model import OutputSpec, check_options
 from lutumpy.errors import DeclarationError
 from lutumpy.rules.strict import OPENAI_STRICT, strict_schema
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAI
+    from typing_extensions import Unpack
 
-__all__ = ["OpenAIModel", "output_format", "passed_options"]
+__all__ = ["OpenAIModel", "encoder_options", "output_format"]
 
+# The keywords of `request` that encoders take; any other is a provider parameter.
 _OPTIONS = frozenset({"model", "temperature", "max_output_tokens", "strict"})
 
 
 class OpenAIModel(SdkModel):
-    """A model behind one of OpenAI's wires.
+    """A model behind one of OpenAI's APIs.
 
     Args:
         model: The model's name.
-        client: An `AsyncOpenAI` for `collect()`, or an `OpenAI` for `collect_sync()`; subclasses such as the Azure ones
-            too. Left out, one is made from the environment at the first request.
-        base_url: For a client made here: where the API is, as of a compatible host.
-        api_key: For a client made here: the key.
-        temperature: Default for every request; an option of the turn wins.
-        max_output_tokens: Default limit of an answer, in tokens; an option of the turn wins.
-        strict: Offer tools that leave it open as strict ones, where their schema has a strict form.
-        structured: How a structured turn asks for its value: `native` by the API's JSON schema output; `tool`, for endpoints
-            without one, by a tool that takes it.
-        extra: Provider parameters for every request; they win over what the library sets, those of a turn over them.
+        client: An `AsyncOpenAI` for `collect()`, or an `OpenAI` for `collect_sync()`; subclasses,
+            such as those for Azure, too. If omitted, a client is created from the environment at
+            the first request.
+        base_url: For a client that is created here: the address of the API, for example that of a
+            compatible host.
+        api_key: For a client that is created here: the key.
+        temperature: Default for every request; an option of the turn replaces it.
+        max_output_tokens: Default limit of an answer, in tokens; an option of the turn replaces it.
+        strict: Offer tools that leave it open as strict ones, if their schema has a strict form.
+        structured: How a structured turn asks for its value: `native` by the API's JSON schema
+            output; `tool`, for endpoints without one, by a tool that takes it.
+        extra: Provider parameters for every request. They replace what the library sets, and those
+            of a turn replace them.
         headers: Further HTTP headers for every request.
-        timeout: Seconds for a request; the client's own when left out.
+        timeout: Seconds for a request; if omitted, the client's own.
 
     Raises:
-        TypeError: An argument is of another type, as a client of another SDK.
+        TypeError: An argument has the wrong type; for example, it is a client of another SDK.
         ValueError: The model's name is blank, or a limit is below 1.
     """
 
@@ -52,19 +57,14 @@ class OpenAIModel(SdkModel):
         *,
         base_url: str | None = None,
         api_key: str | None = None,
-        temperature: float | None = None,
-        max_output_tokens: int | None = None,
-        strict: bool | None = None,
-        structured: StructuredMode = "native",
-        extra: Mapping[str, Any] | None = None,
-        headers: Mapping[str, str] | None = None,
-        timeout: float | None = None,
+        **defaults: Unpack[RequestDefaults],
     ) -> None:
 
         def make_async() -> AsyncOpenAI:
             from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
-            # The SDK's own default, but for a finalizer that would close the connections of a dead event loop in another.
+            # The SDK's own default would do, except for its finalizer: it closes the connections of
+            # a dead event loop in another one.
             return AsyncOpenAI(
                 api_key=api_key, base_url=base_url, http_client=DefaultAsyncHttpxClient()
             )
@@ -80,18 +80,15 @@ class OpenAIModel(SdkModel):
             make_async,
             make_sync,
             {"base_url": base_url, "api_key": api_key},
-            temperature=temperature,
-            max_output_tokens=max_output_tokens,
-            strict=strict,
-            structured=structured,
-            extra=extra,
-            headers=headers,
-            timeout=timeout,
+            **defaults,
         )
         self._base_url = base_url
 
-    def _host(self) -> str | None:
-        """The name of the host that requests go to, as the SDK finds it; `None` where a client doesn't say."""
+    def _host_of_requests(self) -> str | None:
+        """The name of the host that requests go to; `None` if the client doesn't show it.
+
+        Without a client, it is found in the way the SDK finds it.
+        """
         client = self._transport.client()
         if client is not None:
             url = getattr(client, "base_url", None)
@@ -99,7 +96,8 @@ class OpenAIModel(SdkModel):
             url = self._base_url
         else:
             url = os.environ.get("OPENAI_BASE_URL", "").strip() or "https://api.openai.com/v1"
-        if isinstance(host := getattr(url, "host", None), str):  # a URL of the HTTP stack
+        host = getattr(url, "host", None)
+        if isinstance(host, str):  # a URL object of the HTTP library
             return host or None
         try:
             return urlsplit(url).hostname if isinstance(url, str) else None
@@ -107,30 +105,45 @@ class OpenAIModel(SdkModel):
             return None
 
 
-def passed_options(
+def encoder_options(
     options: Mapping[str, Any],
     with_output: Callable[[OutputSpec, Mapping[str, Any]], dict[str, Any]],
 ) -> dict[str, Any]:
-    """The keywords of `request` as the encoders take them: what is no option of ours is a provider parameter."""
+    """The keywords of `request` as the encoders take them.
+
+    Args:
+        options: The keywords. What isn't an option of this library is a provider parameter.
+        with_output: Adds the schema of an answer to provider parameters, as the API spells it.
+
+    Raises:
+        TypeError: An option has the wrong type.
+        ValueError: A limit is below 1.
+    """
     check_options(
         options.get("temperature"),
         options.get("max_output_tokens"),
         options.get("extra"),
         options.get("strict"),
     )
-    known = {name: value for name, value in options.items() if name in _OPTIONS}
-    extra = {
-        name: value
-        for name, value in options.items()
-        if name not in _OPTIONS and name not in ("extra", "output")
-    }
+    known: dict[str, Any] = {}
+    extra: dict[str, Any] = {}
+    for name, value in options.items():
+        if name in _OPTIONS:
+            known[name] = value
+        elif name not in ("extra", "output"):
+            extra[name] = value
     extra |= options.get("extra") or {}
     output = options.get("output")
-    return {**known, "extra": extra if output is None else with_output(output, extra)}
+    if output is not None:
+        extra = with_output(output, extra)
+    return {**known, "extra": extra}
 
 
 def output_format(output: OutputSpec) -> dict[str, Any]:
-    """Name, schema and `strict` as both wires spell them; strict where the schema has a strict form."""
+    """Name, schema and `strict` of an answer, as both APIs spell them.
+
+    It is strict if the schema has a strict form.
+    """
     try:
         return {
             "name": output.name,

@@ -1,4 +1,8 @@
-"""The tools of an offer as both OpenAI wires take them: names, strict schemas, tool choice."""
+"""The offer's part of a request to OpenAI: `tools`, `tool_choice` and `parallel_tool_calls`."""
+
+# A tool is rendered once for all offers that have it, and a list of tools once for each offer: the
+# bytes are kept in `ToolSpec.rendered` and `ToolOffering.rendered`, by the API and by whether tools
+# that leave it open are strict. How each API spells a tool is passed in.
 
 from __future__ import annotations
 
@@ -9,8 +13,8 @@ from lutumpy.core import json_values
 from lutumpy.core.json_values import encode
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.errors import DeclarationError, InvalidToolConstraints, Problem
-from lutumpy.rules.openai import schema as openai_schema
 from lutumpy.rules.openai.limits import MAX_NAME, MAX_TOOLS, NAME
+from lutumpy.rules.openai.schema import check_parameters
 from lutumpy.rules.schema_walk import with_items
 from lutumpy.rules.strict import OPENAI_STRICT, strict_schema
 
@@ -23,10 +27,10 @@ __all__ = [
 ]
 
 ToolShape = Callable[[ToolSpec, Mapping[str, Any], bool], dict[str, Any]]
-"""Makes a wire's tool object from a spec, its schema as it is sent, and whether that is strict."""
+"""Spells a tool as an API does: given its spec, the schema to send, and whether that is strict."""
 
 ToolCheck = Callable[[Mapping[str, Any]], "list[Problem]"]
-"""What a wire's rules say of the tools in a body."""
+"""The problems that an API's rules find in the tools of a body."""
 
 
 def offer_fields(
@@ -37,18 +41,20 @@ def offer_fields(
     strict: bool | None,
     forced: Callable[[str], dict[str, Any]],
 ) -> dict[str, bytes]:
-    """The offer's part of a request, ready JSON by field name; nothing at all when no tool is offered.
+    """The offer's part of a request, as ready JSON by field; empty when no tool is offered.
 
     Args:
         offer: The tools of this turn.
-        api: The wire's name, for the cache of rendered tools.
-        shape: How the wire spells a tool.
-        check: What the wire says of a list of them.
-        strict: What holds for tools that leave it open: `True` makes them strict where their schema allows that.
-        forced: How the wire spells the choice of one tool.
+        api: The name of the API, for the cache of rendered tools.
+        shape: Spells one tool.
+        check: Checks a list of tools.
+        strict: For tools that leave it open: `True` makes them strict where their schema has a
+            strict form.
+        forced: Spells the choice of one tool, given its name.
 
     Raises:
-        InvalidToolConstraints: OpenAI would refuse the offer: a name, the number of tools, a strict schema's limits.
+        InvalidToolConstraints: OpenAI would refuse the offer for a name, the number of tools, or
+            the limits of a strict schema.
         DeclarationError: a tool asks to be strict, and its schema has no strict form.
     """
     if offer is None or not offer.specs:
@@ -58,7 +64,7 @@ def offer_fields(
     key = f"{api}+strict" if strict else api
     tools = offer.rendered.get(key)
     if tools is None:
-        tools = offer.rendered[key] = _render(offer, key, shape, check, bool(strict))
+        tools = offer.rendered[key] = _render_tools(offer, key, shape, check, bool(strict))
     fields = {"tools": tools}
     if offer.mode == "required":
         fields["tool_choice"] = b'"required"'
@@ -74,17 +80,18 @@ def offer_fields(
     return fields
 
 
-def _render(
+def _render_tools(
     offer: ToolOffering, key: str, shape: ToolShape, check: ToolCheck, strict: bool
 ) -> bytes:
     _check_number(offer)
     rendered: list[bytes] = []
     for spec in offer.specs:
-        made = spec.rendered.get(key)
-        if made is None:
-            made = spec.rendered[key] = encode(_tool(spec, shape, strict))
-        rendered.append(made)
+        tool = spec.rendered.get(key)
+        if tool is None:
+            tool = spec.rendered[key] = encode(_render_tool(spec, shape, strict))
+        rendered.append(tool)
     tools = b"[" + b",".join(rendered) + b"]"
+    # The rules look at what is sent, so at the bytes and not at the specs they were made from.
     refuse_tools(check({"tools": json_values.decode(tools)}))
     return tools
 
@@ -92,19 +99,28 @@ def _render(
 def tool_list(
     offer: ToolOffering, shape: ToolShape, check: ToolCheck, strict: bool | None
 ) -> list[dict[str, Any]]:
-    """The tools of an offer alone, as JSON values that hold the tools' own schemas. Raises as `offer_fields` does."""
+    """The tools of an offer alone, as JSON values that hold the tools' own schemas.
+
+    Raises as `offer_fields` does.
+    """
     _check_number(offer)
-    tools = [_tool(spec, shape, bool(strict)) for spec in offer.specs]
+    tools = [_render_tool(spec, shape, bool(strict)) for spec in offer.specs]
     refuse_tools(check({"tools": tools}))
     return tools
 
 
 def refuse_tools(problems: list[Problem]) -> None:
-    """An offer that OpenAI is sure to refuse would spoil every request with it, so none is made."""
+    """Raise for problems that OpenAI is sure to refuse.
+
+    They are raised before a request is made, since every request with the offer would fail.
+
+    Raises:
+        InvalidToolConstraints: a problem has the certainty "refused"; the text names the tools.
+    """
     sure = [problem for problem in problems if problem.certainty == "refused"]
     if sure:
-        about = ", ".join(dict.fromkeys([name for problem in sure for name in problem.tools]))
-        what = f"the tool {about}" if about else "the tools offered"
+        names = ", ".join(dict.fromkeys([name for problem in sure for name in problem.tools]))
+        what = f"the tool {names}" if names else "the tools offered"
         reasons = "; ".join(dict.fromkeys([problem.message for problem in sure]))
         raise InvalidToolConstraints(f"OpenAI refuses {what}: {reasons}")
 
@@ -116,26 +132,26 @@ def _check_number(offer: ToolOffering) -> None:
         )
 
 
-def _tool(spec: ToolSpec, shape: ToolShape, strict: bool) -> dict[str, Any]:
+def _render_tool(spec: ToolSpec, shape: ToolShape, strict: bool) -> dict[str, Any]:
     if len(spec.name) > MAX_NAME or NAME.fullmatch(spec.name) is None:
         raise InvalidToolConstraints(
-            f"OpenAI refuses the tool name {spec.name!r}: letters, digits, _ and -, at most {MAX_NAME}"
+            f"OpenAI refuses the tool name {spec.name!r}: letters, digits, _ and -, "
+            f"at most {MAX_NAME}"
         )
-    wanted = strict if spec.strict is None else spec.strict
-    if wanted:
+    if strict if spec.strict is None else spec.strict:
         try:
-            return shape(spec, _strict(spec), True)
+            return shape(spec, _strict_parameters(spec), True)
         except (DeclarationError, InvalidToolConstraints):
+            # Only a tool that asks for it itself must be strict; others are sent as they are.
             if spec.strict:
                 raise
     return shape(spec, with_items(spec.schema), False)
 
 
-def _strict(spec: ToolSpec) -> dict[str, Any]:
+def _strict_parameters(spec: ToolSpec) -> dict[str, Any]:
     schema = strict_schema(spec.schema, OPENAI_STRICT)
-    for problem in openai_schema.check_parameters(
-        "openai", spec.name, schema, "parameters", strict=True
-    ):
+    # The strict form says nothing about sizes; the rules do.
+    for problem in check_parameters("openai", spec.name, schema, "parameters", strict=True):
         if problem.certainty == "refused":
             raise InvalidToolConstraints(
                 f"OpenAI refuses {spec.name!r} as a strict tool: {problem.message}"

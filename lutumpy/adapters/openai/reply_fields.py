@@ -1,4 +1,8 @@
-"""Reading fields of a provider's answer that may have any type: what isn't as documented counts as missing."""
+"""Fields of a provider's reply, read so that nothing raises.
+
+A host may send any JSON where OpenAI documents a text, a number or an object. What isn't of the
+documented type counts as missing.
+"""
 
 from __future__ import annotations
 
@@ -19,44 +23,47 @@ __all__ = [
     "text",
     "token_names",
     "token_usage",
+    "without_nulls",
 ]
 
 NO_USAGE = Usage()
 
 
 def text(value: Any) -> str | None:
-    """`value` when it is a string that isn't empty, else `None`."""
+    """`value` if it is a string that isn't empty, else `None`."""
     return value if isinstance(value, str) and value else None
 
 
 def mapping(value: Any) -> dict[str, Any]:
-    """`value` when it is an object, else an empty one."""
+    """`value` if it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def count(value: Any) -> int:
-    """`value` when it is a number of tokens, else 0."""
+    """`value` if it is a number of tokens, else 0."""
     return value if type(value) is int and value > 0 else 0
 
 
 def filled(value: Any) -> bool:
-    """Whether there is anything in it: not `null`, and no empty string, list or object."""
+    """Whether `value` holds something: it is not `null`, nor an empty string, list or object."""
     return value is not None and value != "" and value != [] and value != {}
 
 
 def model_text(value: Any) -> str:
-    """What a model wrote where text belongs: the text itself, JSON for anything else, nothing for `null`."""
+    """What a model wrote where a text belongs.
+
+    A text is taken as it is, `null` is the empty text, and any other value becomes its JSON.
+    """
     if isinstance(value, str):
         return value
     if json_values.holds_non_finite(value):
-        return json_values.as_written(
-            value
-        )  # the model wrote no JSON, and whoever reads it is to see that
+        # The model wrote NaN or an infinity, which is not JSON; whoever reads it has to see that.
+        return json_values.as_written(value)
     return "" if value is None else encode_text(value)
 
 
 def name_text(value: str) -> str:
-    """A call's id or name as it can be sent: with lone surrogates replaced."""
+    """A call's id or name as it can be sent: lone surrogates are replaced."""
     return value if value.isascii() else clean_text(value)
 
 
@@ -66,45 +73,43 @@ def without_nulls(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class TokenNames(NamedTuple):
-    """What a wire calls the tokens that went in and came out. Both wires count the same things."""
+    """The fields of a usage. Both APIs count the same things under different names."""
 
-    given: str
-    made: str
-    given_details: str
-    made_details: str
+    input: str
+    output: str
+    input_details: str
+    output_details: str
     cache_hits: str
 
 
-def token_names(given: str, made: str) -> TokenNames:
-    """The names that begin with `given` and `made`."""
+def token_names(input: str, output: str) -> TokenNames:
+    """The fields of a usage, by how their names begin: `prompt` and `completion`, for example."""
     return TokenNames(
-        f"{given}_tokens",
-        f"{made}_tokens",
-        f"{given}_tokens_details",
-        f"{made}_tokens_details",
-        f"{given}_cache_hit_tokens",  # DeepSeek's, on Chat Completions
+        input=f"{input}_tokens",
+        output=f"{output}_tokens",
+        input_details=f"{input}_tokens_details",
+        output_details=f"{output}_tokens_details",
+        cache_hits=f"{input}_cache_hit_tokens",  # DeepSeek's, on Chat Completions
     )
 
 
 def token_usage(usage: Any, names: TokenNames) -> Usage:
-    """The tokens of an answer."""
+    """The tokens that a reply cost, given its `usage`."""
     if not isinstance(usage, dict):
         return NO_USAGE
     get = usage.get
-    given, made = count(get(names.given)), count(get(names.made))
-    total = count(get("total_tokens")) or given + made
+    input_tokens, output_tokens = count(get(names.input)), count(get(names.output))
+    total = count(get("total_tokens")) or input_tokens + output_tokens
     cached = written = reasoning = 0
-    if details := get(names.given_details):
+    if details := get(names.input_details):
         details = mapping(details)
-        cached, written = (
-            count(details.get("cached_tokens")),
-            count(details.get("cache_write_tokens")),
-        )
+        cached = count(details.get("cached_tokens"))
+        written = count(details.get("cache_write_tokens"))
     if not cached and (hits := get(names.cache_hits)):
         cached = count(hits)
-    if details := get(names.made_details):
+    if details := get(names.output_details):
         reasoning = count(mapping(details).get("reasoning_tokens"))
-    # Both wires count cached tokens in the input. A host that names more of them than there is input counts them beside
-    # it, which its total shows.
-    beside = 0 if cached + written <= given else None
-    return Usage(given, made, total, cached, written, reasoning, beside)
+    # Both APIs include cached tokens in the input. A host that names more cached tokens than input
+    # counts them beside the input, as its total shows.
+    beside = 0 if cached + written <= input_tokens else None
+    return Usage(input_tokens, output_tokens, total, cached, written, reasoning, beside)

@@ -26,8 +26,9 @@ from lutumpy.doctor.mending import (
 )
 from lutumpy.doctor.wording import NO_TEXT, UNNAMED, as_object, as_text
 from lutumpy.errors import Problem
+from lutumpy.rules.anthropic.blocks import CLOSED_BLOCKS, RESULT_TYPES
 from lutumpy.rules.anthropic.limits import MAX_BREAKPOINTS, MAX_HISTORY_NAME
-from lutumpy.rules.anthropic.messages import CLOSED_BLOCKS, RESULT_TYPES, ROLES
+from lutumpy.rules.anthropic.messages import ROLES
 from lutumpy.rules.anthropic.sequence import ASSISTANT_ONLY, THINKING
 
 _MESSAGE_KEYS = frozenset({"role", "content"})

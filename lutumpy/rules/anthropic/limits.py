@@ -1,11 +1,11 @@
 """Every number and format of the Messages API. No other module repeats one.
 
-The rules refuse by them, the repairs mend by them, and the adapter stays within them. The formats that strict mode takes
-belong to the strict form itself: `rules.strict.ANTHROPIC_STRICT`. `tests/rules/test_anthropic_limits.py` fails when another
-module spells one of these facts again.
+The rules refuse by them, the repairs mend by them, and the adapter stays within them. The formats
+that strict mode takes belong to the strict form itself: `rules.strict.ANTHROPIC_STRICT`.
+`tests/rules/test_anthropic_limits.py` fails when another module spells one of these facts again.
 
-Where a fact comes from stands in brackets: [API description] is Anthropic's OpenAPI document, [documentation] the pages
-around it, [error text] what a recorded or reported refusal says.
+Where a fact comes from stands in brackets: [API description] is Anthropic's OpenAPI document,
+[documentation] the pages around it, [error text] what a recorded or reported refusal says.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ NAME_CHARACTERS = "[a-zA-Z0-9_-]"
 MAX_NAME = 128
 """Characters of a tool's name [API description]."""
 MAX_NAME_OF_OLDER_HOSTS = 64
-"""Characters of a tool's name before that, and on some hosts still [reported]. Names that the adapter makes up keep to it."""
+"""Characters of a tool's name before that, and on some hosts still [reported]. Names that the
+adapter makes up keep to it.
+"""
 NAME_PATTERN = f"^{NAME_CHARACTERS}{{1,{MAX_NAME}}}$"
 """A tool's name, as refusals quote the pattern [error text]."""
 NAME = re.compile(rf"{NAME_CHARACTERS}{{1,{MAX_NAME}}}\Z")
@@ -38,16 +40,17 @@ SERVER_CALL_ID = re.compile(r"srvtoolu_[a-zA-Z0-9_]+\Z")
 # ------------------------------------------------------------------ requests
 
 MAX_BREAKPOINTS = 4
-"""Breakpoints of the prompt cache in tools, system and messages together; a null is none. "A maximum of 4 blocks with
-cache_control may be provided. Found 5." [error text]"""
+"""Breakpoints of the prompt cache in tools, system and messages together; a null is none. "A
+maximum of 4 blocks with cache_control may be provided. Found 5." [error text]"""
 MIN_BUDGET = 1024
 """The least `thinking.budget_tokens` [API description]."""
 RANGES: dict[str, tuple[float, float]] = {"temperature": (0, 1), "top_p": (0, 1)}
 """Least and greatest value of each sampling parameter [error text: "range: 0..1"]."""
 
 # ----------------------------------------------------- strict tools (of a request)
-# Within the limits of a request one schema alone still fails: 24 optional parameters or 16 unions in one tool are "too
-# complex for compilation", while the same numbers spread over several tools pass [recorded: 5 refused, 3 accepted].
+# Within the limits of a request one schema alone still fails: 24 optional parameters or 16 unions
+# in one tool are "too complex for compilation", while the same numbers spread over several tools
+# pass [recorded: 5 refused, 3 accepted].
 
 MAX_STRICT_TOOLS = 20
 """Strict tools [error text]."""
@@ -67,6 +70,8 @@ DOCUMENT_TYPES = frozenset({PDF, PLAIN})
 MAX_IMAGE = 10_485_760
 """Characters of an image in base64 [reported; 5 MB on some hosts]."""
 MAX_DOCUMENT = 33_554_432
-"""Characters of a document: with more, the whole request is over the 32 MB that it may have [documentation]."""
+"""Characters of a document: with more, the whole request is over the 32 MB that it may have
+[documentation].
+"""
 MAX_TITLE = 500
 """Characters of a document's title [API description]."""

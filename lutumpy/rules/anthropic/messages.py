@@ -1,7 +1,8 @@
 """The law of Anthropic's Messages: what `POST /v1/messages` refuses, and in which words.
 
-Sources: Anthropic's API description, recorded exchanges, and errors that users report. The shapes of the body and of
-content blocks are here; the sequence of blocks is in `anthropic_sequence`, tools are in `anthropic_tools`.
+Sources: Anthropic's API description, recorded exchanges, and errors that users report. The shape
+of the body is here; the shapes of content blocks are in `blocks`, their sequence in `sequence`,
+tools in `tools`.
 """
 
 from __future__ import annotations
@@ -10,16 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lutumpy.rules.anthropic import models as anthropic_models
-from lutumpy.rules.anthropic.limits import (
-    CALL_ID,
-    CALL_ID_PATTERN,
-    MAX_BREAKPOINTS,
-    MAX_HISTORY_NAME,
-    MIN_BUDGET,
-    SERVER_CALL_ID,
-    SERVER_CALL_ID_PATTERN,
-)
-from lutumpy.rules.anthropic.media import check_source
+from lutumpy.rules.anthropic.blocks import BLOCK_TYPES, check_block, check_keys, shape, wrong_tag
+from lutumpy.rules.anthropic.limits import MAX_BREAKPOINTS, MIN_BUDGET
 from lutumpy.rules.anthropic.parameters import cache_problems, check_sampling
 from lutumpy.rules.anthropic.requests import check_requested, continues_thread
 from lutumpy.rules.anthropic.sequence import check_sequence
@@ -28,9 +21,7 @@ from lutumpy.rules.declared import declared_names, undeclared
 from lutumpy.rules.encoding import check_encoding
 from lutumpy.rules.hosts import for_compatible_host
 from lutumpy.rules.problem import (
-    Certainty,
     Problem,
-    about,
     is_array,
     is_number,
     items,
@@ -42,36 +33,18 @@ __all__ = ["check_messages", "check_request"]
 
 REQUIRED = ("max_tokens", "messages", "model")
 PARAMETERS = frozenset(
-    "billing_policy cache_control compaction container context_management diagnostics fallback_credit_token fallbacks "
-    "inference_geo max_tokens mcp_servers messages metadata model output_config output_format service_tier speed "
-    "stop_sequences stream system temperature thinking thread tool_choice tools top_k top_p".split()
+    "billing_policy cache_control compaction container context_management diagnostics "
+    "fallback_credit_token fallbacks inference_geo max_tokens mcp_servers messages metadata model "
+    "output_config output_format service_tier speed stop_sequences stream system temperature "
+    "thinking thread tool_choice tools top_k top_p".split()
 )
 COUNT_PARAMETERS = frozenset(
-    "billing_policy cache_control compaction context_management mcp_servers messages model output_config output_format "
-    "speed system thinking tool_choice tools".split()
+    "billing_policy cache_control compaction context_management mcp_servers messages model "
+    "output_config output_format speed system thinking tool_choice tools".split()
 )
 """What `POST /v1/messages/count_tokens` takes."""
 
 ROLES = ("user", "assistant", "system")
-BLOCK_TYPES = (
-    "advisor_tool_result bash_code_execution_tool_result browser_state code_execution_tool_result compaction "
-    "container_upload document fallback image mcp_tool_listing mcp_tool_result mcp_tool_use mid_conv_system "
-    "redacted_thinking search_result server_tool_use "
-    "text text_editor_code_execution_tool_result thinking tool_addition tool_reference tool_removal "
-    "tool_result tool_search_tool_result tool_use web_fetch_tool_result web_search_tool_result"
-).split()
-RESULT_TYPES = ("browser_state", "document", "image", "search_result", "text", "tool_reference")
-CLOSED_BLOCKS: Mapping[str, frozenset[str]] = {
-    "text": frozenset({"type", "text", "cache_control", "citations"}),
-    "tool_use": frozenset(
-        {"type", "id", "name", "input", "cache_control", "caller", "toolset_name"}
-    ),
-    "tool_result": frozenset(
-        {"type", "tool_use_id", "content", "is_error", "cache_control", "toolset_name"}
-    ),
-    "thinking": frozenset({"type", "thinking", "signature"}),
-    "redacted_thinking": frozenset({"type", "data"}),
-}
 WHERE = "messages.{}"
 THINKING_TYPES = ("adaptive", "between_tools", "disabled", "enabled")
 
@@ -83,29 +56,34 @@ def check_request(
     counted: bool = False,
     compatible: bool = False,
 ) -> list[Problem]:
-    """Every problem of a request body, in the order in which the API would meet them. No JSON makes it raise.
+    """Every problem of a request body, in the order in which the API would meet them. No JSON makes
+    it raise.
 
     Args:
         body: The request.
         issued: Signature to thinking text, of the blocks that the server knows to have written.
         counted: The request asks for its tokens to be counted, which takes fewer parameters.
-        compatible: The host is another than Anthropic: what only Anthropic is known to refuse has certainty "some".
+        compatible: The host is another than Anthropic: what only Anthropic is known to refuse has
+            certainty "some".
     """
-    if not isinstance(body, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  # the wire may bring anything
+    # The wire may bring anything.
+    if not isinstance(body, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         return [shape("anthropic.body", "", "Input should be an object")]
     model = text(body.get("model"))
     thinking = mapping(body.get("thinking"))
     thinking_type = text(thinking.get("type")) if thinking is not None else None
     held = continues_thread(body)
     messages = body.get("messages")
-    found = _top_level(body, counted)
+    found = _check_top_level(body, counted)
     found += check_sampling(body, model, thinking_type)
     if messages is not None:
-        found += check_encoding("anthropic", messages, WHERE) + _messages(messages, model, held)
-    found += _system(body.get("system"))
+        found += check_encoding("anthropic", messages, WHERE) + _check_messages(
+            messages, model, held
+        )
+    found += _check_system(body.get("system"))
     found += check_tools(body.get("tools"))
     found += check_tool_choice(body, model, thinking_type, held=held)
-    found += _cache_controls(body)
+    found += _check_breakpoints(body)
     found += check_sequence(
         messages,
         model=model,
@@ -136,25 +114,27 @@ def check_messages(
         model: Its `model`, for what only some models refuse.
         thinking: The `type` of its `thinking`: enabled, adaptive, disabled.
         server_held_prefix: The conversation's start is at the server, which continues a thread.
-        compatible: The host is another than Anthropic: what only Anthropic is known to refuse has certainty "some".
+        compatible: The host is another than Anthropic: what only Anthropic is known to refuse has
+            certainty "some".
     """
-    found = check_encoding("anthropic", messages, WHERE) + _messages(
+    found = check_encoding("anthropic", messages, WHERE) + _check_messages(
         messages, model, server_held_prefix
     )
-    found += _system(system)
-    found += _cache_controls({"messages": messages, "system": system, "tools": tools})
+    found += _check_system(system)
+    found += _check_breakpoints({"messages": messages, "system": system, "tools": tools})
     # Names alone don't tell which of the provider's own tools are among them.
-    objects = (
-        tools if tools is not None and not any(isinstance(tool, str) for tool in tools) else None
-    )
+    objects = tools
+    if tools is not None and any(isinstance(tool, str) for tool in tools):
+        objects = None
     found += check_sequence(
         messages, model=model, thinking=thinking, tools=objects, held=server_held_prefix
     )
-    found += _declared(messages, tools) if tools is not None else []
+    if tools is not None:
+        found += _check_declared(messages, tools)
     return for_compatible_host("anthropic", found) if compatible else found
 
 
-def _declared(messages: Any, tools: Sequence[Any]) -> list[Problem]:
+def _check_declared(messages: Any, tools: Sequence[Any]) -> list[Problem]:
     """Tools that are called or referred to, and not declared: hosts differ."""
     calls: list[tuple[str, str, str]] = []
     references: list[tuple[str, str]] = []
@@ -185,14 +165,7 @@ def _declared(messages: Any, tools: Sequence[Any]) -> list[Problem]:
     return found
 
 
-def shape(
-    rule: str, where: str, message: str, certainty: Certainty = "refused", **more: Any
-) -> Problem:
-    """A problem whose message starts with its position, as the API's validation words it."""
-    return Problem(rule, where, f"{where}: {message}" if where else message, certainty, **more)
-
-
-def _top_level(body: Mapping[str, Any], counted: bool) -> list[Problem]:
+def _check_top_level(body: Mapping[str, Any], counted: bool) -> list[Problem]:
     required, known = (REQUIRED[1:], COUNT_PARAMETERS) if counted else (REQUIRED, PARAMETERS)
     found = [
         shape("anthropic.required", key, "Field required")
@@ -208,7 +181,7 @@ def _top_level(body: Mapping[str, Any], counted: bool) -> list[Problem]:
         found.append(
             shape("anthropic.required", "max_tokens", "Input should be greater than or equal to 0")
         )
-    found += _thinking(body.get("thinking"), limit)
+    found += _check_thinking(body.get("thinking"), limit)
     effort = mapping(body.get("output_config"))
     refusal = (
         anthropic_models.effort_refusal(text(model), effort.get("effort"))
@@ -227,7 +200,7 @@ def _top_level(body: Mapping[str, Any], counted: bool) -> list[Problem]:
     return found + check_requested(body)
 
 
-def _thinking(thinking: Any, limit: Any) -> list[Problem]:
+def _check_thinking(thinking: Any, limit: Any) -> list[Problem]:
     if thinking is None:
         return []
     rule = "anthropic.thinking"
@@ -235,7 +208,7 @@ def _thinking(thinking: Any, limit: Any) -> list[Problem]:
         return [shape(rule, "thinking", "Input should be an object")]
     kind = thinking.get("type")
     if kind not in THINKING_TYPES:
-        return [shape(rule, "thinking", _tag(kind, THINKING_TYPES))]
+        return [shape(rule, "thinking", wrong_tag(kind, THINKING_TYPES))]
     if kind != "enabled":
         return []
     budget = thinking.get("budget_tokens")
@@ -259,17 +232,10 @@ def _thinking(thinking: Any, limit: Any) -> list[Problem]:
     return []
 
 
-def _tag(value: Any, expected: Sequence[str]) -> str:
-    tags = ", ".join(f"'{tag}'" for tag in expected)
-    if value is None:
-        return "Unable to extract tag using discriminator 'type'"
-    return f"Input tag '{value}' found using 'type' does not match any of the expected tags: {tags}"
-
-
 # ------------------------------------------------------------------ shapes
 
 
-def _messages(messages: Any, model: str | None, held: bool) -> list[Problem]:
+def _check_messages(messages: Any, model: str | None, held: bool) -> list[Problem]:
     rule = "anthropic.messages"
     if not is_array(messages):
         return [shape(rule, "messages", "Input should be a valid array")]
@@ -295,30 +261,17 @@ def _messages(messages: Any, model: str | None, held: bool) -> list[Problem]:
             )
         elif role == "system" and anthropic_models.refuses_system_messages(model):
             text = (
-                'messages: Unexpected role "system". The Messages API accepts a top-level `system` parameter, '
+                'messages: Unexpected role "system". The Messages API accepts a top-level `system` '
+                "parameter, "
                 'not "system" as an input message role.'
             )
             found.append(Problem("anthropic.system_for_model", where, text, "refused"))
-        found += _extra(rule, where, message, frozenset({"role", "content"}))
-        found += _content(f"{where}.content", message)
+        found += check_keys(rule, where, message, frozenset({"role", "content"}))
+        found += _check_content(f"{where}.content", message)
     return found
 
 
-def _extra(rule: str, where: str, value: Mapping[str, Any], known: frozenset[str]) -> list[Problem]:
-    if value.keys() <= known:
-        return []
-    found: list[Problem] = []
-    for key in value:
-        if key not in known:
-            # A key that would read as several steps is named in the message only.
-            position = f"{where}.{key}" if isinstance(key, str) and key.isidentifier() else where
-            found.append(
-                Problem(rule, position, f"{where}.{key}: Extra inputs are not permitted", "refused")
-            )
-    return found
-
-
-def _content(where: str, message: Mapping[str, Any]) -> list[Problem]:
+def _check_content(where: str, message: Mapping[str, Any]) -> list[Problem]:
     content = message.get("content")
     if isinstance(content, str):
         return []
@@ -328,171 +281,25 @@ def _content(where: str, message: Mapping[str, Any]) -> list[Problem]:
         return [shape("anthropic.content", where, "Input should be a valid array")]
     found: list[Problem] = []
     for index, block in enumerate(items(content)):
-        found += _block(f"{where}.{index}", block, BLOCK_TYPES, "messages")
+        found += check_block(f"{where}.{index}", block, BLOCK_TYPES, "messages")
     return found
 
 
-def _block(where: str, block: Any, types: Sequence[str], root: str) -> list[Problem]:
-    rule = "anthropic.block"
-    if not isinstance(block, Mapping):
-        return [shape(rule, where, "Input should be an object")]
-    kind = block.get("type")
-    if kind is None:
-        return [shape(rule, f"{where}.type", "Field required")]
-    if kind not in types:
-        return [shape(rule, where, _tag(kind, types))]
-    inner = f"{where}.{kind}"
-    found: list[Problem] = []
-    if kind == "text":
-        found += _text(inner, block, root)
-    elif kind == "tool_use":
-        found += _tool_use(inner, block)
-    elif kind == "tool_result":
-        found += _tool_result(where, inner, block)
-    elif kind in ("server_tool_use", "mcp_tool_use"):
-        found += _id(
-            "anthropic.server_id", f"{inner}.id", block.get("id"), server=kind == "server_tool_use"
-        )
-    elif kind == "thinking":
-        found += _strings("anthropic.thinking_block", inner, block, ("signature", "thinking"))
-    elif kind == "image":
-        found += check_source("anthropic.image_type", "anthropic.image_size", inner, block)
-    elif kind == "document":
-        found += check_source("anthropic.document_type", "anthropic.document_size", inner, block)
-    elif kind == "redacted_thinking":
-        found += _strings("anthropic.thinking_block", inner, block, ("data",))
-    known = CLOSED_BLOCKS.get(kind)
-    if known is not None:
-        found += _extra("anthropic.block_keys", inner, block, known)
-    if found and kind in ("tool_use", "tool_result"):
-        found = about(
-            found,
-            text(block.get("id" if kind == "tool_use" else "tool_use_id")),
-            text(block.get("name")),
-        )
-    return found
-
-
-def _strings(
-    rule: str, where: str, block: Mapping[str, Any], keys: tuple[str, ...]
-) -> list[Problem]:
-    found: list[Problem] = []
-    for key in keys:
-        if block.get(key) is None:
-            found.append(shape(rule, f"{where}.{key}", "Field required"))
-        elif not isinstance(block[key], str):
-            found.append(shape(rule, f"{where}.{key}", "Input should be a valid string"))
-    return found
-
-
-def _text(where: str, block: Mapping[str, Any], root: str) -> list[Problem]:
-    found = _strings("anthropic.text", where, block, ("text",))
-    if block.get("text") == "":
-        found.append(
-            Problem(
-                "anthropic.empty_text",
-                where,
-                f"{root}: text content blocks must be non-empty",
-                "refused",
-            )
-        )
-    return found
-
-
-def _tool_use(where: str, block: Mapping[str, Any]) -> list[Problem]:
-    found = _id("anthropic.tool_use_id", f"{where}.id", block.get("id"))
-    name = block.get("name")
-    if name is None:
-        found.append(shape("anthropic.tool_use_name", f"{where}.name", "Field required"))
-    elif not isinstance(name, str):
-        found.append(
-            shape("anthropic.tool_use_name", f"{where}.name", "Input should be a valid string")
-        )
-    elif not name:
-        found.append(
-            shape(
-                "anthropic.tool_use_name",
-                f"{where}.name",
-                "String should have at least 1 character",
-            )
-        )
-    elif len(name) > MAX_HISTORY_NAME:
-        message = f"String should have at most {MAX_HISTORY_NAME} characters"
-        found.append(shape("anthropic.tool_use_name", f"{where}.name", message))
-    if "input" not in block:
-        found.append(shape("anthropic.tool_use_input", f"{where}.input", "Field required"))
-    elif not isinstance(block["input"], Mapping):
-        found.append(
-            shape("anthropic.tool_use_input", f"{where}.input", "Input should be an object")
-        )
-    return found
-
-
-def _id(rule: str, where: str, value: Any, *, server: bool = False) -> list[Problem]:
-    if value is None:
-        return [shape(rule, where, "Field required")]
-    if not isinstance(value, str):
-        return [shape(rule, where, "Input should be a valid string")]
-    if server:
-        fits, pattern = SERVER_CALL_ID, SERVER_CALL_ID_PATTERN
-    else:
-        fits, pattern = CALL_ID, CALL_ID_PATTERN
-    if fits.match(value):
-        return []
-    return [shape(rule, where, f"String should match pattern '{pattern}'", call_ids=(value,))]
-
-
-def _tool_result(where: str, inner: str, block: Mapping[str, Any]) -> list[Problem]:
-    found = _id("anthropic.tool_use_id", f"{inner}.tool_use_id", block.get("tool_use_id"))
-    is_error = block.get("is_error")
-    if "is_error" in block and not isinstance(is_error, bool):
-        found.append(
-            shape("anthropic.is_error", f"{inner}.is_error", "Input should be a valid boolean")
-        )
-    content = block.get("content")
-    if isinstance(content, str) or "content" not in block:
-        return found + _empty_error(where, inner, block)
-    if not is_array(content):
-        certainty: Certainty = "some" if content is None else "refused"
-        found.append(
-            shape(
-                "anthropic.result_content",
-                f"{inner}.content",
-                "Input should be a valid array",
-                certainty,
-            )
-        )
-    for index, part in enumerate(items(content)):
-        found += _block(f"{inner}.content.{index}", part, RESULT_TYPES, "messages")
-    parts = [part for part in items(content) if isinstance(part, Mapping)]
-    found += _empty_error(where, inner, block)
-    if is_error is True and any(part.get("type") != "text" for part in parts):
-        message = "all content must be type `text` if `is_error` is true"
-        found.append(shape("anthropic.error_content", where, message))
-    return found
-
-
-def _empty_error(where: str, inner: str, block: Mapping[str, Any]) -> list[Problem]:
-    """An error says something [reported]."""
-    if block.get("is_error") is not True or block.get("content") not in (None, "", [], ()):
-        return []
-    message = f"{inner}: content cannot be empty if `is_error` is true"
-    return [Problem("anthropic.empty_error", where, message, "refused")]
-
-
-def _system(system: Any) -> list[Problem]:
+def _check_system(system: Any) -> list[Problem]:
     if system is None or isinstance(system, str):
         return []
     if not is_array(system):
         return [shape("anthropic.system", "system", "Input should be a valid array")]
     found: list[Problem] = []
     for index, block in enumerate(system):
-        found += _block(f"system.{index}", block, ("text",), "system")
+        found += check_block(f"system.{index}", block, ("text",), "system")
     return found
 
 
-def _cache_controls(body: Mapping[str, Any]) -> list[Problem]:
-    """Marks of the known kind, at most four over tools, system and messages; `null` does not count [recorded]."""
+def _check_breakpoints(body: Mapping[str, Any]) -> list[Problem]:
+    """Marks of the known kind, at most four over tools, system and messages; `null` does not count
+    [recorded].
+    """
     found = cache_problems("anthropic.cache_control", body)
     blocks = [*items(body.get("tools")), *items(body.get("system"))]
     for message in items(body.get("messages")):

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 _NAME = re.compile(r"claude-(opus|sonnet|haiku|fable|mythos)-(\d{1,2})(?:[-.](\d{1,2})(?!\d))?")
 _OLD_NAME = re.compile(r"claude-(?:[123](?:\D|\Z)|instant|4-(?:opus|sonnet))")
 
+# Only what a name is known to mean is enforced. Gateways give models names of their own, so an
+# unknown name forbids nothing, and takes nothing for granted either (`takes_...`).
 NO_PREFILL_FROM: Mapping[str, tuple[int, int]] = {
     "opus": (4, 6),
     "sonnet": (4, 6),
@@ -43,8 +45,8 @@ SYSTEM_IN_MESSAGES = frozenset(
         ("sonnet", (5, 5)),
     }
 )
-"""The models that take `role: system` inside `messages` [recorded: opus 4.8, fable 5; the others reported]. Of Sonnet 5 the
-sources say both, so it is in neither list."""
+"""The models that take `role: system` inside `messages` [recorded: opus 4.8, fable 5; the others
+reported]. Of Sonnet 5 the sources say both, so it is in neither list."""
 
 EFFORT_LEVELS: Mapping[str, tuple[str, ...]] = {"claude-opus-4-6": ("high", "low", "max", "medium")}
 
@@ -63,7 +65,7 @@ def refuses_prefill(model: str | None) -> bool:
 
 
 def refuses_system_messages(model: str | None) -> bool:
-    """Models before the 4.6 generation know `system` only as a parameter [reported for haiku 4.5]."""
+    """Models before 4.6 know `system` only as a parameter [reported for haiku 4.5]."""
     known = version(model)
     if known is not None:
         return known[1] < (4, 6)
@@ -71,7 +73,9 @@ def refuses_system_messages(model: str | None) -> bool:
 
 
 def takes_system_messages(model: str | None) -> bool:
-    """Whether `role: system` inside `messages` is known to be taken: by the vendor's own API, under its own names only."""
+    """Whether `role: system` inside `messages` is known to be taken: by the vendor's own API, under
+    its own names only.
+    """
     return (
         model is not None and model.startswith("claude-") and version(model) in SYSTEM_IN_MESSAGES
     )
@@ -96,4 +100,7 @@ def effort_refusal(model: str | None, effort: object) -> str | None:
     levels = EFFORT_LEVELS.get(model or "")
     if levels is None or not isinstance(effort, str) or effort in levels:
         return None
-    return f"This model does not support effort level '{effort}'. Supported levels: {', '.join(levels)}."
+    return (
+        f"This model does not support effort level '{effort}'. Supported levels: "
+        f"{', '.join(levels)}."
+    )

@@ -1,9 +1,11 @@
-"""The sampling parameters of Messages, and the marks for the cache: what their values may be, and which models take them.
+"""The sampling parameters of Messages, and the marks for the cache: what their values may be, and
+which models take them.
 
-Sources: Anthropic's API description (models released after Opus 4.6 take a `temperature` of 1 and a `top_p` from 0.99 on for
-backwards compatibility, everything else is a 400; `CacheControlEphemeral`), and answers that users report:
-anthropic-sdk-python#893 (range), inspect_ai#3721, pr-agent#2456 and nanobot#4685 (models), one-hub#529 (thinking),
-bedrock-chat#979 (both parameters), headroom#2939 (order of lifetimes).
+Sources: Anthropic's API description (models released after Opus 4.6 take a `temperature` of 1 and a
+`top_p` from 0.99 on for backwards compatibility, everything else is a 400;
+`CacheControlEphemeral`), and answers that users report: anthropic-sdk-python#893 (range),
+inspect_ai#3721, pr-agent#2456 and nanobot#4685 (models), one-hub#529 (thinking), bedrock-chat#979
+(both parameters), headroom#2939 (order of lifetimes).
 """
 
 from __future__ import annotations
@@ -76,7 +78,10 @@ def check_sampling(
         message = "`temperature` may only be set to 1 when thinking is enabled."
         return [Problem(rule, "temperature", message, "refused")]
     if known is not None and known in ONE_OF_BOTH and {"temperature", "top_p"} <= values.keys():
-        message = "`temperature` and `top_p` cannot both be specified for this model. Please use only one."
+        message = (
+            "`temperature` and `top_p` cannot both be specified for this model. Please use only "
+            "one."
+        )
         return [
             Problem("anthropic.parameter_for_model", "temperature", message, ONE_OF_BOTH[known])
         ]
@@ -92,7 +97,7 @@ def cache_problems(rule: str, body: Mapping[str, Any]) -> list[Problem]:
     """
     found: list[Problem] = []
     is_short = False
-    for where, path, holder in _holders(body):
+    for where, path, holder in _find_holders(body):
         mark = holder.get("cache_control")
         if mark is None:
             continue
@@ -100,7 +105,7 @@ def cache_problems(rule: str, body: Mapping[str, Any]) -> list[Problem]:
         path = (*path, "cache_control")
         wrong = [
             replace(problem, path=(*path, "ttl") if problem.position.endswith(".ttl") else path)
-            for problem in _mark(rule, where, mark)
+            for problem in _check_breakpoint(rule, where, mark)
         ]
         found += wrong
         if wrong or not isinstance(mark, Mapping):
@@ -109,23 +114,26 @@ def cache_problems(rule: str, body: Mapping[str, Any]) -> list[Problem]:
             is_short = True
         elif is_short:
             message = (
-                f"{where}.ttl: a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block. "
-                "Note that blocks are processed in the following order: `tools`, `system`, `messages`."
+                f"{where}.ttl: a ttl='1h' cache_control block must not come after a ttl='5m' "
+                "cache_control block. Note that blocks are processed in the following order: "
+                "`tools`, `system`, `messages`."
             )
             found.append(Problem(rule, f"{where}.ttl", message, "refused", path=(*path, "ttl")))
     return found
 
 
-def _mark(rule: str, where: str, mark: Any) -> list[Problem]:
+def _check_breakpoint(rule: str, where: str, mark: Any) -> list[Problem]:
     if not isinstance(mark, Mapping):
         return [Problem(rule, where, f"{where}: Input should be an object", "refused")]
     kind = mark.get("type")
     if kind != "ephemeral":
-        message = (
-            "Unable to extract tag using discriminator 'type'"
-            if kind is None
-            else f"Input tag '{kind}' found using 'type' does not match any of the expected tags: 'ephemeral'"
-        )
+        if kind is None:
+            message = "Unable to extract tag using discriminator 'type'"
+        else:
+            message = (
+                f"Input tag '{kind}' found using 'type' does not match any of the expected tags: "
+                "'ephemeral'"
+            )
         return [Problem(rule, where, f"{where}: {message}", "refused")]
     ttl = mark.get("ttl")
     if "ttl" in mark and ttl is not None and ttl not in TTLS:
@@ -141,18 +149,22 @@ def _mark(rule: str, where: str, mark: Any) -> list[Problem]:
     return found
 
 
-def _holders(body: Mapping[str, Any]) -> Iterator[tuple[str, _Path, Mapping[str, Any]]]:
-    """Everything that may have a mark, with its position and path, in the order in which the API looks."""
+def _find_holders(body: Mapping[str, Any]) -> Iterator[tuple[str, _Path, Mapping[str, Any]]]:
+    """Everything that may have a mark, with its position and path, in the order in which the API
+    looks.
+    """
     for index, tool in enumerate(items(body.get("tools"))):
         if isinstance(tool, Mapping):
             yield f"tools.{index}", ("tools", index), tool
-    yield from _blocks("system", ("system",), body.get("system"))
+    yield from _find_blocks("system", ("system",), body.get("system"))
     for index, message in enumerate(items(body.get("messages"))):
         content = message.get("content") if isinstance(message, Mapping) else None
-        yield from _blocks(f"messages.{index}.content", (index, "content"), content)
+        yield from _find_blocks(f"messages.{index}.content", (index, "content"), content)
 
 
-def _blocks(root: str, path: _Path, content: Any) -> Iterator[tuple[str, _Path, Mapping[str, Any]]]:
+def _find_blocks(
+    root: str, path: _Path, content: Any
+) -> Iterator[tuple[str, _Path, Mapping[str, Any]]]:
     """Blocks, those inside of results and documents before the one that they stand in."""
     stack = [(root, path, number, block) for number, block in enumerate(items(content))][::-1]
     seen: set[_Path] = set()

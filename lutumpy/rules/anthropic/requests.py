@@ -1,6 +1,7 @@
 """The Messages rules about what a request asks for beside an answer: threads, compaction, who pays.
 
-Sources: the types and doc strings of Anthropic's SDKs (2.12); the API's own words for these refusals are not recorded.
+Sources: the types and doc strings of Anthropic's SDKs (2.12); the API's own words for these
+refusals are not recorded.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Any
 
 from lutumpy.rules.problem import Problem, items, mapping
 
+# The words of these refusals are made up after the API's manner: none was recorded yet.
 THREAD_KEYS: Mapping[str, frozenset[str]] = {
     "create": frozenset({"type"}),
     "continue": frozenset({"type", "previous_message_id"}),
@@ -34,31 +36,33 @@ def continues_thread(body: Mapping[str, Any]) -> bool:
 
 def check_requested(body: Mapping[str, Any]) -> list[Problem]:
     """Problems of `thread`, `compaction` and `billing_policy`."""
-    return _thread(body) + _compaction(body) + _billing(body)
+    return _check_thread(body) + _check_compaction(body) + _check_billing(body)
 
 
 def _shape(rule: str, where: str, message: str) -> Problem:
     return Problem(rule, where, f"{where}: {message}", "refused")
 
 
-def _one_of(values: tuple[str, ...]) -> str:
+def _list_choices(values: tuple[str, ...]) -> str:
     quoted = [f"'{value}'" for value in values]
     return "Input should be " + " or ".join(
         [", ".join(quoted[:-1]), quoted[-1]] if quoted[1:] else quoted
     )
 
 
-def _tagged(rule: str, where: str, value: Any, kinds: tuple[str, ...]) -> list[Problem]:
+def _check_type(rule: str, where: str, value: Any, kinds: tuple[str, ...]) -> list[Problem]:
     """An object whose `type` is one of a few."""
     if not isinstance(value, Mapping):
         return [_shape(rule, where, "Input should be an object")]
     kind = value.get("type")
     if kind is None:
         return [_shape(rule, f"{where}.type", "Field required")]
-    return [] if kind in kinds else [_shape(rule, f"{where}.type", _one_of(kinds))]
+    return [] if kind in kinds else [_shape(rule, f"{where}.type", _list_choices(kinds))]
 
 
-def _extra(rule: str, where: str, value: Mapping[str, Any], known: frozenset[str]) -> list[Problem]:
+def _check_keys(
+    rule: str, where: str, value: Mapping[str, Any], known: frozenset[str]
+) -> list[Problem]:
     return [
         _shape(rule, f"{where}.{key}", "Extra inputs are not permitted")
         for key in value
@@ -66,17 +70,17 @@ def _extra(rule: str, where: str, value: Mapping[str, Any], known: frozenset[str
     ]
 
 
-def _thread(body: Mapping[str, Any]) -> list[Problem]:
+def _check_thread(body: Mapping[str, Any]) -> list[Problem]:
     rule = "anthropic.thread"
     thread = body.get("thread")
     if thread is None:
         return []
-    found = _tagged(rule, "thread", thread, tuple(THREAD_KEYS))
+    found = _check_type(rule, "thread", thread, tuple(THREAD_KEYS))
     if found:
         return found
     kind = thread["type"]
     where = f"thread.{kind}"
-    found = _extra(rule, where, thread, THREAD_KEYS[kind])
+    found = _check_keys(rule, where, thread, THREAD_KEYS[kind])
     if kind == "create":
         return found
     where = f"{where}.previous_message_id"
@@ -87,20 +91,23 @@ def _thread(body: Mapping[str, Any]) -> list[Problem]:
         found.append(_shape(rule, where, "Input should be a valid string"))
     for key in FIXED_BY_THREAD:
         if body.get(key) is not None:
-            message = f"{key}: a thread keeps the `{key}` that it was created with; leave it out to continue the thread"
+            message = (
+                f"{key}: a thread keeps the `{key}` that it was created with; leave it out to "
+                "continue the thread"
+            )
             found.append(Problem(rule, key, message, "refused"))
     return found
 
 
-def _compaction(body: Mapping[str, Any]) -> list[Problem]:
+def _check_compaction(body: Mapping[str, Any]) -> list[Problem]:
     rule = "anthropic.compaction"
     compaction = body.get("compaction")
     if compaction is None:
         return []
-    found = _tagged(rule, "compaction", compaction, COMPACTION_TYPES)
+    found = _check_type(rule, "compaction", compaction, COMPACTION_TYPES)
     if found:
         return found
-    found = _extra(rule, "compaction", compaction, COMPACTION_KEYS)
+    found = _check_keys(rule, "compaction", compaction, COMPACTION_KEYS)
     instructions = compaction.get("instructions")
     if instructions is not None and not isinstance(instructions, str):
         found.append(_shape(rule, "compaction.instructions", "Input should be a valid string"))
@@ -118,23 +125,25 @@ def _compaction(body: Mapping[str, Any]) -> list[Problem]:
     return found
 
 
-def _billing(body: Mapping[str, Any]) -> list[Problem]:
+def _check_billing(body: Mapping[str, Any]) -> list[Problem]:
     rule = "anthropic.billing_policy"
     policy = body.get("billing_policy")
     if policy is None:
         return []
-    found = _tagged(rule, "billing_policy", policy, ("billing_policy",))
+    found = _check_type(rule, "billing_policy", policy, ("billing_policy",))
     if found:
         return found
-    found = _extra(rule, "billing_policy", policy, BILLING_KEYS)
+    found = _check_keys(rule, "billing_policy", policy, BILLING_KEYS)
     bill_to = policy.get("bill_to")
     if bill_to is not None and bill_to not in BILL_TO:
-        found.append(_shape(rule, "billing_policy.bill_to", _one_of(BILL_TO)))
+        found.append(_shape(rule, "billing_policy.bill_to", _list_choices(BILL_TO)))
     return found
 
 
 def is_compacted(message: Any) -> bool:
-    """Whether a message is a summary alone: the answer to a compaction, which the next request may end with."""
+    """Whether a message is a summary alone: the answer to a compaction, which the next request may
+    end with.
+    """
     blocks = items(message.get("content")) if isinstance(message, Mapping) else ()
     return bool(blocks) and all(
         isinstance(block, Mapping) and block.get("type") == "compaction" for block in blocks

@@ -21,19 +21,23 @@ from lutumpy.rules.problem import Certainty, Problem, is_array, is_number, items
 from lutumpy.rules.schema_walk import resolve, type_names, walk
 from lutumpy.rules.strict import ANTHROPIC_STRICT, strict_counts
 
+# Types of the provider's own tools end in a date. New ones appear without notice, so any name with
+# a date is taken; the list below is what the API names when it refuses a type.
 _SERVER_TYPE = re.compile(r"[a-z_0-9]+_20\d{6}\Z")
 UNDATED_TYPES = ("custom", "mcp_toolset", "tool_search_tool_bm25", "tool_search_tool_regex")
 TOOL_TYPES = (
-    "advisor_20260301 bash_20241022 bash_20250124 browser_toolset_20260801 code_execution_20250522 "
-    "code_execution_20250825 code_execution_20260120 code_execution_20260521 computer_20241022 computer_20250124 "
-    "computer_20251124 computer_toolset_20260801 custom mcp_toolset memory_20250818 text_editor_20241022 "
+    "advisor_20260301 bash_20241022 bash_20250124 browser_toolset_20260801 "
+    "code_execution_20250522 code_execution_20250825 code_execution_20260120 "
+    "code_execution_20260521 computer_20241022 computer_20250124 computer_20251124 "
+    "computer_toolset_20260801 custom mcp_toolset memory_20250818 text_editor_20241022 "
     "text_editor_20250124 text_editor_20250429 text_editor_20250728 tool_search_tool_bm25 "
-    "tool_search_tool_bm25_20251119 tool_search_tool_regex tool_search_tool_regex_20251119 web_fetch_20250910 "
-    "web_fetch_20260209 web_fetch_20260309 web_fetch_20260318 web_search_20250305 web_search_20260209 "
-    "web_search_20260318"
+    "tool_search_tool_bm25_20251119 tool_search_tool_regex tool_search_tool_regex_20251119 "
+    "web_fetch_20250910 web_fetch_20260209 web_fetch_20260309 web_fetch_20260318 "
+    "web_search_20250305 web_search_20260209 web_search_20260318"
 ).split()
 KEYS = frozenset(
-    "type name description input_schema cache_control strict eager_input_streaming allowed_callers defer_loading "
+    "type name description input_schema cache_control strict eager_input_streaming allowed_callers "
+    "defer_loading "
     "input_examples".split()
 )
 CHOICES = ("auto", "any", "tool", "none")
@@ -45,6 +49,7 @@ CHOICE_KEYS: Mapping[str, frozenset[str]] = {
 }
 FORCED = ("any", "tool")
 
+# "For 'integer' type, properties maximum, minimum are not supported" [recorded].
 STRICT_REFUSED: Mapping[str, tuple[str, ...]] = {
     "integer": ("exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum", "multipleOf"),
     "number": ("exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum", "multipleOf"),
@@ -63,10 +68,10 @@ def check_tools(tools: Any) -> list[Problem]:
         return [_shape("anthropic.tools", "tools", "Input should be a valid array")]
     found: list[Problem] = []
     for index, tool in enumerate(tools):
-        found += _tool(f"tools.{index}", tool)
+        found += _check_tool(f"tools.{index}", tool)
     objects = [tool for tool in tools if isinstance(tool, Mapping)]
     names = [tool["name"] for tool in objects if isinstance(tool.get("name"), str)]
-    repeated = tuple(dict.fromkeys(name for name, count in _counted(names) if count > 1))
+    repeated = tuple(dict.fromkeys(name for name, count in _count_names(names) if count > 1))
     if repeated:
         message = "tools: Tool names must be unique."
         found.append(Problem("anthropic.tool_names", "tools", message, "refused", tools=repeated))
@@ -80,10 +85,10 @@ def check_tools(tools: Any) -> list[Problem]:
                 "anthropic.all_deferred", "tools", "All tools have defer_loading: true", "refused"
             )
         )
-    return found + _strict_limits(objects)
+    return found + _check_strict_limits(objects)
 
 
-def _counted(names: list[str]) -> list[tuple[str, int]]:
+def _count_names(names: list[str]) -> list[tuple[str, int]]:
     counts: dict[str, int] = {}
     for name in names:
         counts[name] = counts.get(name, 0) + 1
@@ -96,7 +101,7 @@ def _shape(
     return Problem(rule, where, f"{where}: {message}", certainty, **more)
 
 
-def _tool(where: str, tool: Any) -> list[Problem]:
+def _check_tool(where: str, tool: Any) -> list[Problem]:
     if not isinstance(tool, Mapping):
         return [_shape("anthropic.tools", where, "Input should be an object")]
     kind = tool.get("type")
@@ -109,13 +114,13 @@ def _tool(where: str, tool: Any) -> list[Problem]:
         )
         return [_shape("anthropic.tool_type", where, message)]
     where = f"{where}.custom"
-    found = _name(f"{where}.name", tool.get("name"))
+    found = _check_name(f"{where}.name", tool.get("name"))
     description = tool.get("description")
     if "description" in tool and not isinstance(description, str):
         found.append(
             _shape("anthropic.tools", f"{where}.description", "Input should be a valid string")
         )
-    found += _input_schema(f"{where}.input_schema", tool)
+    found += _check_input_schema(f"{where}.input_schema", tool)
     if "strict" in tool and not isinstance(tool["strict"], bool):
         found.append(
             _shape("anthropic.tools", f"{where}.strict", "Input should be a valid boolean")
@@ -127,11 +132,11 @@ def _tool(where: str, tool: Any) -> list[Problem]:
     ]
     schema = mapping(tool.get("input_schema"))
     if tool.get("strict") is True and schema is not None and not found:
-        found += _strict(where, str(tool.get("name")), schema)
+        found += _check_strict(where, str(tool.get("name")), schema)
     return found
 
 
-def _name(where: str, value: Any) -> list[Problem]:
+def _check_name(where: str, value: Any) -> list[Problem]:
     rule = "anthropic.tool_name"
     if value is None:
         return [_shape(rule, where, "Field required")]
@@ -150,7 +155,7 @@ def _name(where: str, value: Any) -> list[Problem]:
     return []
 
 
-def _input_schema(where: str, tool: Mapping[str, Any]) -> list[Problem]:
+def _check_input_schema(where: str, tool: Mapping[str, Any]) -> list[Problem]:
     """The root is an object schema without combinators, strict or not."""
     rule = "anthropic.schema_root"
     schema = tool.get("input_schema")
@@ -176,7 +181,7 @@ def _input_schema(where: str, tool: Mapping[str, Any]) -> list[Problem]:
 # ------------------------------------------------------------------ strict
 
 
-def _strict(where: str, name: str, schema: Mapping[str, Any]) -> list[Problem]:
+def _check_strict(where: str, name: str, schema: Mapping[str, Any]) -> list[Problem]:
     found: list[Problem] = []
 
     def add(rule: str, message: str, certainty: Certainty = "refused") -> None:
@@ -217,7 +222,8 @@ def _strict(where: str, name: str, schema: Mapping[str, Any]) -> list[Problem]:
         if "pattern" in node:
             add(
                 "strict_pattern",
-                "Input schema is not compatible with strict mode: string patterns are not supported",
+                "Input schema is not compatible with strict mode: string patterns are not "
+                "supported",
                 "some",
             )
         if "oneOf" in node:
@@ -228,16 +234,21 @@ def _strict(where: str, name: str, schema: Mapping[str, Any]) -> list[Problem]:
         reference = node.get("$ref")
         if isinstance(reference, str) and not reference.startswith("#"):
             add("strict_ref", f"External $ref '{reference}' is not supported")
-    cycle = _cycle(schema)
+    cycle = _find_cycle(schema)
     if cycle is not None:
-        message = f"Invalid schema: Circular reference detected in schema definitions: {' -> '.join(cycle)}."
+        message = (
+            "Invalid schema: Circular reference detected in schema definitions: "
+            f"{' -> '.join(cycle)}."
+        )
         found.append(
             Problem("anthropic.strict_recursion", where, message, "refused", tools=(name,))
         )
     return found
 
 
-def _cycle(schema: Mapping[str, Any]) -> list[str] | None:
+# Recursion is refused with the circle spelled out ("Node -> Node"), so the circle itself is needed
+# and not only whether there is one. Both walks below have stacks of their own.
+def _find_cycle(schema: Mapping[str, Any]) -> list[str] | None:
     """The definitions on a circle of references, its first again at the end, or None."""
     targets: dict[str, list[str]] = {}
     waiting = ["#"]
@@ -246,7 +257,7 @@ def _cycle(schema: Mapping[str, Any]) -> list[str] | None:
         if start in targets:
             continue
         node = resolve(schema, start)
-        inside = [sub for _, _, sub in _own(node)] if isinstance(node, Mapping) else []
+        inside = [sub for _, _, sub in _own_subschemas(node)] if isinstance(node, Mapping) else []
         targets[start] = [
             sub["$ref"]
             for sub in inside
@@ -275,40 +286,48 @@ def _cycle(schema: Mapping[str, Any]) -> list[str] | None:
     return None
 
 
-def _own(node: Mapping[str, Any]) -> list[tuple[Any, int, Any]]:
+def _own_subschemas(node: Mapping[str, Any]) -> list[tuple[Any, int, Any]]:
     """Subschemas of a definition, those of the definitions beside it left out."""
     bare = {key: value for key, value in node.items() if key not in ("$defs", "definitions")}
     return list(walk(bare))
 
 
-def _strict_limits(tools: list[Mapping[str, Any]]) -> list[Problem]:
-    """Limits per request, and what one schema alone may have of them [recorded: 5 refused, 3 accepted]."""
+def _check_strict_limits(tools: list[Mapping[str, Any]]) -> list[Problem]:
+    """Limits per request, and what one schema alone may have of them [recorded: 5 refused, 3
+    accepted].
+    """
     strict = [tool for tool in tools if tool.get("strict") is True]
     found: list[Problem] = []
     if len(strict) > MAX_STRICT_TOOLS:
         message = (
-            f"Too many strict tools ({len(strict)}). The maximum number of strict tools supported is "
-            f"{MAX_STRICT_TOOLS}. Try reducing the number of tools marked as strict."
+            f"Too many strict tools ({len(strict)}). The maximum number of strict tools supported "
+            f"is {MAX_STRICT_TOOLS}. Try reducing the number of tools marked as strict."
         )
         found.append(Problem("anthropic.strict_tools", "tools", message, "refused"))
     counts = [strict_counts(tool.get("input_schema")) for tool in strict]
     optional, unions = sum(count[0] for count in counts), sum(count[1] for count in counts)
     if optional > MAX_OPTIONAL:
         message = (
-            f"Schemas contains too many optional parameters ({optional}), which would make grammar compilation "
-            f"inefficient. Reduce the number of optional parameters in your tool schemas (limit: {MAX_OPTIONAL})."
+            f"Schemas contains too many optional parameters ({optional}), which would make grammar "
+            "compilation inefficient. Reduce the number of optional parameters in your tool "
+            f"schemas (limit: {MAX_OPTIONAL})."
         )
         found.append(Problem("anthropic.strict_optional", "tools", message, "refused"))
     if unions > MAX_UNIONS:
         message = (
-            f"Schemas contains too many parameters with union types ({unions} parameters with type arrays or anyOf). "
-            "This causes exponential compilation cost. Reduce the number of nullable or union-typed parameters "
-            f"(limit: {MAX_UNIONS} parameters with unions)."
+            f"Schemas contains too many parameters with union types ({unions} parameters with type "
+            "arrays or anyOf). This causes exponential compilation cost. Reduce the number of "
+            f"nullable or union-typed parameters (limit: {MAX_UNIONS} parameters with unions)."
         )
         found.append(Problem("anthropic.strict_unions", "tools", message, "refused"))
     for tool, (alone, united) in zip(strict, counts, strict=True):
+        # Reported only within the limits of a request: beyond them the API says just that
+        # [recorded].
         if not found and (alone >= TOO_MANY_OPTIONAL_IN_ONE or united >= TOO_MANY_UNIONS_IN_ONE):
-            message = "Schema is too complex for compilation. Try reducing the number of tools or simplifying tool schemas."
+            message = (
+                "Schema is too complex for compilation. Try reducing the number of tools or "
+                "simplifying tool schemas."
+            )
             names = (tool["name"],) if isinstance(tool.get("name"), str) else ()
             found.append(
                 Problem("anthropic.strict_complexity", "tools", message, "refused", tools=names)
@@ -322,7 +341,9 @@ def _strict_limits(tools: list[Mapping[str, Any]]) -> list[Problem]:
 def check_tool_choice(
     body: Mapping[str, Any], model: str | None, thinking: str | None, *, held: bool = False
 ) -> list[Problem]:
-    """Problems of `tool_choice`, with what model and thinking allow; `held` if the server has the tools."""
+    """Problems of `tool_choice`, with what model and thinking allow; `held` if the server has the
+    tools.
+    """
     choice = body.get("tool_choice")
     if choice is None:
         return []
@@ -357,7 +378,7 @@ def check_tool_choice(
     name = choice.get("name")
     if kind == "tool" and name is None:
         found.append(_shape(rule, "tool_choice.tool.name", "Field required"))
-    elif kind == "tool" and has_tools and not _provided(body, name):
+    elif kind == "tool" and has_tools and not _is_provided(body, name):
         shown = (name,) if isinstance(name, str) else ()
         message = f"Tool '{name}' not found in provided tools"
         found.append(
@@ -378,7 +399,7 @@ def check_tool_choice(
     return found
 
 
-def _provided(body: Mapping[str, Any], name: Any) -> bool:
+def _is_provided(body: Mapping[str, Any], name: Any) -> bool:
     tools = [tool for tool in items(body.get("tools")) if isinstance(tool, Mapping)]
     brings_more = bool(items(body.get("mcp_servers"))) or any(
         "toolset" in str(tool.get("type")) for tool in tools

@@ -1,13 +1,13 @@
 """Images, files, sounds and long texts in a request to OpenAI: the kinds and sizes that it takes.
 
-The rules look at what stands in a request; the adapters ask the same functions before they put
-anything there, and write a text in place of what the API doesn't take. What stands behind an
-address is not known here, except for how the address ends.
-
 Sources: OpenAI's API description (lengths), its guides to images and files (kinds), recorded
 refusals of sound, and answers that users report (openai-dotnet#613, trpc-agent-go#1816,
 litellm#6120, gptpdf#6, opencode#5704).
 """
+
+# The rules look at what stands in a request; the adapters ask the same functions before they put
+# anything there, and write a text in place of what the API doesn't take. What stands behind an
+# address is not known here, except for how the address ends.
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """Which JSON Schema OpenAI takes as a function's parameters, on both of its APIs.
 
-Two laws stand here. Every function's parameters are an object schema without combinators at the
-root. A strict function's parameters are a subset of JSON Schema besides: closed objects, required
-properties, few keywords, and limits of size (`rules.openai.limits`).
-
 Sources: OpenAI's guide to structured outputs, and the refusals that users report; see each rule.
 """
+
+# Two laws stand here. Every function's parameters are an object schema without combinators at the
+# root. A strict function's parameters are a subset of JSON Schema besides: closed objects, required
+# properties, few keywords, and limits of size (`rules.openai.limits`).
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""The problems of shape that Chat Completions and Responses word alike: each text stands here once.
+"""The problems of shape that Chat Completions and Responses word alike, each text once."""
 
-The texts are OpenAI's own [recorded or reported], mistakes included, so that what the check says
-can be searched for. A function gives one problem, or a list when the value may be right.
-"""
+# The texts are OpenAI's own [recorded or reported], mistakes included, so that what the check says
+# can be searched for. A function gives one problem, or a list when the value may be right.
 
 from __future__ import annotations
 

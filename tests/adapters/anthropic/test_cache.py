@@ -1,4 +1,6 @@
-"""Breakpoints of the prompt cache: where they go, how many there are, and that nothing else changes for them."""
+"""Breakpoints of the prompt cache: where they go, how many there are, and that nothing else changes
+for them.
+"""
 
 from __future__ import annotations
 

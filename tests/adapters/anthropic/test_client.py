@@ -248,7 +248,8 @@ def test_settings_of_a_client_go_to_the_client() -> None:
 
 def test_the_sdk_is_not_loaded_before_the_first_request() -> None:
     code = (
-        "import sys; from lutumpy.adapters.anthropic import AnthropicMessages; AnthropicMessages('m', api_key='k');"
+        "import sys; from lutumpy.adapters.anthropic import AnthropicMessages; "
+        "AnthropicMessages('m', api_key='k');"
         "assert not {'anthropic', 'httpx', 'httpx2'} & set(sys.modules), sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from profiles import examples
 
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.core.items import (
@@ -54,7 +55,7 @@ def native(turn: AssistantTurn) -> Any:
     return json.loads(turn.native)
 
 
-# --- recorded ------------------------------------------------------------------------------------------------------
+# --- recorded -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["source"].rsplit("/", 1)[-1])
@@ -108,7 +109,7 @@ def test_bytes_text_and_objects_of_the_sdk_give_the_same_turn(row: dict[str, Any
     assert [type(block) for block in read.blocks] == [type(block) for block in turn.blocks]
 
 
-# --- each kind -----------------------------------------------------------------------------------------------------
+# --- each kind ------------------------------------------------------------------------------------
 
 
 def test_text_and_calls() -> None:
@@ -360,7 +361,8 @@ def test_an_error_body_and_what_is_no_object_are_errors_of_the_provider() -> Non
 
 def test_lone_surrogates_and_numbers_that_json_lacks_can_be_replayed() -> None:
     turn = AnthropicMessages.response(
-        '{"content":[{"type":"text","text":"\\ud800"},{"type":"tool_use","id":"a","name":"n\\udc00","input":{"x":"\\ud83d"}}]}'
+        '{"content":[{"type":"text","text":"\\ud800"},'
+        '{"type":"tool_use","id":"a","name":"n\\udc00","input":{"x":"\\ud83d"}}]}'
     )
     assert turn.text == "\ufffd"
     assert turn.calls[0].name == "n\ufffd"
@@ -370,7 +372,7 @@ def test_lone_surrogates_and_numbers_that_json_lacks_can_be_replayed() -> None:
     }
 
 
-# --- hostile -------------------------------------------------------------------------------------------------------
+# --- hostile --------------------------------------------------------------------------------------
 
 TEXTS = st.text(st.characters(codec=None), max_size=8)
 VALUES: st.SearchStrategy[Any] = st.recursive(
@@ -412,7 +414,7 @@ FIELDS = ("id", "model", "stop_reason", "stop_details", "usage", "container", "r
 STOPS = st.sampled_from(("end_turn", "tool_use", "max_tokens", "refusal", "pause_turn"))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     st.lists(BLOCKS | VALUES, max_size=5) | VALUES,
     st.dictionaries(st.sampled_from(FIELDS), VALUES, max_size=5),
@@ -436,7 +438,7 @@ def test_no_json_object_breaks_the_decoder(content: Any, fields: dict[str, Any],
         assert isinstance(sent[call.position]["input"], dict)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.data())
 def test_no_damage_to_a_recorded_answer_breaks_the_decoder(data: st.DataObject) -> None:
     reply = json.loads(json.dumps(data.draw(st.sampled_from(ROWS))["response"]))

@@ -1,4 +1,6 @@
-"""Requests of the Messages API: what each item becomes, what is refused, and that every legal transcript can be sent."""
+"""Requests of the Messages API: what each item becomes, what is refused, and that every legal
+transcript can be sent.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from profiles import examples
 
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.core import json_values
@@ -89,7 +92,7 @@ def offering(
     return ToolOffering(specs, mode, names[0] if mode == "specific" else None, parallel)
 
 
-# --- messages ------------------------------------------------------------------------------------------------------
+# --- messages -------------------------------------------------------------------------------------
 
 
 def test_the_smallest_request() -> None:
@@ -214,7 +217,7 @@ def test_what_the_api_does_not_take_is_named_in_its_place() -> None:
         assert name in block["text"]
 
 
-# --- answers and results -------------------------------------------------------------------------------------------
+# --- answers and results --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["source"].rsplit("/", 1)[-1])
@@ -423,7 +426,7 @@ def test_a_turn_of_another_api_is_projected() -> None:
     assert set(renamed["id"] + renamed["name"]) <= set(string.ascii_letters + string.digits + "_-")
 
 
-# --- nothing to answer, prefill, pause -----------------------------------------------------------------------------
+# --- nothing to answer, prefill, pause ------------------------------------------------------------
 
 
 def finished(turn: AssistantTurn) -> Transcript:
@@ -523,7 +526,9 @@ def test_a_server_tool_beside_calls_gets_its_result_in_the_next_answer() -> None
 
 
 def test_a_server_tool_whose_result_never_came_is_left_out() -> None:
-    """Another provider took the next turn: back here, the API would refuse the call without its result."""
+    """Another provider took the next turn: back here, the API would refuse the call without its
+    result.
+    """
     transcript = finished(reply(RUNNING, tool_use("a"), stop_reason="tool_use"))
     commit(transcript, foreign(TextBlock("Yes.")))
     transcript.push_user("And?")
@@ -540,7 +545,7 @@ def test_an_empty_turn_is_left_out() -> None:
     assert request(transcript)["messages"] == [{"role": "user", "content": "hi"}]
 
 
-# --- the offer -----------------------------------------------------------------------------------------------------
+# --- the offer ------------------------------------------------------------------------------------
 
 
 def test_tools_are_rendered_once_and_nothing_is_sent_for_none() -> None:
@@ -671,7 +676,7 @@ def test_names_that_the_api_refuses_are_refused_here() -> None:
         request(started(), offering("a", "a"))
 
 
-# --- one request after the other -----------------------------------------------------------------------------------
+# --- one request after the other ------------------------------------------------------------------
 
 
 def test_each_request_is_a_prefix_of_the_next() -> None:
@@ -706,7 +711,7 @@ def test_ephemerals_are_sent_once_and_leave_no_trace() -> None:
     assert request(transcript.fork()) == plain
 
 
-# --- every legal transcript can be sent ------------------------------------------------------------------------------
+# --- every legal transcript can be sent -----------------------------------------------------------
 
 TEXT = st.text(st.characters(codec=None), max_size=6)
 VISIBLE = TEXT.map(lambda value: value + "x")
@@ -812,7 +817,7 @@ STEPS = st.one_of(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(st.lists(STEPS, max_size=7), st.sampled_from((None, OLD, NEW, LATEST)))
 def test_whatever_was_committed_is_a_request_that_the_api_takes(
     steps: Any, model: str | None

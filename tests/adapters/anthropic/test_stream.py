@@ -1,4 +1,6 @@
-"""Streams of the Messages API: recorded ones, re-cut ones, broken ones, and what is told while they run."""
+"""Streams of the Messages API: recorded ones, re-cut ones, broken ones, and what is told while they
+run.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,7 @@ import pytest
 from counting import calls_made
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from profiles import examples
 
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.anthropic.decode import decode_message
@@ -86,7 +89,7 @@ def check_deltas(turn: AssistantTurn, deltas: list[Delta]) -> None:
             assert told == json.loads(call.arguments or "{}")
 
 
-# --- recorded ------------------------------------------------------------------------------------------------------
+# --- recorded -------------------------------------------------------------------------------------
 
 
 def recorded_calls(events: list[Event]) -> list[tuple[str, str, Any]]:
@@ -150,7 +153,9 @@ def ids_of(content: Any) -> set[str]:
 
 
 def test_streamed_turns_are_what_recorded_clients_sent_back() -> None:
-    """Follow-up requests of the recorded conversations hold the turns that were streamed before, value for value."""
+    """Follow-up requests of the recorded conversations hold the turns that were streamed before,
+    value for value.
+    """
     compared = 0
     for row in STREAMED:
         content = json.loads(run(events_of(row["response"]))[0].native)
@@ -162,7 +167,7 @@ def test_streamed_turns_are_what_recorded_clients_sent_back() -> None:
     assert compared >= 6
 
 
-# --- as good as unstreamed -----------------------------------------------------------------------------------------
+# --- as good as unstreamed ------------------------------------------------------------------------
 
 
 class Cutter:
@@ -331,7 +336,7 @@ def test_a_stream_gives_the_turn_of_the_same_answer_unstreamed(
 
 
 @pytest.mark.parametrize("row", WHOLE, **by_source)
-@settings(max_examples=5)
+@settings(max_examples=examples(5))
 @given(data=st.data())
 def test_a_recorded_answer_gives_the_same_turn_streamed(
     row: dict[str, Any], data: st.DataObject
@@ -341,7 +346,7 @@ def test_a_recorded_answer_gives_the_same_turn_streamed(
     check_deltas(turn, deltas)
 
 
-# --- each kind -----------------------------------------------------------------------------------------------------
+# --- each kind ------------------------------------------------------------------------------------
 
 
 def started(**fields: Any) -> Event:
@@ -588,7 +593,7 @@ def test_a_character_cut_in_two_is_told_whole() -> None:
     check_deltas(turn, deltas)
 
 
-# --- what fails ----------------------------------------------------------------------------------------------------
+# --- what fails -----------------------------------------------------------------------------------
 
 BEGUN = [
     started(),
@@ -743,7 +748,7 @@ def test_no_event_raises_but_errors_do(events: list[Any]) -> None:
     assert done == list(turn.calls[: len(done)])
 
 
-# --- cost ----------------------------------------------------------------------------------------------------------
+# --- cost -----------------------------------------------------------------------------------------
 
 
 def calls_to_read(count: int) -> int:
@@ -764,7 +769,7 @@ def test_the_work_is_linear_in_what_arrives() -> None:
     assert many < 11 * few
 
 
-# --- through the SDK -----------------------------------------------------------------------------------------------
+# --- through the SDK ------------------------------------------------------------------------------
 
 
 def test_streamed_requests_against_the_test_server() -> None:

@@ -1,4 +1,4 @@
-"""Call ids that a host refuses are replaced in its requests, the same way each time, in call and result alike (rule R2)."""
+"""Call ids that a host refuses are replaced, always the same way, in call and result alike (R2)."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def messages(transcript: Transcript) -> list[dict[str, Any]]:
     return found
 
 
-# --- messages ------------------------------------------------------------------------------------------------------
+# --- messages -------------------------------------------------------------------------------------
 
 
 def test_messages_keep_their_roles_and_a_single_text_is_a_string() -> None:
@@ -131,7 +131,7 @@ def test_a_copy_of_the_encoder_leaves_the_original_alone() -> None:
     assert len(encoder.fragments) == 1
 
 
-# --- nothing to answer ---------------------------------------------------------------------------------------------
+# --- nothing to answer ----------------------------------------------------------------------------
 
 
 def test_a_transcript_with_nothing_to_answer_is_refused() -> None:
@@ -154,7 +154,7 @@ def test_a_turn_without_content_is_left_out_and_is_no_answer() -> None:
     assert messages(transcript) == [{"role": "user", "content": "hi"}]
 
 
-# --- turns ---------------------------------------------------------------------------------------------------------
+# --- turns ----------------------------------------------------------------------------------------
 
 
 def test_a_turn_of_this_wire_goes_back_byte_for_byte() -> None:
@@ -219,7 +219,7 @@ def test_dropped_reasoning_stays_out() -> None:
     assert set(messages(answered(turn))[1]) == {"role", "content", "tool_calls"}
 
 
-# --- results -------------------------------------------------------------------------------------------------------
+# --- results --------------------------------------------------------------------------------------
 
 
 def test_results_follow_their_calls_in_order_and_what_is_no_text_comes_after_all_of_them() -> None:
@@ -240,7 +240,7 @@ def test_a_file_by_url_in_a_result_is_told_as_text() -> None:
     assert found[2]["content"] == "[file left out: https://x.test/b.pdf]"
 
 
-# --- tools ---------------------------------------------------------------------------------------------------------
+# --- tools ----------------------------------------------------------------------------------------
 
 
 def test_tools_and_choices() -> None:
@@ -314,7 +314,7 @@ def test_models_known_to_take_no_tools_here_are_told_so() -> None:
     assert "tools" not in OpenAIChat.request(asked(), model="gpt-6-astra")
 
 
-# --- options and bytes ---------------------------------------------------------------------------------------------
+# --- options and bytes ----------------------------------------------------------------------------
 
 
 def test_options() -> None:

@@ -1,4 +1,4 @@
-"""Streamed Chat Completions answers: recorded ones, whole answers cut in every way, and what compatible hosts make of it."""
+"""Streamed Chat Completions replies: recorded, cut in every way, and as other hosts send them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from counting import calls_made
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from openai.types.chat import ChatCompletionChunk
+from profiles import examples
 
 from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.adapters.openai.chat.decode import decode_chat
@@ -128,11 +129,11 @@ def called(*stream: Any, end: Any = DONE) -> list[tuple[str, str, str]]:
     return [(c.id, c.name, c.arguments) for c in turn.calls]
 
 
-# --- recorded streams ----------------------------------------------------------------------------------------------
+# --- recorded streams -----------------------------------------------------------------------------
 
 
 def expected_calls(stream: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
-    """Said independently of the decoder: the recorded hosts all give each call an index of its own."""
+    """Found without the decoder: the recorded hosts all give each call an index of its own."""
     calls: dict[int, list[str]] = {}
     for event in stream:
         for choice in event["choices"]:
@@ -191,7 +192,7 @@ def test_a_stream_that_ends_anywhere_before_its_last_event_is_an_error(
         assert caught.value.request_id == "req"
 
 
-# --- the same answer, streamed and not -----------------------------------------------------------------------------
+# --- the same answer, streamed and not ------------------------------------------------------------
 
 
 @st.composite
@@ -223,7 +224,8 @@ def call_pieces(
             delta["id"] = entry["id"]
         elif draw(st.booleans()):
             delta["id"] = draw(st.sampled_from(["", None]))
-        # Said again without an id, a name before "{" may begin another call; with it, it is the same one.
+        # A name that is repeated without an id may begin another call if "{" follows; with the id
+        # it is the same one.
         if repeat_name and repeat_id:
             delta["function"]["name"] = function["name"]
         pieces.append(delta)
@@ -285,7 +287,7 @@ def unstreamed(reply: dict[str, Any]) -> dict[str, Any]:
     return copy
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.data())
 def test_a_stream_ends_in_the_turn_of_the_same_answer_unstreamed(data: st.DataObject) -> None:
     reply = unstreamed(
@@ -305,7 +307,7 @@ ARGUMENTS = st.one_of(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(st.data())
 def test_mixed_calls_of_any_kind_end_as_they_would_unstreamed(data: st.DataObject) -> None:
     texts = data.draw(st.lists(ARGUMENTS, min_size=1, max_size=4))
@@ -338,7 +340,7 @@ def test_mixed_calls_of_any_kind_end_as_they_would_unstreamed(data: st.DataObjec
     assert done == set(range(len(calls) - 1 if turn.cut else len(calls)))
 
 
-# --- calls told apart ----------------------------------------------------------------------------------------------
+# --- calls told apart -----------------------------------------------------------------------------
 
 
 def test_an_index_that_is_used_again_with_a_new_id_is_another_call() -> None:
@@ -480,7 +482,7 @@ def test_what_a_host_adds_to_a_call_goes_back() -> None:
     assert "index" not in json.loads(turn.native)["tool_calls"][0]
 
 
-# --- the rest of a message -----------------------------------------------------------------------------------------
+# --- the rest of a message ------------------------------------------------------------------------
 
 
 def test_only_the_first_choice_is_read() -> None:
@@ -634,8 +636,9 @@ JSON = st.recursive(
         st.lists(inner, max_size=3)
         | st.dictionaries(
             st.sampled_from(
-                "id index type function custom name arguments input text thinking data transcript summary content refusal "
-                "reasoning tool_calls function_call audio reasoning_details usage completion_tokens other".split()
+                "id index type function custom name arguments input text thinking data transcript "
+                "summary content refusal reasoning tool_calls function_call audio "
+                "reasoning_details usage completion_tokens other".split()
             ),
             inner,
             max_size=4,
@@ -645,7 +648,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(
     st.lists(
         JSON | st.builds(chunk, JSON, st.sampled_from([None, "stop", "length", 3])), max_size=6

@@ -20,7 +20,8 @@ QUEUED = {
     "usage": None,
 }
 EVENTS = (
-    b'event: response.created\ndata: {"type": "response.created", "response": {"id": "resp_7", "model": "m", '
+    b"event: response.created\n"
+    b'data: {"type": "response.created", "response": {"id": "resp_7", "model": "m", '
     b'"status": "queued", "background": true, "output": [], "usage": null}}\n\n'
 )
 

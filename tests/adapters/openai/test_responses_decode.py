@@ -434,7 +434,7 @@ def test_ids_that_openai_refuses_are_dropped() -> None:
     assert ids(call("a", id="call_a"), call("b")) == [None, "fc_b"]
     assert ids(call("a", id="fc_" + "x" * 62)) == [None]
     assert ids(call("a", id="fc_1"), call("b", id="fc_1")) == ["fc_1", None]
-    # A message that loses its id loses the reasoning tied to it, and what follows loses the tie as well.
+    # A message that loses its id loses the reasoning tied to it, and so do the items after it.
     assert ids(reasoning(), {**message("x"), "id": "x1"}, call("a")) == [None, None]
     # Encrypted reasoning may go without an id; what followed it then must not ask for it.
     assert ids(reasoning("x1"), call("a")) == [None, None]

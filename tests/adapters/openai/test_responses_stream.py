@@ -1,4 +1,4 @@
-"""Streamed Responses answers: recorded ones, rendered ones with parts left out, and what compatible hosts make of it."""
+"""Streamed Responses replies: recorded, rendered with parts left out, and as other hosts do."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from counting import calls_made
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from openai.types.responses import ResponseStreamEvent
+from profiles import examples
 from pydantic import TypeAdapter
 
 from lutumpy.adapters.openai import OpenAIResponses
@@ -76,7 +77,7 @@ def without_output(stream: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [*stream[:-1], {**stream[-1], "response": {**stream[-1]["response"], "output": []}}]
 
 
-# --- recorded streams ----------------------------------------------------------------------------------------------
+# --- recorded streams -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("stream", STREAMS)
@@ -134,7 +135,7 @@ def test_a_stream_that_ends_anywhere_before_its_last_event_is_an_error(
     assert (caught.value.request_id, caught.value.retryable) == ("req", True)
 
 
-# --- the same answer, streamed and not -----------------------------------------------------------------------------
+# --- the same answer, streamed and not ------------------------------------------------------------
 
 TEXT = st.text(max_size=12)
 CALLS = st.builds(
@@ -153,7 +154,7 @@ SCRIPTS = st.builds(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(SCRIPTS, st.data())
 def test_a_stream_ends_in_the_turn_of_the_same_answer_unstreamed(
     script: Reply, data: st.DataObject
@@ -177,7 +178,7 @@ def test_a_stream_ends_in_the_turn_of_the_same_answer_unstreamed(
     done = {d.index for d in told if type(d) is CallDone}
     last = len(whole.calls) - 1
     wanted = {k for k, c in enumerate(whole.calls) if not c.incomplete}
-    # Of a cut answer the last call is told only when its arguments are whole, so that it counts all the same.
+    # The last call of a cut reply is reported only if its arguments are whole: then it counts.
     assert wanted - {last} <= done <= wanted
     if not whole.cut:
         assert done == wanted
@@ -189,7 +190,7 @@ def test_only_the_last_event_is_enough(script: Reply) -> None:
     assert turn == OpenAIResponses.response(render(script, API, number=1, model="m"))
 
 
-# --- calls ---------------------------------------------------------------------------------------------------------
+# --- calls ----------------------------------------------------------------------------------------
 
 
 def answer(
@@ -342,7 +343,7 @@ def test_summaries_are_told_with_the_blank_line_that_stands_between_them() -> No
     assert run(answer(item, function("f")))[0].reasoning == "a\n\nb"
 
 
-# --- failures ------------------------------------------------------------------------------------------------------
+# --- failures -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -415,7 +416,8 @@ KINDS = [
     ),
 ]
 FIELDS = (
-    "type item response output output_index item_id content_index summary_index delta id call_id name arguments input "
+    "type item response output output_index item_id content_index summary_index delta id call_id "
+    "name arguments input "
     "content summary text refusal status usage action"
 ).split()
 JSON = st.recursive(
@@ -430,7 +432,7 @@ EVENTS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.lists(JSON | EVENTS, max_size=6))
 def test_nothing_in_an_event_raises(stream: list[Any]) -> None:
     decoder = ResponsesStreamDecoder()

@@ -12,7 +12,7 @@ from lutumpy.errors import InvalidToolConstraints
 
 
 @pytest.mark.parametrize("adapter", [OpenAIChat, OpenAIResponses])
-def test_a_strict_tool_that_is_nested_too_deeply_is_refused_and_one_that_leaves_it_open_is_sent_as_it_is(
+def test_a_strict_tool_nested_too_deeply_is_refused_and_one_that_leaves_it_open_is_sent_as_it_is(
     adapter: Any,
 ) -> None:
     schema: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}

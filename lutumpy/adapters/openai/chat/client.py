@@ -1,4 +1,4 @@
-"""`OpenAIChat`: a transcript answered by Chat Completions, and its encode and decode for clients of your own."""
+"""`OpenAIChat`: sends transcripts to Chat Completions; encodes and decodes for other clients."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lutumpy.adapters.openai.chat.encode import (
     checked_call_ids,
 )
 from lutumpy.adapters.openai.chat.stream import ChatStreamDecoder
-from lutumpy.adapters.openai.model import OpenAIModel, output_format, passed_options
+from lutumpy.adapters.openai.model import OpenAIModel, encoder_options, output_format
 from lutumpy.adapters.provider_errors import error_body
 from lutumpy.adapters.replies import reply_object
 from lutumpy.adapters.sdk_body import (
@@ -27,7 +27,7 @@ from lutumpy.adapters.sdk_body import (
     history_list,
 )
 from lutumpy.core.items import AssistantTurn
-from lutumpy.core.model import OutputSpec, StructuredMode
+from lutumpy.core.model import OutputSpec
 from lutumpy.core.streaming import StreamDecoder
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
@@ -36,23 +36,30 @@ from lutumpy.rules.call_ids import host_rule
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAI
+    from typing_extensions import Unpack
+
+    from lutumpy.adapters.sdk_model import RequestDefaults
 
 __all__ = ["OpenAIChat"]
 
 
 class OpenAIChat(OpenAIModel):
-    """A model behind OpenAI's Chat Completions, or a host that speaks the same.
+    """A model behind OpenAI's Chat Completions, or a host that speaks the same API.
 
     Args:
         model: The model's name.
-        client: As for `OpenAIModel`; so are the others but the last.
-        call_ids: Whose rule about call ids holds at the host, for a session that began elsewhere: `openai` (at most 40
-            characters) or `mistral` (nine letters and digits). Ids that break it are replaced in requests, the same way
-            each time (rule R2). Left out, the host's address decides: that of OpenAI and of Mistral are known, and to
-            any other go ids of up to 40 characters, and its own as they came.
+        client: An `AsyncOpenAI` or `OpenAI`; see `OpenAIModel`, also for the arguments that are not
+            named here: `base_url`, `api_key`, `temperature`, `max_output_tokens`, `strict`,
+            `structured`, `extra`, `headers`, `timeout`.
+        call_ids: The host's rule about call ids, for a session that began elsewhere: `openai` (at
+            most 40 characters) or `mistral` (nine letters and digits). Ids that break it are
+            replaced in requests, the same way each time (rule R2). If omitted, the host's address
+            decides: those of OpenAI and Mistral are known. Any other host gets foreign ids of up to
+            40 characters, and its own ids as they came.
 
     Raises:
-        ValueError: there is no such rule.
+        TypeError: An argument has the wrong type.
+        ValueError: The model's name is blank, a limit is below 1, or there is no such rule.
     """
 
     api: ClassVar[str] = API
@@ -65,37 +72,19 @@ class OpenAIChat(OpenAIModel):
         *,
         base_url: str | None = None,
         api_key: str | None = None,
-        temperature: float | None = None,
-        max_output_tokens: int | None = None,
-        strict: bool | None = None,
-        structured: StructuredMode = "native",
-        extra: Mapping[str, Any] | None = None,
-        headers: Mapping[str, str] | None = None,
-        timeout: float | None = None,
         call_ids: CallIds | None = None,
+        **defaults: Unpack[RequestDefaults],
     ) -> None:
-        super().__init__(
-            model,
-            client,
-            base_url=base_url,
-            api_key=api_key,
-            temperature=temperature,
-            max_output_tokens=max_output_tokens,
-            strict=strict,
-            structured=structured,
-            extra=extra,
-            headers=headers,
-            timeout=timeout,
-        )
-        self._fields = self._first_fields
+        super().__init__(model, client, base_url=base_url, api_key=api_key, **defaults)
+        self._fields = self._ask_host_first
         if checked_call_ids(call_ids) is not None:
             self._fields = partial(chat_fields, call_ids=call_ids)
 
-    def _first_fields(
+    def _ask_host_first(
         self, transcript: Transcript, offer: ToolOffering | None, **options: Any
     ) -> Fields:
-        # The host is asked for once, and not before the first request: only then does the SDK read the environment.
-        self._fields = partial(chat_fields, call_ids=host_rule(self._host()))
+        # Once, and not before the first request: only then does the SDK read the environment.
+        self._fields = partial(chat_fields, call_ids=host_rule(self._host_of_requests()))
         return self._fields(transcript, offer, **options)
 
     @staticmethod
@@ -106,16 +95,17 @@ class OpenAIChat(OpenAIModel):
         stream: bool = False,
         **options: Any,
     ) -> dict[str, Any]:
-        """The body of a request, as a dict of JSON values without `model`, for a client of your own.
+        """The body of a request without `model`, as JSON values, for a client of your own.
 
         Args:
-            transcript: What has been said.
+            transcript: The conversation.
             offer: The tools of this turn.
             stream: Ask for an event stream, with the usage at its end.
-            options: `temperature`, `max_output_tokens` (sent as `max_completion_tokens`), `strict`, `extra` (a mapping of
-                provider parameters), `output` (an `OutputSpec`: the answer's schema), `model` (for checks only, not put in),
-                `call_ids` (`openai` or `mistral`: whose rule about call ids holds at the host); any other is a provider
-                parameter itself.
+            options: `temperature`, `max_output_tokens` (sent as `max_completion_tokens`), `strict`,
+                `extra` (a mapping of provider parameters), `output` (an `OutputSpec`: the answer's
+                schema), `model` (for checks only; it is not put in), `call_ids` (`openai` or
+                `mistral`: the host's rule about call ids). Any other is a provider parameter
+                itself.
 
         Raises:
             TranscriptError: there is nothing to answer.
@@ -124,32 +114,45 @@ class OpenAIChat(OpenAIModel):
             ValueError: there is no such rule about call ids.
         """
         call_ids = checked_call_ids(options.pop("call_ids", None))
-        given = passed_options(options, OpenAIChat._with_output)
+        for_encoder = encoder_options(options, OpenAIChat._with_output)
         transcript = checked_transcript(transcript)
         checked = None if offer is None else checked_offer(offer)
-        return body_dict(
-            chat_fields(transcript, checked, stream=stream, call_ids=call_ids, **given)
-        )
+        fields = chat_fields(transcript, checked, stream=stream, call_ids=call_ids, **for_encoder)
+        return body_dict(fields)
 
     @staticmethod
     def messages(
         transcript: Transcript, *, call_ids: CallIds | None = None
     ) -> list[dict[str, Any]]:
-        """The history alone, as `request` puts it in; what was read from a history of this API stands there unchanged.
+        """The `messages` of a request alone; those that were read from a history are unchanged.
 
         Unlike `request`, it takes a transcript that has nothing to answer.
 
         Args:
-            transcript: What has been said.
-            call_ids: Whose rule about call ids holds at the host, as for `request`.
+            transcript: The conversation.
+            call_ids: The host's rule about call ids, as for `request`.
         """
-        return history_list(
-            chat_encoder(checked_transcript(transcript), checked_call_ids(call_ids)).history()
-        )
+        encoder = chat_encoder(checked_transcript(transcript), checked_call_ids(call_ids))
+        return history_list(encoder.history())
+
+    @staticmethod
+    def system(transcript: Transcript) -> str | None:
+        """The system text that a request has beside its messages: `None`, on this API.
+
+        System messages are among `messages` here. The method is there so that code for all
+        adapters needs no exception for this one.
+
+        Raises:
+            TypeError: it is not a transcript.
+        """
+        checked_transcript(transcript)
+        return None
 
     @staticmethod
     def tools(offer: ToolOffering, *, strict: bool | None = None) -> list[dict[str, Any]]:
-        """The `tools` of a request alone, as for counting tokens. They hold the tools' own schemas: not to be changed.
+        """The `tools` of a request alone, for example to count their tokens.
+
+        They hold the tools' own schemas, so don't change them.
 
         Raises:
             InvalidToolConstraints: OpenAI is known to refuse the offer.
@@ -159,16 +162,19 @@ class OpenAIChat(OpenAIModel):
 
     @staticmethod
     def response(reply: Any) -> AssistantTurn:
-        """The answer in a reply: an object of the SDK, a dict, or JSON as text or bytes. Its first choice is read.
+        """The turn in a reply's first choice.
+
+        Args:
+            reply: An object of the SDK, a dict, or JSON as text or bytes.
 
         Raises:
-            AdapterError: the reply is no answer: no JSON object, no choices, or an error.
+            AdapterError: the reply isn't a JSON object, has no choices, or is an error.
         """
         return _decode(reply_object(reply, API), getattr(reply, "_request_id", None))
 
     @staticmethod
     def stream_decoder() -> StreamDecoder:
-        """A decoder for the events of one streamed answer, for a client of your own: objects of the SDK, or dicts."""
+        """A decoder for the events of one stream of your own: objects of the SDK, or dicts."""
         return ChatStreamDecoder()
 
     @staticmethod

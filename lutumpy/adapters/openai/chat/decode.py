@@ -1,8 +1,11 @@
-"""A Chat Completions answer as an `AssistantTurn`.
+"""A Chat Completions reply as an `AssistantTurn`."""
 
-Total: nothing that stands in an answer raises. The message is kept as it came but for fields known to stand in answers
-only; it is repaired only where OpenAI itself would refuse it in a history.
-"""
+# Nothing in a reply makes this raise. One pass over the message gives three things:
+#
+# - blocks and calls, for reading and for other APIs;
+# - the message as it goes back in a history (`native`). It is kept as it came, and repaired only
+#   where OpenAI would refuse it in a history;
+# - the residue: fields that only replies have. They are kept and never sent.
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ from lutumpy.core.json_values import encode
 
 __all__ = ["chat_finish", "decode_call", "decode_chat"]
 
-# The last ones are of compatible hosts: Mistral, and those that pass on another provider's word.
+# The last two come from compatible hosts: Mistral, and hosts that pass on another provider's word.
 _FINISH: Mapping[str, FinishReason] = {
     "stop": "stop",
     "tool_calls": "tool_calls",
@@ -46,16 +49,18 @@ _FINISH: Mapping[str, FinishReason] = {
     "max_tokens": "length",
 }
 _CUT = frozenset({"length", "content_filter", "refusal"})
-# The generation broke off: OpenRouter, DeepSeek.
-_BROKEN = frozenset({"error", "insufficient_system_resource"})
+# Reasons of hosts for a reply that broke off: OpenRouter, DeepSeek.
+_BROKEN_OFF = frozenset({"error", "insufficient_system_resource"})
 
-_ANSWER_ONLY = frozenset({"annotations", "parsed"})
+# Fields that only replies have; OpenAI refuses them in a history.
+_REPLY_ONLY = frozenset({"annotations", "parsed"})
+# Fields that few replies have, each with a treatment of its own.
 _RARE = frozenset({"audio", "function_call", "refusal"})
 _TOKENS = token_names("prompt", "completion")
 
 
 def decode_chat(reply: Mapping[str, Any], request_id: str | None = None) -> AssistantTurn:
-    """The first choice of an answer."""
+    """The first choice of a reply."""
     choices = reply.get("choices")
     choice = mapping(choices[0]) if isinstance(choices, list) and choices else {}
 
@@ -76,17 +81,18 @@ def decode_chat(reply: Mapping[str, Any], request_id: str | None = None) -> Assi
             continue
         elif key in _RARE:
             rare[key] = value
-        elif key not in _ANSWER_ONLY:
+        elif key not in _REPLY_ONLY:
             kept[key] = value
         elif filled(value):
             residue[key] = value
-    # What is there but for text: if nothing is, the message is no history that OpenAI would take.
-    extras = len(kept) > 1
-    if extras and (reasoning := _reasoning(kept)):
+    has_further_fields = len(kept) > 1
+    if has_further_fields and (reasoning := _readable_reasoning(kept)):
         blocks.append(ReasoningBlock(reasoning))
 
-    if content is not None and type(content) is not str:
-        content = _parts(content, blocks) if isinstance(content, list) else model_text(content)
+    if isinstance(content, list):
+        content = _keep_parts(content, blocks)
+    elif content is not None and type(content) is not str:
+        content = model_text(content)
     if content and type(content) is str:
         blocks.append(TextBlock(content))
     if "content" in message:
@@ -102,68 +108,68 @@ def decode_chat(reply: Mapping[str, Any], request_id: str | None = None) -> Assi
         elif refusal is not None and refusal != "":
             residue["refusal"] = refusal
         if "audio" in rare:
-            _audio(rare["audio"], kept, residue, blocks, content)
+            _keep_audio(rare["audio"], kept, residue, blocks, content)
     if entries:
-        sent = [
-            entry
-            for given in (entries if isinstance(entries, list) else [entries])
-            if (entry := decode_call(given, calls, residue)) is not None
-        ]
+        sent: list[dict[str, Any]] = []
+        for entry in entries if isinstance(entries, list) else [entries]:
+            kept_entry = decode_call(entry, calls, residue)
+            if kept_entry is not None:
+                sent.append(kept_entry)
         if sent:
             kept["tool_calls"] = sent
     if rare and rare.get("function_call"):
-        _legacy(rare["function_call"], kept, calls, residue)
+        _keep_function_call(rare["function_call"], kept, calls, residue)
     blocks += calls
 
     if not calls and not content and "refusal" not in kept and "audio" not in kept:
-        # OpenAI refuses a message without content; one that holds more than that, such as reasoning, gets an empty one.
-        kept = {**kept, "content": ""} if extras else {}
+        # OpenAI refuses a message without content. One with further fields, such as reasoning, gets
+        # an empty content; of any other nothing is sent.
+        kept = {**kept, "content": ""} if has_further_fields else {}
 
     provider_finish = text(choice.get("finish_reason"))
-    finish, cut = chat_finish(provider_finish, refused=refused)
-    called = tuple(calls)
+    finish, is_cut = chat_finish(provider_finish, refused=refused)
+    turn_calls = tuple(calls)
     return AssistantTurn(
-        API,
-        called
-        if len(blocks) == len(called)
-        else tuple(blocks),  # one tuple where there is nothing but calls
-        encode(kept) if kept else b"",
-        called,
-        "tool_calls",
-        "id",
-        finish,
-        provider_finish,
-        token_usage(reply.get("usage"), _TOKENS),
-        text(reply.get("model")),
-        request_id,
-        text(reply.get("id")),
-        encode(residue) if residue else b"",
-        cut,
+        api=API,
+        # One tuple for both, where the reply is nothing but calls.
+        blocks=turn_calls if len(blocks) == len(turn_calls) else tuple(blocks),
+        native=encode(kept) if kept else b"",
+        calls=turn_calls,
+        calls_key="tool_calls",
+        id_field="id",
+        finish_reason=finish,
+        provider_finish_reason=provider_finish,
+        usage=token_usage(reply.get("usage"), _TOKENS),
+        model=text(reply.get("model")),
+        request_id=request_id,
+        response_id=text(reply.get("id")),
+        residue=encode(residue) if residue else b"",
+        cut=is_cut,
     )
 
 
 def chat_finish(provider_finish: str | None, *, refused: bool) -> tuple[FinishReason, bool]:
-    """Why the model stopped, in our word, and whether the answer was cut."""
+    """Why the model stopped, in this library's word, and whether the reply was cut."""
     finish: FinishReason = _FINISH.get(provider_finish or "", "unknown")
     if refused and finish == "stop":
         finish = "refusal"
-    return finish, finish in _CUT or provider_finish in _BROKEN
+    return finish, finish in _CUT or provider_finish in _BROKEN_OFF
 
 
-def _reasoning(message: dict[str, Any]) -> str | None:
-    """Readable reasoning, as DeepSeek, vLLM and OpenRouter spell it."""
+def _readable_reasoning(message: dict[str, Any]) -> str | None:
+    """The reasoning in the fields that DeepSeek, vLLM and OpenRouter put it in."""
     for key in ("reasoning_content", "reasoning"):
         if found := text(message.get(key)):
             return found
     details = message.get("reasoning_details")
     if not isinstance(details, list):
         return None
-    pieces = [mapping(detail).get("text") or mapping(detail).get("summary") for detail in details]
-    return "".join([piece for piece in pieces if isinstance(piece, str)]) or None
+    texts = [mapping(detail).get("text") or mapping(detail).get("summary") for detail in details]
+    return "".join([each for each in texts if isinstance(each, str)]) or None
 
 
-def _parts(parts: list[Any], blocks: list[Block]) -> list[Any] | None:
-    """A content list as it goes back; its blocks are added to `blocks`."""
+def _keep_parts(parts: list[Any], blocks: list[Block]) -> list[Any] | None:
+    """A list of parts as it goes back; their blocks are added to `blocks`."""
     kept: list[Any] = []
     for part in parts:
         if isinstance(part, str):
@@ -182,22 +188,19 @@ def _parts(parts: list[Any], blocks: list[Block]) -> list[Any] | None:
             blocks.append(RefusalBlock(found))
         elif kind == "thinking":  # Mistral: a list of parts of its own
             inner = found if isinstance(found, list) else [found]
-            pieces = [
-                piece if isinstance(piece, str) else mapping(piece).get("text") for piece in inner
-            ]
-            blocks.append(
-                ReasoningBlock("".join([piece for piece in pieces if isinstance(piece, str)]))
-            )
+            texts = [each if isinstance(each, str) else mapping(each).get("text") for each in inner]
+            reasoning = "".join([each for each in texts if isinstance(each, str)])
+            blocks.append(ReasoningBlock(reasoning))
         else:
             blocks.append(OpaqueBlock(kind))
         kept.append(part)
     return kept or None
 
 
-def _audio(
+def _keep_audio(
     audio: Any, kept: dict[str, Any], residue: dict[str, Any], blocks: list[Block], content: Any
 ) -> None:
-    """An audio answer goes back by its id [OpenAI's API description]; the sound itself stays here."""
+    """A spoken reply goes back by its id [API description]; the sound itself stays here."""
     if audio_id := text(mapping(audio).get("id")):
         kept["audio"] = {"id": audio_id}
     if not content and (transcript := text(mapping(audio).get("transcript"))):
@@ -209,7 +212,7 @@ def _audio(
 def decode_call(
     entry: Any, calls: list[CallBlock], residue: dict[str, Any]
 ) -> dict[str, Any] | None:
-    """One entry of `tool_calls` as it goes back; its block is added to `calls`."""
+    """An entry of `tool_calls` as it goes back, or `None`; its block is added to `calls`."""
     if not isinstance(entry, dict):
         if entry is not None:
             residue.setdefault("tool_calls", []).append(entry)
@@ -217,6 +220,7 @@ def decode_call(
     function = entry.get("function")
     call_id = entry.get("id")
     position = len(calls)
+    # Nearly every entry is as OpenAI documents it, and goes back without a copy.
     if (
         type(function) is dict
         and entry.get("type") == "function"
@@ -235,11 +239,8 @@ def decode_call(
     sent["id"] = call_id = name_text(model_text(call_id))
     kind = text(entry.get("type"))
     if kind is None:
-        kind = (
-            "custom"
-            if not isinstance(function, dict) and filled(entry.get("custom"))
-            else "function"
-        )
+        is_custom = not isinstance(function, dict) and filled(entry.get("custom"))
+        kind = "custom" if is_custom else "function"
     body = without_nulls(mapping(entry.get(kind) if kind in ("function", "custom") else function))
     body.pop("parsed_arguments", None)
     key = "input" if kind == "custom" else "arguments"
@@ -253,10 +254,13 @@ def decode_call(
     return sent
 
 
-def _legacy(
+def _keep_function_call(
     call: Any, kept: dict[str, Any], calls: list[CallBlock], residue: dict[str, Any]
 ) -> None:
-    """The call of the older form: answered by a `function` message, so it has a place only when it stands alone."""
+    """Keep a call of the older form, if it stands alone.
+
+    Beside `tool_calls`, it is a call that can't be answered, unless it repeats one of them.
+    """
     name = text(mapping(call).get("name"))
     if name is None:
         if filled(call) and any(map(filled, mapping(call).values())):
@@ -270,6 +274,7 @@ def _legacy(
             calls.append(CallBlock("", name, arguments, kind="function_call"))
         return
     kept["function_call"] = {**without_nulls(call), "name": name, "arguments": arguments}
-    # The wire knows no id for it. This entry holds the one that it gets here; the encoder leaves it out.
+    # The API has no id for it. This entry is the place for the id that it gets here; the encoder
+    # leaves the entry out.
     kept["tool_calls"] = [{"id": ""}]
     calls.append(CallBlock("", name, arguments, kind="function_call", position=0))

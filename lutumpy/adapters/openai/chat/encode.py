@@ -1,5 +1,14 @@
 """A transcript and an offer as the body of a Chat Completions request."""
 
+# What is hard here is what this API can't express:
+#
+# - an assistant's message has at most `MAX_CALLS` calls, so a longer one is sent in parts, each
+#   with its results after it. The message is held back until the results come (`_held`).
+# - a tool message holds text only. Images and files of a result follow in a user's message.
+# - a call of the older form (`function_call`) has no id. Its entry of `tool_calls`, which the
+#   decoder added to keep an id, is left out again.
+# - hosts differ in the ids that they take; see `rules/call_ids.py`.
+
 from __future__ import annotations
 
 import sys
@@ -61,11 +70,11 @@ def chat_fields(
     extra: Mapping[str, Any] | None = None,
     call_ids: CallIds | None = None,
 ) -> Fields:
-    """The fields of a request but for `model`, as ready JSON by name."""
+    """The fields of a request without `model`, as ready JSON by name."""
     if transcript.dropped:
         transcript.refuse_dropped()
     fields: Fields = {"messages": transcript.encoded(*_ENCODERS[call_ids]).entries()}
-    tools = offer_fields(offer, API, _tool, _check_tools, strict, _forced)
+    tools = offer_fields(offer, API, _spell_tool, _check_tools, strict, _spell_choice)
     if tools:
         if model is not None:
             _check_model(model, extra or {}, tools)
@@ -84,10 +93,10 @@ def chat_fields(
 
 def chat_tools(offer: ToolOffering, strict: bool | None) -> list[dict[str, Any]]:
     """The `tools` of a request alone."""
-    return tool_list(offer, _tool, _check_tools, strict)
+    return tool_list(offer, _spell_tool, _check_tools, strict)
 
 
-def _tool(spec: ToolSpec, schema: Mapping[str, Any], strict: bool) -> dict[str, Any]:
+def _spell_tool(spec: ToolSpec, schema: Mapping[str, Any], strict: bool) -> dict[str, Any]:
     function: dict[str, Any] = {"name": spec.name, "parameters": schema}
     if spec.description:
         function["description"] = spec.description
@@ -96,7 +105,7 @@ def _tool(spec: ToolSpec, schema: Mapping[str, Any], strict: bool) -> dict[str, 
     return {"type": "function", "function": function}
 
 
-def _forced(name: str) -> dict[str, Any]:
+def _spell_choice(name: str) -> dict[str, Any]:
     return {"type": "function", "function": {"name": name}}
 
 
@@ -105,22 +114,22 @@ def _check_tools(body: Mapping[str, Any]) -> list[Problem]:
 
 
 def _check_model(model: str, extra: Mapping[str, Any], fields: Mapping[str, bytes]) -> None:
-    """Rule C9: what these models answer with status 400 is said before anything is sent."""
+    """Raise for tools that the model is known to refuse, before anything is sent (rule C9)."""
     if model.startswith(NO_TOOLS_MODELS):
         raise InvalidToolConstraints(
             f"{model} takes no tools on Chat Completions; use OpenAIResponses"
         )
     if model.startswith(TOOLS_WITHOUT_REASONING_MODELS) and extra.get("reasoning_effort") != "none":
         raise InvalidToolConstraints(
-            f"{model} takes tools on Chat Completions only with extra={{'reasoning_effort': 'none'}}; "
-            "use that, or OpenAIResponses"
+            f"{model} takes tools on Chat Completions only with "
+            "extra={'reasoning_effort': 'none'}; use that, or OpenAIResponses"
         )
     if model.startswith("ft:"):
         refuse_tools(check_tools({"tools": json_values.decode(fields["tools"])}, model))
 
 
 def chat_encoder(transcript: Transcript, call_ids: CallIds | None) -> ChatEncoder:
-    """The encoded form of a transcript, for a host with this rule about call ids."""
+    """The transcript in its encoded form, for a host with this rule about call ids."""
     return transcript.encoded(*_ENCODERS[call_ids])
 
 
@@ -142,8 +151,9 @@ class ChatEncoder(HistoryEncoder):
     """The messages of a transcript.
 
     Args:
-        call_ids: Whose rule about call ids holds, also for ids of this wire's own answers; the history may come from
-            another host. `None`, where the host isn't known: a host's own longer ids go back as they came.
+        call_ids: The host's rule about call ids. It holds for ids of this API's own replies too, as
+            they may come from another host. `None` if the host isn't known: then these go back as
+            they came, however long they are.
     """
 
     __slots__ = ("_held",)
@@ -152,197 +162,199 @@ class ChatEncoder(HistoryEncoder):
 
     def __init__(self, call_ids: CallIds | None = None) -> None:
         rule = CALL_ID_RULES[call_ids or "openai"]
-        own_limit = sys.maxsize if call_ids is None else 0 if call_ids == "mistral" else rule.limit
+        if call_ids is None:
+            own_limit = sys.maxsize
+        elif call_ids == "mistral":
+            own_limit = 0  # its rule is not about the length alone, so every id is looked at
+        else:
+            own_limit = rule.limit
         super().__init__(rule, own_limit)
-        # An assistant's message with more calls than one may have: it waits for the results, to be sent in pieces.
+        # An assistant's message with more calls than one may have. It waits for the results.
         self._held: dict[str, Any] | None = None
 
     def copy(self) -> Self:
-        """An independent copy, for items that are not there to stay."""
+        """An independent copy, to encode items that don't stay in the transcript."""
         twin = super().copy()
         twin._held = self._held
         return twin
 
-    def _message(self, message: Message) -> None:
+    def _encode_message(self, message: Message) -> None:
         parts = message.parts
-        lone = parts[0] if len(parts) == 1 else None
-        content: Any = (
-            cut_output(lone.text)
-            if isinstance(lone, TextPart)
-            else [chat_part(part) for part in parts]
-        )
+        only = parts[0] if len(parts) == 1 else None
+        content: Any
+        if isinstance(only, TextPart):
+            content = cut_output(only.text)
+        else:
+            content = [chat_part(part) for part in parts]
         if content:
             self._put({"role": message.role, "content": content})
 
     def _put(self, message: dict[str, Any]) -> None:
         self.fragments.append(encode(message))
 
-    def _put_calls(self, message: dict[str, Any], calls: Sequence[CallBlock]) -> None:
+    def _put_or_hold(self, message: dict[str, Any], calls: Sequence[CallBlock]) -> None:
+        """Send an assistant's message, or hold it until its results come, if it has too many calls.
+
+        One with calls that nothing answers can't be divided: no result would stand after them.
+        """
         answered = [call for call in calls if call.answerable]
         if len(answered) > MAX_CALLS and len(answered) == len(message.get("tool_calls") or ()):
             self._held = message
         else:
             self._put(message)
 
-    def _as_read(self, entries: tuple[bytes, ...]) -> None:
+    def _put_original(self, entries: tuple[bytes, ...]) -> None:
         if self._held is not None:
+            # The results are of a history too, so they stand where they stood.
             self._put(self._held)
             self._held = None
-        super()._as_read(
-            tuple([self._with_ids(entry) for entry in entries])
-            if self._own_limit < sys.maxsize
-            else entries
-        )
+        if self._own_limit < sys.maxsize:
+            entries = tuple([self._fit_ids(entry) for entry in entries])
+        super()._put_original(entries)
 
-    def _with_ids(self, entry: bytes) -> bytes:
+    def _fit_ids(self, entry: bytes) -> bytes:
         """A message of a history that was read, with call ids that the host takes."""
         if b'"tool_call' not in entry:
             return entry
         message: dict[str, Any] = json_values.decode(entry)
-        changed = False
+        holders = [(message, "tool_call_id")]
         calls = message.get("tool_calls")
-        holders = (
-            [(call, "id") for call in calls if isinstance(call, dict)]
-            if isinstance(calls, list)
-            else []
-        )
-        for holder, key in [*holders, (message, "tool_call_id")]:
-            given = holder.get(key)
-            if (
-                isinstance(given, str)
-                and len(given) > self._own_limit
-                and (wanted := self._ids(given)) != given
-            ):
-                holder[key] = wanted
+        if isinstance(calls, list):
+            holders = [*[(call, "id") for call in calls if isinstance(call, dict)], *holders]
+        changed = False
+        for holder, key in holders:
+            call_id = holder.get(key)
+            if not isinstance(call_id, str) or len(call_id) <= self._own_limit:
+                continue
+            fitted = self._ids(call_id)
+            if fitted != call_id:
+                holder[key] = fitted
                 changed = True
+        # An entry that fits is not encoded anew: its bytes stay the ones that were read.
         return encode(message) if changed else entry
 
     def _without_reasoning(self, entries: tuple[bytes, ...]) -> tuple[bytes, ...]:
-        messages = [json_values.decode(entry) for entry in entries]
-        return tuple(
-            [
-                encode({key: value for key, value in message.items() if key not in _REASONING_KEYS})
-                for message in messages
-            ]
-        )
+        found: list[bytes] = []
+        for entry in entries:
+            message = json_values.decode(entry)
+            for key in _REASONING_KEYS:
+                message.pop(key, None)
+            found.append(encode(message))
+        return tuple(found)
 
     def _replay(self, turn: AssistantTurn) -> None:
-        unfit = self._unfit(turn)
-        legacy: list[CallBlock] = []
-        renamed: list[CallBlock] = []
+        misnamed = self._misnamed_calls(turn)
+        has_legacy = False
+        with_long_id: list[CallBlock] = []
         for call in turn.calls:
             if call.kind == "function_call" and call.answerable:
-                legacy.append(call)
-            if len(call.id) > self._own_limit and call.position >= 0:  # the host may refuse it
-                renamed.append(call)
+                has_legacy = True
+            if len(call.id) > self._own_limit and call.position >= 0:
+                with_long_id.append(call)
+        # A message that is short as a whole has no long arguments: its calls needn't be looked at.
         long = long_calls(turn) if len(turn.native) > MAX_ARGUMENTS else []
-        if not (
-            unfit
-            or legacy
-            or renamed
+        is_sent_as_it_came = not (
+            misnamed
+            or has_legacy
+            or with_long_id
             or long
             or turn.reasoning_dropped
             or len(turn.calls) > MAX_CALLS
-        ):
+        )
+        if is_sent_as_it_came:
             self.fragments.append(turn.native)
             return
         message = json_values.decode(turn.native)
-        for call in unfit:
+        for call in misnamed:
+            name = self._sent_name(call.name)
             if call.kind == "function_call":
-                message["function_call"]["name"] = self._name(call.name)
+                message["function_call"]["name"] = name
             elif call.kind in ("function", "custom"):
-                message["tool_calls"][call.position][call.kind]["name"] = self._name(call.name)
+                message["tool_calls"][call.position][call.kind]["name"] = name
         for call in long:
             key = "input" if call.kind == "custom" else "arguments"
             message["tool_calls"][call.position][call.kind][key] = cut_call(call)
-        for call in renamed:
+        for call in with_long_id:
             message["tool_calls"][call.position]["id"] = self._ids(call.id)
-        if legacy:
-            # The wire has no id for such a call: `tool_calls` only keeps the place of ours.
+        if has_legacy:
             del message["tool_calls"]
         if turn.reasoning_dropped:
             for key in _REASONING_KEYS:
                 message.pop(key, None)
-        self._put_calls(message, turn.calls)
+        self._put_or_hold(message, turn.calls)
 
     def _project(self, turn: AssistantTurn) -> None:
-        pieces = text_and_calls(turn)
-        if not pieces:
+        parts = text_and_calls(turn)
+        if not parts:
             return
-        texts = [piece for piece in pieces if isinstance(piece, str)]
-        calls = [piece for piece in pieces if isinstance(piece, CallBlock)]
+        texts = [part for part in parts if isinstance(part, str)]
+        calls = [part for part in parts if isinstance(part, CallBlock)]
         message: dict[str, Any] = {
             "role": "assistant",
             "content": cut_output("\n\n".join(texts)) or None,
         }
         if calls:
-            message["tool_calls"] = [
-                {
-                    "id": self._ids(call.id),
-                    "type": "function",
-                    "function": {
-                        "name": self._name(call.name),
-                        "arguments": arguments_object(call),
-                    },
-                }
-                for call in calls
-            ]
-        self._put_calls(message, calls)
+            message["tool_calls"] = [self._project_call(call) for call in calls]
+        self._put_or_hold(message, calls)
 
-    def _results(self, results: Sequence[ResultBlock]) -> None:
-        shown: list[dict[str, Any]] = []
+    def _project_call(self, call: CallBlock) -> dict[str, Any]:
+        function = {"name": self._sent_name(call.name), "arguments": arguments_object(call)}
+        return {"id": self._ids(call.id), "type": "function", "function": function}
+
+    def _encode_results(self, results: Sequence[ResultBlock]) -> None:
+        attachments: list[dict[str, Any]] = []
         held, self._held = self._held, None
         for start in range(0, len(results), MAX_CALLS):
             end = start + MAX_CALLS
             if held is not None:
-                first = {} if start == 0 else {"content": None}
-                self._put({**held, **first, "tool_calls": held["tool_calls"][start:end]})
+                part = {**held, "tool_calls": held["tool_calls"][start:end]}
+                if start:
+                    part["content"] = None  # the first part said it
+                self._put(part)
             for result in results[start:end]:
-                content: Any = result.content
-                if self._own and result.kind == "function_call":
-                    # The wire has no id for such a call.
-                    self._put(
-                        {
-                            "role": "function",
-                            "name": self._name(result.name),
-                            "content": cut_output(result.text),
-                        }
-                    )
-                    continue
-                call_id = self._id(result.call_id)
-                if not isinstance(content, str):
-                    content = self._result_parts(call_id, result.name, content, shown)
-                elif len(content) > MAX_TEXT_PART:
-                    content = cut_output(content)
-                self._put({"role": "tool", "tool_call_id": call_id, "content": content})
-        if shown:
-            self._put({"role": "user", "content": shown})
+                self._encode_result(result, attachments)
+        if attachments:
+            self._put({"role": "user", "content": attachments})
 
-    @staticmethod
-    def _result_parts(
-        call_id: str, name: str, parts: tuple[Part, ...], shown: list[dict[str, Any]]
-    ) -> str | list[dict[str, Any]]:
-        """What a tool message can say of `parts`; what it can't hold is put into `shown`, for a user message."""
-        texts: list[str] = []
-        moved: list[dict[str, Any]] = []
-        for part in parts:
-            wire = chat_part(part)
-            if wire["type"] == "text":
-                texts.append(wire["text"])
-            else:
-                moved.append(wire)
-        if moved:
-            what = f"{len(moved)} attachment{'s' if len(moved) > 1 else ''} of the result of call {call_id} ({name})"
-            texts.append(f"[{what}: see the user message after the tool results]")
-            shown.append({"type": "text", "text": f"[{what}:]"})
-            shown += moved
-        if len(texts) == 1:
-            return texts[0]
-        return [{"type": "text", "text": text} for text in texts] or ""
+    def _encode_result(self, result: ResultBlock, attachments: list[dict[str, Any]]) -> None:
+        if self._own and result.kind == "function_call":
+            name = self._sent_name(result.name)
+            self._put({"role": "function", "name": name, "content": cut_output(result.text)})
+            return
+        call_id = self._sent_id(result.call_id)
+        content: Any = result.content
+        if not isinstance(content, str):
+            content = _text_of_result(call_id, result.name, content, attachments)
+        elif len(content) > MAX_TEXT_PART:
+            content = cut_output(content)
+        self._put({"role": "tool", "tool_call_id": call_id, "content": content})
+
+
+def _text_of_result(
+    call_id: str, name: str, parts: tuple[Part, ...], attachments: list[dict[str, Any]]
+) -> str | list[dict[str, Any]]:
+    """The content of a tool message; what isn't text is added to `attachments`, with a heading."""
+    texts: list[str] = []
+    moved: list[dict[str, Any]] = []
+    for part in parts:
+        spelled = chat_part(part)
+        if spelled["type"] == "text":
+            texts.append(spelled["text"])
+        else:
+            moved.append(spelled)
+    if moved:
+        plural = "s" if len(moved) > 1 else ""
+        what = f"{len(moved)} attachment{plural} of the result of call {call_id} ({name})"
+        texts.append(f"[{what}: see the user message after the tool results]")
+        attachments.append({"type": "text", "text": f"[{what}:]"})
+        attachments += moved
+    if len(texts) == 1:
+        return texts[0]
+    return [{"type": "text", "text": text} for text in texts] or ""
 
 
 _ENCODERS: Mapping[CallIds | None, tuple[str, Callable[[], ChatEncoder]]] = {
     None: (API, ChatEncoder),
     **{name: (f"{API}:{name}", partial(ChatEncoder, name)) for name in CALL_ID_RULES},
 }
-"""The encoder for each rule about call ids, with the key that a transcript keeps it under."""
+"""For each rule about call ids: the key that a transcript keeps its encoder under, the encoder."""

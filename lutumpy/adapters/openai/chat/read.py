@@ -1,4 +1,19 @@
-"""A history of Chat Completions as a transcript: its messages told apart, and kept as they are."""
+"""A history of Chat Completions as a transcript; every message also goes back as it was read."""
+
+# The results of a turn stand right after it, each named by the id of its call. So one turn at a
+# time is open, and waits for results:
+#
+#   message                | a turn is open                          | no turn is open
+#   -----------------------+-----------------------------------------+-------------------------
+#   `assistant`            | the turn ends, and another one opens    | a turn opens
+#   `tool`                 | answers the call with its id; refused   | refused
+#                          | if there is none                        |
+#   `function`, older form | answers the turn's only call, if that   | becomes a message of the
+#                          | is of the older form too; else as right | user
+#   any other, or the end  | the turn ends; a call without a result  | a message
+#                          | is refused                              |
+#
+# A refusal doesn't stop the reading: all of them are reported together at the end.
 
 from __future__ import annotations
 
@@ -37,10 +52,10 @@ def read_chat(
     Args:
         messages: JSON objects, or objects of the SDK.
         system: A system message to begin with, as text.
-        server_held_prefix: Nothing is held at the server of this API: it changes nothing.
+        server_held_prefix: Changes nothing: this API holds no histories.
 
     Raises:
-        TranscriptError: it is no history, or a call has no result where it should be.
+        TranscriptError: it is not a history, or a call has no result where it should be.
     """
     history = HistoryReading(API)
     entries = history.entries(messages, "messages[{}]")
@@ -54,77 +69,77 @@ def read_chat(
     for entry in entries:
         reading.take(entry)
     reading.end()
-    return history.end(
-        chat.check_messages([entry.value for entry in entries]) if history.refused else ()
-    )
+    if not history.refused:
+        return history.end(())
+    return history.end(chat.check_messages([entry.value for entry in entries]))
 
 
 class _ChatReading:
-    """The messages, taken one after another; a turn waits for the results that stand right after it."""
+    """Reads the messages one after another. See the table above."""
 
     def __init__(self, history: HistoryReading) -> None:
         self._history = history
+        # The open turn, and the message that it is.
         self._turn: AssistantTurn | None = None
         self._entry: Entry | None = None
-        # Of the turn that waits: its calls, in order, with what answered each.
+        # Its calls in order, and the result of each that has come.
         self._calls: list[CallBlock] = []
         self._results: list[ResultBlock | None] = []
-        # The places among them that wait for a result, by id; what is answered leaves its list, and the id stays.
+        # The places of the calls that wait for a result, by id. An answered call leaves its list,
+        # and the id stays, so that a second result can be told from one without a call.
         self._waiting: dict[str, deque[int]] = {}
         self._result_entries: list[Entry] = []
 
     def take(self, entry: Entry) -> None:
+        """Read the next message."""
         message = entry.value
         role = message.get("role")
         if role == "tool":
-            self._result(entry)
+            self._take_result(entry)
             return
-        if role == "function" and self._legacy(entry):
+        if role == "function" and self._take_function_result(entry):
             return
         self.end()
         if role == "assistant":
-            self._begin(entry)
+            self._open_turn(entry)
         elif role == "function":
-            # The output of a call that isn't there: for other providers, something that the user says.
-            self._history.message("user", _parts(message.get("content")), [entry])
+            # The output of a call that isn't there. Other APIs get it as the user's words.
+            self._history.message("user", _read_parts(message.get("content")), [entry])
         elif isinstance(role, str) and role in _ROLES:
-            parts = _parts(message.get("content"))
-            self._history.message(
-                _ROLES[role], parts if role == "user" else text_only(parts), [entry]
-            )
+            parts = _read_parts(message.get("content"))
+            if role != "user":
+                parts = text_only(parts)
+            self._history.message(_ROLES[role], parts, [entry])
         else:
             self._history.refuse(entry.position, f"the role {role!r} is none of this API")
 
     def end(self) -> None:
-        """What comes next is no result: the turn that waits is complete, or lacks some."""
+        """End the open turn, if there is one: no more results come for it."""
         turn, entry = self._turn, self._entry
         if turn is None or entry is None:
             return
         self._turn = None
-        lacking = [
-            call for call, result in zip(self._calls, self._results, strict=True) if result is None
-        ]
-        answered = {
-            call.id
-            for call, result in zip(self._calls, self._results, strict=True)
-            if result is not None
-        }
+        pairs = list(zip(self._calls, self._results, strict=True))
+        lacking = [call for call, result in pairs if result is None]
+        answered = {call.id for call, result in pairs if result is not None}
         for call in lacking:
-            # An older form of call, and hosts that give two calls one id, may leave one unanswered.
+            # A call of the older form needs no result. Of hosts that give two calls one id, one
+            # result may be all there is.
             if call.kind != "function_call" and call.id not in answered:
                 self._history.refuse(
                     entry.position,
                     f"call {call.id!r} of {call.name!r} has no result right after it",
                 )
         if lacking:
-            turn = _unanswerable(turn, lacking)
+            turn = _without_answers(turn, lacking)
         results = [result for result in self._results if result is not None]
         self._history.turn(turn, [entry], results, self._result_entries)
 
-    def _begin(self, entry: Entry) -> None:
-        made = mapping(entry.value)
-        finish = "tool_calls" if made.get("tool_calls") or made.get("function_call") else "stop"
-        turn = decode_chat({"choices": [{"message": made, "finish_reason": finish}]})
+    def _open_turn(self, entry: Entry) -> None:
+        message = mapping(entry.value)
+        has_calls = message.get("tool_calls") or message.get("function_call")
+        finish = "tool_calls" if has_calls else "stop"
+        turn = decode_chat({"choices": [{"message": message, "finish_reason": finish}]})
         self._turn, self._entry = turn, entry
         self._calls = [call for call in turn.calls if call.answerable]
         self._results = [None] * len(self._calls)
@@ -134,7 +149,7 @@ class _ChatReading:
                 self._waiting.setdefault(call.id, deque()).append(index)
         self._result_entries = []
 
-    def _result(self, entry: Entry) -> None:
+    def _take_result(self, entry: Entry) -> None:
         call_id = entry.value.get("tool_call_id")
         if self._turn is None:
             self._history.refuse(
@@ -145,15 +160,18 @@ class _ChatReading:
         if waiting:
             self._answer(waiting.popleft(), entry)
             return
-        what = (
-            "is the second one for"
-            if waiting is not None
-            else "is of no call in the message before:"
-        )
+        if waiting is None:
+            what = "is of no call in the message before:"
+        else:
+            what = "is the second one for"
         self._history.refuse(entry.position, f"the result {what} {call_id!r}")
 
-    def _legacy(self, entry: Entry) -> bool:
-        """Whether the message answers the one call, of the older form, that the turn before has."""
+    def _take_function_result(self, entry: Entry) -> bool:
+        """Take a result of the older form, if the open turn's only call is of that form.
+
+        Returns:
+            Whether it was taken.
+        """
         if self._turn is None or len(self._calls) != 1 or self._results[0] is not None:
             return False
         call = self._calls[0]
@@ -164,15 +182,14 @@ class _ChatReading:
 
     def _answer(self, index: int, entry: Entry) -> None:
         call = self._calls[index]
-        content: str | tuple[Part, ...] = _content(entry.value.get("content"))
-        self._results[index] = ResultBlock(
-            call.id, call.name, content, status_of(content), call.kind
-        )
+        content: str | tuple[Part, ...] = _read_content(entry.value.get("content"))
+        result = ResultBlock(call.id, call.name, content, status_of(content), call.kind)
+        self._results[index] = result
         self._result_entries.append(entry)
 
 
-def _unanswerable(turn: AssistantTurn, calls: list[CallBlock]) -> AssistantTurn:
-    """The turn with calls that nothing answers: no other provider is told of them."""
+def _without_answers(turn: AssistantTurn, calls: list[CallBlock]) -> AssistantTurn:
+    """The turn with these calls marked as unanswerable, so that no other API gets them."""
     changed = {id(call): replace(call, position=-1) for call in calls}
     return replace(
         turn,
@@ -181,48 +198,46 @@ def _unanswerable(turn: AssistantTurn, calls: list[CallBlock]) -> AssistantTurn:
     )
 
 
-def _content(content: Any) -> str | tuple[Part, ...]:
-    """The content of a result."""
+def _read_content(content: Any) -> str | tuple[Part, ...]:
+    """The content of a result: a text if that is all, else parts."""
     if isinstance(content, str):
         return content
-    parts = _parts(content)
-    if all(isinstance(part, TextPart) for part in parts) and len(parts) < 2:
-        return "".join([part.text for part in parts if isinstance(part, TextPart)])
+    parts = _read_parts(content)
+    if not parts:
+        return ""
+    only = parts[0]
+    if len(parts) == 1 and isinstance(only, TextPart):
+        return only.text
     return tuple(parts)
 
 
-def _parts(content: Any) -> list[Part]:
-    """Content as parts; what has none of its own kind is named by a text."""
+def _read_parts(content: Any) -> list[Part]:
+    """Content as parts. A part that this library has no kind for becomes a text that names it."""
     if isinstance(content, str):
         return [TextPart(content)] if content else []
-    return (
-        [found for part in content if (found := _part(part)) is not None]
-        if isinstance(content, list)
-        else []
-    )
+    if not isinstance(content, list):
+        return []
+    return [found for part in content if (found := _read_part(part)) is not None]
 
 
-def _part(part: Any) -> Part | None:
+def _read_part(part: Any) -> Part | None:
     if isinstance(part, str):
         return TextPart(part) if part else None
-    given = mapping(part)
-    kind = given.get("type")
-    body = given.get(kind) if isinstance(kind, str) else None
+    fields = mapping(part)
+    kind = fields.get("type")
+    body = fields.get(kind) if isinstance(kind, str) else None
     if kind in ("text", "refusal"):
         return TextPart(body) if isinstance(body, str) and body else None
     if kind == "image_url":
-        # Mistral takes the URL itself, too.
-        return image_part(body, None) if isinstance(body, str) else image_part(*_url(body))
+        if isinstance(body, str):
+            return image_part(body, None)  # Mistral takes the URL itself, too
+        image = mapping(body)
+        return image_part(image.get("url"), image.get("detail"))
     if kind == "document_url":  # Mistral's
-        return file_at(body, given.get("document_name"))
+        return file_at(body, fields.get("document_name"))
     if kind == "file":
         file = mapping(body)
         if file.get("file_data") is not None:
             return file_at(file["file_data"], file.get("filename"))
         return left_out("file", file.get("filename") or file.get("file_id"))
     return left_out(kind)
-
-
-def _url(body: Any) -> tuple[Any, Any]:
-    image = mapping(body)
-    return image.get("url"), image.get("detail")

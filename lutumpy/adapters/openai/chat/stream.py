@@ -1,8 +1,27 @@
-"""A streamed Chat Completions answer: gathered into the message that the API would have given in one piece."""
+"""A streamed Chat Completions reply, merged into the reply that the API would have sent whole."""
+
+# Every chunk has the first choice's `delta`, an object with some fields of the message. Merging
+# them is the easy part: `StreamedCalls`, `StreamedContent` and `MergedObject` each merge a kind of
+# field. The hard part is that hosts differ, and that a stream has to end in the very turn that the
+# whole reply would have been (rule S1). So the merged message goes to `decode_chat`, which decodes
+# whole replies, and nothing here decides what a message means.
+#
+# The states of a decoder, and what brings it from one to the next:
+#
+#   state      | what is known                          | leaves it
+#   -----------+----------------------------------------+--------------------------------------
+#   waiting    | nothing                                | any chunk with `choices`: `Started`
+#   receiving  | a part of the message                  | `finish_reason`, or a last count
+#   counted    | the tokens, and no `finish_reason`     | any delta: back to receiving
+#   finished   | why the model stopped: calls are done  | nothing; late chunks are still merged
+#
+# `finish()` gives the turn when counted or finished, and raises before. "Counted" is there for
+# hosts that never say why the model stopped: a count of the reply's tokens, with nothing in it or
+# after it, is the end as well. An error event raises from any state.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +31,7 @@ from lutumpy.adapters.openai.chat.stream_calls import StreamedCalls
 from lutumpy.adapters.openai.chat.stream_content import StreamedContent
 from lutumpy.adapters.openai.merged_object import MergedObject
 from lutumpy.adapters.openai.reply_fields import count, mapping, model_text, text
+from lutumpy.adapters.openai.stream_decoder import OpenAIStreamDecoder
 from lutumpy.adapters.provider_errors import error_body
 from lutumpy.adapters.sdk_stream import event_object
 from lutumpy.core.items import AssistantTurn
@@ -28,32 +48,32 @@ from lutumpy.errors import AdapterError
 
 __all__ = ["ChatStreamDecoder"]
 
-# Fields of a delta that come as text in pieces. Other texts (a signature, a name of a format) come whole.
-_TEXTS = frozenset({"reasoning", "reasoning_content", "reasoning_text", "refusal", "thinking"})
-# In this order the decoder of whole answers looks for readable reasoning.
+# Fields of a message whose texts arrive as deltas. Other texts (a signature, a format) come whole.
+_GROWING = frozenset({"reasoning", "reasoning_content", "reasoning_text", "refusal", "thinking"})
+# Where readable reasoning may stand, in the order in which `decode_chat` looks for it.
 _REASONING = ("reasoning_content", "reasoning", "reasoning_details")
-_DETAIL_TEXTS = frozenset({"summary", "text"})
-_AUDIO_TEXTS = frozenset({"data", "transcript"})
-_ARGUMENTS = frozenset({"arguments"})
-# What stands in streams only: Groq's name of the channel, refused in a history.
+_GROWING_IN_DETAILS = frozenset({"summary", "text"})
+_GROWING_IN_AUDIO = frozenset({"data", "transcript"})
+_GROWING_IN_CALL = frozenset({"arguments"})
+# Fields that only streams have: `channel` is Groq's, and refused in a history.
 _STREAM_ONLY = frozenset({"channel", "role"})
 
 
-class ChatStreamDecoder:
-    """A `StreamDecoder` for Chat Completions and hosts that speak the same; the first choice is read."""
+class ChatStreamDecoder(OpenAIStreamDecoder):
+    """A `StreamDecoder` for Chat Completions and hosts that speak it; reads the first choice."""
 
     __slots__ = (
         "_audio",
         "_calls",
         "_content",
+        "_counted",
         "_details",
-        "_ended",
         "_finish",
         "_function_call",
         "_lists",
         "_message",
         "_model",
-        "_reasoning",
+        "_reasoning_field",
         "_response_id",
         "_started",
         "_usage",
@@ -61,71 +81,74 @@ class ChatStreamDecoder:
 
     def __init__(self) -> None:
         self._started = False
-        self._ended = False
+        # Whether the last event was a count of the tokens, after everything else.
+        self._counted = False
         self._response_id: str | None = None
         self._model: str | None = None
         self._usage: dict[str, Any] | None = None
         self._finish: str | None = None
-        self._message = MergedObject(_TEXTS)
+        # The message in parts: what needs no special treatment, and then what does.
+        self._message = MergedObject(_GROWING)
         self._content = StreamedContent()
         self._calls = StreamedCalls()
         self._details: list[Any] | None = None
         self._lists: dict[str, list[Any]] = {}
         self._audio: MergedObject | None = None
         self._function_call: MergedObject | None = None
-        self._reasoning: str | None = None
+        # The field that reasoning is reported from, once there is any.
+        self._reasoning_field: str | None = None
 
     def feed(self, chunk: Any) -> Sequence[Delta]:
         """Take the next event: a `ChatCompletionChunk`, or a dict. Anything else is ignored.
 
         Raises:
-            AdapterError: the event says that the answer failed; `.partial` is what had arrived.
+            AdapterError: the event says that the reply failed; `.partial` is what had arrived.
         """
         event = event_object(chunk)
         out: list[Delta] = []
         choices = event.get("choices")
         if isinstance(choices, list):
-            self._head(event, out)
+            self._take_head(event, out)
             for choice in choices:
                 if isinstance(choice, dict) and (choice.get("index") or 0) == 0:
-                    self._choice(choice, event, out)
+                    self._take_choice(choice, event, out)
                     break
             else:
-                self._count(event.get("usage"), quiet=True)
-        if (
-            event.get("error") or event.get("object") == "error" or event.get("type") == "error"
-        ) and (error := error_body(event, API)):
-            error.partial = self.partial()
-            raise error
+                self._take_usage(event.get("usage"), is_last=True)
+        if event.get("error") or event.get("object") == "error" or event.get("type") == "error":
+            error = error_body(event, API)
+            if error is not None:
+                error.partial = self.partial()
+                raise error
         return out
 
-    def piece(self, chunk: Any) -> tuple[int, str] | None:
-        """Take an event that is only a piece of a call's arguments; see `PieceDecoder`."""
+    def feed_arguments(self, chunk: Any) -> tuple[int, str] | None:
+        """Take an event that is only a delta of a call's arguments; see `ArgumentsDecoder`."""
         if self._response_id is None or self._model is None:
             return None
         try:
-            found = _piece_of_dict(chunk) if type(chunk) is dict else _piece_of_object(chunk)
+            if type(chunk) is dict:
+                found = _arguments_in_dict(chunk)
+            else:
+                found = _arguments_in_object(chunk)
         except (AttributeError, KeyError, TypeError, ValueError):
             return None
-        if found is None or (call := self._calls.take(*found)) is None:
+        if found is None:
             return None
-        self._ended = False
-        return call, found[1]
-
-    def gather(self, chunks: Iterable[Any]) -> None:
-        """Take all of `chunks`, and tell nothing. Raises as `feed` does."""
-        piece, feed = self.piece, self.feed
-        for chunk in chunks:
-            if piece(chunk) is None:
-                feed(chunk)
+        index, arguments = found
+        call = self._calls.take_arguments(index, arguments)
+        if call is None:
+            return None
+        self._counted = False
+        return call, arguments
 
     def finish(self, request_id: str | None = None) -> AssistantTurn:
-        """The whole answer, when the stream has ended.
+        """The whole reply, when the stream has ended.
 
         Raises:
             AdapterError: it ended before the model had stopped; `.partial` is what had arrived.
         """
-        if self._finish is None and not self._ended:
+        if self._finish is None and not self._counted:
             raise AdapterError(
                 f"{API}: the stream ended before its last event",
                 provider=API,
@@ -133,23 +156,24 @@ class ChatStreamDecoder:
                 request_id=request_id,
                 partial=self.partial(),
             )
-        return decode_chat(self._reply(), request_id)
+        return decode_chat(self._whole_reply(), request_id)
 
     def partial(self) -> AssistantTurn | None:
         """What has arrived so far, marked as cut; `None` when nothing has."""
-        return replace(decode_chat(self._reply()), cut=True) if self._started else None
+        return replace(decode_chat(self._whole_reply()), cut=True) if self._started else None
 
-    def _reply(self) -> dict[str, Any]:
-        """The answer as it would have come in one piece."""
+    def _whole_reply(self) -> dict[str, Any]:
+        """The reply as it would have come whole."""
         message = self._message.whole()
         message.update(self._lists)
         if self._details is not None:
             message["reasoning_details"] = [
-                d.whole() if isinstance(d, MergedObject) else d for d in self._details
+                detail.whole() if isinstance(detail, MergedObject) else detail
+                for detail in self._details
             ]
         if self._content.seen:
             content = self._content.whole()
-            # Every stream begins with an empty content; beside a refusal the whole answer has none.
+            # Every stream begins with an empty content; a whole reply with a refusal has none.
             message["content"] = None if content == "" and message.get("refusal") else content
         if self._audio is not None:
             message["audio"] = self._audio.whole()
@@ -164,7 +188,8 @@ class ChatStreamDecoder:
             "usage": self._usage,
         }
 
-    def _head(self, event: Mapping[str, Any], out: list[Delta]) -> None:
+    def _take_head(self, event: Mapping[str, Any], out: list[Delta]) -> None:
+        """Take id and model of the reply; some hosts leave them out of the first event."""
         if self._response_id is None:
             self._response_id = text(event.get("id"))
         if self._model is None:
@@ -173,128 +198,146 @@ class ChatStreamDecoder:
             self._started = True
             out.append(Started(self._model, self._response_id))
 
-    def _count(self, usage: Any, *, quiet: bool) -> None:
-        """Take the usage that an event carries: some hosts count along, the last one holds.
+    def _take_usage(self, usage: Any, *, is_last: bool) -> None:
+        """Take the count of tokens in an event; `is_last` says that nothing else is in the event.
 
-        Some never say why the model stopped. The count of the answer's tokens, with nothing in it or after it, is the end too.
+        Some hosts count in every event. The last count holds, but one of zero tokens replaces none.
         """
-        self._ended = False
+        self._counted = False
         if not isinstance(usage, dict) or not usage:
             return
-        written = count(usage.get("completion_tokens"))
-        if self._usage is None or written or count(usage.get("prompt_tokens")):
+        output_tokens = count(usage.get("completion_tokens"))
+        if self._usage is None or output_tokens or count(usage.get("prompt_tokens")):
             self._usage = usage
-        self._ended = quiet and written > 0
+        self._counted = is_last and output_tokens > 0
 
-    def _choice(
+    def _take_choice(
         self, choice: Mapping[str, Any], event: Mapping[str, Any], out: list[Delta]
     ) -> None:
         before = len(out)
         delta = choice.get("delta")
-        if not isinstance(delta, dict):  # a host that streams the whole message as one event
+        if not isinstance(delta, dict):
+            # A host that streams the whole message as one event.
             delta = mapping(choice.get("message"))
         if delta:
-            self._delta(delta, out)
-        self._count(event.get("usage") or choice.get("usage"), quiet=len(out) == before)
+            self._take_delta(delta, out)
+        usage = event.get("usage") or choice.get("usage")
+        self._take_usage(usage, is_last=len(out) == before)
         if (finish := text(choice.get("finish_reason"))) is not None:
             self._finish = finish
-            _, cut = chat_finish(finish, refused=any(self._message.pieces("refusal")))
-            self._calls.finish(cut, out)
+            refused = any(self._message.text_deltas("refusal"))
+            _, is_cut = chat_finish(finish, refused=refused)
+            self._calls.finish(is_cut, out)
             if self._function_call is not None:
-                self._tell_function_call(cut, out)
+                self._report_function_call(is_cut, out)
 
-    def _delta(self, delta: Mapping[str, Any], out: list[Delta]) -> None:
-        said: dict[str, str] = {}
+    def _take_delta(self, delta: Mapping[str, Any], out: list[Delta]) -> None:
+        # The readable reasoning in this delta, by the field that it stands in.
+        reasoning: dict[str, str] = {}
         before = len(out)
         for name, value in delta.items():
             if name == "content":
                 self._content.add(value, out)
             elif name == "tool_calls":
-                for piece in value if isinstance(value, list) else [value]:
-                    self._calls.add(piece, out)
+                for entry in value if isinstance(value, list) else [value]:
+                    self._calls.add(entry, out)
             elif name in _STREAM_ONLY:
                 continue
             elif name == "function_call":
                 if value and isinstance(value, dict):
-                    self._add_function_call(value)
+                    self._merge_function_call(value)
             elif name == "audio":
-                self._add_audio(value, out)
+                self._merge_audio(value, out)
             elif isinstance(value, list):
                 if name == "reasoning_details":
-                    said[name] = self._add_details(value)
+                    reasoning[name] = self._merge_details(value)
                 else:
                     self._lists.setdefault(name, []).extend(value)
             else:
-                self._message.put(name, value)
+                self._message.add_field(name, value)
                 if value and isinstance(value, str):
                     if name in _REASONING:
-                        said[name] = value
+                        reasoning[name] = value
                     elif name == "refusal":
                         out.append(RefusalDelta(value))
-        if said:
-            self._tell_reasoning(said, out, before)
+        if reasoning:
+            # A model reasons before it speaks, whatever the order of the fields.
+            self._report_reasoning(reasoning, out, before)
 
-    def _tell_reasoning(self, said: Mapping[str, str], out: list[Delta], place: int) -> None:
-        # Hosts that spell it in two ways say the same twice.
-        if self._reasoning is None:
-            self._reasoning = next((name for name in _REASONING if said.get(name)), None)
-        if piece := said.get(self._reasoning or ""):
-            out.insert(place, ReasoningDelta(piece))
+    def _report_reasoning(self, reasoning: Mapping[str, str], out: list[Delta], place: int) -> None:
+        # Some hosts send the same reasoning in two fields. The first one that has any is reported.
+        if self._reasoning_field is None:
+            filled = (name for name in _REASONING if reasoning.get(name))
+            self._reasoning_field = next(filled, None)
+        if found := reasoning.get(self._reasoning_field or ""):
+            out.insert(place, ReasoningDelta(found))
 
-    def _add_details(self, details: list[Any]) -> str:
-        """Take OpenRouter's reasoning details: pieces of one text have the same type and index."""
+    def _merge_details(self, details: list[Any]) -> str:
+        """Merge OpenRouter's reasoning details; gives the readable text in them.
+
+        The deltas of one detail have the same type and index.
+        """
         if self._details is None:
             self._details = []
-        told: list[str] = []
+        readable: list[str] = []
         for detail in details:
             if not isinstance(detail, dict):
                 self._details.append(detail)
                 continue
-            piece = detail.get("text") or detail.get("summary")
-            if isinstance(piece, str):
-                told.append(piece)
+            found = detail.get("text") or detail.get("summary")
+            if isinstance(found, str):
+                readable.append(found)
             last = self._details[-1] if self._details else None
-            if (
-                isinstance(last, MergedObject)
-                and not detail.get("data")
-                and _same_detail(last, detail)
-            ):
+            if isinstance(last, MergedObject) and _continues_detail(last, detail):
                 last.add(detail)
             else:
-                self._details.append(MergedObject(_DETAIL_TEXTS, detail))
-        return "".join(told)
+                self._details.append(MergedObject(_GROWING_IN_DETAILS, detail))
+        return "".join(readable)
 
-    def _add_audio(self, audio: Any, out: list[Delta]) -> None:
+    def _merge_audio(self, audio: Any, out: list[Delta]) -> None:
         if not isinstance(audio, dict):
             return
         if self._audio is None:
-            self._audio = MergedObject(_AUDIO_TEXTS)
+            self._audio = MergedObject(_GROWING_IN_AUDIO)
         self._audio.add(audio)
+        # The transcript is the text of the reply, unless the message has a text of its own.
         spoken = audio.get("transcript")
         if spoken and isinstance(spoken, str) and not self._content.filled:
             out.append(TextDelta(spoken))
 
-    def _add_function_call(self, call: Mapping[str, Any]) -> None:
+    def _merge_function_call(self, call: Mapping[str, Any]) -> None:
         if self._function_call is None:
-            self._function_call = MergedObject(_ARGUMENTS)
+            self._function_call = MergedObject(_GROWING_IN_CALL)
         for name, value in call.items():
             if name == "arguments" and value is not None:
                 value = model_text(value)
-            self._function_call.put(name, value)
+            self._function_call.add_field(name, value)
 
-    def _tell_function_call(self, cut: bool, out: list[Delta]) -> None:
-        """The call of the older form, told at the end: only then is it known whether it counts beside `tool_calls`."""
-        calls = decode_chat(self._reply()).calls
+    def _report_function_call(self, is_cut: bool, out: list[Delta]) -> None:
+        """Report a call of the older form, at the end of the reply.
+
+        Only then is it known whether it counts as a call: beside `tool_calls` it may repeat one.
+        """
+        calls = decode_chat(self._whole_reply()).calls
         index = len(self._calls)
         if len(calls) > index:
             call = calls[index]
             out.append(CallDelta(index, call.id, call.name, call.arguments))
-            if not cut:
+            if not is_cut:
                 out.append(CallDone(index, call))
 
 
-def _piece_of_dict(event: dict[str, Any]) -> tuple[Any, Any] | None:
-    """The index and the arguments of a chunk that carries nothing else; raises for many that carry something else."""
+# The two functions below find the event that a long call consists of, thousands of times: a chunk
+# whose only content is an index and some arguments. They look at every place where something else
+# could stand, and they do it without building an object. Unpacking `(choice,) = ...` raises when
+# there is more than one value; the caller takes any exception for "something else".
+
+
+def _arguments_in_dict(event: dict[str, Any]) -> tuple[Any, Any] | None:
+    """Index and arguments of a chunk that has nothing else.
+
+    `None`, or one of the exceptions that `feed_arguments` expects, for any other chunk.
+    """
     (choice,) = event["choices"]
     (key,) = delta = choice["delta"]
     if (
@@ -313,8 +356,11 @@ def _piece_of_dict(event: dict[str, Any]) -> tuple[Any, Any] | None:
     return (call["index"], function["arguments"]) if len(call) == 2 else None
 
 
-def _piece_of_object(event: Any) -> tuple[Any, Any] | None:
-    """The same of an object of the SDK, where a field that did not arrive is `None`, and a foreign one is an extra."""
+def _arguments_in_object(event: Any) -> tuple[Any, Any] | None:
+    """As `_arguments_in_dict`, for an object of the SDK.
+
+    There a field that did not arrive is `None`, and a field that the SDK doesn't know is an extra.
+    """
     (choice,) = event.choices
     delta = choice.delta
     if (
@@ -342,17 +388,17 @@ def _piece_of_object(event: Any) -> tuple[Any, Any] | None:
     return call.index, function.arguments
 
 
-def _same_detail(last: MergedObject, detail: Mapping[str, Any]) -> bool:
-    if (
-        last.get("data")
-        or detail.get("type") != last.get("type")
-        or detail.get("index") != last.get("index")
-    ):
+def _continues_detail(last: MergedObject, detail: Mapping[str, Any]) -> bool:
+    """Whether a reasoning detail is a delta of the one before it; encrypted ones come whole."""
+    if last.get("data") or detail.get("data"):
         return False
-    return not (detail.get("id") and last.get("id") and detail["id"] != last.get("id"))
+    if detail.get("type") != last.get("type") or detail.get("index") != last.get("index"):
+        return False
+    detail_id, last_id = detail.get("id"), last.get("id")
+    return not detail_id or not last_id or bool(detail_id == last_id)
 
 
 if TYPE_CHECKING:
-    from lutumpy.core.streaming import PieceDecoder
+    from lutumpy.core.streaming import ArgumentsDecoder
 
-    _PIECES: type[PieceDecoder] = ChatStreamDecoder
+    _DECODER: type[ArgumentsDecoder] = ChatStreamDecoder

@@ -1,64 +1,79 @@
-"""The content of a streamed chat message: text, or (Mistral) a list of parts that itself arrives in pieces."""
+"""The content of a streamed chat message: deltas of a text, or (Mistral) of a list of parts."""
+
+#   state  | content so far          | a text arrives           | a list arrives
+#   -------+-------------------------+--------------------------+-----------------------------
+#   text   | the deltas of one text  | one more delta           | the text becomes the first part
+#   parts  | a list of parts         | as a part of type `text` | its parts are merged one by one
+#
+# A part continues the last one when both are a text, a refusal or a `thinking` part; every other
+# part comes whole.
 
 from __future__ import annotations
 
 from typing import Any
 
-from lutumpy.adapters.openai.merged_object import MergedObject, join
+from lutumpy.adapters.openai.merged_object import MergedObject, join_text
 from lutumpy.adapters.openai.reply_fields import mapping, model_text
 from lutumpy.core.streaming import Delta, ReasoningDelta, RefusalDelta, TextDelta
 
 __all__ = ["StreamedContent"]
 
-_TEXT = frozenset({"text"})
-_REFUSAL = frozenset({"refusal"})
+_GROWING_TEXT = frozenset({"text"})
+_GROWING_REFUSAL = frozenset({"refusal"})
+_NOTHING_GROWS: frozenset[str] = frozenset()
 
 
 class _Thinking:
-    """A `thinking` part: a list of text parts, whose texts follow each other."""
+    """A `thinking` part (Mistral): a list of text parts, merged where they follow each other."""
 
     __slots__ = ("fields", "inner")
 
     def __init__(self) -> None:
-        self.fields = MergedObject(frozenset())
+        self.fields = MergedObject(_NOTHING_GROWS)
         self.inner: list[Any] = []
 
     def add(self, part: dict[str, Any]) -> None:
+        """Merge the next delta of the part."""
         for name, value in part.items():
             if name != "thinking":
-                self.fields.put(name, value)
+                self.fields.add_field(name, value)
                 continue
-            # Keeps the place that the field has among the others.
-            self.fields.put(name, None)
-            for piece in value if isinstance(value, list) else [value]:
-                piece = {"type": "text", "text": piece} if isinstance(piece, str) else piece
-                last = self.inner[-1] if self.inner else None
-                if isinstance(last, MergedObject) and _plain(piece):
-                    last.add(piece)
-                else:
-                    self.inner.append(MergedObject(_TEXT, piece) if _plain(piece) else piece)
+            # So that the field keeps its place among the others.
+            self.fields.add_field(name, None)
+            for inner in _as_list(value):
+                self._add_inner(_as_part(inner))
+
+    def _add_inner(self, inner: Any) -> None:
+        if not _is_plain_text(inner):
+            self.inner.append(inner)
+            return
+        last = self.inner[-1] if self.inner else None
+        if isinstance(last, MergedObject):
+            last.add(inner)
+        else:
+            self.inner.append(MergedObject(_GROWING_TEXT, inner))
 
     def whole(self) -> dict[str, Any]:
-        inner = [
-            piece.whole() if isinstance(piece, MergedObject) else piece for piece in self.inner
-        ]
+        """The part that the deltas so far make up."""
+        inner = [part.whole() if isinstance(part, MergedObject) else part for part in self.inner]
         return {**self.fields.whole(), "thinking": inner}
 
 
 class StreamedContent:
     """The `content` of one message."""
 
-    __slots__ = ("_parts", "_pieces", "seen")
+    __slots__ = ("_parts", "_texts", "seen")
 
     def __init__(self) -> None:
-        self._pieces: list[str] = []
+        self._texts: list[str] = []
         self._parts: list[Any] | None = None
         self.seen: bool = False
+        """Whether any delta had the field `content`, `null` included."""
 
     @property
     def filled(self) -> bool:
-        """Whether there is any."""
-        return bool(self._parts) or any(self._pieces)
+        """Whether there is any content."""
+        return bool(self._parts) or any(self._texts)
 
     def add(self, value: Any, out: list[Delta]) -> None:
         """Take a delta's `content`."""
@@ -68,36 +83,35 @@ class StreamedContent:
         if isinstance(value, list):
             if self._parts is None:
                 self._parts = []
-                if text := join(self._pieces):
-                    self._parts.append(MergedObject(_TEXT, {"type": "text", "text": text}))
+                if before := join_text(self._texts):
+                    self._parts.append(MergedObject(_GROWING_TEXT, _as_part(before)))
             for part in value:
-                _part(self._parts, part, out)
+                _merge_part(self._parts, part, out)
             return
-        piece = model_text(value)
+        delta = model_text(value)
         if self._parts is None:
-            self._pieces.append(piece)
-            if piece:
-                out.append(TextDelta(piece))
-        elif piece:
-            _part(self._parts, piece, out)
+            self._texts.append(delta)
+            if delta:
+                out.append(TextDelta(delta))
+        elif delta:
+            _merge_part(self._parts, delta, out)
 
     def whole(self) -> Any:
-        """As it would stand in a whole message."""
+        """The `content` of a whole message."""
         if self._parts is None:
-            return join(self._pieces) if self._pieces else None
+            return join_text(self._texts) if self._texts else None
         return [
             part.whole() if isinstance(part, (MergedObject, _Thinking)) else part
             for part in self._parts
         ]
 
 
-def _part(parts: list[Any], part: Any, out: list[Delta]) -> None:
-    if isinstance(part, str):
-        part = {"type": "text", "text": part}
+def _merge_part(parts: list[Any], part: Any, out: list[Delta]) -> None:
+    part = _as_part(part)
     last = parts[-1] if parts else None
     kind = part.get("type") if isinstance(part, dict) else None
     if kind == "thinking":
-        _tell_thinking(part.get("thinking"), out)
+        _report_thinking(part.get("thinking"), out)
         if not isinstance(last, _Thinking) or last.fields.get("closed") is True:
             last = _Thinking()
             parts.append(last)
@@ -105,19 +119,23 @@ def _part(parts: list[Any], part: Any, out: list[Delta]) -> None:
     elif kind in ("text", "refusal") and isinstance(part.get(kind), str):
         if part[kind]:
             out.append(TextDelta(part[kind]) if kind == "text" else RefusalDelta(part[kind]))
-        if (
-            isinstance(last, MergedObject)
-            and last.get("type") == kind
-            and part.keys() <= {"type", kind}
-        ):
+        # A part with further fields (annotations) is one of its own.
+        has_only_text = part.keys() <= {"type", kind}
+        if isinstance(last, MergedObject) and last.get("type") == kind and has_only_text:
             last.add(part)
         else:
-            parts.append(MergedObject(_TEXT if kind == "text" else _REFUSAL, part))
+            growing = _GROWING_TEXT if kind == "text" else _GROWING_REFUSAL
+            parts.append(MergedObject(growing, part))
     else:
         parts.append(part)
 
 
-def _plain(part: Any) -> bool:
+def _as_part(value: Any) -> Any:
+    """A text as the part that it stands for; anything else as it is."""
+    return {"type": "text", "text": value} if isinstance(value, str) else value
+
+
+def _is_plain_text(part: Any) -> bool:
     return (
         isinstance(part, dict)
         and part.get("type") == "text"
@@ -126,11 +144,11 @@ def _plain(part: Any) -> bool:
     )
 
 
-def _tell_thinking(value: Any, out: list[Delta]) -> None:
-    pieces = [
-        piece if isinstance(piece, str) else mapping(piece).get("text") for piece in _as_list(value)
+def _report_thinking(value: Any, out: list[Delta]) -> None:
+    texts = [
+        part if isinstance(part, str) else mapping(part).get("text") for part in _as_list(value)
     ]
-    if text := "".join([piece for piece in pieces if isinstance(piece, str)]):
+    if text := "".join([part for part in texts if isinstance(part, str)]):
         out.append(ReasoningDelta(text))
 
 

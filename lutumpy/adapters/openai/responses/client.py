@@ -1,4 +1,4 @@
-"""`OpenAIResponses`: a transcript answered by Responses, and its encode and decode for clients of your own."""
+"""`OpenAIResponses`: sends transcripts to Responses; encodes and decodes for other clients."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from lutumpy.adapters.openai.model import OpenAIModel, output_format, passed_options
+from lutumpy.adapters.openai.model import OpenAIModel, encoder_options, output_format
 from lutumpy.adapters.openai.responses.decode import PENDING, decode_response, pending_error
 from lutumpy.adapters.openai.responses.encode import (
     API,
@@ -30,10 +30,13 @@ __all__ = ["OpenAIResponses"]
 
 
 class OpenAIResponses(OpenAIModel):
-    """A model behind OpenAI's Responses, or a host that speaks the same. See `OpenAIModel` for the arguments.
+    """A model behind OpenAI's Responses, or a host that speaks the same API.
 
-    The whole transcript is sent with every request, so nothing depends on what the provider stored. With
-    `extra={"store": False}`, ask for `"include": ["reasoning.encrypted_content"]` too, or reasoning can't be sent back.
+    See `OpenAIModel` for the arguments.
+
+    The whole transcript is sent with every request, so nothing depends on what the provider stored.
+    With `extra={"store": False}`, ask for `"include": ["reasoning.encrypted_content"]` too, or
+    reasoning can't be sent back.
     """
 
     api: ClassVar[str] = API
@@ -48,30 +51,29 @@ class OpenAIResponses(OpenAIModel):
         stream: bool = False,
         **options: Any,
     ) -> dict[str, Any]:
-        """The body of a request, as a dict of JSON values without `model`, for a client of your own.
+        """The body of a request without `model`, as JSON values, for a client of your own.
 
         Args:
-            transcript: What has been said.
+            transcript: The conversation.
             offer: The tools of this turn.
             stream: Ask for an event stream.
-            options: `temperature`, `max_output_tokens`, `strict`, `extra` (a mapping of provider parameters), `output`
-                (an `OutputSpec`: the answer's schema), `model` (for checks only, not put in); any other is a provider
-                parameter itself.
+            options: `temperature`, `max_output_tokens`, `strict`, `extra` (a mapping of provider
+                parameters), `output` (an `OutputSpec`: the answer's schema), `model` (for checks
+                only; it is not put in). Any other is a provider parameter itself.
 
         Raises:
             TranscriptError: there is nothing to answer.
             InvalidToolConstraints: OpenAI is known to refuse the offer.
             DeclarationError: a tool asks to be strict, and its schema has no strict form.
         """
-        given = passed_options(options, OpenAIResponses._with_output)
+        for_encoder = encoder_options(options, OpenAIResponses._with_output)
+        transcript = checked_transcript(transcript)
         checked = None if offer is None else checked_offer(offer)
-        return body_dict(
-            responses_fields(checked_transcript(transcript), checked, stream=stream, **given)
-        )
+        return body_dict(responses_fields(transcript, checked, stream=stream, **for_encoder))
 
     @staticmethod
     def messages(transcript: Transcript) -> list[dict[str, Any]]:
-        """The input items alone, as `request` puts them in; what was read from a history of this API is unchanged.
+        """The `input` of a request alone; items that were read from a history are unchanged.
 
         Unlike `request`, it takes a transcript that has nothing to answer.
         """
@@ -79,16 +81,21 @@ class OpenAIResponses(OpenAIModel):
 
     @staticmethod
     def system(transcript: Transcript) -> str | None:
-        """The `instructions` that the transcript was read with; system messages that were pushed are items."""
+        """The `instructions` of a request: those that the transcript was read with, if it was.
+
+        System messages that were pushed are items of `messages`.
+        """
         encoder = checked_transcript(transcript).encoded(API, ResponsesEncoder)
-        instructions: str | None = (
-            json_values.decode(encoder.instructions) if encoder.instructions else None
-        )
+        if not encoder.instructions:
+            return None
+        instructions: str = json_values.decode(encoder.instructions)
         return instructions
 
     @staticmethod
     def tools(offer: ToolOffering, *, strict: bool | None = None) -> list[dict[str, Any]]:
-        """The `tools` of a request alone, as for counting tokens. They hold the tools' own schemas: not to be changed.
+        """The `tools` of a request alone, for example to count their tokens.
+
+        They hold the tools' own schemas, so don't change them.
 
         Raises:
             InvalidToolConstraints: OpenAI is known to refuse the offer.
@@ -98,28 +105,29 @@ class OpenAIResponses(OpenAIModel):
 
     @staticmethod
     def response(reply: Any) -> AssistantTurn:
-        """The answer in a reply: an object of the SDK, a dict, or JSON as text or bytes.
+        """The turn in a reply. With the status `failed`, its finish reason is `unknown`.
 
-        A reply with the status `failed` is a turn whose finish reason is `unknown`.
+        Args:
+            reply: An object of the SDK, a dict, or JSON as text or bytes.
 
         Raises:
-            AdapterError: the reply is no answer: no JSON object, no output, or one that is still being made in the
-                background (`queued`, `in_progress`); `response_id` is the one to retrieve it by.
+            AdapterError: the reply isn't a JSON object, has no output, or is still being made in
+                the background (`queued`, `in_progress`); then retrieve it by `response_id`.
         """
         value = reply_object(reply, API)
         request_id = getattr(reply, "_request_id", None)
         if not isinstance(value.get("output"), list) or value.get("status") in PENDING:
-            raise _no_answer(value, request_id)
+            raise _error_of(value, request_id)
         return decode_response(value, request_id)
 
     @staticmethod
     def stream_decoder() -> StreamDecoder:
-        """A decoder for the events of one streamed answer, for a client of your own: objects of the SDK, or dicts."""
+        """A decoder for the events of one stream of your own: objects of the SDK, or dicts."""
         return ResponsesStreamDecoder()
 
     @staticmethod
     def _with_output(output: OutputSpec, extra: Mapping[str, Any]) -> dict[str, Any]:
-        # `text` holds more than the format, as `verbosity`.
+        # A user's `text` may hold more than the format, for example `verbosity`, so it is kept.
         text = {
             "format": {"type": "json_schema", **output_format(output)},
             **(extra.get("text") or {}),
@@ -128,16 +136,14 @@ class OpenAIResponses(OpenAIModel):
 
     @staticmethod
     def _decode(reply: dict[str, Any], request_id: str | None) -> AssistantTurn:
-        if (
-            not isinstance(reply.get("output"), list)
-            or reply.get("error")
-            or reply.get("status") in PENDING
-        ):
-            raise _no_answer(reply, request_id)
+        has_output = isinstance(reply.get("output"), list)
+        if not has_output or reply.get("error") or reply.get("status") in PENDING:
+            raise _error_of(reply, request_id)
         return decode_response(reply, request_id)
 
 
-def _no_answer(reply: dict[str, Any], request_id: str | None) -> AdapterError:
+def _error_of(reply: dict[str, Any], request_id: str | None) -> AdapterError:
+    """The error for a reply that isn't a turn."""
     error = error_body(reply, API, request_id)
     if error is None and reply.get("status") in PENDING:
         error = pending_error(reply, request_id)
@@ -146,6 +152,6 @@ def _no_answer(reply: dict[str, Any], request_id: str | None) -> AdapterError:
             f"{API}: the answer has no output", provider=API, request_id=request_id
         )
     if reply.get("id") or reply.get("usage"):
-        # What a failed answer cost, and what it is called, stands in the reply.
+        # The reply says what a failed request cost and what its id is.
         error.partial = replace(decode_response(reply, request_id), cut=True)
     return error

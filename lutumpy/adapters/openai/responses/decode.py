@@ -1,8 +1,13 @@
-"""A Responses answer as an `AssistantTurn`.
+"""A Responses reply as an `AssistantTurn`."""
 
-Total: nothing that stands in an answer raises. The output items are kept as they came but for fields known to stand in
-answers only; they are repaired only where OpenAI itself would refuse them in an input.
-"""
+# Nothing in a reply makes this raise. `OutputReading` takes the output items one after another, as
+# they come in a stream or stand in a whole reply or in a history. It gives blocks and calls, the
+# items as they go back in an input, and a residue that is kept and never sent. Items are kept as
+# they came, and repaired only where OpenAI would refuse them in an input.
+#
+# What is hard is reasoning: it goes back only together with the item that it led to. If that item
+# isn't sent, the reasoning is dropped, and the items after it lose their ids, by which they would
+# ask for it (`item_ids.py`).
 
 from __future__ import annotations
 
@@ -45,9 +50,10 @@ __all__ = [
     "pending_error",
 ]
 
+# Calls of tools of the user's own: the kind of the call, and the field of its arguments.
 CALLS = {"function_call": ("function", "arguments"), "custom_tool_call": ("custom", "input")}
 
-# What the client should run besides functions (rule C8), and what the model asks for with it.
+# Other calls that the client should run (rule C8), each with the field of what the model wants.
 CLIENT_RUN = {
     "apply_patch_call": "operation",
     "computer_call": "action",
@@ -56,55 +62,55 @@ CLIENT_RUN = {
     "shell_call": "action",
     "tool_search_call": "arguments",
 }
-# A reply with one of these holds no answer yet: it is being made in the background.
+# The status of a reply that is still being made, in the background.
 PENDING = frozenset({"queued", "in_progress"})
 
 _INCOMPLETE: Mapping[Any, FinishReason] = {
     "max_output_tokens": "length",
     "content_filter": "content_filter",
 }
-_NULLABLE_AWAY = ("caller", "id", "namespace", "phase", "status")
+# Fields that OpenAI refuses as `null` in an input, though its replies have them so.
+_DROPPED_IF_NULL = ("caller", "id", "namespace", "phase", "status")
 _TOKENS = token_names("input", "output")
 
 
 def decode_response(reply: Mapping[str, Any], request_id: str | None = None) -> AssistantTurn:
-    """The output items of an answer."""
+    """The output items of a reply."""
     output = reply.get("output")
     items: list[Any] = output if isinstance(output, list) else []
-    reading = OutputReading(
-        {answered for item in items if (answered := output_of(item)) is not None}
-    )
+    outputs = {call_id for item in items if (call_id := output_of(item)) is not None}
+    reading = OutputReading(outputs)
     for item in items:
         reading.take(item)
     reading.end()
-    finish, provider_finish, cut = _finish(reply, reading)
-    called = tuple(reading.calls)
+    finish, provider_finish, is_cut = _finish_reason(reply, reading)
+    calls = tuple(reading.calls)
     return AssistantTurn(
-        API,
-        called
-        if len(reading.blocks) == len(called)
-        else tuple(reading.blocks),  # one tuple where there are only calls
-        encode(reading.items) if reading.items else b"",
-        called,
-        None,
-        "call_id",
-        finish,
-        provider_finish,
-        token_usage(reply.get("usage"), _TOKENS),
-        text(reply.get("model")),
-        request_id,
-        text(reply.get("id")),
-        encode(reading.residue) if reading.residue else b"",
-        cut,
+        api=API,
+        # One tuple for both, where the reply is nothing but calls.
+        blocks=calls if len(reading.blocks) == len(calls) else tuple(reading.blocks),
+        native=encode(reading.items) if reading.items else b"",
+        calls=calls,
+        calls_key=None,
+        id_field="call_id",
+        finish_reason=finish,
+        provider_finish_reason=provider_finish,
+        usage=token_usage(reply.get("usage"), _TOKENS),
+        model=text(reply.get("model")),
+        request_id=request_id,
+        response_id=text(reply.get("id")),
+        residue=encode(reading.residue) if reading.residue else b"",
+        cut=is_cut,
     )
 
 
 def pending_error(reply: Mapping[str, Any], request_id: str | None) -> AdapterError:
-    """What is raised for a reply that holds no answer yet, with the id to retrieve it by."""
+    """The error for a reply that is still being made, with the id to retrieve it by."""
     status, response_id = str(reply.get("status")), text(reply.get("id"))
     return AdapterError(
-        f"{API}: response {response_id or 'without an id'} is {status}: it is made in the background and holds no "
-        "answer yet. Retrieve it by its id until its status is another one, and read it with `OpenAIResponses.response`",
+        f"{API}: response {response_id or 'without an id'} is {status}: it is made in the "
+        "background and holds no answer yet. Retrieve it by its id until its status is another "
+        "one, and read it with `OpenAIResponses.response`",
         provider=API,
         request_id=request_id,
         response_id=response_id,
@@ -112,10 +118,10 @@ def pending_error(reply: Mapping[str, Any], request_id: str | None) -> AdapterEr
     )
 
 
-def _finish(
+def _finish_reason(
     reply: Mapping[str, Any], reading: OutputReading
 ) -> tuple[FinishReason, str | None, bool]:
-    """Why the model stopped, in our words and the provider's, and whether the answer was cut."""
+    """Why the model stopped, in this library's word and the provider's, and whether it was cut."""
     status = text(reply.get("status"))
     if status == "incomplete":
         reason = text(mapping(reply.get("incomplete_details")).get("reason"))
@@ -123,29 +129,32 @@ def _finish(
     if status == "completed":
         if reading.refused:
             return "refusal", status, True
-        cut = any(call.incomplete for call in reading.calls)
-        return "tool_calls" if reading.calls else "stop", status, cut
-    return "unknown", status, status in PENDING or status in ("failed", "cancelled")
+        is_cut = any(call.incomplete for call in reading.calls)
+        return "tool_calls" if reading.calls else "stop", status, is_cut
+    is_cut = status in PENDING or status in ("failed", "cancelled")
+    return "unknown", status, is_cut
 
 
 def output_of(item: Any) -> str | None:
-    """The id of the call whose output this item is: a call with its output beside it was run by the provider."""
-    if (
-        not isinstance(item, dict)
-        or type(kind := item.get("type")) is not str
-        or not kind.endswith("_output")
-    ):
+    """The id of the call that this item is the output of; `None` if it isn't an output.
+
+    A call whose output is in the same reply was run by the provider.
+    """
+    if not isinstance(item, dict):
+        return None
+    kind = item.get("type")
+    if type(kind) is not str or not kind.endswith("_output"):
         return None
     call_id = item.get("call_id")
     return call_id if isinstance(call_id, str) else None
 
 
 class OutputReading:
-    """The output items, taken one after another.
+    """The output items of a reply, taken one after another.
 
     Args:
-        outputs: The ids of the calls whose outputs stand in the same answer.
-        history: The items stand in a history, with the outputs of all calls: also of those that no text can answer.
+        outputs: The ids of the calls whose outputs are in the same reply.
+        history: The items are from a history, so calls that no text can answer have outputs, too.
     """
 
     __slots__ = ("_broken", "_history", "blocks", "calls", "items", "outputs", "refused", "residue")
@@ -157,6 +166,7 @@ class OutputReading:
         self.residue: list[Any] = []
         self.refused: bool = False
         self.outputs: set[str] = outputs
+        # Whether reasoning was dropped, so that the items after it must not have ids.
         self._broken = False
         self._history = history
 
@@ -166,19 +176,14 @@ class OutputReading:
             if item is not None:
                 self.residue.append(item)
             return
-        kept = self._item(item)
-        if kept is not None:
-            self.items.append(kept)
-        elif self._drop_reasoning():
-            # What the server tied this reasoning to is not sent, so nothing after it may ask for it by id.
-            self._broken = True
-        if (
-            self._broken
-            and kept is not None
-            and kept.get("id")
-            and kept.get("type") != "mcp_approval_request"
-        ):
-            self.items[-1] = {name: value for name, value in kept.items() if name != "id"}
+        kept = self._keep_item(item)
+        if kept is None:
+            self._broken = self._drop_reasoning() or self._broken
+            return
+        # The id of a request for an approval is what the approval names, so it stays.
+        if self._broken and kept.get("id") and kept.get("type") != "mcp_approval_request":
+            kept = {name: value for name, value in kept.items() if name != "id"}
+        self.items.append(kept)
 
     def end(self) -> None:
         """There are no more items."""
@@ -186,37 +191,40 @@ class OutputReading:
         if self.items and not ids_fit(self.items):
             self._fit_ids()
 
-    def _item(self, item: dict[str, Any]) -> dict[str, Any] | None:
-        """An item as it goes back, or `None` when it does not; its blocks are added."""
+    def _keep_item(self, item: dict[str, Any]) -> dict[str, Any] | None:
+        """An item as it goes back, or `None` if it doesn't; its blocks are added."""
         kind = item.get("type")
         if not isinstance(kind, str) or not kind:
             self.residue.append(item)
             return None
         if kind in CALLS:
-            return self._call(item, *CALLS[kind])
+            return self._keep_call(item, *CALLS[kind])
         if kind == "message":
-            return self._message(item)
+            return self._keep_message(item)
         if kind == "reasoning":
-            return self._reasoning(item)
-        if kind in CLIENT_RUN and self._is_ours(item, kind):
-            return self._other_call(item, kind)
+            return self._keep_reasoning(item)
+        if kind in CLIENT_RUN and self._is_for_client(item, kind):
+            return self._keep_other_call(item, kind)
+        # The provider runs it, or nobody knows it: it goes back as it came. A compaction stands for
+        # reasoning that can't be read.
         self.blocks.append(ReasoningBlock("") if kind == "compaction" else OpaqueBlock(kind))
         return item
 
-    def _call(self, item: dict[str, Any], kind: str, key: str) -> dict[str, Any]:
+    def _keep_call(self, item: dict[str, Any], kind: str, key: str) -> dict[str, Any]:
         call_id, name, arguments = item.get("call_id"), item.get("name"), item.get(key)
         if not (type(call_id) is str and type(name) is str and name and type(arguments) is str):
             call_id = model_text(call_id)
             name = text(name)
-            given = arguments is not None
+            # A function without arguments has an empty object; a custom tool's input may be empty.
+            is_absent = arguments is None
             arguments = model_text(arguments)
-            sent = arguments if given or kind == "custom" else "{}"
+            sent = "{}" if is_absent and kind != "custom" else arguments
             item = {**item, "call_id": call_id, "name": name or UNNAMED, key: sent}
         if "parsed_arguments" in item or None in item.values():
             item = {
                 field: value
                 for field, value in item.items()
-                if field != "parsed_arguments" and not (value is None and field in _NULLABLE_AWAY)
+                if field != "parsed_arguments" and not (value is None and field in _DROPPED_IF_NULL)
             }
         name = name or ""
         if not (call_id.isascii() and name.isascii()):
@@ -230,40 +238,42 @@ class OutputReading:
         self.blocks.append(call)
         self.calls.append(call)
 
-    def _is_ours(self, item: dict[str, Any], kind: str) -> bool:
-        """Whether the client should run it, and the provider has not."""
+    def _is_for_client(self, item: dict[str, Any], kind: str) -> bool:
+        """Whether the client should run it, and the provider has not run it."""
+        call_id = item.get("call_id")
         if kind == "tool_search_call":
-            # In a history nothing can answer one without an id, and the API asks for no answer.
-            return item.get("execution") == "client" and not (
-                self._history and text(item.get("call_id")) is None
-            )
-        return (
-            item.get("call_id") not in self.outputs
-            if isinstance(item.get("call_id"), str)
-            else True
-        )
+            if item.get("execution") != "client":
+                return False
+            # In a history, one without an id has no output, and the API wants none.
+            return not self._history or text(call_id) is not None
+        return not isinstance(call_id, str) or call_id not in self.outputs
 
-    def _other_call(self, item: dict[str, Any], kind: str) -> dict[str, Any] | None:
+    def _keep_other_call(self, item: dict[str, Any], kind: str) -> dict[str, Any] | None:
         wanted = item.get("operation" if kind == "apply_patch_call" else CLIENT_RUN[kind])
-        by_item = kind == "mcp_approval_request"
-        call_id = name_text(text(item.get("id" if by_item else "call_id")) or "")
-        name = name_text(
-            (text(item.get("name")) if by_item else None) or kind.removesuffix("_call")
-        )
-        # A screenshot is no text, and an approval without an id can't be named: such calls stay in the result only.
-        here = self._history or (kind != "computer_call" and (call_id != "" or not by_item))
-        incomplete = item.get("status") == "incomplete"
-        position = len(self.items) if here else -1
-        field = "id" if by_item else None
+        is_approval = kind == "mcp_approval_request"
+        call_id = name_text(text(item.get("id" if is_approval else "call_id")) or "")
+        name = text(item.get("name")) if is_approval else None
+        # The answer to a computer call is a picture, and an approval has to name an id. Without
+        # these, the call can't be answered here and isn't sent back.
+        is_answerable = kind != "computer_call" and (call_id != "" or not is_approval)
+        is_kept = self._history or is_answerable
         self._add(
-            CallBlock(call_id, name, model_text(wanted), kind, False, incomplete, position, field)
+            CallBlock(
+                id=call_id,
+                name=name_text(name or kind.removesuffix("_call")),
+                arguments=model_text(wanted),
+                kind=kind,
+                incomplete=item.get("status") == "incomplete",
+                position=len(self.items) if is_kept else -1,
+                id_field="id" if is_approval else None,
+            )
         )
-        if here:
+        if is_kept:
             return item
         self.residue.append(item)
         return None
 
-    def _message(self, item: dict[str, Any]) -> dict[str, Any] | None:
+    def _keep_message(self, item: dict[str, Any]) -> dict[str, Any] | None:
         content = item.get("content")
         if isinstance(content, str):
             if not content:
@@ -273,7 +283,7 @@ class OutputReading:
         kept: list[Any] = []
         changed = False
         for part in parts:
-            sent = self._message_part(part)
+            sent = self._keep_part(part)
             changed = changed or sent is not part
             if sent is not None:
                 kept.append(sent)
@@ -285,14 +295,14 @@ class OutputReading:
             item = {
                 name: value
                 for name, value in item.items()
-                if not (value is None and name in _NULLABLE_AWAY)
+                if not (value is None and name in _DROPPED_IF_NULL)
             }
             item["role"] = "assistant"
             if kept:
                 item["content"] = kept
         return item
 
-    def _message_part(self, part: Any) -> dict[str, Any] | None:
+    def _keep_part(self, part: Any) -> dict[str, Any] | None:
         if not isinstance(part, dict):
             if part is not None:
                 self.residue.append(part)
@@ -314,9 +324,10 @@ class OutputReading:
             }
         return part
 
-    def _reasoning(self, item: dict[str, Any]) -> dict[str, Any]:
-        said = _texts(item.get("summary"), "\n\n") or _texts(item.get("content"), "")
-        self.blocks.append(ReasoningBlock(said))
+    def _keep_reasoning(self, item: dict[str, Any]) -> dict[str, Any]:
+        readable = _join_texts(item.get("summary"), "\n\n") or _join_texts(item.get("content"), "")
+        self.blocks.append(ReasoningBlock(readable))
+        # OpenAI refuses an empty `content` and wants a `summary`, even an empty one.
         if "content" in item and not item["content"]:
             item = {name: value for name, value in item.items() if name != "content"}
         if item.get("summary") is None:
@@ -324,22 +335,27 @@ class OutputReading:
         return item
 
     def _drop_reasoning(self) -> bool:
-        """Leave out the reasoning at the end of the items: what follows it is not sent. Whether there was any."""
+        """Drop the reasoning at the end of the items, as the item that it led to is not sent.
+
+        Returns:
+            Whether there was any.
+        """
         before = len(self.items)
         while self.items and self.items[-1].get("type") == "reasoning":
             self.residue.append(self.items.pop())
         return len(self.items) < before
 
     def _fit_ids(self) -> None:
-        """Leave out ids that would be refused; calls keep pointing at their items."""
+        """Leave out ids that OpenAI would refuse, and set the positions of the calls to fit."""
         fitted = fit_ids(self.items, set())
         if len(fitted) != len(self.items):
-            places = [k for k, item in enumerate(fitted) if item.get("type") != "reasoning"]
-            others = [k for k, item in enumerate(self.items) if item.get("type") != "reasoning"]
-            self._move(dict(zip(others, places, strict=True)))
+            # Only reasoning is left out, so all other items pair up in order.
+            before = [k for k, item in enumerate(self.items) if item.get("type") != "reasoning"]
+            after = [k for k, item in enumerate(fitted) if item.get("type") != "reasoning"]
+            self._move_calls(dict(zip(before, after, strict=True)))
         self.items = fitted
 
-    def _move(self, places: dict[int, int]) -> None:
+    def _move_calls(self, places: dict[int, int]) -> None:
         moved = {
             id(call): replace(call, position=places[call.position])
             for call in self.calls
@@ -349,8 +365,8 @@ class OutputReading:
         self.blocks = [moved.get(id(block), block) for block in self.blocks]
 
 
-def _texts(parts: Any, between: str) -> str:
+def _join_texts(parts: Any, between: str) -> str:
     if not isinstance(parts, list):
         return ""
     found = [mapping(part).get("text") for part in parts]
-    return between.join([piece for piece in found if isinstance(piece, str)])
+    return between.join([each for each in found if isinstance(each, str)])

@@ -1,5 +1,9 @@
 """A transcript and an offer as the body of a Responses request."""
 
+# What is hard here is the ids of items: OpenAI refuses one that is sent twice, so every id that was
+# sent is remembered, and a turn in which one would be repeated is sent with fitted ids
+# (`item_ids.py`). Whether a turn needs that is decided on its bytes, without decoding them.
+
 from __future__ import annotations
 
 import re
@@ -35,10 +39,11 @@ if TYPE_CHECKING:
 __all__ = ["API", "ResponsesEncoder", "responses_fields", "responses_tools"]
 
 API = "openai_responses"
-_ID = attrgetter("id")
+_ID_OF_CALL = attrgetter("id")
 _CALL_IDS = CallIdRule(ANY_ID, MAX_CALL_ID, "call_")
 
-# Quotes inside a JSON string are escaped, so this finds every id of an item, and at worst the id of something inside one.
+# Quotes inside a JSON string are escaped, so this finds every id of an item. At worst it finds the
+# id of something inside one too, and a turn is decoded without need.
 _IDS = re.compile(rb'"id":"([^"\\]+)"')
 
 
@@ -53,14 +58,14 @@ def responses_fields(
     stream: bool = False,
     extra: Mapping[str, Any] | None = None,
 ) -> Fields:
-    """The fields of a request but for `model`, as ready JSON by name."""
+    """The fields of a request without `model`, as ready JSON by name."""
     if transcript.dropped:
         transcript.refuse_dropped()
     encoder = transcript.encoded(API, ResponsesEncoder)
     fields: Fields = {"input": encoder.entries()}
     if encoder.instructions:
         fields["instructions"] = encoder.instructions
-    tools = offer_fields(offer, API, _tool, _check_tools, strict, _forced)
+    tools = offer_fields(offer, API, _spell_tool, _check_tools, strict, _spell_choice)
     if tools and model is not None and model.startswith("ft:"):
         refuse_tools(check_tools({"tools": json_values.decode(tools["tools"]), "model": model}))
     fields.update(tools)
@@ -77,11 +82,11 @@ def responses_fields(
 
 def responses_tools(offer: ToolOffering, strict: bool | None) -> list[dict[str, Any]]:
     """The `tools` of a request alone."""
-    return tool_list(offer, _tool, _check_tools, strict)
+    return tool_list(offer, _spell_tool, _check_tools, strict)
 
 
-def _tool(spec: ToolSpec, schema: Mapping[str, Any], strict: bool) -> dict[str, Any]:
-    # Left out, `strict` makes the server rewrite the schema where it can [OpenAI's documentation].
+def _spell_tool(spec: ToolSpec, schema: Mapping[str, Any], strict: bool) -> dict[str, Any]:
+    # Without `strict`, the server makes the schema strict where it can [OpenAI's documentation].
     tool: dict[str, Any] = {
         "type": "function",
         "name": spec.name,
@@ -97,7 +102,7 @@ def _check_tools(body: Mapping[str, Any]) -> list[Problem]:
     return check_tools(body)
 
 
-def _forced(name: str) -> dict[str, Any]:
+def _spell_choice(name: str) -> dict[str, Any]:
     return {"type": "function", "name": name}
 
 
@@ -111,11 +116,12 @@ class ResponsesEncoder(HistoryEncoder):
     def __init__(self) -> None:
         super().__init__(_CALL_IDS, MAX_CALL_ID)  # no host is known to take a longer one back
         self._item_ids: set[str] = set()
-        # By call id, for the last turn: who made the call, where the answer must say it again (programmatic calls).
+        # Of the last turn, by call id: who made the call, if its output has to repeat that. A
+        # program that the provider runs makes calls, too.
         self._callers: dict[str, Any] = {}
 
     def copy(self) -> Self:
-        """An independent copy, for items that are not there to stay."""
+        """An independent copy, to encode items that don't stay in the transcript."""
         twin = super().copy()
         twin._item_ids = self._item_ids.copy()
         twin._callers = self._callers
@@ -125,20 +131,17 @@ class ResponsesEncoder(HistoryEncoder):
         self.fragments.append(encode(item))
 
     def _put_text(self, role: str, text: str) -> None:
-        # llama.cpp's server takes an assistant's message only with its type said; the API takes it with and without.
-        self._put(
-            {
-                **({"type": "message"} if role == "assistant" else {}),
-                "role": role,
-                "content": cut_output(text),
-            }
-        )
+        message = {"role": role, "content": cut_output(text)}
+        if role == "assistant":
+            # llama.cpp's server wants the type of an assistant's message; the API takes both forms.
+            message = {"type": "message", **message}
+        self._put(message)
 
-    def _message(self, message: Message) -> None:
+    def _encode_message(self, message: Message) -> None:
         parts = message.parts
-        lone = parts[0] if len(parts) == 1 else None
-        if isinstance(lone, TextPart):
-            self._put_text(message.role, lone.text)
+        only = parts[0] if len(parts) == 1 else None
+        if isinstance(only, TextPart):
+            self._put_text(message.role, only.text)
         elif not parts:
             return
         elif message.role == "assistant":
@@ -153,11 +156,11 @@ class ResponsesEncoder(HistoryEncoder):
         else:
             self._put({"role": message.role, "content": [responses_part(part) for part in parts]})
 
-    def _as_read(self, entries: tuple[bytes, ...]) -> None:
+    def _put_original(self, entries: tuple[bytes, ...]) -> None:
         self._callers = {}
         for entry in entries:
             self._item_ids.update([found.decode() for found in _IDS.findall(entry)])
-        super()._as_read(entries)
+        super()._put_original(entries)
 
     def _without_reasoning(self, entries: tuple[bytes, ...]) -> tuple[bytes, ...]:
         kept = _without_reasoning([json_values.decode(entry) for entry in entries])
@@ -166,31 +169,33 @@ class ResponsesEncoder(HistoryEncoder):
     def _replay(self, turn: AssistantTurn) -> None:
         native = turn.native
         ids = [found.decode() for found in _IDS.findall(native)]
-        unfit = self._unfit(turn)
+        misnamed = self._misnamed_calls(turn)
         self._callers = {}
-        repeated = len(set(ids)) != len(ids) or not self._item_ids.isdisjoint(ids)
+        repeats_id = len(set(ids)) != len(ids) or not self._item_ids.isdisjoint(ids)
+        # A turn that is short as a whole has no long arguments, so its calls needn't be looked at.
         long = long_calls(turn) if len(native) > MAX_ARGUMENTS else []
-        long_ids: list[CallBlock] = []
-        if turn.calls and len(max(map(_ID, turn.calls), key=len)) > MAX_CALL_ID:
-            long_ids = [c for c in turn.calls if len(c.id) > MAX_CALL_ID and c.position >= 0]
-        if not (
-            unfit
-            or repeated
+        with_long_id: list[CallBlock] = []
+        if turn.calls and len(max(map(_ID_OF_CALL, turn.calls), key=len)) > MAX_CALL_ID:
+            with_long_id = [c for c in turn.calls if len(c.id) > MAX_CALL_ID and c.position >= 0]
+        is_sent_as_it_came = not (
+            misnamed
+            or repeats_id
             or long
-            or long_ids
+            or with_long_id
             or turn.reasoning_dropped
             or b'"caller":' in native
-        ):
+        )
+        if is_sent_as_it_came:
             self._item_ids.update(ids)
-            self.fragments.append(native[1:-1])
+            self.fragments.append(native[1:-1])  # the entries of its JSON array
             return
         items: list[dict[str, Any]] = json_values.decode(native)
-        for call in unfit:
+        for call in misnamed:
             if call.kind in ("function", "custom"):
-                items[call.position]["name"] = self._name(call.name)
+                items[call.position]["name"] = self._sent_name(call.name)
         for call in long:
             items[call.position]["input" if call.kind == "custom" else "arguments"] = cut_call(call)
-        for call in long_ids:
+        for call in with_long_id:
             if (call.id_field or turn.id_field) == "call_id":
                 items[call.position]["call_id"] = self._ids(call.id)
         self._callers = {
@@ -205,52 +210,53 @@ class ResponsesEncoder(HistoryEncoder):
 
     def _project(self, turn: AssistantTurn) -> None:
         self._callers = {}
-        for piece in text_and_calls(turn):
-            if isinstance(piece, str):
-                self._put_text("assistant", piece)
+        for part in text_and_calls(turn):
+            if isinstance(part, str):
+                self._put_text("assistant", part)
             else:
                 self._put(
                     {
                         "type": "function_call",
-                        "call_id": self._ids(piece.id),
-                        "name": self._name(piece.name),
-                        "arguments": arguments_object(piece),
+                        "call_id": self._ids(part.id),
+                        "name": self._sent_name(part.name),
+                        "arguments": arguments_object(part),
                     }
                 )
 
-    def _results(self, results: Sequence[ResultBlock]) -> None:
+    def _encode_results(self, results: Sequence[ResultBlock]) -> None:
         for result in results:
-            call_id = self._id(result.call_id)
-            item = _output(result, call_id, result.kind if self._own else "function")
+            call_id = self._sent_id(result.call_id)
+            # Another API's call was sent as a function's, whatever it was there.
+            item = _output_item(result, call_id, result.kind if self._own else "function")
             if call_id in self._callers and result.kind in _CALLED_BY_PROGRAMS:
                 item["caller"] = self._callers[call_id]
             self._put(item)
 
 
+# Kinds of calls that a program of the provider may make: their outputs have a field `caller`.
 _CALLED_BY_PROGRAMS = frozenset({"function", "custom", "shell_call", "apply_patch_call"})
 
 
-def _output(result: ResultBlock, call_id: str, kind: str) -> dict[str, Any]:
-    """The answer to a call by its own kind of item, as OpenAI's API description has them."""
+def _output_item(result: ResultBlock, call_id: str, kind: str) -> dict[str, Any]:
+    """A result as the item that answers this kind of call [OpenAI's API description]."""
     if kind in ("function", "custom", "tool_search_call"):
-        # A tool search may be answered as a function is [recorded]; its own kind of output takes no text.
+        # A tool search may be answered like a function [recorded]; its own output takes no text.
         word = "custom_tool" if kind == "custom" else "function"
-        content = result.content
-        if not isinstance(content, str):
-            output: Any = [responses_part(part) for part in content] or ""
-        else:
-            output = content if len(content) <= MAX_TEXT_PART else cut_output(content)
+        output: Any = result.content
+        if not isinstance(output, str):
+            output = [responses_part(part) for part in output] or ""
+        elif len(output) > MAX_TEXT_PART:
+            output = cut_output(output)
         return {"type": f"{word}_call_output", "call_id": call_id, "output": output}
     failed = result.status != "ok"
     text = cut_output(result.text)
     if kind == "shell_call":
-        outcome = {"type": "exit", "exit_code": 1 if failed else 0}
-        said = {
+        written = {
             "stdout": "" if failed else text,
             "stderr": text if failed else "",
-            "outcome": outcome,
+            "outcome": {"type": "exit", "exit_code": 1 if failed else 0},
         }
-        return {"type": "shell_call_output", "call_id": call_id, "output": [said]}
+        return {"type": "shell_call_output", "call_id": call_id, "output": [written]}
     if kind == "apply_patch_call":
         status = "failed" if failed else "completed"
         return {
@@ -270,13 +276,13 @@ def _output(result: ResultBlock, call_id: str, kind: str) -> dict[str, Any]:
 
 
 def _without_reasoning(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The items without reasoning, and without the ids that ask for it."""
+    """The items without reasoning; those after it lose their ids, which would ask for it."""
     kept: list[dict[str, Any]] = []
-    left_out = False
+    has_left_out = False
     for item in items:
         if item.get("type") == "reasoning":
-            left_out = True
-        elif left_out and item.get("type") != "mcp_approval_request":
+            has_left_out = True
+        elif has_left_out and item.get("type") != "mcp_approval_request":
             kept.append({name: value for name, value in item.items() if name != "id"})
         else:
             kept.append(item)

@@ -1,9 +1,18 @@
-"""The ids of output items: which ones may be sent back, and what becomes of the items around one that may not.
+"""The ids of output items: which may be sent back, and what happens around one that may not."""
 
-OpenAI refuses an id without its type's prefix, over 64 characters, or sent twice. It also ties items together by their ids:
-an item that has one must come with the reasoning it was sent with, and a reasoning item with the item it led to. Without
-ids it asks for neither, so where a tie is broken, the ids after it go as well.
-"""
+# OpenAI refuses an id without the prefix of its type, one that is too long, and one that is sent
+# twice. It also ties items together by their ids: an item with an id must come with the reasoning
+# that led to it, and reasoning with the item that it led to. Of items without ids it asks neither.
+# So where such a tie breaks, the ids after it are left out as well:
+#
+#   an item whose id doesn't fit      | what is sent                          | the ids after it
+#   ----------------------------------+---------------------------------------+-----------------
+#   a request for an approval         | the item: the approval names its id   | stay
+#   reasoning with its text           | the item without its id               | left out
+#   reasoning without                 | nothing                               | left out
+#   a message                         | the item without its id; reasoning    | left out, if there
+#                                     | right before it is left out           | was such reasoning
+#   any other                         | the item without its id               | stay
 
 from __future__ import annotations
 
@@ -28,22 +37,26 @@ def ids_fit(items: list[dict[str, Any]]) -> bool:
 
 
 def fit_ids(items: list[dict[str, Any]], seen: set[str]) -> list[dict[str, Any]]:
-    """The items of one turn with no id that would be refused after the ids in `seen`; the ids sent are added to it."""
+    """The items of one turn, without ids that OpenAI would refuse.
+
+    Args:
+        items: The items; they are not changed.
+        seen: The ids that were sent before. Those that are sent now are added.
+    """
     fitted: list[dict[str, Any]] = []
-    foreign = _of_another_host(items)
+    is_foreign = _are_of_another_host(items)
+    # Whether a tie is broken, so that no further id may be sent.
     broken = False
     for item in items:
-        item_id = item.get("id")
+        item_id: Any = item.get("id")
         kind = item.get("type")
-        fits = item_id is None or _fits(item_id, "" if foreign else kind, seen)
+        fits = item_id is None or _fits(item_id, "" if is_foreign else kind, seen)
         if kind == "mcp_approval_request":
-            # Its id is what the approval names, so it is never dropped.
             fitted.append(item)
-        elif fits and not (broken and item_id is not None):
-            if item_id is None:
-                item = {name: value for name, value in item.items() if name != "id"}
-            else:
-                seen.add(item_id)
+        elif fits and item_id is None:
+            fitted.append(_without_id(item))
+        elif fits and not broken:
+            seen.add(item_id)
             fitted.append(item)
         elif kind == "reasoning":
             broken = True
@@ -65,10 +78,10 @@ def _fits(item_id: Any, kind: Any, seen: set[str]) -> bool:
     )
 
 
-def _of_another_host(items: list[dict[str, Any]]) -> bool:
-    """Whether a compatible host made the items, with ids of its own making: those go back to it as they came.
+def _are_of_another_host(items: list[dict[str, Any]]) -> bool:
+    """Whether a compatible host made the items, with ids of its own: these go back as they came.
 
-    OpenAI itself never sends a message or reasoning whose id lacks its prefix.
+    OpenAI itself never sends a message or reasoning without the prefix of its type.
     """
     found = False
     for item in items:
@@ -86,7 +99,11 @@ def _without_id(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _drop_tied_reasoning(fitted: list[dict[str, Any]]) -> bool:
-    """Leave out the reasoning at the end that would miss the message which loses its id; whether there was any."""
+    """Leave out reasoning at the end: the message that it led to loses its id.
+
+    Returns:
+        Whether there was any.
+    """
     found = False
     while fitted and fitted[-1].get("type") == "reasoning" and fitted[-1].get("id"):
         fitted.pop()

@@ -1,8 +1,19 @@
-"""A history of Responses as a transcript: its input items told apart, and kept as they are.
+"""A history of Responses as a transcript; every item also goes back as it was read."""
 
-The wire knows no turns and no adjacency: outputs may stand anywhere after their calls. A turn is a run of items that a
-model made; while calls of it are open, whatever comes belongs to it, so that every item can go back where it stood.
-"""
+# This API has no turns, and an output may stand anywhere after its call. So turns have to be found:
+# a turn is a run of items that a model made. While a call of it waits for an output, the turn is
+# open, and all that comes belongs to it:
+#
+#   item                    | a turn is open            | a turn with all outputs | no turn
+#   ------------------------+---------------------------+-------------------------+----------------
+#   made by a model         | joins the turn            | ends it, opens another  | opens a turn
+#   the output of a call    | answers a call of it      | refused, unless the     | as on the left
+#                           |                           | server holds the call   |
+#   a message               | is kept inside the turn,  | ends it                 | a message
+#                           | and stands after it       |                         |
+#
+# Outputs of calls that the server holds (`server_held_prefix`) and that stand side by side become
+# the results of a turn that is made up for them.
 
 from __future__ import annotations
 
@@ -27,6 +38,7 @@ from lutumpy.adapters.reading import (
 from lutumpy.core.items import (
     AssistantTurn,
     CallBlock,
+    FinishReason,
     Message,
     Part,
     ResultBlock,
@@ -43,7 +55,8 @@ __all__ = ["read_responses"]
 
 _ROLES: dict[str, Role] = {"system": "system", "developer": "developer", "user": "user"}
 
-# Which calls, in this library's words, an output can answer, and where it names the call.
+# For each type of output, the kinds of calls (this library's words) that it can answer, and the
+# fields that may name the call.
 _OUTPUTS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "function_call_output": (("function", "tool_search_call"), ("call_id",)),
     "custom_tool_call_output": (("custom",), ("call_id",)),
@@ -55,8 +68,8 @@ _OUTPUTS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "mcp_approval_response": (("mcp_approval_request",), ("approval_request_id",)),
 }
 _CALL_TYPES = {"function": "function_call", "custom": "custom_tool_call"}
-# Items of the application's that are neither messages nor outputs.
-_SAID = frozenset({"additional_tools", "compaction_trigger"})
+# Items of the application that are neither messages nor outputs; other APIs get nothing of them.
+_APPLICATION_ITEMS = frozenset({"additional_tools", "compaction_trigger"})
 
 
 def read_responses(
@@ -65,14 +78,14 @@ def read_responses(
     """The transcript of a request's `input`.
 
     Args:
-        messages: Items as JSON objects or objects of the SDK; or one text, which is a message of the user.
+        messages: Items as JSON objects or objects of the SDK; or a text, the user's only message.
         system: The request's `instructions`.
-        server_held_prefix: The conversation's start is at the server (`previous_response_id`, `conversation`), so that
-            outputs may answer calls which aren't here. When left out, that is taken for granted of an input that is
-            nothing but outputs.
+        server_held_prefix: The server holds the start of the conversation
+            (`previous_response_id`, `conversation`), so outputs may answer calls that are not here.
+            If `None`, an input that consists of outputs only is taken for such a one.
 
     Raises:
-        TranscriptError: it is no history, or a call has no output, or an output no call.
+        TranscriptError: it is not a history, or a call has no output, or an output no call.
     """
     history = HistoryReading(API)
     if isinstance(messages, str):
@@ -84,9 +97,8 @@ def read_responses(
             raise TranscriptError(
                 f"instructions are {type(value).__name__}, not a text; nothing was read"
             )
-        history.add(
-            Message("system", _text_parts(value), verbatim=Verbatim(API, (data,), system=True))
-        )
+        original = Verbatim(API, (data,), system=True)
+        history.add(Message("system", _text_parts(value), verbatim=original))
     held = server_held_prefix
     if held is None:
         held = all(text(entry.value.get("type")) in _OUTPUTS for entry in entries)
@@ -96,82 +108,85 @@ def read_responses(
     reading.end()
     if not history.refused:
         return history.end(())
-    return history.end(
-        responses.check_messages([entry.value for entry in entries], server_held_prefix=held)
-    )
+    items = [entry.value for entry in entries]
+    return history.end(responses.check_messages(items, server_held_prefix=held))
 
 
 class _OpenTurn:
-    """A turn while its items, and the outputs of its calls, are being read."""
+    """A turn while its items and the outputs of its calls are being read."""
 
     __slots__ = (
-        "_answered",
         "_by_id",
         "_entries",
         "_indexed",
         "_lacking",
         "_own",
         "_reading",
+        "_results",
         "inside",
     )
 
     def __init__(self) -> None:
         self._reading = OutputReading(set(), history=True)
-        # Of the calls that are indexed so far: those that wait for an output by id, and how many need one.
+        # Calls are indexed when somebody asks for one. Of these: the places of the calls that wait
+        # for an output, by id, and how many of them must have one.
         self._by_id: dict[str, deque[int]] = {}
         self._indexed = 0
         self._lacking = 0
         self._entries: list[Entry] = []
-        # How many of the entries the turn itself takes: up to the last item that the model made.
+        # How many of the entries are the turn's own: up to the last item that the model made.
         self._own = 0
-        self._answered: dict[int, ResultBlock] = {}
-        # Messages that stand before an output.
+        # Results by the place of their calls.
+        self._results: dict[int, ResultBlock] = {}
+        # Messages that came while the turn was open.
         self.inside: list[tuple[Role, list[Part]]] = []
 
     @property
     def open(self) -> bool:
         """Whether a call waits for its output."""
-        self._index()
+        self._index_calls()
         return self._lacking > 0
 
     @property
     def answered(self) -> bool:
-        """Whether outputs have come."""
-        return bool(self._answered)
+        """Whether any output has come."""
+        return bool(self._results)
 
     def waiting(self) -> list[CallBlock]:
-        """The calls that still need an output; an approval may be asked for and never given."""
+        """The calls that still need an output."""
         calls = enumerate(self._reading.calls)
-        return [
-            call for index, call in calls if index not in self._answered and _needs_output(call)
-        ]
+        return [call for k, call in calls if k not in self._results and _needs_output(call)]
 
     def take(self, entry: Entry) -> None:
-        """An item that the model made."""
+        """Add an item that the model made."""
         self._reading.take(_as_output(entry.value))
         self._entries.append(entry)
         self._own = len(self._entries)
 
     def keep(self, entry: Entry) -> None:
-        """Another item: it goes where it stood."""
+        """Add another item, which goes back where it stood."""
         self._entries.append(entry)
 
     def answer(self, entry: Entry, call_id: str, kinds: tuple[str, ...]) -> bool:
-        """Whether this output is for a call of the turn that waits for one."""
-        self._index()
+        """Take an output, if a call of one of these kinds waits for it.
+
+        Returns:
+            Whether it was taken.
+        """
+        self._index_calls()
         waiting = self._by_id.get(call_id, ())
         for place, index in enumerate(waiting):
             call = self._reading.calls[index]
             if call.kind in kinds:
                 del self._by_id[call_id][place]
                 self._lacking -= _needs_output(call)
-                self._answered[index] = _result(entry.value, call)
+                self._results[index] = _read_result(entry.value, call)
                 self._entries.append(entry)
                 return True
         return False
 
-    def _index(self) -> None:
-        """Note the calls that came since the last time."""
+    def _index_calls(self) -> None:
+        """Index the calls that came since the last time."""
         calls = self._reading.calls
         while self._indexed < len(calls):
             call = calls[self._indexed]
@@ -180,87 +195,89 @@ class _OpenTurn:
             self._indexed += 1
 
     def end(self, history: HistoryReading) -> None:
-        """Everything that belongs to the turn is there."""
+        """Add the turn, its results and the messages inside it to the history."""
         reading = self._reading
-        lacking = [call for index, call in enumerate(reading.calls) if index not in self._answered]
+        lacking = [call for k, call in enumerate(reading.calls) if k not in self._results]
+        # A call that nothing answers is marked as unanswerable: no other API gets it.
         changed = {id(call): replace(call, position=-1) for call in lacking}
         blocks = [changed.get(id(block), block) for block in reading.blocks]
         calls = [changed.get(id(call), call) for call in reading.calls]
+        finish: FinishReason = "stop"
+        if calls:
+            finish = "tool_calls"
+        elif reading.refused:
+            finish = "refusal"
         turn = AssistantTurn(
             api=API,
             blocks=tuple(blocks),
             native=encode(reading.items) if reading.items else b"",
             calls=tuple(calls),
             id_field="call_id",
-            finish_reason="tool_calls" if calls else "refusal" if reading.refused else "stop",
+            finish_reason=finish,
         )
-        results = [self._answered[index] for index in sorted(self._answered)]
+        results = [self._results[index] for index in sorted(self._results)]
         history.turn(turn, self._entries[: self._own], results, self._entries[self._own :])
         for role, parts in self.inside:
             history.message(role, parts, [])
 
 
 def _needs_output(call: CallBlock) -> bool:
+    """Whether a call must have an output; an approval may be asked for and never given."""
     return call.kind != "mcp_approval_request"
 
 
 class _InputReading:
-    """The items, taken one after another."""
+    """Reads the items one after another. See the table above."""
 
-    __slots__ = ("_held", "_history", "_orphans", "_searches", "_seen", "_turn")
+    __slots__ = ("_held", "_history", "_orphans", "_outputs", "_searches", "_turn")
 
     def __init__(self, history: HistoryReading, held: bool) -> None:
         self._history = history
         self._held = held
         self._turn: _OpenTurn | None = None
-        # Outputs, side by side, of calls that the server holds.
+        # Outputs, side by side, of calls that the server holds, and the calls made up for them.
         self._orphans: list[tuple[Entry, CallBlock]] = []
-        # The outputs so far: what they are, and of which call.
-        self._seen: set[tuple[str, str]] = set()
-        # Searches for tools that are the provider's own, by id: their outputs are, too.
+        # The type and the call's id of each output so far.
+        self._outputs: set[tuple[str, str]] = set()
+        # The ids of the provider's own searches for tools; their outputs are the provider's, too.
         self._searches: set[str] = set()
 
     def take(self, entry: Entry) -> None:
+        """Read the next item."""
         item = entry.value
-        kind = item.get("type")
-        if kind is None:
-            kind = "message" if "role" in item else "item_reference" if "id" in item else None
+        kind = responses.item_type(item)
         role = item.get("role")
         if not isinstance(kind, str) or not kind:
             self._history.refuse(entry.position, "it has neither a type nor a role")
         elif kind == "message" and role != "assistant":
             if isinstance(role, str) and role in _ROLES:
-                self._message(entry, _ROLES[role], _parts(item.get("content")))
+                self._take_message(entry, _ROLES[role], _read_parts(item.get("content")))
             else:
                 self._history.refuse(entry.position, f"the role {role!r} is none of this API")
-        elif kind in _SAID:
-            self._message(entry, "developer", [])
-        elif (
-            kind in _OUTPUTS
-            and item.get("execution") != "server"
-            and not self._is_of_a_search(item, kind)
-        ):
-            self._output(entry, kind)
+        elif kind in _APPLICATION_ITEMS:
+            self._take_message(entry, "developer", [])
+        elif kind in _OUTPUTS and not self._is_of_provider(item, kind):
+            self._take_output(entry, kind)
         else:
-            if (
-                kind == "tool_search_call"
-                and item.get("execution") != "client"
-                and isinstance(item.get("call_id"), str)
-            ):
-                self._searches.add(item["call_id"])
-            self._made(entry, kind)
+            if kind == "tool_search_call" and item.get("execution") != "client":
+                call_id = item.get("call_id")
+                if isinstance(call_id, str):
+                    self._searches.add(call_id)
+            self._take_model_item(entry, kind)
 
-    def _is_of_a_search(self, item: Mapping[str, Any], kind: str) -> bool:
+    def _is_of_provider(self, item: Mapping[str, Any], kind: str) -> bool:
+        """Whether an output is of a call that the provider ran itself."""
+        if item.get("execution") == "server":
+            return True
         call_id = item.get("call_id")
-        return (
-            kind == "tool_search_output" and isinstance(call_id, str) and call_id in self._searches
-        )
+        is_search = kind == "tool_search_output" and isinstance(call_id, str)
+        return is_search and call_id in self._searches
 
     def end(self) -> None:
-        """There are no more items, or a turn is complete."""
+        """End the turn, if there is one: nothing that follows belongs to it."""
         if self._orphans:
             orphans, self._orphans = self._orphans, []
-            self._held_turn(orphans)
+            self._add_held_turn(orphans)
         if self._turn is None:
             return
         turn, self._turn = self._turn, None
@@ -268,10 +285,9 @@ class _InputReading:
             self._history.refuse("input", f"call {call.id!r} of {call.name!r} has no output")
         turn.end(self._history)
 
-    def _made(self, entry: Entry, kind: str) -> None:
-        if self._orphans or (
-            self._turn is not None and self._turn.answered and not self._turn.open
-        ):
+    def _take_model_item(self, entry: Entry, kind: str) -> None:
+        turn = self._turn
+        if self._orphans or (turn is not None and turn.answered and not turn.open):
             self.end()
         if kind == "item_reference":
             # Behind it may be a call, whose output is still to come.
@@ -279,60 +295,62 @@ class _InputReading:
         self._turn = self._turn or _OpenTurn()
         self._turn.take(entry)
 
-    def _message(self, entry: Entry, role: Role, parts: list[Part]) -> None:
-        said = parts if role == "user" else text_only(parts)
+    def _take_message(self, entry: Entry, role: Role, parts: list[Part]) -> None:
+        if role != "user":
+            parts = text_only(parts)
         if self._turn is not None and self._turn.open:
-            self._turn.inside.append((role, said))
+            self._turn.inside.append((role, parts))
             self._turn.keep(entry)
             return
         self.end()
-        self._history.message(role, said, [entry])
+        self._history.message(role, parts, [entry])
 
-    def _output(self, entry: Entry, kind: str) -> None:
+    def _take_output(self, entry: Entry, kind: str) -> None:
         kinds, fields = _OUTPUTS[kind]
-        call_id = next(
-            (found for name in fields if (found := text(entry.value.get(name))) is not None), None
-        )
+        named = (text(entry.value.get(field)) for field in fields)
+        call_id = next((found for found in named if found is not None), None)
         if call_id is None:
-            # What the host says by itself, in the form of an output.
-            self._message(entry, "user", _list_parts(entry.value.get("output")))
+            # The host's own words, in the form of an output.
+            self._take_message(entry, "user", _read_parts(entry.value.get("output")))
             return
-        again = (kind, call_id) in self._seen
-        self._seen.add((kind, call_id))
-        if self._turn is not None and self._turn.answer(entry, call_id, kinds):
+        is_second = (kind, call_id) in self._outputs
+        self._outputs.add((kind, call_id))
+        turn = self._turn
+        if turn is not None and turn.answer(entry, call_id, kinds):
             return
-        if (
-            again
-            or kind == "mcp_approval_response"
-            or (self._held and self._turn is not None and self._turn.open)
-        ):
-            # Nothing waits for it: its own API gets it back, and no other is told.
-            self._message(entry, "user", [])
+        is_for_held = self._held and turn is not None and turn.open
+        if is_second or is_for_held or kind == "mcp_approval_response":
+            # No call waits for it: its own API gets it back, and the others get nothing.
+            self._take_message(entry, "user", [])
         elif self._held:
-            if self._turn is not None:
+            if turn is not None:
                 self.end()
             name = text(entry.value.get("name")) or ""
-            self._orphans.append(
-                (entry, CallBlock(call_id, name, "", kinds[0], position=len(self._orphans)))
-            )
+            call = CallBlock(call_id, name, "", kinds[0], position=len(self._orphans))
+            self._orphans.append((entry, call))
         else:
             self._history.refuse(entry.position, f"the output {call_id!r} has no call before it")
 
-    def _held_turn(self, orphans: list[tuple[Entry, CallBlock]]) -> None:
-        """The turn that the server holds: all that is known of it is which calls it made."""
+    def _add_held_turn(self, orphans: list[tuple[Entry, CallBlock]]) -> None:
+        """Add a turn that the server holds; all that is known of it are the ids of its calls."""
         calls = tuple([call for _, call in orphans])
         native = [
             {"type": _CALL_TYPES.get(call.kind, call.kind), "call_id": call.id} for call in calls
         ]
         turn = AssistantTurn(
-            API, calls, encode(native), calls, id_field="call_id", finish_reason="tool_calls"
+            api=API,
+            blocks=calls,
+            native=encode(native),
+            calls=calls,
+            id_field="call_id",
+            finish_reason="tool_calls",
         )
-        results = [_result(entry.value, call) for entry, call in orphans]
+        results = [_read_result(entry.value, call) for entry, call in orphans]
         self._history.turn(turn, [], results, [entry for entry, _ in orphans])
 
 
 def _as_output(item: dict[str, Any]) -> dict[str, Any]:
-    """The item as an answer has it: a message in a history may spell its text as an input's."""
+    """The item as a reply has it: programs may give an assistant's message parts of type input."""
     content = item.get("content")
     if item.get("role") != "assistant":
         return item
@@ -345,80 +363,69 @@ def _as_output(item: dict[str, Any]) -> dict[str, Any]:
     return item
 
 
-def _result(item: dict[str, Any], call: CallBlock) -> ResultBlock:
-    """What an output says."""
-    given = item.get("output")
+def _read_result(item: dict[str, Any], call: CallBlock) -> ResultBlock:
+    """The result in an output of this call; each type of output has its own shape."""
+    output = item.get("output")
     failed = item.get("status") == "failed"
     content: str | tuple[Part, ...]
     if call.kind == "mcp_approval_request":
-        content = text(item.get("reason")) or (
-            "approved" if item.get("approve") is True else "not approved"
-        )
         failed = item.get("approve") is not True
-    elif isinstance(given, str):
-        content = given
+        content = text(item.get("reason")) or ("not approved" if failed else "approved")
+    elif isinstance(output, str):
+        content = output
     elif item.get("type") == "computer_call_output":
-        content = tuple(_list_parts([given]))
+        content = tuple(_read_parts([output]))
     elif item.get("type") == "shell_call_output":
-        content, failed = _shell(given)
+        content, failed = _read_shell(output)
     elif item.get("type") == "tool_search_output":
         content = encode_text(item.get("tools"))
+    elif isinstance(output, list):
+        content = tuple(_read_parts(output))
     else:
-        content = tuple(_list_parts(given)) if isinstance(given, list) else _said(given)
+        content = "" if output is None else encode_text(output)
     return ResultBlock(call.id, call.name, content, status_of(content, failed), call.kind)
 
 
-def _shell(output: Any) -> tuple[str, bool]:
-    """What commands wrote, and whether one of them failed."""
+def _read_shell(output: Any) -> tuple[str, bool]:
+    """What commands wrote, and whether any of them failed."""
     written: list[str] = []
     failed = False
-    for chunk in output if isinstance(output, list) else []:
-        said = mapping(chunk)
-        written += [
-            found for name in ("stdout", "stderr") if (found := text(said.get(name))) is not None
-        ]
-        outcome = mapping(said.get("outcome"))
-        failed = (
-            failed or outcome.get("type") == "timeout" or outcome.get("exit_code") not in (0, None)
-        )
+    for command in output if isinstance(output, list) else []:
+        fields = mapping(command)
+        streams = (text(fields.get("stdout")), text(fields.get("stderr")))
+        written += [found for found in streams if found is not None]
+        outcome = mapping(fields.get("outcome"))
+        if outcome.get("type") == "timeout" or outcome.get("exit_code") not in (0, None):
+            failed = True
     return "\n".join(written), failed
-
-
-def _said(value: Any) -> str:
-    return "" if value is None else encode_text(value)
-
-
-def _parts(content: Any) -> list[Part]:
-    return list(_text_parts(content)) if isinstance(content, str) else _list_parts(content)
 
 
 def _text_parts(content: str) -> tuple[Part, ...]:
     return (TextPart(content),) if content else ()
 
 
-def _list_parts(content: Any) -> list[Part]:
+def _read_parts(content: Any) -> list[Part]:
+    """Content as parts. A part that this library has no kind for becomes a text that names it."""
     if isinstance(content, str):
         return list(_text_parts(content))
-    return (
-        [found for part in content if (found := _part(part)) is not None]
-        if isinstance(content, list)
-        else []
-    )
+    if not isinstance(content, list):
+        return []
+    return [found for part in content if (found := _read_part(part)) is not None]
 
 
-def _part(part: Any) -> Part | None:
-    given = mapping(part)
-    kind = given.get("type")
+def _read_part(part: Any) -> Part | None:
+    fields = mapping(part)
+    kind = fields.get("type")
     if kind in ("input_text", "output_text", "refusal", "text"):
-        said = given.get("refusal" if kind == "refusal" else "text")
-        return TextPart(said) if isinstance(said, str) and said else None
+        found = fields.get("refusal" if kind == "refusal" else "text")
+        return TextPart(found) if isinstance(found, str) and found else None
     if kind in ("input_image", "computer_screenshot"):
-        if given.get("image_url") is None:
-            return left_out("image", given.get("file_id"))
-        return image_part(given["image_url"], given.get("detail"))
+        if fields.get("image_url") is None:
+            return left_out("image", fields.get("file_id"))
+        return image_part(fields["image_url"], fields.get("detail"))
     if kind == "input_file":
         for name in ("file_data", "file_url"):
-            if given.get(name) is not None:
-                return file_at(given[name], given.get("filename"))
-        return left_out("file", given.get("filename") or given.get("file_id"))
+            if fields.get(name) is not None:
+                return file_at(fields[name], fields.get("filename"))
+        return left_out("file", fields.get("filename") or fields.get("file_id"))
     return left_out(kind)

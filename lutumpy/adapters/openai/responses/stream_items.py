@@ -1,17 +1,32 @@
-"""The output items of a streamed Responses answer: which item an event is about, and what the item is so far."""
+"""The output items of a streamed reply: which item an event is about, and what it is so far."""
+
+# Two things are hard. Hosts identify items in different ways: some give all items one index, others
+# change an item's id on the way. So the id is looked up first, and then the index.
+#
+# And a call has an index in the finished turn that depends on what stands before it: a call that
+# the provider may have run itself counts only if the reply has no output of it. Until that is
+# known, the calls after it have no index:
+#
+#   the item                              | is it a call of the turn?
+#   --------------------------------------+----------------------------------------------------
+#   a function or custom call             | yes, once its name is known
+#   a search for tools                    | if the client is to run it
+#   another call that a client may run    | if the reply has no output of it: known when the
+#                                         | output comes, and otherwise at the end of the reply
+#   anything else                         | no
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from lutumpy.adapters.openai.merged_object import join
+from lutumpy.adapters.openai.merged_object import join_text
 from lutumpy.adapters.openai.reply_fields import mapping, model_text, text
 from lutumpy.adapters.openai.responses.decode import CALLS, CLIENT_RUN, output_of
 
-__all__ = ["StreamedItem", "StreamedItems", "parts_of"]
+__all__ = ["StreamedItem", "StreamedItems", "texts_of"]
 
-# Where the pieces of a part belong in its item, and what its text is called there.
+# For each kind of part, the field of the item that it belongs to, and the field of its text.
 _PLACES = {
     "output_text": ("content", "text"),
     "refusal": ("content", "refusal"),
@@ -23,7 +38,7 @@ _PLACES = {
 class StreamedItem:
     """One output item as far as it has arrived."""
 
-    __slots__ = ("_kinds", "arguments", "call", "done", "item", "parts", "told")
+    __slots__ = ("_kinds", "arguments", "call", "done", "item", "parts", "reported")
 
     def __init__(self, item: dict[str, Any]) -> None:
         self.item: dict[str, Any] = item
@@ -33,63 +48,62 @@ class StreamedItem:
         self._kinds: set[str] = set()
         self.call: int | None = None
         """Which call of the turn it is, once that is known."""
-        self.told: int = 0
-        """How many characters of its arguments were told."""
+        self.reported: int = 0
+        """How many characters of its arguments were reported."""
 
     @property
     def kind(self) -> str:
         """The item's type."""
         return text(self.item.get("type")) or ""
 
-    def add_part(self, kind: str, index: Any, piece: str) -> bool:
-        """Take a piece of a part; whether it is the first one of a further part of this kind."""
-        key = (kind, index if type(index) is int else 0)
-        pieces = self.parts.get(key)
-        further = pieces is None and kind in self._kinds
-        if pieces is None:
-            pieces = self.parts[key] = []
-            self._kinds.add(kind)
-        pieces.append(piece)
-        return further
+    def add_text(self, kind: str, index: Any, delta: str) -> bool:
+        """Take a delta of a part's text.
 
-    def said(self, kind: str) -> bool:
-        """Whether any piece of this kind has come."""
+        Returns:
+            Whether it begins a part that is not the first one of this kind.
+        """
+        key = (kind, index if type(index) is int else 0)
+        deltas = self.parts.get(key)
+        is_further = deltas is None and kind in self._kinds
+        if deltas is None:
+            deltas = self.parts[key] = []
+            self._kinds.add(kind)
+        deltas.append(delta)
+        return is_further
+
+    def has_text(self, kind: str) -> bool:
+        """Whether any delta of a part of this kind has come."""
         return kind in self._kinds
 
     def text_of_arguments(self) -> str:
         """The arguments so far."""
         if self.kind not in CALLS:
             return ""
-        given = self.item.get(CALLS[self.kind][1])
         if self.done or not self.arguments:
-            return model_text(given)
-        return join(self.arguments)
+            return model_text(self.item.get(CALLS[self.kind][1]))
+        return join_text(self.arguments)
 
     def whole(self) -> dict[str, Any]:
-        """The item as it would stand in a whole answer."""
+        """The item as a whole reply would have it."""
         if self.done:
             return self.item
         item = dict(self.item)
         if self.kind in CALLS:
             item[CALLS[self.kind][1]] = self.text_of_arguments()
-        for (kind, _), pieces in sorted(self.parts.items(), key=lambda part: part[0][1]):
+        for (kind, _), deltas in sorted(self.parts.items(), key=lambda part: part[0][1]):
             field, name = _PLACES[kind]
-            if pieces:
-                item[field] = [*(item.get(field) or ()), {"type": kind, name: join(pieces)}]
+            if deltas:
+                item[field] = [*(item.get(field) or ()), {"type": kind, name: join_text(deltas)}]
         return item
 
 
 class StreamedItems:
-    """All of them, in the order of the answer.
-
-    Also counts the calls among them, in step with the decoder of whole answers. A call that the provider may have run
-    itself counts only when the answer has no output of it: until that is known, the calls after it have no number.
-    """
+    """All items in the order of the reply, and the indexes of the calls among them."""
 
     __slots__ = (
         "_by_id",
         "_by_index",
-        "_calls",
+        "_call_count",
         "_ordered",
         "counted",
         "items",
@@ -100,17 +114,20 @@ class StreamedItems:
     def __init__(self) -> None:
         self.items: list[StreamedItem] = []
         self.outputs: set[str] = set()
+        """The ids of the calls whose outputs are among the items."""
         self.open_functions: dict[str, StreamedItem] = {}
         """The function calls whose arguments may still arrive, by the item's id."""
         self._by_index: dict[int, StreamedItem] = {}
         self._by_id: dict[str, StreamedItem] = {}
         self.counted: int = 0
-        """Of how many items it is known whether they are calls."""
-        self._calls = 0
+        """Of how many items, from the first one, it is known whether they are calls."""
+        self._call_count = 0
+        # Whether the indexes of the events are the places of the items. If not, calls have no index
+        # before the end.
         self._ordered = True
 
     def begin(self, event: Mapping[str, Any], item: dict[str, Any]) -> StreamedItem:
-        """Add an item."""
+        """Add an item, which may be whole or just have begun."""
         entry = StreamedItem(item)
         index = event.get("output_index")
         if type(index) is int:
@@ -127,7 +144,7 @@ class StreamedItems:
         return entry
 
     def end(self, event: Mapping[str, Any], item: dict[str, Any]) -> StreamedItem:
-        """Take an item that is complete, begun before or not."""
+        """Take a complete item, whether or not it was begun before."""
         entry = self._find(event, item.get("id"))
         if entry is None or entry.done:
             entry = self.begin(event, item)
@@ -140,7 +157,7 @@ class StreamedItems:
         return entry
 
     def about(self, event: Mapping[str, Any], kind: str) -> StreamedItem:
-        """The item that a piece belongs to; a host may leave its beginning out."""
+        """The item of this type that a delta belongs to; it begins now if a host left that out."""
         entry = self._find(event, event.get("item_id"))
         if entry is not None and not entry.done and entry.kind == kind:
             return entry
@@ -149,8 +166,8 @@ class StreamedItems:
             item["id"] = item_id
         return self.begin(event, item)
 
-    def count(self) -> list[StreamedItem]:
-        """The calls whose number has become known."""
+    def number_calls(self) -> list[StreamedItem]:
+        """Give calls their indexes as far as they are known; gives the calls that got one now."""
         found: list[StreamedItem] = []
         while self._ordered and self.counted < len(self.items):
             entry = self.items[self.counted]
@@ -158,14 +175,14 @@ class StreamedItems:
             if is_call is None:
                 break
             if is_call:
-                entry.call = self._calls
-                self._calls += 1
+                entry.call = self._call_count
+                self._call_count += 1
                 found.append(entry)
             self.counted += 1
         return found
 
     def _find(self, event: Mapping[str, Any], item_id: Any) -> StreamedItem | None:
-        # The id first, as some hosts give all items one index; then the index, as others change the id on the way.
+        # See above: the id first, then the index.
         entry = self._by_id.get(item_id) if isinstance(item_id, str) else None
         if entry is None and type(index := event.get("output_index")) is int:
             entry = self._by_index.get(index)
@@ -176,9 +193,10 @@ class StreamedItems:
             self.outputs.add(answered)
 
     def _is_call(self, entry: StreamedItem) -> bool | None:
+        """Whether an item is a call of the turn, as `OutputReading` finds; `None`: not known."""
         kind = entry.kind
         if kind in CALLS:
-            # A host may leave its beginning out; then its name comes with its end.
+            # If a host leaves the beginning of an item out, the name comes with its end.
             return True if entry.done or text(entry.item.get("name")) else None
         if kind not in CLIENT_RUN:
             return False
@@ -190,8 +208,8 @@ class StreamedItems:
         return False if call_id in self.outputs else None
 
 
-def parts_of(item: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The texts in a complete item: kind of the part and its text."""
+def texts_of(item: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The texts in a complete item, each with the kind of its part."""
     found: list[tuple[str, str]] = []
     content = item.get("content")
     if item.get("type") == "message" and isinstance(content, str) and content:
@@ -201,7 +219,7 @@ def parts_of(item: Mapping[str, Any]) -> list[tuple[str, str]]:
         for part in parts if isinstance(parts, list) else []:
             kind = mapping(part).get("type")
             if isinstance(kind, str) and kind in _PLACES and _PLACES[kind][0] == field:
-                piece = part.get(_PLACES[kind][1])
-                if isinstance(piece, str):
-                    found.append((kind, piece))
+                text_of_part = part.get(_PLACES[kind][1])
+                if isinstance(text_of_part, str):
+                    found.append((kind, text_of_part))
     return found

@@ -216,6 +216,7 @@ def _check_part(message: str, where: str, part: Any, role: str, model: str | Non
     if kind is None:
         return [missing("chat.parts", f"{where}.type")]
     allowed = PARTS[role]
+    # Images in other messages have a text of their own [recorded]; other wrong kinds share one.
     if kind == "image_url" and kind not in allowed:
         text = (
             f"Invalid '{message}'. Image URLs are only allowed for messages with role 'user', "
@@ -289,6 +290,7 @@ def _check_call(where: str, call: Any) -> list[Problem]:
     if not isinstance(body, Mapping):
         return [*found, wrong_type("chat.tool_calls", f"{where}.{kind}", "an object", body)]
     found += check_name("chat.call_name", f"{where}.{kind}.name", body.get("name"), MAX_NAME)
+    # A function's arguments are JSON in a text; a custom tool's input is any text.
     key = "arguments" if kind == "function" else "input"
     value = body.get(key)
     where = f"{where}.{kind}.{key}"
@@ -300,6 +302,7 @@ def _check_call(where: str, call: Any) -> list[Problem]:
         found += check_text_length("chat.arguments_length", where, value, "some")
         if kind == "function" and not is_json_object(value):
             found.append(_unreadable_arguments(where, call))
+    # All problems of one call name it, so that a repair can be matched to the call.
     if found:
         found = about(found, text(call.get("id")), text(body.get("name")))
     return found
@@ -319,6 +322,7 @@ def _check_call_id(where: str, value: Any) -> list[Problem]:
     if not isinstance(value, str):
         return [wrong_type("chat.call_id", where, "a string", value)]
     if not value:
+        # OpenAI's answer to an empty id is not recorded; some hosts send them and take them back.
         return [empty_string("chat.call_id", where, "some")]
     if len(value) > MAX_CALL_ID:
         return [long_string("chat.call_id", where, MAX_CALL_ID, len(value))]

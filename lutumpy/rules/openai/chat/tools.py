@@ -47,6 +47,7 @@ def check_tools(body: Mapping[str, Any], model: str | None) -> list[Problem]:
     if not tools:
         return [empty_array("chat.tools_empty", "tools", "some")]
     found: list[Problem] = []
+    # The tools are checked as well, so that one request shows everything that is wrong.
     if len(tools) > MAX_TOOLS:
         found.append(long_array("chat.tools_count", "tools", MAX_TOOLS, len(tools)))
     for index, tool in enumerate(tools):
@@ -78,6 +79,7 @@ def _check_tool(where: str, tool: Any, model: str | None) -> list[Problem]:
             f"OpenAI documented {MAX_DESCRIPTION} as the most."
         )
         found.append(Problem("chat.tool_description", f"{where}.description", text, "discouraged"))
+    # A custom tool takes free text or a grammar, and has no schema.
     if kind == "custom":
         return found
     strict = body.get("strict")
@@ -112,6 +114,7 @@ def check_tool_choice(body: Mapping[str, Any]) -> list[Problem]:
     """The problems of a request's `tool_choice` and `parallel_tool_calls`."""
     found: list[Problem] = []
     has_tools = bool(items(body.get("tools")))
+    # Both are refused without tools, in the same words [recorded].
     for key in ("tool_choice", "parallel_tool_calls"):
         if body.get(key) is not None and not has_tools:
             message = (

@@ -334,6 +334,7 @@ def _check_item_id(where: str, kind: str, item: Mapping[str, Any]) -> list[Probl
     if not isinstance(value, str):
         return [wrong_type("responses.item_id", where, "a string", value)]
     prefix = ID_PREFIXES.get(kind)
+    # Messages of the application have ids of its own, if any; only a model's have the prefix.
     if kind == "message" and item.get("role") != "assistant":
         prefix = None
     if prefix is not None and not value.startswith(prefix):
@@ -400,6 +401,7 @@ def _check_media(where: str, kind: str, part: Mapping[str, Any]) -> list[Problem
     found = media.check_file_data(
         "responses.file_data", "responses.part_length", f"{where}.file_data", data
     )
+    # One problem for one file: the data is what counts where both are given.
     return found or media.check_file_url("responses.file_url", f"{where}.file_url", url)
 
 
@@ -416,6 +418,7 @@ def _check_reasoning(where: str, item: Mapping[str, Any]) -> list[Problem]:
 
 def _check_call(where: str, kind: str, item: Mapping[str, Any]) -> list[Problem]:
     found = _check_call_id(f"{where}.call_id", item.get("call_id"))
+    # Longer names than a declared tool may have: the model may have called one that was renamed.
     name = text(item.get("name"))
     found += check_name("responses.call_name", f"{where}.name", item.get("name"), MAX_HISTORY_NAME)
     key = "arguments" if kind == "function_call" else "input"

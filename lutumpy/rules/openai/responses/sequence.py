@@ -1,11 +1,11 @@
 """The rules of Responses about the order of items: calls and outputs, reasoning and what follows.
 
-Unlike Chat Completions, this API wants no output right after its call: an output may stand anywhere
-later. Reasoning is bound more tightly: it stands right before the item that it led to, and the
-server remembers by their ids which two belong together.
-
 Sources: recorded exchanges, and the refusals that users report.
 """
+
+# Unlike Chat Completions, this API wants no output right after its call: an output may stand
+# anywhere later. Reasoning is bound more tightly: it stands right before the item that it led to,
+# and the server remembers by their ids which two belong together.
 
 from __future__ import annotations
 
@@ -95,6 +95,7 @@ def _check_item_ids(entries: Any) -> list[Problem]:
                 f"Duplicate item found with id {item_id}. Remove duplicate items from your input "
                 "and try again."
             )
+            # Ids of outputs are optional, and no recording repeats one.
             certainty: Certainty = "some" if kind.endswith("_output") else "refused"
             rule, where = "responses.duplicate_item", f"input[{index}].id"
             found.append(Problem(rule, where, message, certainty, param="input"))
@@ -195,6 +196,7 @@ def _check_pairing(entries: Any, server_held_prefix: bool) -> list[Problem]:
                 found.append(Problem(rule, where, message, "some", call_ids=ids, tools=tools))
                 if any(other.kind == kind for other in calls[call_id]):
                     continue
+            # The provider runs most searches for tools itself, and needs no output of those.
             needs = kind != "tool_search_call" or item.get("execution") == "client"
             call = _Call(where, kind, call_id, needs, tools)
             calls.setdefault(call_id, []).append(call)

@@ -66,6 +66,8 @@ def _check_tool(
         return [missing("responses.tools", f"{where}.type")]
     if kind not in TOOL_TYPES:
         return [wrong_value("responses.tools", f"{where}.type", kind, TOOL_TYPES)]
+    # The other types are the provider's own tools. Their fields change often, and a wrong one is
+    # refused with a text that says so; nothing is claimed about them here.
     if kind not in ("function", "custom", "namespace"):
         return []
     name = tool.get("name")
@@ -83,6 +85,7 @@ def _check_tool(
         )
         rule = "responses.tool_description"
         found.append(Problem(rule, f"{where}.description", message, "discouraged"))
+    # Namespaces don't nest, so what stands in one is looked at once and no deeper.
     if kind == "namespace" and not in_namespace:
         for index, member in enumerate(items(tool.get("tools"))):
             found += _check_tool(f"{where}.tools[{index}]", member, model, in_namespace=True)
@@ -180,6 +183,7 @@ def _check_chosen(
         return [missing("responses.tool_choice", where)]
     if not isinstance(name, str):
         return [wrong_type("responses.tool_choice", where, "a string", name)]
+    # With a conversation at the server, the tools of earlier requests are not known here.
     if held or name in known:
         return []
     message = f"Tool choice '{choice.get('type')}' not found in 'tools' parameter."

@@ -1,4 +1,4 @@
-"""What was read from a history of this API, in the forms that a request may need: mostly as it is."""
+"""Messages that were read from a history of this API, in the forms that a request may need."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from lutumpy.adapters.anthropic.parts import text_blocks
 from lutumpy.core import json_values
 from lutumpy.core.json_values import encode
 
+# Entries are kept as the bytes that were read, and parsed only for a request that needs another
+# form of them: that is rare, so nothing parsed is kept.
 __all__ = [
     "as_blocks",
     "content_of",
@@ -32,7 +34,9 @@ def kind_of(block: Any) -> str:
 
 
 def as_blocks(entry: bytes) -> bytes:
-    """The message with a list as its content, and that at its end, so that a breakpoint can be put into its last block."""
+    """The message with a list as its content, and that at its end, so that a breakpoint can be put
+    into its last block.
+    """
     message = json_values.decode(entry)
     if "content" not in message:
         return entry

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lutumpy.adapters.anthropic.as_read import entries_without_reasoning, takes_system_breakpoint
+from lutumpy.adapters.anthropic.original import entries_without_reasoning, takes_system_breakpoint
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,158 @@
+"""A content block of a streamed message, as far as it has arrived."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lutumpy.adapters.anthropic.decode import UnparsedInput
+from lutumpy.core import json_values
+
+__all__ = ["BEGINNINGS", "StreamedBlock"]
+
+# Which kind of block each kind of delta belongs to. A delta of another kind says nothing to a block
+# that is listed here.
+_BELONGS = {
+    "citations_delta": "text",
+    "signature_delta": "thinking",
+    "text_delta": "text",
+    "thinking_delta": "thinking",
+}
+# Blocks whose deltas are all known. Other kinds, present and future, take whatever a delta of
+# theirs holds.
+_SEALED = frozenset({"text", "thinking", "redacted_thinking", "tool_use"})
+
+# What a block begins with whose first event is missing.
+BEGINNINGS: Mapping[str, dict[str, Any]] = {
+    "text_delta": {"type": "text", "text": ""},
+    "thinking_delta": {"type": "thinking", "thinking": "", "signature": ""},
+}
+
+_HIGH_SURROGATES = ("\ud800", "\udbff")
+
+
+class StreamedBlock:
+    """A content block as far as it has arrived.
+
+    Attributes:
+        start: The block as its first event gave it.
+        kind: Its type.
+        id: Its id, where it has one.
+        name: The name of the tool, of a call.
+        index: Its index on the wire, where it has one.
+        call: Which call for the client it is; -1 for none.
+        closed: Nothing more is taken.
+        json: The pieces of its input.
+        half: The first half of a character that was cut in two.
+    """
+
+    __slots__ = (
+        "_citations",
+        "_pieces",
+        "_values",
+        "call",
+        "closed",
+        "half",
+        "id",
+        "index",
+        "json",
+        "kind",
+        "name",
+        "start",
+    )
+
+    def __init__(self, start: Mapping[str, Any], index: int | None) -> None:
+        self.start = start
+        self.kind = _clean_name(start.get("type"))
+        self.id = _clean_name(start.get("id"))
+        self.name = _clean_name(start.get("name"))
+        self.index = index
+        self.call = -1
+        self.closed = False
+        self.half = ""
+        self._pieces: dict[str, list[str]] = {}
+        self.json: list[str] = []
+        self._citations: list[Any] = []
+        self._values: dict[str, Any] = {}
+
+    def add(self, kind: str, delta: Mapping[str, Any]) -> str:
+        """Take a delta, and give the piece of it that can be told."""
+        if kind == "input_json_delta":
+            return self._add_input(delta.get("partial_json"))
+        if self.kind not in _SEALED:
+            self._add_fields(delta)
+            return ""
+        if _BELONGS.get(kind) != self.kind:
+            return ""
+        if kind == "citations_delta":
+            self._citations.append(delta.get("citation"))
+            return ""
+        key = "signature" if kind == "signature_delta" else self.kind
+        piece = delta.get(key)
+        if not isinstance(piece, str):
+            return ""
+        self._add_piece(key, piece)
+        return piece if key == self.kind else ""
+
+    def _add_input(self, piece: Any) -> str:
+        if (
+            not isinstance(piece, str)
+            or not piece
+            or self.kind in ("text", "thinking", "redacted_thinking")
+        ):
+            return ""
+        self.json.append(piece)
+        return piece if self.call >= 0 else ""
+
+    def _add_fields(self, delta: Mapping[str, Any]) -> None:
+        """Take what an unknown delta holds, as `compaction_delta` does: texts go on, other values
+        are as last given.
+        """
+        for key, value in delta.items():
+            if key == "type":
+                continue
+            if isinstance(value, str):
+                self._add_piece(key, value)
+            elif value is not None or key not in self.start:
+                self._values[key] = value
+
+    def _add_piece(self, key: str, piece: str) -> None:
+        pieces = self._pieces.get(key)
+        if pieces is None:
+            given = self.start.get(key)
+            pieces = self._pieces[key] = [given] if isinstance(given, str) else []
+        pieces.append(piece)
+
+    def readable(self, piece: str) -> str:
+        """`piece` as text that can be encoded: half a character at its end waits for the other
+        half.
+        """
+        piece, self.half = self.half + piece, ""
+        if _HIGH_SURROGATES[0] <= piece[-1] <= _HIGH_SURROGATES[1]:
+            piece, self.half = piece[:-1], piece[-1]
+        return json_values.clean_text(piece)
+
+    def value(self) -> dict[str, Any]:
+        """The block as an unstreamed message would hold it."""
+        value = {**self.start, **self._values}
+        for key, pieces in self._pieces.items():
+            value[key] = "".join(pieces)
+        if self.json:
+            text = "".join(self.json)
+            if not text.isspace():
+                value["input"] = _parse_input(text)
+        if self._citations:
+            given = value.get("citations")
+            value["citations"] = [*(given if isinstance(given, list) else ()), *self._citations]
+        return value
+
+
+def _clean_name(value: Any) -> str:
+    return json_values.clean_text(value) if isinstance(value, str) else ""
+
+
+def _parse_input(text: str) -> Any:
+    try:
+        return json_values.decode(text)
+    except (ValueError, RecursionError):
+        return UnparsedInput(json_values.clean_text(text))

@@ -110,9 +110,11 @@ class Exchange:
         """
         if isinstance(answer, Failure):
             return self.send_failure(answer), None, None
+        # JSON of the script's own may be an answer like any other, so it is remembered.
         if isinstance(answer, dict):
             return self._send_json(answer), answer, None
         is_streamed = body.get("stream") is True
+        # A raw body may be broken on purpose: nothing of it can be remembered.
         if isinstance(answer, (bytes, str)):
             kind = EVENT_STREAM if is_streamed else "application/json"
             return Response(answer, 200, dict(self.headers), kind), None, None

@@ -24,7 +24,7 @@ FINISH = {
 }
 
 
-def _usage(reply: Reply) -> dict[str, Any]:
+def _count_usage(reply: Reply) -> dict[str, Any]:
     prompt, completion = reply.tokens
     return {
         "prompt_tokens": prompt,
@@ -40,30 +40,31 @@ def _usage(reply: Reply) -> dict[str, Any]:
     }
 
 
-def _count(body: Mapping[str, Any]) -> int:
+def _count_choices(body: Mapping[str, Any]) -> int:
     """How many choices were asked for."""
     n = body.get("n")
     return n if isinstance(n, int) else 1
 
 
-def _call_index(reply: Reply, choice: int, index: int) -> int:
+def _number_call(reply: Reply, choice: int, index: int) -> int:
     """Ids are counted on over the choices."""
     return choice * len(reply.calls) + index
 
 
-def _choice(reply: Reply, number: int, choice: int) -> dict[str, Any]:
+def _render_choice(reply: Reply, number: int, choice: int) -> dict[str, Any]:
     message: dict[str, Any] = {
         "role": "assistant",
         "content": reply.text or None,
         "refusal": reply.refusal,
         "annotations": [],
     }
+    # `None` is for an answer that has something else in place of text.
     if not reply.text and not reply.calls and reply.refusal is None:
         message["content"] = ""
     if reply.calls:
         message["tool_calls"] = [
             {
-                "id": call_id(call, number, _call_index(reply, choice, index)),
+                "id": call_id(call, number, _number_call(reply, choice, index)),
                 "type": "function",
                 "function": {"name": call.name, "arguments": call.text},
             }
@@ -83,8 +84,10 @@ def render(reply: Reply, *, number: int, model: str, body: Mapping[str, Any]) ->
         "object": "chat.completion",
         "created": CREATED + number,
         "model": model,
-        "choices": [_choice(reply, number, choice) for choice in range(_count(body))],
-        "usage": _usage(reply),
+        "choices": [
+            _render_choice(reply, number, choice) for choice in range(_count_choices(body))
+        ],
+        "usage": _count_usage(reply),
         "service_tier": "default",
         "system_fingerprint": "fp_000000000000",
     }
@@ -105,28 +108,30 @@ def render_stream(
             "usage": usage,
         }
 
-    choices = [_deltas(reply, number, choice) for choice in range(_count(body))]
+    choices = [_render_deltas(reply, number, choice) for choice in range(_count_choices(body))]
     # The choices take turns, as they are sampled side by side.
     events = [
         chunk([delta]) for deltas in zip_longest(*choices) for delta in deltas if delta is not None
     ]
-    events.append(chunk([], _usage(reply)))
+    # The usage has a chunk of its own, without choices.
+    events.append(chunk([], _count_usage(reply)))
     return events
 
 
-def _deltas(reply: Reply, number: int, choice: int) -> list[dict[str, Any]]:
+def _render_deltas(reply: Reply, number: int, choice: int) -> list[dict[str, Any]]:
     """One choice in pieces."""
 
     def delta(value: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
         return {"index": choice, "delta": value, "logprobs": None, "finish_reason": finish}
 
+    # As of a whole answer: the text is empty where one follows or nothing does, else `None`.
     only_calls = bool(reply.calls) and not reply.text
     deltas = [delta({"role": "assistant", "content": None if only_calls else "", "refusal": None})]
     deltas += [delta({"content": part}) for part in split_text(reply.text)]
     deltas += [delta({"refusal": part}) for part in split_text(reply.refusal or "")]
     for index, call in enumerate(reply.calls):
         function = {"name": call.name, "arguments": ""}
-        use_id = call_id(call, number, _call_index(reply, choice, index))
+        use_id = call_id(call, number, _number_call(reply, choice, index))
         deltas.append(
             delta(
                 {

@@ -93,6 +93,7 @@ def render_failure(
     request_id: str = "",
 ) -> dict[str, Any]:
     """The JSON of an error, in the envelope of `api`."""
+    # An API that is only made up for a test needs no envelope of its own.
     write = getattr(_rendering_of(api), "render_failure", None)
     if write is None:
         return {"error": {"message": message, "type": kind, "param": param, "code": code}}

@@ -78,6 +78,7 @@ class ScriptedModel:
 
     def takes_forced_choice(self, extra: Mapping[str, Any]) -> bool:
         """Whether the adapter of its API would require a tool call of this model."""
+        # Not every API forbids it, and only such adapters have the method.
         ask = getattr(self._sender, "takes_forced_choice", None)
         return ask is None or bool(ask(extra))
 
@@ -112,8 +113,8 @@ class ScriptedModel:
         self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
     ) -> AssistantTurn:
         """The same without an event loop."""
-        request = self._asked(transcript, offering, options, stream=False)
-        answer = self._next(request)
+        request = self._take_request(transcript, offering, options, stream=False)
+        answer = self._take_answer(request)
         if isinstance(answer, Reply):
             answer = render(
                 answer, self.api, number=self.requested, model=self.model, body=request.shape
@@ -145,8 +146,8 @@ class ScriptedModel:
         self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
     ) -> list[StreamEntry]:
         """The events of the next answer; a `Failure` among them breaks the stream there."""
-        request = self._asked(transcript, offering, options, stream=True)
-        answer = self._next(request)
+        request = self._take_request(transcript, offering, options, stream=True)
+        answer = self._take_answer(request)
         if isinstance(answer, Reply):
             return [
                 *render_stream(
@@ -162,11 +163,11 @@ class ScriptedModel:
             )
         return answer
 
-    def failed(self, failure: Failure) -> AdapterError:
+    def error_of(self, failure: Failure) -> AdapterError:
         """The error that the adapter raises for a failure."""
-        return self._failed(failure.status, failure.message, failure.headers, kind=failure.kind)
+        return self._make_error(failure.status, failure.message, failure.headers, kind=failure.kind)
 
-    def _asked(
+    def _take_request(
         self,
         transcript: Transcript,
         offering: ToolOffering | None,
@@ -183,7 +184,7 @@ class ScriptedModel:
         if self._check:
             for problem in self._rules.check_request(request.body):
                 if problem.certainty == "refused":
-                    raise self._refused(problem)
+                    raise self._make_refusal(problem)
         return request
 
     def _write_request(
@@ -197,6 +198,8 @@ class ScriptedModel:
         """The body that the adapter would send: its bytes, or JSON values from one that has no
         client of its own.
         """
+        # Adapters of the SDKs join bytes that the transcript keeps, which costs the same for each
+        # turn however long the conversation is. `request` is the way that every adapter has.
         write = getattr(self._sender, "_body", None)
         if write is not None:
             data: bytes = write(transcript, offering, options, stream=stream)
@@ -209,6 +212,7 @@ class ScriptedModel:
         given = {name: value for name, value in known.items() if value is not None}
         extra = dict(options.extra)
         body = self._adapter.request(transcript, offering, stream=stream, **given, **extra)
+        # A parameter of the user's may name another model, and wins.
         return {"model": self.model, **body}
 
     def stream_decoder(self) -> StreamDecoder:
@@ -216,7 +220,9 @@ class ScriptedModel:
         decoder: StreamDecoder = self._adapter.stream_decoder()
         return decoder
 
-    def _next(self, request: _Request) -> Reply | dict[str, Any] | bytes | str | list[StreamEntry]:
+    def _take_answer(
+        self, request: _Request
+    ) -> Reply | dict[str, Any] | bytes | str | list[StreamEntry]:
         if not self._script:
             raise AdapterError(
                 f"{self.api}: the script has no answer left for request {self.requested}",
@@ -226,11 +232,11 @@ class ScriptedModel:
         entry = self._script.popleft()
         answer = entry(self.api, request.fresh_body()) if callable(entry) else entry
         if isinstance(answer, Failure):
-            raise self.failed(answer)
+            raise self.error_of(answer)
         return answer
 
-    def _refused(self, problem: Problem) -> AdapterError:
-        return self._failed(
+    def _make_refusal(self, problem: Problem) -> AdapterError:
+        return self._make_error(
             problem.status,
             problem.message,
             {},
@@ -239,7 +245,7 @@ class ScriptedModel:
             code=problem.code,
         )
 
-    def _failed(
+    def _make_error(
         self, status: int, message: str, headers: Mapping[str, str], **more: Any
     ) -> AdapterError:
         body = render_failure(self.api, status, message, **more)
@@ -330,7 +336,7 @@ class ScriptedStream:
         self.closed = True
 
     async def __aenter__(self) -> AsyncIterator[Any]:
-        self._events = _async(self.__enter__())
+        self._events = _iterate(self.__enter__())
         return self._events
 
     async def __aexit__(self, *exc: object) -> None:
@@ -341,12 +347,12 @@ class ScriptedStream:
     def _chunks(self, events: list[StreamEntry]) -> Iterator[Any]:
         for event in events:
             if isinstance(event, Failure):
-                error = self._model.failed(event)
+                error = self._model.error_of(event)
                 error.partial = self.decoder.partial()
                 raise error
             yield event
 
 
-async def _async(chunks: Iterator[Any]) -> AsyncGenerator[Any, None]:
+async def _iterate(chunks: Iterator[Any]) -> AsyncGenerator[Any, None]:
     for chunk in chunks:
         yield chunk

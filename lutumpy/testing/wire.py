@@ -267,6 +267,7 @@ class WireServer:
         with self._lock:
             if self._script:
                 entry: Entry = self._script.popleft()
+            # Without a script any answer will do; with one, running out of answers is a mistake.
             elif self._endless:
                 entry = Reply(text="OK")
             else:
@@ -281,6 +282,7 @@ class WireServer:
             )
 
 
+# The SDKs would ask again, and the test would fail later and elsewhere.
 def _stop_retrying(message: str) -> Failure:
     return Failure(500, message, headers={"x-should-retry": "false"})
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from lutumpy.doors import find_name, homes_of
 
 if TYPE_CHECKING:
-    from lutumpy.core.costs import Unsettled
     from lutumpy.core.dump_items import dump_turn, load_turn
     from lutumpy.core.items import (
         Api,
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from lutumpy.core.tool_specs import ToolOffering, ToolSpec
     from lutumpy.core.transcript import Transcript
     from lutumpy.core.windows import TranscriptRound
+    from lutumpy.costs import Unsettled
     from lutumpy.rounds.target import Target
     from lutumpy.rounds.turns import TextTurn, ToolTurn
 
@@ -94,7 +94,7 @@ __all__ = [
 
 _HOMES = homes_of(
     {
-        "lutumpy.core.costs": ["Unsettled"],
+        "lutumpy.costs": ["Unsettled"],
         "lutumpy.core.dump_items": ["dump_turn", "load_turn"],
         "lutumpy.core.items": [
             "Api",

@@ -7,10 +7,10 @@ from typing import Any, TypeAlias, TypeVar, overload
 
 from typing_extensions import Unpack
 
-from lutumpy.core.costs import Ledger
 from lutumpy.core.items import AssistantTurn, Part
 from lutumpy.core.model import Model
 from lutumpy.core.transcript import Transcript
+from lutumpy.costs import Ledger
 from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
 from lutumpy.rounds.turns import (
     AnyTurn,
@@ -101,7 +101,7 @@ class Session(Ledger):
     def dump(self) -> dict[str, Any]:
         """The session as JSON values: transcript, pending ephemerals, costs; no open rounds."""
         # Not every program keeps its sessions, so dumps are imported by those that do.
-        from lutumpy.core import dump as dumps
+        from lutumpy import dumps
         from lutumpy.histories import known_refusals
 
         return dumps.dump_session(
@@ -116,7 +116,7 @@ class Session(Ledger):
             TranscriptError: the data is invalid, or of a version that this release doesn't know;
                 nothing was loaded.
         """
-        from lutumpy.core import dump as dumps
+        from lutumpy import dumps
         from lutumpy.histories import check_loaded
 
         # What a provider has refused before the dump was written isn't held against it now.

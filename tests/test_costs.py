@@ -32,7 +32,7 @@ from lutumpy import (
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.core.costs import costs_nothing
+from lutumpy.costs import costs_nothing
 from lutumpy.models import Unsettled
 from lutumpy.testing import Call, Failure, Reply, ScriptedModel, render_stream
 from lutumpy.testing.wire import serve

@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from lutumpy.adapters.sdk_unsent import is_closed_client, is_unsent
-from lutumpy.core.json_values import encode_text
-from lutumpy.core.preview import shorten
-from lutumpy.core.safe_text import safe_str
 from lutumpy.errors import AdapterError
+from lutumpy.plain.json_values import encode_text
+from lutumpy.plain.preview import shorten
+from lutumpy.plain.safe_text import safe_str
 
 __all__ = ["adapter_error", "error_body", "is_sdk_error", "shorten_text"]
 

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lutumpy.core import json_values
 from lutumpy.core.item_store import FailureKey, failure_key
 from lutumpy.core.items import (
     REJECTION_PREFIX,
@@ -32,8 +31,9 @@ from lutumpy.core.items import (
     Verbatim,
 )
 from lutumpy.core.transcript import Transcript
-from lutumpy.core.values import dataclass
 from lutumpy.errors import TranscriptError
+from lutumpy.plain import json_values
+from lutumpy.plain.values import dataclass
 from lutumpy.rules.problem import Problem
 
 __all__ = [

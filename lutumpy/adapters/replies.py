@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from lutumpy.adapters.provider_errors import shorten_text
-from lutumpy.core import json_values
-from lutumpy.core.safe_text import safe_repr
 from lutumpy.errors import AdapterError
+from lutumpy.plain import json_values
+from lutumpy.plain.safe_text import safe_repr
 
 # What `post` gives depends on the client: a response of the HTTP stack (asked for with `cast_to`),
 # the SDK's raw response (for requests that make a span), or whatever a replaced `post` in a user's

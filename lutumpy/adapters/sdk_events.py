@@ -30,7 +30,7 @@ from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from lutumpy.core import json_values
+from lutumpy.plain import json_values
 
 _NEWLINE = ord("\n")
 _LONG_ANSWERS = b"event: content_block_delta\ndata: "

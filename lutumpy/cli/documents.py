@@ -32,7 +32,7 @@ from lutumpy.cli.recognition import (
     has_conversation,
     is_message,
 )
-from lutumpy.rules.hosts import is_compatible
+from lutumpy.doctor import is_compatible
 from lutumpy.rules.shape import RequestShape
 
 __all__ = [

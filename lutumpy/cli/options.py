@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from lutumpy.apis import api_names
-from lutumpy.rules.hosts import host_name
+from lutumpy.doctor import host_name
 
 __all__ = ["API_NAMES", "ApiOption", "Files", "HostOption", "JsonOption", "OutOption", "check_api"]
 

@@ -24,9 +24,9 @@ from lutumpy.cli.inputs import Unreadable, documents, report_unreadable
 from lutumpy.cli.options import ApiOption, Files, HostOption, JsonOption
 from lutumpy.cli.terminal import Output, cut_text, styled
 from lutumpy.cli.writing import Discarded, destination
-from lutumpy.core import json_values
 from lutumpy.doctor import Problem, Repair, apply_repairs, propose_repairs
 from lutumpy.doctor.json_patch import PatchError, apply_operations, resolve
+from lutumpy.plain import json_values
 
 __all__ = ["repair"]
 

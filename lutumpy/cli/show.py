@@ -29,7 +29,7 @@ from lutumpy.cli.findings import (
 from lutumpy.cli.inputs import Unreadable, documents, report_unreadable
 from lutumpy.cli.options import ApiOption, Files, JsonOption
 from lutumpy.cli.terminal import Output, cut_text, styled
-from lutumpy.core.preview import MARK
+from lutumpy.plain.preview import MARK
 
 if TYPE_CHECKING:
     from lutumpy.page.model import CallView, Piece, ProblemView, ResultView, Step

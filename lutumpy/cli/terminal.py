@@ -24,7 +24,7 @@ from rich.console import Console, RenderableType
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 from rich.text import Text
 
-from lutumpy.core.preview import MARK, shorten
+from lutumpy.plain.preview import MARK, shorten
 
 __all__ = ["FileProgress", "Output", "cut_text", "harmless", "styled"]
 

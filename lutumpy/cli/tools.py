@@ -16,8 +16,9 @@ from lutumpy.cli.files import write_file
 from lutumpy.cli.findings import counted
 from lutumpy.cli.options import API_NAMES, JsonOption, check_api
 from lutumpy.cli.terminal import Output, cut_text, styled
-from lutumpy.core import json_values
+from lutumpy.plain import json_values
 from lutumpy.tool_doctor import (
+    LOCK_FILE,
     Difference,
     Drift,
     Finding,
@@ -31,7 +32,6 @@ from lutumpy.tool_doctor import (
     drift,
     load_toolset,
 )
-from lutumpy.tool_doctor.lock import LOCK_FILE
 
 __all__ = ["tools"]
 

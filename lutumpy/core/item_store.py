@@ -23,7 +23,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, TypeVar, cast, overload
 
-from lutumpy.core import json_values
 from lutumpy.core.call_ids import TakenIds
 from lutumpy.core.encoding import ItemEncoder
 from lutumpy.core.items import AssistantTurn, Item, Message, ToolMetadata, Usage
@@ -36,6 +35,7 @@ from lutumpy.core.transcript_state import (
     ephemerals_among,
 )
 from lutumpy.errors import DroppedRoundError
+from lutumpy.plain import json_values
 
 __all__ = ["FailureKey", "ItemStore", "failure_key"]
 

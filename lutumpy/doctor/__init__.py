@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from lutumpy.doctor.propose import propose_repairs
     from lutumpy.doctor.repair import Operation, Repair, RepairKind
     from lutumpy.errors import Certainty, Problem
+    from lutumpy.rules.hosts import host_name, is_compatible
 
 __all__ = [
     "Certainty",
@@ -25,11 +26,14 @@ __all__ = [
     "RepairKind",
     "apply_repairs",
     "check_messages",
+    "host_name",
+    "is_compatible",
     "propose_repairs",
 ]
 
 _HOMES = homes_of(
     {
+        "lutumpy.rules.hosts": ["host_name", "is_compatible"],
         "lutumpy.doctor.apply": ["apply_repairs"],
         "lutumpy.doctor.check": ["check_messages"],
         "lutumpy.doctor.propose": ["propose_repairs"],

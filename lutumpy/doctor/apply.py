@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from lutumpy.core import json_values
 from lutumpy.doctor.check import plain_json
 from lutumpy.doctor.editor import copied
 from lutumpy.doctor.json_patch import PatchError, apply_operations, resolve
 from lutumpy.doctor.repair import Operation, Repair
 from lutumpy.errors import TranscriptError
+from lutumpy.plain import json_values
 
 __all__ = ["apply_repairs"]
 

@@ -30,14 +30,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
-from lutumpy.core import json_values
 from lutumpy.doctor.json_patch import apply_operations
 from lutumpy.doctor.repair import Operation, Repair, RepairKind
 from lutumpy.errors import Problem
+from lutumpy.plain import json_values
+from lutumpy.plain.pointer import pointer, tokens
 from lutumpy.rules.encoding import encodable
 from lutumpy.rules.nesting import MAX_NESTING, may_be_deep
 from lutumpy.rules.paths import moved_position
-from lutumpy.rules.pointer import pointer, tokens
 
 __all__ = ["IDENTITY", "Editor", "Path", "copied"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lutumpy.core import json_values
-from lutumpy.rules.pointer import tokens
+from lutumpy.plain import json_values
+from lutumpy.plain.pointer import tokens
 
 __all__ = ["PatchError", "apply_operations", "resolve"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from lutumpy.core import json_values
 from lutumpy.doctor.editor import IDENTITY, Editor, Path
 from lutumpy.doctor.repair import RepairKind
 from lutumpy.errors import Problem
+from lutumpy.plain import json_values
 from lutumpy.rules.encoding import encodable
 from lutumpy.rules.nesting import MAX_NESTING, json_text
 

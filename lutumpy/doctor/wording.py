@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from lutumpy.core import json_values
+from lutumpy.plain import json_values
 
 INTERRUPTED = (
     "The call was interrupted: no result of it was recorded, "

@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from lutumpy.core.safe_text import safe_repr
 from lutumpy.hooks.pipeline import CallOrIssue, CallState, Chain, Decision, copy_input
 from lutumpy.hooks.run import HookRun
+from lutumpy.plain.safe_text import safe_repr
 from lutumpy.tools.arguments import Decoded, decode_arguments
 from lutumpy.tools.calls import BaseToolCall, RejectedToolCall, ToolCallIssue
 

@@ -1,7 +1,7 @@
 """Calling hooks: the driver for programs without an event loop, and the errors that name a hook."""
 
 # Whatever runs hooks is a generator that yields what has to be awaited, so that it is written once.
-# `core/driving.drive_async` awaits what is yielded; `drive_sync` refuses it, since without an event
+# `plain/driving.drive_async` awaits what is yielded; `drive_sync` refuses it, since without an event
 # loop nothing can be awaited.
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import inspect
 from collections.abc import Generator
 from typing import Any, TypeVar
 
-from lutumpy.core.safe_text import safe_repr
 from lutumpy.errors import HookError
+from lutumpy.plain.safe_text import safe_repr
 
 __all__ = ["NEEDS_LOOP", "close_coroutine", "drive_sync", "hook_failure"]
 

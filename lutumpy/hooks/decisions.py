@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, Union, overload
 
 from typing_extensions import TypeVar
 
-from lutumpy.core.values import dataclass
+from lutumpy.plain.values import dataclass
 
 C = TypeVar("C", default=Any)
 I = TypeVar("I", default=Any)

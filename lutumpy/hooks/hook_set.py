@@ -20,11 +20,11 @@ from typing import Any, Concatenate, Generic, Literal, Protocol, TypeVar, cast, 
 
 from typing_extensions import ParamSpec, Self
 
-from lutumpy.core.driving import is_async
 from lutumpy.errors import DeclarationError, HookError, HookRegistrationError
 from lutumpy.hooks.calling import close_coroutine
 from lutumpy.hooks.implementations import Implementation, SlotSpec
 from lutumpy.hooks.registry import Registry
+from lutumpy.plain.driving import is_async
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")

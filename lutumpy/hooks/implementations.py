@@ -17,9 +17,6 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from lutumpy.core.driving import is_async
-from lutumpy.core.safe_text import safe_repr, safe_str
-from lutumpy.core.values import dataclass
 from lutumpy.hooks.parameters import (
     describe_forms,
     is_by_parameters,
@@ -28,6 +25,9 @@ from lutumpy.hooks.parameters import (
     wrong_annotations,
     wrong_parameters,
 )
+from lutumpy.plain.driving import is_async
+from lutumpy.plain.safe_text import safe_repr, safe_str
+from lutumpy.plain.values import dataclass
 from lutumpy.tools.selectors import near_names
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from lutumpy.core import json_values
-from lutumpy.core.preview import preview
-from lutumpy.core.safe_text import safe_repr
+from lutumpy.plain import json_values
+from lutumpy.plain.preview import preview
+from lutumpy.plain.safe_text import safe_repr
 
 if TYPE_CHECKING:
     from logging import Logger

@@ -13,12 +13,12 @@ from copy import deepcopy
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from lutumpy.core.items import ToolMetadata
-from lutumpy.core.safe_text import safe_str
 from lutumpy.errors import HookError, InvalidArgumentsError
 from lutumpy.hooks.calling import NEEDS_LOOP, close_coroutine, hook_failure
 from lutumpy.hooks.changes import InputWatch
 from lutumpy.hooks.decisions import UNCHANGED, Changes, Complete, Reject, RunNormally
 from lutumpy.hooks.logs import log_decision
+from lutumpy.plain.safe_text import safe_str
 from lutumpy.tools.calls import BaseToolCall, HandledTool, RejectedToolCall, ToolCallIssue
 from lutumpy.tools.edits import edited_input
 from lutumpy.tools.results import ToolResult, completed

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lutumpy.core.safe_text import safe_repr
 from lutumpy.errors import HookRegistrationError
+from lutumpy.plain.safe_text import safe_repr
 
 GROUP = "lutumpy"
 

@@ -19,7 +19,6 @@ from collections.abc import Generator, Mapping, Sequence
 from types import CoroutineType
 from typing import Any, TypeAlias, Union
 
-from lutumpy.core.driving import is_async
 from lutumpy.errors import HookError
 from lutumpy.hooks.calling import hook_failure
 from lutumpy.hooks.changes import InputWatch
@@ -41,6 +40,7 @@ from lutumpy.hooks.pipeline import (
     refuse_async,
 )
 from lutumpy.hooks.tool_hooks import ToolHooks, chains_for
+from lutumpy.plain.driving import is_async
 from lutumpy.tools.arguments import Decoded, decode_arguments
 from lutumpy.tools.calls import BaseToolCall
 

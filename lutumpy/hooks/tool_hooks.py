@@ -30,9 +30,7 @@ from typing import (
 
 from typing_extensions import ParamSpec, Self, TypeVar
 
-from lutumpy.core.driving import drive_async
 from lutumpy.core.items import ToolMetadata
-from lutumpy.core.safe_text import safe_repr
 from lutumpy.errors import HookError, HookRegistrationError
 from lutumpy.hooks.calling import close_coroutine, drive_sync, hook_failure
 from lutumpy.hooks.decisions import ToolDecision
@@ -51,6 +49,8 @@ from lutumpy.hooks.pipeline import (
 from lutumpy.hooks.registry import Registry
 from lutumpy.hooks.results import CallResult
 from lutumpy.hooks.review import read_results, refuse_async_review, review_results
+from lutumpy.plain.driving import drive_async
+from lutumpy.plain.safe_text import safe_repr
 from lutumpy.tools.calls import BaseToolCall, HandledTool, RejectedToolCall
 from lutumpy.tools.members import hook_slots
 from lutumpy.tools.results import ToolResult

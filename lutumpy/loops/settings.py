@@ -9,10 +9,10 @@ from typing import Any, Generic, TypeAlias, Union
 from typing_extensions import TypedDict, TypeVar
 
 from lutumpy import HookError, Selector, ToolAvailability, ToolDecision, ToolRequirement, Toolset
-from lutumpy.core.driving import is_async
-from lutumpy.core.safe_text import safe_repr
 from lutumpy.execution import Dispatcher, ToolExecutor
 from lutumpy.hooks import BaseToolCall, ToolHooks
+from lutumpy.plain.driving import is_async
+from lutumpy.plain.safe_text import safe_repr
 from lutumpy.tools import ByTool
 
 __all__ = ["UNSENT", "LoopOptions", "LoopSettings", "Policy", "SyncPolicy", "refuse_async_hooks"]

@@ -7,7 +7,6 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from lutumpy.core import json_values
 from lutumpy.errors import Problem
 from lutumpy.page.model import (
     CallView,
@@ -21,6 +20,7 @@ from lutumpy.page.model import (
 from lutumpy.page.positions import Origins, find, of_pointer, of_position, of_problem
 from lutumpy.page.text import data_value
 from lutumpy.page.timeline import Timeline
+from lutumpy.plain import json_values
 
 __all__ = ["RepairLike", "flat_decisions", "place_decisions", "place_problems", "place_repairs"]
 

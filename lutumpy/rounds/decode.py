@@ -6,9 +6,9 @@ from typing import Any
 
 from lutumpy.core.items import CallBlock, ToolMetadata
 from lutumpy.core.origin import Origin
-from lutumpy.core.preview import MARK
 from lutumpy.core.transcript import Transcript
 from lutumpy.hooks.pipeline import CallOrIssue
+from lutumpy.plain.preview import MARK
 from lutumpy.rounds.offered import OfferedTools
 from lutumpy.tools.arguments import Refused, decode_arguments, repair_or_explain
 from lutumpy.tools.calls import IssueReason, ToolCall, ToolCallIssue

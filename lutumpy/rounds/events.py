@@ -8,7 +8,7 @@ from typing_extensions import TypeVar
 
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.streaming import ReasoningDelta, RefusalDelta, Started, TextDelta
-from lutumpy.core.values import dataclass
+from lutumpy.plain.values import dataclass
 from lutumpy.tools.calls import BaseToolCall, ToolCallIssue
 
 # The order of events:

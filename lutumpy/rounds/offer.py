@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 from typing_extensions import TypeVar
 
 from lutumpy.core.items import AssistantTurn
-from lutumpy.core.safe_text import safe_repr
 from lutumpy.core.tool_specs import ToolMode
 from lutumpy.errors import EmptyToolsetError, InvalidToolConstraints
+from lutumpy.plain.safe_text import safe_repr
 from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
 from lutumpy.rounds.offered import OfferedTools
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult

@@ -8,8 +8,8 @@ from typing import Generic
 from typing_extensions import TypeVar
 
 from lutumpy.core.items import AssistantTurn, FinishReason, Usage
-from lutumpy.core.values import dataclass
 from lutumpy.errors import RoundClosedError, StaleRoundError
+from lutumpy.plain.values import dataclass
 from lutumpy.rounds.open_answer import OpenAnswer
 from lutumpy.rounds.round import ToolRound
 from lutumpy.rounds.target import Target

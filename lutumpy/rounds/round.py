@@ -18,7 +18,6 @@ from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
-from lutumpy.core.driving import drive_async
 from lutumpy.core.items import AssistantTurn, FinishReason, Usage
 from lutumpy.errors import HookError, RoundClosedError, ToolRoundArityError
 from lutumpy.hooks.audit import describe_call
@@ -26,6 +25,7 @@ from lutumpy.hooks.calling import drive_sync
 from lutumpy.hooks.pipeline import CallState, Decision
 from lutumpy.hooks.results import CallResult
 from lutumpy.hooks.run import Decider, HookRun
+from lutumpy.plain.driving import drive_async
 from lutumpy.rounds.open_answer import OpenAnswer
 from lutumpy.rounds.target import Target
 from lutumpy.tools.calls import BaseToolCall, HandledTool, RejectedToolCall, ToolCallIssue

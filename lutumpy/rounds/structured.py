@@ -26,12 +26,12 @@ from pydantic import BaseModel, ConfigDict, RootModel, TypeAdapter, create_model
 from typing_extensions import TypeVar
 
 from lutumpy.core.items import AssistantTurn, CallBlock, TextBlock, ToolMetadata
-from lutumpy.core.json_values import refuse_constant
 from lutumpy.core.model import OutputSpec
-from lutumpy.core.preview import shorten
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.errors import DeclarationError
 from lutumpy.hooks.pipeline import CallOrIssue
+from lutumpy.plain.json_values import refuse_constant
+from lutumpy.plain.preview import shorten
 from lutumpy.rounds.open_answer import OpenAnswer
 from lutumpy.rounds.outcome import TurnResult
 from lutumpy.tools.arguments import Refused, decode_arguments

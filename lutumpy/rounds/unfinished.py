@@ -3,7 +3,7 @@
 #   the request                                what is done
 #   -----------------------------------------  --------------------------------------------------
 #   was never sent                             nothing: it cost nothing
-#   failed, and the error says it was free     nothing (`core/costs.costs_nothing`)
+#   failed, and the error says it was free     nothing (`costs.costs_nothing`)
 #   failed or was left, after the provider's   its usage is counted
 #   last word on the usage
 #   failed or was left before that             the usage so far is counted, and it is listed as
@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from lutumpy.core.costs import Unsettled, costs_nothing, estimate_of, is_settled
 from lutumpy.core.items import AssistantTurn, Usage
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
+from lutumpy.costs import Unsettled, costs_nothing, estimate_of, is_settled
 from lutumpy.errors import AdapterError, LutumpyError
 
 __all__ = ["HasCosts", "UnfinishedRequest"]

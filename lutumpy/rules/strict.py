@@ -35,7 +35,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeGuard
 
 from lutumpy.errors import DeclarationError
-from lutumpy.rules.pointer import escape, pointer, tokens
+from lutumpy.plain.pointer import escape, pointer, tokens
 from lutumpy.rules.problem import is_array, items, mapping
 from lutumpy.rules.schema_walk import LISTS, subschemas, walk
 from lutumpy.rules.strict_notes import describe_keywords, keyword_note

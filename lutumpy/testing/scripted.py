@@ -9,10 +9,16 @@ from typing import Any, TypeAlias
 
 from lutumpy.adapters.provider_errors import adapter_error
 from lutumpy.apis import Api, api_names, serving
-from lutumpy.core.json_values import decode
-from lutumpy.core.model import checked_structured
 from lutumpy.errors import AdapterError, Problem
-from lutumpy.models import AssistantTurn, StructuredMode, ToolOffering, Transcript, TurnOptions
+from lutumpy.models import (
+    AssistantTurn,
+    StructuredMode,
+    ToolOffering,
+    Transcript,
+    TurnOptions,
+    checked_structured,
+)
+from lutumpy.plain.json_values import decode
 from lutumpy.rules.shape import ApiRules
 from lutumpy.streaming import StreamDecoder
 from lutumpy.testing.replies import Failure, Reply, read_script

@@ -24,8 +24,8 @@ from types import TracebackType
 from typing import Any
 
 from lutumpy.apis import Api, api_row, by_name, serves, serving
-from lutumpy.core.safe_text import safe_str
 from lutumpy.errors import Problem
+from lutumpy.plain.safe_text import safe_str
 from lutumpy.testing.api_server import CREATE, ApiServer
 from lutumpy.testing.replies import Failure, Reply, read_script
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from lutumpy.core import json_values
+from lutumpy.plain import json_values
 
 __all__ = ["Difference", "canonical", "differences"]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from lutumpy import Toolset
-from lutumpy.core.safe_text import safe_str
 from lutumpy.errors import ToolsetNotLoadedError
+from lutumpy.plain.safe_text import safe_str
 
 __all__ = ["load_toolset"]
 

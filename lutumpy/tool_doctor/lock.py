@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from lutumpy import ToolDef, Toolset
-from lutumpy.core import json_values
 from lutumpy.errors import LockError
+from lutumpy.plain import json_values
 from lutumpy.tool_doctor.differences import Difference, canonical, differences
 
 __all__ = [

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lutumpy.doctor.json_patch import PatchError, apply_operations, resolve
-from lutumpy.rules.pointer import pointer, tokens
+from lutumpy.plain.pointer import pointer, tokens
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,8 @@ from lutumpy.doctor import Problem, apply_repairs, check_messages, propose_repai
 from lutumpy.doctor.catalogue import KINDS
 from lutumpy.doctor.json_patch import apply_operations
 from lutumpy.doctor.repair import Repair, RepairKind
+from lutumpy.plain.pointer import tokens
 from lutumpy.rules.paths import path_of
-from lutumpy.rules.pointer import tokens
 
 SURE = "refused"
 

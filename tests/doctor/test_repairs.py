@@ -9,9 +9,9 @@ import pytest
 
 from lutumpy import TranscriptError
 from lutumpy.apis import Api
-from lutumpy.core import json_values
 from lutumpy.doctor import Repair, apply_repairs, check_messages, propose_repairs
 from lutumpy.doctor.wording import INTERRUPTED
+from lutumpy.plain import json_values
 
 Json = dict[str, Any]
 USER: Json = {"role": "user", "content": "x"}

@@ -28,8 +28,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from lutumpy.core import json_values
-from lutumpy.core.json_values import encode
+from lutumpy.plain import json_values
+from lutumpy.plain.json_values import encode
 from lutumpy.rules.anthropic.limits import MAX_BREAKPOINTS
 
 __all__ = [

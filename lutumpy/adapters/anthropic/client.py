@@ -23,13 +23,13 @@ from lutumpy.adapters.sdk_body import (
 )
 from lutumpy.adapters.sdk_model import SdkModel
 from lutumpy.adapters.sdk_spans import TracedMethod
-from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import OutputSpec, StructuredMode, check_options
 from lutumpy.core.streaming import StreamDecoder
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import AdapterError, DeclarationError, InvalidToolConstraints
+from lutumpy.plain import json_values
 from lutumpy.rules.strict import ANTHROPIC_STRICT, strict_schema
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from lutumpy.core.items import (
     TextBlock,
     Usage,
 )
-from lutumpy.core.json_values import clean_text, encode, encode_text, holds_non_finite
+from lutumpy.plain.json_values import clean_text, encode, encode_text, holds_non_finite
 
 __all__ = [
     "API",

@@ -48,7 +48,6 @@ from lutumpy.adapters.anthropic.stream_blocks import BEGINNINGS, StreamedBlock
 from lutumpy.adapters.anthropic.stream_events import read_event
 from lutumpy.adapters.provider_errors import error_body
 from lutumpy.core.items import AssistantTurn, TextBlock
-from lutumpy.core.json_values import encode_text
 from lutumpy.core.streaming import (
     CallDelta,
     CallDone,
@@ -59,6 +58,7 @@ from lutumpy.core.streaming import (
     TextDelta,
 )
 from lutumpy.errors import AdapterError
+from lutumpy.plain.json_values import encode_text
 
 __all__ = ["MessagesStreamDecoder"]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lutumpy.adapters.anthropic.decode import UnparsedInput
-from lutumpy.core import json_values
+from lutumpy.plain import json_values
 
 __all__ = ["BEGINNINGS", "StreamedBlock"]
 

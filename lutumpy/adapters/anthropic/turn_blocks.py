@@ -6,9 +6,9 @@ from typing import Any
 
 from lutumpy.adapters.anthropic.decode import API, INVALID_INPUT, REASONING
 from lutumpy.adapters.anthropic.original import kind_of
-from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn, CallBlock
-from lutumpy.core.json_values import encode
+from lutumpy.plain import json_values
+from lutumpy.plain.json_values import encode
 
 __all__ = [
     "encode_message",

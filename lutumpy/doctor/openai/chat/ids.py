@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from lutumpy.core import json_values
 from lutumpy.doctor.editor import Editor, Path
 from lutumpy.doctor.mending import by_id, drop_entry, expect_entry, message_index, placed
 from lutumpy.doctor.openai.chat.results import calls_of, is_result, results_after
 from lutumpy.doctor.wording import Fresh
 from lutumpy.errors import Problem
+from lutumpy.plain import json_values
 from lutumpy.rules.openai.chat.limits import MAX_CALL_ID
 
 __all__ = ["mend_ids", "mend_repeats", "mend_result_ids", "mend_reused"]

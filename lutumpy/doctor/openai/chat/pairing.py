@@ -12,7 +12,6 @@
 
 from __future__ import annotations
 
-from lutumpy.core import json_values
 from lutumpy.doctor.editor import Editor, Path
 from lutumpy.doctor.mending import (
     by_id,
@@ -25,6 +24,7 @@ from lutumpy.doctor.mending import (
 from lutumpy.doctor.openai.chat.results import calls_of, results_after
 from lutumpy.doctor.wording import INTERRUPTED
 from lutumpy.errors import Problem
+from lutumpy.plain import json_values
 
 __all__ = ["mend_pairing"]
 

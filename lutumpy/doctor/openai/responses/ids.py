@@ -19,13 +19,13 @@ import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from lutumpy.core import json_values
 from lutumpy.doctor.editor import Editor
 from lutumpy.doctor.mending import drop_entry, placed
 from lutumpy.doctor.openai.responses.items import NEEDS_ID
 from lutumpy.doctor.openai.responses.kinds import TEXT_OUTPUTS, is_by_model, kind_of
 from lutumpy.doctor.wording import Fresh
 from lutumpy.errors import Problem
+from lutumpy.plain import json_values
 from lutumpy.rules.openai.responses.items import item_type
 from lutumpy.rules.openai.responses.limits import MAX_CALL_ID
 from lutumpy.rules.openai.responses.sequence import CALL_WORDS, OUTPUT_TO_CALLS

@@ -9,7 +9,7 @@ no value here needs it: `InitVar`, and fields that are keyword-only or not in `_
 # Why the standard library's isn't used: it compiles six functions for each class, which was most of
 # the time of importing this library (18 of 51 milliseconds), and its `__init__` sets each field
 # through `object.__setattr__`, which looks the field up by its name. Here only `__init__` is
-# compiled, and it calls the setters of the slots. `tests/core/test_values.py` compares the two.
+# compiled, and it calls the setters of the slots. `tests/plain/test_values.py` compares the two.
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lutumpy.core import json_values
+from lutumpy.plain import json_values
 
 __all__ = ["MARK", "preview", "shorten"]
 

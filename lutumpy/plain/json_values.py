@@ -40,7 +40,7 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic_core import from_json, to_json
 
-from lutumpy.core.safe_text import safe_str
+from lutumpy.plain.safe_text import safe_str
 
 # Values that hold themselves have no end, so what is deeper than `_MOST_LEVELS` is cut below
 # `_DEPTH`.

@@ -8,7 +8,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from lutumpy.core.costs import Unsettled
 from lutumpy.core.dump_items import (
     WRONG,
     dump_item,
@@ -19,6 +18,7 @@ from lutumpy.core.dump_items import (
 )
 from lutumpy.core.items import AssistantTurn, Message, ToolResults, Usage
 from lutumpy.core.transcript import Transcript
+from lutumpy.costs import Unsettled
 from lutumpy.errors import TranscriptError
 
 FORMAT = "lutumpy.session"

@@ -13,8 +13,8 @@ import pytest
 
 import lutumpy
 from lutumpy import RunNormally, TextPart, ToolDef, ToolResult, TurnResult, Usage
-from lutumpy.core import values
 from lutumpy.core.items import AssistantTurn, CallBlock
+from lutumpy.plain import values
 
 T = TypeVar("T")
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from lutumpy.core.items import AssistantTurn, ImagePart, Message, Part, TextPart, ToolResults, Usage
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
-from lutumpy.core.values import dataclass
 from lutumpy.errors import AdapterError
+from lutumpy.plain.values import dataclass
 
 __all__ = ["Ledger", "Unsettled", "costs_nothing", "estimate_of", "is_settled"]
 

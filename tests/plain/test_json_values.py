@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutumpy.core import json_values
+from lutumpy.plain import json_values
 
 JSON = st.recursive(
     st.none()

@@ -185,7 +185,7 @@ def test_every_check_is_described() -> None:
 
 
 # Folders of the layers, and the command line, which has a page: what they hold is public where the root exports it.
-NOT_FOR_USERS = {"core", "tools", "hooks", "rounds", "cli"}
+NOT_FOR_USERS = {"cli", "core", "demo", "hooks", "rounds", "tools"}
 
 
 DOORS = (

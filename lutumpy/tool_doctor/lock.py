@@ -31,6 +31,7 @@ __all__ = [
 ]
 
 LOCK_FILE = "lutumpy.lock.json"
+"""The name of the lock file, where none is given."""
 VERSION = 1
 _FORMAT = "lutumpy.lock"
 

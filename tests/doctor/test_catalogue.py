@@ -14,8 +14,10 @@ from lutumpy.doctor.propose import ALSO
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "doctor.md"
 MODULES = (
+    "anthropic/blocks",
     "anthropic/messages",
     "anthropic/sequence",
+    "anthropic/server_tools",
     "openai/chat/messages",
     "openai/responses/items",
     "openai/responses/sequence",

@@ -43,7 +43,8 @@ def read_reply(reply: Any) -> SdkReply:
     dump = getattr(reply, "model_dump_json", None)
     if dump is None:
         raise TypeError(
-            f"the client's post() gave a {type(reply).__name__}, which is not an answer of a provider"
+            f"the client's post() gave a {type(reply).__name__}, "
+            "which is not an answer of a provider"
         )
     text: str = dump(by_alias=True, exclude_unset=True, warnings=False)
     return SdkReply(text.encode(), getattr(reply, "_request_id", None))

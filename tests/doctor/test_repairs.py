@@ -701,7 +701,7 @@ def test_a_call_is_not_closed_twice_by_the_same_repair() -> None:
 
 
 def test_what_is_no_repair_is_told() -> None:
-    with pytest.raises(TranscriptError, match="repair 1 is none: int"):
+    with pytest.raises(TranscriptError, match="repair 1 is not a Repair but int"):
         apply_repairs([{"role": "user", "content": "Look."}], [5])  # type: ignore[list-item]
 
 

@@ -1,15 +1,12 @@
-"""A streaming terminal UI: text as it comes, forms that fill while the model writes, and calls that
-run before it has ended.
+"""A streaming terminal UI: forms fill while the model writes, and calls run before it has ended.
 
 On a terminal the line of a call is redrawn in place; elsewhere each state is a line of its own.
-Each look-up starts as soon as its call is whole, since reading is safe also when the answer fails
-after all; results are committed when it has ended. Ctrl-C closes the connection, so that the
-provider stops writing, and leaves the session as it was before the answer.
+Each look-up starts as soon as its call is whole: reading is safe even if the answer fails after
+all. Ctrl-C closes the connection and leaves the session as it was before the answer.
 
 Run:    python examples/streaming_ui.py            a scripted model, no key
         python examples/streaming_ui.py --live     Anthropic, with ANTHROPIC_API_KEY;
-                                                   --model NAME for another model,
-                                                   and a question of your own
+                                                   --model NAME, and your own question
 Prints: the text, the arguments of each call as far as they are there, when it runs, its result, and
 how the answer ended.
 """
@@ -72,8 +69,7 @@ class Screen:
         self._drawn = 0.0
 
     def text(self, piece: str) -> None:
-        if self._terminal and self._growing:
-            print("\r\x1b[2K", end="")
+        print("\r\x1b[2K" * (self._terminal and bool(self._growing)), end="")
         self._growing, self._in_text = "", True
         print(piece, end="", flush=True)
 
@@ -85,11 +81,8 @@ class Screen:
         """Draw the growing line."""
         self.end_text()
         if self._terminal:
-            print(
-                f"\r\x1b[2K{words[: (shutil.get_terminal_size().columns or 80) - 1]}",
-                end="",
-                flush=True,
-            )
+            width = (shutil.get_terminal_size().columns or 80) - 1
+            print(f"\r\x1b[2K{words[:width]}", end="", flush=True)
         elif words != self._growing:
             print(words, flush=True)
         self._growing, self._drawn = words, time.monotonic()
@@ -124,17 +117,14 @@ async def talk(llm: StreamingModel, session: Session, screen: Screen) -> None:
                     match event:
                         case TextDelta(text=text) | RefusalDelta(text=text):
                             screen.text(text)
-                        case (
-                            ToolCallDelta(id=id, name=name) | InvalidToolCallDelta(id=id, name=name)
-                        ) if screen.due():
-                            screen.grow(f"  {name} {stream.partial_input(id)} ...")
+                        case ToolCallDelta() | InvalidToolCallDelta() if screen.due():
+                            screen.grow(f"  {event.name} {stream.partial_input(event.id)} ...")
                         case ToolCallReady(call=call):
                             screen.line(f"  {call.metadata.name} {call.arguments} runs")
                             running[call.metadata.id] = asyncio.create_task(answer(call))
                         case ToolCallIssueFound(issue=issue):
-                            screen.line(
-                                f"  {issue.metadata.name}: {'; '.join(issue.detail.splitlines())}"
-                            )
+                            detail = "; ".join(issue.detail.splitlines())
+                            screen.line(f"  {issue.metadata.name}: {detail}")
             outcome = stream.outcome
             if not isinstance(outcome, NeedsTools):
                 screen.line(f"({outcome.result.finish_reason})")

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from lutumpy.core.transcript import Transcript
     from lutumpy.core.windows import TranscriptRound
     from lutumpy.rounds.target import Target
-    from lutumpy.session import TextTurn, ToolTurn
+    from lutumpy.rounds.turns import TextTurn, ToolTurn
 
 __all__ = [
     "Api",
@@ -132,7 +132,7 @@ _HOMES = homes_of(
         "lutumpy.core.transcript": ["Transcript"],
         "lutumpy.core.windows": ["TranscriptRound"],
         "lutumpy.rounds.target": ["Target"],
-        "lutumpy.session": ["TextTurn", "ToolTurn"],
+        "lutumpy.rounds.turns": ["TextTurn", "ToolTurn"],
     }
 )
 

@@ -89,7 +89,7 @@ THIRD_PARTY: Mapping[str, set[str]] = {
     "core": {"pydantic_core"},
     "tools": {"docstring_parser", "pydantic", "pydantic_core", "typing_extensions"},
     "toolset": {"typing_extensions"},
-    "hooks": {"pluggy", "typing_extensions"},
+    "hooks": {"pluggy", "pydantic", "typing_extensions"},
     "rounds": {"pydantic", "typing_extensions"},
     "adapters": {"anthropic", "openai", "pydantic_core", "typing_extensions"},
     "session": {"typing_extensions"},

@@ -261,7 +261,10 @@ def test_an_example_is_short(script: str) -> None:
     assert 40 <= len(lines) <= 150
 
 
-PUBLIC = "adapters.anthropic adapters.openai execution local loops testing text_tools".split()
+PUBLIC = (
+    "adapters.anthropic adapters.openai apis doctor errors execution hooks local loops models "
+    "streaming testing text_tools"
+).split()
 
 
 @pytest.mark.parametrize(

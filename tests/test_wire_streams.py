@@ -33,7 +33,7 @@ from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.hooks import BaseToolCall
 from lutumpy.rounds.events import Event
-from lutumpy.session import ToolTurn
+from lutumpy.rounds.turns import ToolTurn
 from lutumpy.testing import Call, Failure, Reply, WireServer, render_stream, serve
 from lutumpy.testing.script import Api
 

@@ -77,7 +77,7 @@ def checked_transcript(transcript: Any) -> Transcript:
 
 
 def checked_offer(offer: Any) -> ToolOffering:
-    """The offer that a user has given; raises `TypeError` for anything else, a toolset among it."""
+    """`offer`, if it is one; raises `TypeError` for anything else, a toolset too."""
     if isinstance(offer, ToolOffering):
         return offer
     name = getattr(offer, "__name__", "AppTools")

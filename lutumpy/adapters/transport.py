@@ -226,7 +226,7 @@ class SdkTransport:
             error, (ValueError, RecursionError)
         ):  # from the SDK's own parsing of an event
             return AdapterError(
-                f"{self._provider}: the stream holds an event that is no JSON: "
+                f"{self._provider}: the stream holds an event that is not JSON: "
                 f"{shorten_text(str(error))}",
                 provider=self._provider,
                 retryable=True,

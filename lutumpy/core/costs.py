@@ -1,12 +1,13 @@
-"""What requests cost: the tokens that are known, and the requests of which that is not known (rule
-U1).
+"""What requests cost: the known tokens, and the requests whose cost is unknown (rule U1).
 
 A request has one of four ends, and each has its place here:
 
 - It was answered, and the answer was read: its tokens are counted with the answer.
-- It failed or was left early, and the provider had said all that it cost: those tokens are counted.
-- It failed or was left early before that: what was said is counted, and the request is listed as `Unsettled`.
-- It cost nothing: it was never sent, or the provider refused it before it generated anything (`costs_nothing`).
+- It failed or was left early, after the provider's last word on its usage: that usage is counted.
+- It failed or was left early before that: the usage so far is counted, and the request is listed as
+  `Unsettled`.
+- It cost nothing: it was never sent, or the provider refused it before it generated anything
+  (`costs_nothing`).
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ __all__ = ["Ledger", "Unsettled", "costs_nothing", "estimate_of", "is_settled"]
 
 NOTHING = Usage()
 
-# Statuses of servers that say no before they begin: not implemented, overloaded or shut down (RFC
-# 9110, section 15.6), a version that isn't spoken, and Anthropic's own 529 (`overloaded_error`).
+# Statuses of servers that refuse before they begin: not implemented, overloaded or shut down (RFC
+# 9110, section 15.6), an unsupported version, and Anthropic's own 529 (`overloaded_error`).
 _REFUSING_SERVER_STATUSES = frozenset({501, 503, 505, 529})
 
 # Statuses below 500 that can come from the middle of the work: a time limit (Azure OpenAI says that
-# a 408 may be charged), and that of proxies for a client that went away.
+# a 408 may be charged), and the status of proxies for a client that went away.
 _STATUSES_AFTER_WORK = frozenset({408, 499})
 
 # Codes of refusals that come after work, whatever their status: Azure OpenAI charges for a prompt
@@ -57,9 +58,10 @@ _CODES_OF_REFUSALS = frozenset(
     }
 )
 
-# Words of Responses for an answer that isn't there yet, so that its counts are no last word.
+# Words of Responses for an answer that isn't there yet, so that its counts aren't the last word.
 _UNDER_WAY = frozenset({"in_progress", "queued"})
 
+# Rough, and the same for every model: an estimate says of what size a cost is, not how much it is.
 _BYTES_PER_TOKEN = 4
 _TOKENS_PER_FILE = 1000
 
@@ -71,12 +73,12 @@ class Unsettled:
     Attributes:
         api: The wire that it went over, as `openai_chat`; `None` where that is not known.
         model: The model's name, as it was asked for or answered.
-        response_id: The provider's id of the answer, where one had begun: Responses can be asked
+        response_id: The provider's id of the answer, where one had begun. Responses can be asked
             for its usage.
         request_id: The provider's id of the request, where one was given.
-        estimate: Roughly what is not counted in `Session.usage`: four bytes of text a token, 1000
-            tokens for an image or file. Its output is what had arrived; what the model wrote after
-            that is not in it.
+        estimate: Roughly what is not counted in `Session.usage`, at four bytes of text for a token,
+            and 1000 tokens for an image or file. Its output is what had arrived; what the model
+            wrote after that is not in it.
     """
 
     api: str | None
@@ -87,8 +89,9 @@ class Unsettled:
 
 
 class Costs(NamedTuple):
-    """What a session's conversation is and has cost at one moment: one value, replaced in one step
-    (rule K3a).
+    """A session's conversation and its costs at one moment.
+
+    It is one value, so that it is replaced in one step (rule K3a).
 
     Attributes:
         transcript: The conversation; the usages of the answers that were read are part of it.
@@ -120,24 +123,27 @@ class Ledger:
 
     else:
 
-        def _take(self, transcript: Transcript) -> None:
+        def _replace_transcript(self, transcript: Transcript) -> None:
             self._costs = Costs(
                 transcript, self.usage, len(transcript.usages()), self._costs.unsettled
             )
 
-        # Each round asks for it a few times; this getter is C, and so no call.
+        # Each round asks for it a few times. This getter is written in C, so it enters no function.
         transcript = property(
             attrgetter("_costs.transcript"),
-            _take,
-            doc="The conversation. Another one may be put in its place, such as a window of it; the costs go on.",
+            _replace_transcript,
+            doc=(
+                "The conversation. Another one may be put in its place, such as a window of it; "
+                "the costs go on."
+            ),
         )
 
     @property
     def usage(self) -> Usage:
-        """Tokens of every answer that was read, and what is known of requests that failed or were
-        left early.
+        """Tokens of every answer that was read, and the known tokens of unfinished requests.
 
-        What is not known of those stands in `unsettled`.
+        Requests that failed or were left early, and whose cost isn't wholly known, are listed in
+        `unsettled`.
         """
         costs = self._costs
         answers = costs.transcript.usages(costs.answers)
@@ -151,7 +157,7 @@ class Ledger:
 
     @usage.setter
     def usage(self, usage: Usage) -> None:
-        self._count(usage, self._costs.unsettled)
+        self._set_costs(usage, self._costs.unsettled)
 
     @property
     def unsettled(self) -> tuple[Unsettled, ...]:
@@ -162,12 +168,11 @@ class Ledger:
         return self._costs.unsettled
 
     def add_usage(self, usage: Usage) -> None:
-        """Count what a request cost; what is sent through the session's turns is counted by itself."""
+        """Count what a request cost. Requests of the session's own turns are counted already."""
         self._costs = self._costs._replace(counted=self._costs.counted + usage)
 
     def add_unsettled(self, request: Unsettled, usage: Usage = NOTHING) -> None:
-        """List a request whose cost is not known; what is sent through the session's turns is
-        listed by itself.
+        """List a request whose cost is not known. Those of the session's turns are listed already.
 
         Args:
             request: The request.
@@ -179,8 +184,11 @@ class Ledger:
         )
 
     def settle(self, request: Unsettled, usage: Usage) -> None:
-        """Count what a request of `unsettled` turned out to cost beyond what is counted, and take
-        it off that list.
+        """Count what a request of `unsettled` has cost, and take it off that list.
+
+        Args:
+            request: The request.
+            usage: Its cost, without what is counted already.
 
         Raises:
             ValueError: it is not on the list; nothing was counted.
@@ -194,7 +202,7 @@ class Ledger:
         rest.remove(request)
         self._costs = costs._replace(counted=costs.counted + usage, unsettled=tuple(rest))
 
-    def _count(self, usage: Usage, unsettled: tuple[Unsettled, ...]) -> None:
+    def _set_costs(self, usage: Usage, unsettled: tuple[Unsettled, ...]) -> None:
         """Set what was counted so far, and what is unknown."""
         transcript = self._costs.transcript
         self._costs = Costs(transcript, usage, len(transcript.usages()), unsettled)
@@ -205,8 +213,8 @@ def costs_nothing(error: AdapterError) -> bool:
 
     It was never sent, or it was refused by its status or code before anything was generated. A
     server that broke down (500), a gateway that lost its answer (502, 504, 520 to 524), a time
-    limit and a connection that broke say nothing about how far the model got, so those are not
-    known to cost nothing.
+    limit and a broken connection say nothing about how far the model got, so those are not known to
+    cost nothing.
     """
     if not error.sent:
         return True
@@ -232,58 +240,64 @@ def is_settled(partial: AssistantTurn) -> bool:
 def estimate_of(
     transcript: Transcript, offering: ToolOffering | None, partial: AssistantTurn | None
 ) -> Usage:
-    """Roughly the tokens of a request that are not in the usage of what had arrived; see
-    `Unsettled.estimate`.
+    """Roughly the tokens of a request that no usage has; see `Unsettled.estimate`.
+
+    Args:
+        transcript: What was sent.
+        offering: The tools that went with it.
+        partial: What had arrived, with the usage that the provider had given until then.
     """
-    given = 0
+    input_tokens = 0
     if partial is None or not partial.usage.all_input_tokens:
-        given = _tokens_of_request(transcript, offering)
-    made = 0
+        input_tokens = _estimate_request(transcript, offering)
+    output_tokens = 0
     if partial is not None:
-        made = max(0, _tokens_of_turn(partial) - partial.usage.output_tokens)
-    return Usage(given, made, given + made, cached_beside_tokens=0)
+        output_tokens = max(0, _estimate_turn(partial) - partial.usage.output_tokens)
+    total = input_tokens + output_tokens
+    return Usage(input_tokens, output_tokens, total, cached_beside_tokens=0)
 
 
-def _tokens_of_request(transcript: Transcript, offering: ToolOffering | None) -> int:
+def _estimate_request(transcript: Transcript, offering: ToolOffering | None) -> int:
     tokens = 0
     for item in transcript:
         if isinstance(item, AssistantTurn):
-            tokens += _tokens_of_turn(item)
+            tokens += _estimate_turn(item)
         elif isinstance(item, Message):
-            tokens += _tokens_of_parts(item.parts)
+            tokens += _estimate_content(item.parts)
         elif isinstance(item, ToolResults):
             for result in item.results:
-                content = result.content
-                tokens += (
-                    _tokens(content) if isinstance(content, str) else _tokens_of_parts(content)
-                )
+                tokens += _estimate_content(result.content)
     if offering is not None:
-        # `str` of a schema is about as long as its JSON, which only the adapter's own request has.
-        tokens += sum(
-            _tokens(spec.name + spec.description + str(spec.schema)) for spec in offering.specs
-        )
+        for spec in offering.specs:
+            # `str` of a schema is about as long as its JSON, which only the adapter's request has.
+            tokens += _estimate_text(spec.name + spec.description + str(spec.schema))
     return tokens
 
 
-def _tokens_of_turn(turn: AssistantTurn) -> int:
-    return -(-len(turn.native) // _BYTES_PER_TOKEN)
+def _estimate_turn(turn: AssistantTurn) -> int:
+    return _estimate_bytes(len(turn.native))
 
 
-def _tokens_of_parts(parts: tuple[Part, ...]) -> int:
+def _estimate_content(content: str | tuple[Part, ...]) -> int:
+    if isinstance(content, str):
+        return _estimate_text(content)
     tokens = 0
-    for part in parts:
+    for part in content:
         if isinstance(part, TextPart):
-            tokens += _tokens(part.text)
-        elif (
-            isinstance(part, ImagePart)
-            or part.data is None
-            or not str(part.media_type).startswith("text/")
-        ):
+            tokens += _estimate_text(part.text)
+        elif isinstance(part, ImagePart) or part.data is None:
             tokens += _TOKENS_PER_FILE
+        elif str(part.media_type).startswith("text/"):
+            tokens += _estimate_bytes(len(part.data))
         else:
-            tokens += -(-len(part.data) // _BYTES_PER_TOKEN)
+            tokens += _TOKENS_PER_FILE
     return tokens
 
 
-def _tokens(text: str) -> int:
-    return -(-len(text.encode("utf-8", "replace")) // _BYTES_PER_TOKEN)
+def _estimate_text(text: str) -> int:
+    return _estimate_bytes(len(text.encode("utf-8", "replace")))
+
+
+def _estimate_bytes(count: int) -> int:
+    # Rounded up.
+    return -(-count // _BYTES_PER_TOKEN)

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from typing import Any, TypeVar, cast, overload
 
 from lutumpy.core import json_values
 from lutumpy.core.call_ids import TakenIds
@@ -37,12 +37,10 @@ from lutumpy.core.transcript_state import (
 )
 from lutumpy.errors import DroppedRoundError
 
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
 __all__ = ["FailureKey", "ItemStore", "failure_key"]
 
 E = TypeVar("E", bound=ItemEncoder)
+S = TypeVar("S", bound="ItemStore")
 
 
 class ItemStore:
@@ -311,7 +309,7 @@ class ItemStore:
             for a, b in zip(self._items()[:length], other._items()[:length], strict=True)
         )
 
-    def with_tail(self, items: Sequence[Message | AssistantTurn]) -> Self:
+    def with_tail(self: S, items: Sequence[Message | AssistantTurn]) -> S:
         """This transcript, which has no ephemerals, followed by `items`, for one request; read it,
         don't change it.
 

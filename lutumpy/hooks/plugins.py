@@ -10,14 +10,16 @@ from lutumpy.errors import HookRegistrationError
 GROUP = "lutumpy"
 
 
-def load(name: str) -> list[tuple[str, Any]]:
+def load_entry_points(name: str) -> list[tuple[str, Any]]:
     """The entry points of this name, each with the object behind it; a class is instantiated.
 
     Raises:
-        HookRegistrationError: there is none, or one can't be loaded; a policy that is missing must not go unnoticed.
+        HookRegistrationError: there is none, or one can't be loaded. It is an error, since a policy
+            that is missing must not go unnoticed.
     """
     from importlib.metadata import entry_points
 
+    # Several installed packages may have a plugin of one name; all of them are meant then.
     found = entry_points(group=GROUP, name=name)
     if not found:
         known = ", ".join(sorted({e.name for e in entry_points(group=GROUP)})) or "none"

@@ -138,10 +138,10 @@ def _check_hooks(hooks: Any, toolset: type[Toolset[Any]]) -> None:
 def refuse_async_hooks(hooks: Any) -> None:
     """Raise `HookError` when a hook or the policy is async, which `run_tools_sync` can't await."""
     if isinstance(hooks, ToolHooks):
-        chains = hooks._chains_now()
+        chains = hooks._current_chains()
         for name in [selector.name for selector in hooks._toolset.selectors()]:
             steps = chains[name].steps if name in chains else ()
-            result_hooks = hooks._hooks_for_all("any_result_hook", name)
+            result_hooks = hooks._list_general_hooks("any_result_hook", name)
             found = [step.label for step in steps if step.is_async]
             found += [hook.label for hook in result_hooks if hook.is_async]
             if found:

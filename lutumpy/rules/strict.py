@@ -81,7 +81,7 @@ class Dialect:
 
 @dataclass(frozen=True, slots=True)
 class StrictChange:
-    """One thing that a strict form says differently from the schema that it was made of.
+    """One difference between a strict form and the schema that it was made from.
 
     Attributes:
         path: Where, as a JSON Pointer in the schema; what a reference with siblings names counts as

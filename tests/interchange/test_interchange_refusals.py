@@ -98,11 +98,11 @@ def test_every_place_is_named_and_the_way_out_K5(
         (None, "not NoneType"),
         ({"role": "user"}, "not dict"),
         (b"[]", "not bytes"),
-        (["x"], "no JSON object but str"),
-        ([USER, {"role": "user", "content": float("nan")}], "is no JSON"),
-        ([{"role": "user", "content": object()}], "object is no JSON value"),
-        ([{"role": "user", "content": {1, 2}}], "set is no JSON value"),
-        ([{"role": "user", "content": 10**5000}], "is no JSON"),
+        (["x"], "not a JSON object but str"),
+        ([USER, {"role": "user", "content": float("nan")}], "is not JSON"),
+        ([{"role": "user", "content": object()}], "object is not a JSON value"),
+        ([{"role": "user", "content": {1, 2}}], "set is not a JSON value"),
+        ([{"role": "user", "content": 10**5000}], "is not JSON"),
     ],
 )
 def test_what_is_no_json_is_refused(api: str, history: Json, said: str) -> None:
@@ -115,7 +115,7 @@ def test_what_is_nested_too_deeply_is_refused(depth: int) -> None:
     value: Json = "x"
     for _ in range(depth):
         value = [value]
-    with pytest.raises(TranscriptError, match="is no JSON"):
+    with pytest.raises(TranscriptError, match="is not JSON"):
         Transcript.from_messages("openai_chat", [{"role": "user", "content": value}])
 
 

@@ -227,7 +227,7 @@ class AnthropicMessages(SdkModel):
         changed.
 
         Raises:
-            AdapterError: it is no JSON object, or an error body. Nothing that a model can write
+            AdapterError: it is not a JSON object, or an error body. Nothing that a model can write
                 raises.
         """
         message = reply_object(reply, API)
@@ -264,7 +264,7 @@ class AnthropicMessages(SdkModel):
             raise error
         if "content" not in reply:
             raise AdapterError(
-                f"{API}: the answer is no message: it has no content",
+                f"{API}: the answer is not a message: it has no content",
                 provider=API,
                 request_id=request_id,
             )

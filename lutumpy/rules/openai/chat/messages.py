@@ -217,7 +217,7 @@ def _check_part(message: str, where: str, part: Any, role: str, model: str | Non
     if kind is None:
         return [missing("chat.parts", f"{where}.type")]
     allowed = PARTS[role]
-    # Images in other messages have a text of their own [recorded]; other wrong kinds share one.
+    # An image in the wrong message is refused in words of its own.
     if kind == "image_url" and kind not in allowed:
         text = (
             f"Invalid '{message}'. Image URLs are only allowed for messages with role 'user', "
@@ -323,7 +323,7 @@ def _check_call_id(where: str, value: Any) -> list[Problem]:
     if not isinstance(value, str):
         return [wrong_type("chat.call_id", where, "a string", value)]
     if not value:
-        # OpenAI's answer to an empty id is not recorded; some hosts send them and take them back.
+        # Unlike on Responses, no refusal of an empty id is known for sure.
         return [empty_string("chat.call_id", where, "some")]
     if len(value) > MAX_CALL_ID:
         return [long_string("chat.call_id", where, MAX_CALL_ID, len(value))]

@@ -16,12 +16,13 @@ NOBODY_READS = 141
 
 def quiet_code(error: KeyboardInterrupt | BrokenPipeError) -> int:
     """The exit code for `error`; nothing more is written to standard output after this."""
+    # The interpreter flushes standard output when it ends, and would complain that it can't.
     _forget_output()
     return INTERRUPTED if isinstance(error, KeyboardInterrupt) else NOBODY_READS
 
 
 def _forget_output() -> None:
-    """Let what is still in the buffer go nowhere, so that the interpreter has nothing to complain of when it ends."""
+    """Let what is still in the buffer go nowhere."""
     try:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

@@ -6,127 +6,40 @@ same without the report.
 
 from __future__ import annotations
 
-import json
 import os
-import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
-
-from pydantic import BaseModel, Field
+from typing import Any, Literal
 
 from lutumpy import (
     Complete,
     Finished,
-    InvalidToolCallDelta,
     NeedsTools,
-    ReasoningDelta,
     RunNormally,
     Session,
-    Skip,
-    TextDelta,
-    ToolCallDelta,
-    ToolCallIssueFound,
-    ToolCallReady,
     ToolDecision,
-    ToolInput,
     ToolMetadata,
     ToolResult,
     ToolRound,
     ToolRoundPlan,
-    Toolset,
     TurnResult,
     hook_impl,
-    tool,
-    tool_fn,
-    tool_input,
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.demo.report import Report
+from lutumpy.demo.shop import PARCELS, SHOP, Refund, _HelpDesk
 from lutumpy.hooks import BaseToolCall
-from lutumpy.models import ToolResults
-from lutumpy.streaming import TurnStream
 from lutumpy.testing.script import Call, Reply
 
 __all__ = ["DemoError", "run"]
 
 MOST_ROUNDS = 10
-WIDTH = 100
-MARGIN = 11
 
 
 class DemoError(Exception):
     """The demo can't run as it was asked to; nothing was sent."""
-
-
-# --- the tools ------------------------------------------------------------------------------------
-
-
-class Order(BaseModel):
-    item: str
-    price: float
-    carrier: str
-    parcel: str
-
-
-class Parcel(BaseModel):
-    status: str
-    place: str
-
-
-Shop = Mapping[int, Order]
-
-SHOP: Shop = {
-    1042: Order(item="kettle", price=39.5, carrier="north", parcel="NP-77"),
-    1043: Order(item="teapot", price=24.0, carrier="south", parcel="SX-12"),
-}
-PARCELS = {
-    "NP-77": Parcel(status="delayed", place="sorting centre"),
-    "SX-12": Parcel(status="out for delivery", place="your town"),
-}
-
-
-@tool_fn(effect="read")
-async def get_order(order_id: int, *, shop: Skip[Shop]) -> Order:
-    """Look an order up.
-
-    Args:
-        order_id: The number of the order.
-    """
-    return shop[order_id]
-
-
-@tool_input(name="track_parcel", effect="read")
-class TrackParcel(ToolInput[Parcel]):
-    """Find out where a parcel is."""
-
-    carrier: Literal["north", "south"]
-    """Who carries it."""
-    number: str
-    """The parcel's number."""
-
-
-@tool_input(name="refund")
-class Refund(ToolInput[str]):
-    """Pay a part of the price back."""
-
-    order_id: int
-    percent: Annotated[int, Field(ge=1, le=50, description="How much of the price, in percent.")]
-
-
-@tool_input(name="cancel_order")
-class CancelOrder(ToolInput[None]):
-    """Cancel an order."""
-
-    order_id: int
-
-
-class _HelpDesk(Toolset):  # private: a published name would need its types written out
-    get_order = tool(get_order)
-    track_parcel = tool(TrackParcel)
-    refund = tool(Refund)
-    cancel_order = tool(CancelOrder, off=True)
 
 
 # --- what the model says, where no real one is asked ----------------------------------------------
@@ -386,163 +299,3 @@ async def _connect(
     return provider.adapter(
         model, client=await stack.enter_async_context(AsyncOpenAI(**options))
     ), where
-
-
-# --- the report -----------------------------------------------------------------------------------
-
-
-class Report:
-    """Says what happened, line by line."""
-
-    def __init__(self, write: Callable[[str], None]) -> None:
-        self._write = write
-
-    def title(self, text: str) -> None:
-        self._write("")
-        self._write(f"-- {text} ".ljust(WIDTH, "-"))
-
-    def field(self, name: str, lines: Sequence[str], *, cut: bool = False) -> None:
-        for line in lines:
-            shown = (
-                [_cut(line)]
-                if cut
-                else textwrap.wrap(line, WIDTH - MARGIN, subsequent_indent="    ")
-            )
-            for piece in shown:
-                self._write(f"{name} ".ljust(MARGIN) + piece)
-                name = ""
-
-    async def arriving(
-        self, number: int, stream: TurnStream[BaseToolCall, NeedsTools | Finished]
-    ) -> NeedsTools | Finished:
-        """Every piece of a streamed answer when it comes; a call is there with its types before the
-        answer has ended.
-        """
-        self.title(f"answer {number}, as it arrives")
-        async with stream:
-            async for event in stream:
-                match event:
-                    case TextDelta(text=text) | ReasoningDelta(text=text):
-                        what = "text" if isinstance(event, TextDelta) else "thought"
-                        self.field(what, [json.dumps(text, ensure_ascii=False)], cut=True)
-                    case ToolCallDelta(id=id, name=name, arguments=piece):
-                        self.field("piece", [f"{id}  {name} {piece}".rstrip()], cut=True)
-                    case InvalidToolCallDelta(id=id, name=name, arguments=piece):
-                        self.field(
-                            "piece", [f"{id}  {name} (not offered) {piece}".rstrip()], cut=True
-                        )
-                    case ToolCallReady(call=call):
-                        self.field("ready", [f"{call.metadata.id}  {call.input!r}"])
-                    case ToolCallIssueFound(issue=issue):
-                        self.field("issue", [f"{issue.metadata.id}  {issue.reason}"])
-                    case _:
-                        pass
-        return stream.outcome
-
-    def asked(self, number: int, round: ToolRound) -> None:
-        """What was offered, what the model wrote, and what became of it."""
-        self.title(f"round {number}")
-        offered = [selector.name for selector in _HelpDesk.default_selectors()]
-        hidden = [
-            selector.name for selector in _HelpDesk.selectors() if selector.name not in offered
-        ]
-        self.field("offered", [f"{', '.join(offered)} (not offered: {', '.join(hidden)})"])
-        if round.text:
-            self.field("said", [round.text])
-        self.field(
-            "asked", [f"{call.id}  {call.name} {call.arguments}" for call in round.turn.calls]
-        )
-        self.field("decoded", [f"{call.metadata.id}  {call.input!r}" for call in round.calls])
-        self.field(
-            "issue",
-            [f"{issue.metadata.id}  {issue.reason}: {issue.detail}" for issue in round.issues],
-        )
-
-    def decided(self, plan: ToolRoundPlan) -> None:
-        """What hooks made of the calls."""
-        lines: list[str] = []
-        for entry in plan.decisions():
-            line = f"{entry['call_id']}  {entry['tool']}: {entry['decision']}"
-            if entry["decision"] == "edited":
-                line += f", will run with {json.dumps(entry['input'])}"
-            elif entry["decision"] != "pending" and "by" in entry:
-                line += f" by {entry['by']}"
-            lines.append(line)
-        self.field("decided", lines)
-
-    def executed(self, round: ToolRound | ToolRoundPlan, results: Sequence[ToolResult]) -> None:
-        """Which calls the program's own code ran, and how that went."""
-        lines = [
-            f"{result.metadata.id}  {result.metadata.name}: {result.status}" for result in results
-        ]
-        self.field("executed", lines or ["nothing"])
-        if round.continue_suggestion:
-            self.field("next", [round.continue_suggestion])
-
-    def committed(self, session: Session) -> None:
-        """What the model is told, call by call in its own order, and what this round cost."""
-        last = session.transcript[-1]
-        told = last.results if isinstance(last, ToolResults) else ()
-        self.field("told", [f"{result.call_id}  {result.text}" for result in told])
-        usage = session.turns()[-1].usage
-        self.field(
-            "committed",
-            [f"the turn and a result for each call; {len(session.transcript)} items so far"],
-        )
-        self.field("tokens", [f"{usage.input_tokens} in, {usage.output_tokens} out"])
-
-    def finished(
-        self, number: int, result: TurnResult, session: Session, body: Mapping[str, Any]
-    ) -> None:
-        """The answer, what the conversation cost, and the request that led to the answer."""
-        self.title(f"answer, to request {number}")
-        self.field("said", [result.text])
-        self.field("finish", [result.finish_reason])
-        usage = session.usage
-        self.field(
-            "tokens", [f"{usage.input_tokens} in, {usage.output_tokens} out, in {number} requests"]
-        )
-        self.title("the last request, in outline")
-        for name, value in body.items():
-            if name in ("messages", "input"):
-                lines = [
-                    f"{k:>2}  {line}" for k, entry in enumerate(value) for line in outline(entry)
-                ]
-            elif name == "tools":
-                lines = [
-                    ", ".join([entry.get("name") or entry["function"]["name"] for entry in value])
-                ]
-            else:
-                lines = [str(value)]
-            self.field(name, lines, cut=True)
-
-
-def outline(entry: Mapping[str, Any]) -> Iterator[str]:
-    """A message or item of a request body in a few words: who, and what."""
-    who = f"{entry.get('role') or entry.get('type'):<21}"
-    content = entry.get("content", entry.get("output"))
-    if isinstance(content, str):
-        answered = entry.get("tool_call_id") or entry.get("call_id")
-        yield f"{who}{f'{answered}  ' if answered else ''}{content}"
-    for part in content if isinstance(content, list) else ():
-        yield f"{who}{_part(part)}"
-    for call in entry.get("tool_calls") or ():
-        yield f"{who}{call['id']}  {call['function']['name']} {call['function']['arguments']}"
-    if "arguments" in entry:
-        yield f"{who}{entry['call_id']}  {entry['name']} {entry['arguments']}"
-
-
-def _part(part: Mapping[str, Any]) -> str:
-    kind = part["type"]
-    if kind == "tool_use":
-        return (
-            f"{kind} {part['id']}  {part['name']} {json.dumps(part['input'], ensure_ascii=False)}"
-        )
-    if kind == "tool_result":
-        return f"{kind} {part['tool_use_id']}  {part['content']}"
-    return str(part.get("text", kind))
-
-
-def _cut(text: str) -> str:
-    text = " ".join(text.split("\n"))
-    return text if len(text) <= WIDTH - MARGIN else text[: WIDTH - MARGIN - 3] + "..."

@@ -185,7 +185,8 @@ _MENDINGS: Mapping[str, Mending] = {
     "anthropic.error_content": Mending(
         one_by_one("errors", move_out_of_error),
         repairs=("move_content",),
-        left="blocks of an unknown type in the result: the program has to express them in another way",
+        left="blocks of an unknown type in the result: "
+        "the program has to express them in another way",
     ),
     "anthropic.system": Mending(left="repairs change only the messages"),
     "anthropic.cache_control": Mending(

@@ -10,7 +10,7 @@ from lutumpy import AdapterError, AssistantTurn, Transcript, TranscriptError, Us
 from lutumpy.apis import ApiRow
 from lutumpy.doctor import Problem
 from lutumpy.doctor.editor import Editor
-from lutumpy.doctor.mending import drop_entry, each
+from lutumpy.doctor.mending import drop_entry, mend_each
 from lutumpy.models import (
     CallBlock,
     Item,
@@ -258,7 +258,7 @@ def _drop_empty(editor: Editor, problem: Problem) -> None:
     drop_entry(editor, problem.path, problem, "drop_empty", "A message without text is left out.")
 
 
-STAGES = ((frozenset({"toy.text"}), each({"toy.text": _drop_empty})),)
+STAGES = ((frozenset({"toy.text"}), mend_each({"toy.text": _drop_empty})),)
 
 # --- The rendering: a model's answers, for tests --------------------------------------------------
 

@@ -38,6 +38,7 @@ NOT_MENDED = frozenset(
         "chat.parts",
         "responses.parts",
         "anthropic.block",
+        "anthropic.error_content",  # what an error shows in a block of a type that nobody knows
     }
 )
 """Rules of which some breaches can't be mended without guessing; all others are mended."""

@@ -183,7 +183,10 @@ _MENDINGS: Mapping[str, Mending] = {
         one_by_one("errors", fill_empty_error), repairs=("set_content",)
     ),
     "anthropic.error_content": Mending(
-        one_by_one("errors", move_out_of_error), repairs=("move_content",)
+        one_by_one("errors", move_out_of_error),
+        repairs=("move_content",),
+        left="blocks of an unknown type in the result: "
+        "the program has to express them in another way",
     ),
     "anthropic.system": Mending(left="repairs change only the messages"),
     "anthropic.cache_control": Mending(

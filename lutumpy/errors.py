@@ -439,7 +439,7 @@ def _adapter_error(message: str, fields: dict[str, Any]) -> AdapterError:
     return AdapterError(message, **fields)
 
 
-# --- errors of the opt-in parts --------------------------------------------------------------------
+# --- errors of the opt-in parts -------------------------------------------------------------------
 
 
 class ToolsetNotLoadedError(LutumpyError):
@@ -454,7 +454,10 @@ class LockError(LutumpyError):
 
 
 class FetchError(LutumpyError):
-    """The model could not be fetched. Nothing was kept; what the cache held before is still there."""
+    """The model could not be fetched.
+
+    Nothing was kept; what the cache held before is still there.
+    """
 
 
 class LocalServerError(LutumpyError):

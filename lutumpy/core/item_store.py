@@ -224,7 +224,7 @@ class ItemStore:
         return counts
 
     def usages(self, since: int = 0) -> list[Usage]:
-        """The costs of the answers that were read against this transcript, from index `since` on."""
+        """What the answers cost that were read against this transcript, from index `since` on."""
         return self._answers[since : self._state.answers]
 
     def request_succeeded(self, turn: AssistantTurn, length: int) -> int:

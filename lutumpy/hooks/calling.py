@@ -1,8 +1,8 @@
 """Calling hooks: the driver for programs without an event loop, and the errors that name a hook."""
 
 # Whatever runs hooks is a generator that yields what has to be awaited, so that it is written once.
-# `plain/driving.drive_async` awaits what is yielded; `drive_sync` refuses it, since without an event
-# loop nothing can be awaited.
+# `plain/driving.drive_async` awaits what is yielded; `drive_sync` refuses it, since without an
+# event loop nothing can be awaited.
 
 from __future__ import annotations
 

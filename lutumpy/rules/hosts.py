@@ -4,8 +4,8 @@ Sources: recordings of eleven hosts that speak OpenAI's APIs; the addresses that
 """
 
 # Compatible hosts speak a vendor's API and check less of it. So a problem that only the vendor is
-# known to refuse is less certain elsewhere: `for_compatible_host` turns "refused" into "some". Which
-# rules these are stands in each API's table of rules (`rules/<api>/catalogue.py`).
+# known to refuse is less certain elsewhere: `for_compatible_host` turns "refused" into "some".
+# Which rules these are stands in each API's table of rules (`rules/<api>/catalogue.py`).
 
 from __future__ import annotations
 

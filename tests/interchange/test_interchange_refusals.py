@@ -152,7 +152,9 @@ def test_lone_surrogates_are_replaced_as_everywhere() -> None:
 
 
 def test_outputs_whose_calls_the_server_holds_need_to_be_told_of() -> None:
-    """An input of nothing but outputs can only go on with what the server holds; any other has to say so."""
+    """An input of nothing but outputs can only go on with what the server holds; any other has to
+    say so.
+    """
     mixed = [output("a"), USER]
     with pytest.raises(TranscriptError, match="'a' has no call"):
         Transcript.from_messages("openai_responses", mixed)

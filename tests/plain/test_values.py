@@ -1,4 +1,6 @@
-"""Values are what the standard library's frozen dataclasses with slots are, in all that a program can ask of them."""
+"""Values are what the standard library's frozen dataclasses with slots are, in all that a program
+can ask of them.
+"""
 
 from __future__ import annotations
 

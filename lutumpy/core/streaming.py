@@ -80,6 +80,7 @@ class CallDone:
 
 
 Delta: TypeAlias = "Started | TextDelta | ReasoningDelta | RefusalDelta | CallDelta | CallDone"
+"""What `StreamDecoder.feed` reports."""
 
 
 class StreamDecoder(Protocol):

@@ -7,7 +7,7 @@ from typing import Any, Generic, Literal
 from typing_extensions import TypedDict, TypeVar
 
 from lutumpy.errors import InvalidToolConstraints
-from lutumpy.tools.selectors import BaseToolset, ByTool, Selector, own
+from lutumpy.tools.selectors import BaseToolset, ByTool, Selector, as_member_of
 
 __all__ = ["ToolAvailability", "ToolConstraints", "ToolRequirement"]
 
@@ -68,7 +68,7 @@ class ToolAvailability(Generic[TS]):
         Raises:
             InvalidToolConstraints: a selector is of another toolset.
         """
-        extra = [own(toolset, s) for s in self.selectors]
+        extra = [as_member_of(toolset, s) for s in self.selectors]
         if self.mode == "all":
             return toolset.selectors()
         # `dict.fromkeys` keeps the order, and each tool once.
@@ -132,7 +132,7 @@ class ToolRequirement(Generic[TS]):
             InvalidToolConstraints: they can't; nothing was sent.
         """
         if self.selector is not None:
-            if own(toolset, self.selector) not in offered:
+            if as_member_of(toolset, self.selector) not in offered:
                 names = ", ".join([s.name for s in offered]) or "none"
                 raise InvalidToolConstraints(
                     f"the tool {self.selector.name!r} is required but not available "

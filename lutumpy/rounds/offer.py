@@ -16,7 +16,14 @@ from lutumpy.rounds.offered import OfferedTools
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
 from lutumpy.rounds.read import read_answer
 from lutumpy.tools.calls import BaseToolCall
-from lutumpy.tools.selectors import BaseToolset, ByTool, EmptyToolset, Selector, ToolsetTable, own
+from lutumpy.tools.selectors import (
+    BaseToolset,
+    ByTool,
+    EmptyToolset,
+    Selector,
+    ToolsetTable,
+    as_member_of,
+)
 
 if TYPE_CHECKING:
     from lutumpy.core.streaming import StreamDecoder
@@ -171,7 +178,7 @@ def _check_descriptions(
     if not describe:
         return {}
     # Entries for tools that aren't offered are fine: the same texts serve every turn.
-    descriptions = {own(toolset, selector): text for selector, text in describe.items()}
+    descriptions = {as_member_of(toolset, selector): text for selector, text in describe.items()}
     for selector, text in descriptions.items():
         if not isinstance(text, str):
             raise InvalidToolConstraints(

@@ -327,7 +327,7 @@ class BaseToolset:
         Raises:
             InvalidToolConstraints: One belongs to another toolset.
         """
-        return tuple([own(cls, s).definition for s in selectors])
+        return tuple([as_member_of(cls, s).definition for s in selectors])
 
 
 class EmptyToolset(BaseToolset):
@@ -336,7 +336,7 @@ class EmptyToolset(BaseToolset):
     __lutumpy_table__: ClassVar[ToolsetTable] = ToolsetTable({})
 
 
-def own(toolset: type[TS], selector: Selector[TS, Any, Any]) -> Selector[TS, Any, Any]:
+def as_member_of(toolset: type[TS], selector: Selector[TS, Any, Any]) -> Selector[TS, Any, Any]:
     """`selector`, which must be one of `toolset`; raises `InvalidToolConstraints` otherwise."""
     if not isinstance(selector, Selector):
         raise InvalidToolConstraints(

@@ -29,7 +29,7 @@ from lutumpy import (
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.demo.report import Report
-from lutumpy.demo.shop import PARCELS, SHOP, Refund, _HelpDesk, get_order
+from lutumpy.demo.shop import PARCELS, SHOP, Refund, _HelpDesk
 from lutumpy.hooks import BaseToolCall
 from lutumpy.testing.script import Call, Reply
 

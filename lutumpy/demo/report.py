@@ -46,7 +46,7 @@ class Report:
     def field(self, name: str, lines: Sequence[str], *, cut: bool = False) -> None:
         for line in lines:
             shown = (
-                [_cut(line)]
+                [_cut_line(line)]
                 if cut
                 else textwrap.wrap(line, WIDTH - MARGIN, subsequent_indent="    ")
             )
@@ -167,14 +167,14 @@ def outline(entry: Mapping[str, Any]) -> Iterator[str]:
         answered = entry.get("tool_call_id") or entry.get("call_id")
         yield f"{who}{f'{answered}  ' if answered else ''}{content}"
     for part in content if isinstance(content, list) else ():
-        yield f"{who}{_part(part)}"
+        yield f"{who}{_describe_part(part)}"
     for call in entry.get("tool_calls") or ():
         yield f"{who}{call['id']}  {call['function']['name']} {call['function']['arguments']}"
     if "arguments" in entry:
         yield f"{who}{entry['call_id']}  {entry['name']} {entry['arguments']}"
 
 
-def _part(part: Mapping[str, Any]) -> str:
+def _describe_part(part: Mapping[str, Any]) -> str:
     kind = part["type"]
     if kind == "tool_use":
         return (
@@ -185,6 +185,6 @@ def _part(part: Mapping[str, Any]) -> str:
     return str(part.get("text", kind))
 
 
-def _cut(text: str) -> str:
+def _cut_line(text: str) -> str:
     text = " ".join(text.split("\n"))
     return text if len(text) <= WIDTH - MARGIN else text[: WIDTH - MARGIN - 3] + "..."

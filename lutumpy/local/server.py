@@ -98,10 +98,10 @@ class LocalServer:
         options: Mapping[str, Any] | None = None,
         start_timeout: float = 120.0,
     ) -> None:
-        _check("port", port, 0, 65535)
-        _check("context_tokens", context_tokens, 1)
-        _check("slots", slots, 1)
-        _check("threads", threads, 1)
+        _check_number("port", port, 0, 65535)
+        _check_number("context_tokens", context_tokens, 1)
+        _check_number("slots", slots, 1)
+        _check_number("threads", threads, 1)
         if start_timeout <= 0:
             raise ValueError(f"start_timeout must be more than 0 seconds, not {start_timeout}")
         self._path = None if model is None else Path(model)
@@ -174,19 +174,19 @@ class LocalServer:
         Args:
             options: Of `OpenAIChat`, as `temperature=0`.
         """
-        return OpenAIChat(self.model, self._openai(), **options)
+        return OpenAIChat(self.model, self._open_openai(), **options)
 
     def responses(self, **options: Any) -> OpenAIResponses:
         """The same for Responses."""
-        return OpenAIResponses(self.model, self._openai(), **options)
+        return OpenAIResponses(self.model, self._open_openai(), **options)
 
     def messages(self, **options: Any) -> AnthropicMessages:
         """The same for Messages."""
-        return AnthropicMessages(self.model, self._anthropic(), **options)
+        return AnthropicMessages(self.model, self._open_anthropic(), **options)
 
     # The loopback is nothing for a proxy that the environment names.
 
-    def _openai(self) -> AsyncOpenAI | OpenAI:
+    def _open_openai(self) -> AsyncOpenAI | OpenAI:
         base_url = self.openai_base_url
         client: AsyncOpenAI | OpenAI | None = self._clients.get("openai")
         if client is None:
@@ -203,7 +203,7 @@ class LocalServer:
             self._clients["openai"] = client
         return client
 
-    def _anthropic(self) -> AsyncAnthropic | Anthropic:
+    def _open_anthropic(self) -> AsyncAnthropic | Anthropic:
         base_url = self.anthropic_base_url
         client: AsyncAnthropic | Anthropic | None = self._clients.get("anthropic")
         if client is None:
@@ -268,14 +268,14 @@ class LocalServer:
             self._path = fetch()
         _check_file(self._path)
         try:
-            self._process = ServerProcess(self._parameters(self._path), self._start_timeout)
+            self._process = ServerProcess(self._collect_parameters(self._path), self._start_timeout)
         except LocalServerError as error:
-            reason = _reason(error, self._port, self._path)
+            reason = _explain_failure(error, self._port, self._path)
             if reason is None:
                 raise
             raise LocalServerError(reason, error.log) from error
 
-    def _parameters(self, path: Path) -> dict[str, Any]:
+    def _collect_parameters(self, path: Path) -> dict[str, Any]:
         parameters: dict[str, Any] = {
             "model.path": str(path.absolute()),
             "model_alias": [self.model],
@@ -304,7 +304,7 @@ class LocalServer:
             logger.warning("the server ended on its own with code %s%s", code, process.failure())
 
 
-def _reason(error: LocalServerError, port: int, path: Path) -> str | None:
+def _explain_failure(error: LocalServerError, port: int, path: Path) -> str | None:
     """What is known of a failed start, in words of ours."""
     log = "\n".join(error.log)
     if "couldn't bind" in log:
@@ -320,15 +320,15 @@ def _reason(error: LocalServerError, port: int, path: Path) -> str | None:
 
 def _check_file(path: Path) -> None:
     if not path.exists():
-        raise LocalServerError(f"there is no file {path}")
+        raise LocalServerError(f"there is not a file {path}")
     if not path.is_file():
-        raise LocalServerError(f"{path} is no file")
+        raise LocalServerError(f"{path} is not a file")
     with path.open("rb") as stream:
         if stream.read(4) != b"GGUF":
-            raise LocalServerError(f"{path} is no GGUF file")
+            raise LocalServerError(f"{path} is not a GGUF file")
 
 
-def _check(name: str, value: int | None, low: int, high: int | None = None) -> None:
+def _check_number(name: str, value: int | None, low: int, high: int | None = None) -> None:
     if value is not None and (value < low or (high is not None and value > high)):
         raise ValueError(
             f"{name} must be {f'at least {low}' if high is None else f'{low} to {high}'}, not "

@@ -31,7 +31,7 @@ def declaration_findings(definition: ToolDef, source: CompiledTool | None) -> It
             "it has no description: models choose tools by theirs",
             name,
         )
-    for problem in _docstring_problems(source) if source is not None else ():
+    for problem in _read_docstring_problems(source) if source is not None else ():
         yield Finding("warning", "tool.docstring", f"its docstring {problem}", name)
     wrapped = source is not None and source.wrapped
     schema = definition.input_schema
@@ -49,7 +49,7 @@ def declaration_findings(definition: ToolDef, source: CompiledTool | None) -> It
         )
         yield Finding("info", "tool.wrapped", message, name)
     if source is not None and not wrapped:
-        yield from _lost_defaults(definition, source)
+        yield from _find_lost_defaults(definition, source)
 
 
 def pointer(path: tuple[str, ...]) -> str:
@@ -76,15 +76,15 @@ def _is_described(node: Any, root: Mapping[str, Any], depth: int = 0) -> bool:
     if isinstance(reference, str):
         return _is_described(resolve(root, reference), root, depth + 1)
     branches = [branch for key in ("anyOf", "oneOf", "allOf") for branch in node.get(key, ())]
-    told = [
+    meaningful = [
         branch
         for branch in branches
         if not (isinstance(branch, Mapping) and branch.get("type") == "null")
     ]
-    return bool(told) and all(_is_described(branch, root, depth + 1) for branch in told)
+    return bool(meaningful) and all(_is_described(branch, root, depth + 1) for branch in meaningful)
 
 
-def _docstring_problems(source: CompiledTool) -> tuple[str, ...]:
+def _read_docstring_problems(source: CompiledTool) -> tuple[str, ...]:
     """What the decorator warned of when it ran (rule D3), found again."""
     if source.function is not None:
         return read_docstring(
@@ -96,7 +96,7 @@ def _docstring_problems(source: CompiledTool) -> tuple[str, ...]:
     return read_docstring(vars(cls).get("__doc__"), names, others).problems
 
 
-def _lost_defaults(definition: ToolDef, source: CompiledTool) -> Iterator[Finding]:
+def _find_lost_defaults(definition: ToolDef, source: CompiledTool) -> Iterator[Finding]:
     properties = definition.input_schema["properties"]
     for name, field in source.input_type.model_fields.items():
         key = next(
@@ -105,9 +105,7 @@ def _lost_defaults(definition: ToolDef, source: CompiledTool) -> Iterator[Findin
         if key is None or field.default is PydanticUndefined or field.default is None:
             continue
         if "default" not in properties[key]:
-            message = (
-                f"the default of {key!r} can't be written as JSON: the model is not told of it"
-            )
+            message = f"the default of {key!r} can't be written as JSON: the model is not meaningful of it"
             yield Finding(
                 "info",
                 "tool.default",

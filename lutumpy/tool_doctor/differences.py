@@ -58,16 +58,16 @@ def canonical(value: Any, *, names: bool = False) -> Any:
         names: Whether the keys of `value` are names of properties and not keywords.
     """
     if isinstance(value, dict):
-        made = {
+        sorted_value = {
             key: canonical(value[key], names=not names and key in _NAMES) for key in sorted(value)
         }
         if not names:
-            for key in _SETS & made.keys():
-                if isinstance(made[key], list) and all(
-                    isinstance(entry, str) for entry in made[key]
+            for key in _SETS & sorted_value.keys():
+                if isinstance(sorted_value[key], list) and all(
+                    isinstance(entry, str) for entry in sorted_value[key]
                 ):
-                    made[key] = sorted(made[key])
-        return made
+                    sorted_value[key] = sorted(sorted_value[key])
+        return sorted_value
     if isinstance(value, (list, tuple)):
         return [canonical(entry) for entry in value]
     if isinstance(value, float) and value.is_integer():

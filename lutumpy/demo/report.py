@@ -34,7 +34,7 @@ MARGIN = 11
 
 
 class Report:
-    """Says what happened, line by line."""
+    """Writes what happened, line by line."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
@@ -45,11 +45,11 @@ class Report:
 
     def field(self, name: str, lines: Sequence[str], *, cut: bool = False) -> None:
         for line in lines:
-            shown = (
-                [_cut_line(line)]
-                if cut
-                else textwrap.wrap(line, WIDTH - MARGIN, subsequent_indent="    ")
-            )
+            if cut:
+                shown = [_cut_line(line)]
+            else:
+                shown = textwrap.wrap(line, WIDTH - MARGIN, subsequent_indent="    ")
+            # Only the first line carries the name; the others are set under it.
             for piece in shown:
                 self._write(f"{name} ".ljust(MARGIN) + piece)
                 name = ""

@@ -1,6 +1,21 @@
-"""The process of a server: started, told what to serve, listened to, and ended together with who
-started it.
-"""
+"""The process of a server: how it is started, given its parameters, logged and ended."""
+
+# What is hard: the process must end together with this one, its pipes must never block it, and a
+# start that fails must say why.
+#
+#   state      how it gets there                       stdin     stdout          stderr
+#   ------------------------------------------------------------------------------------------------
+#   starting   Popen; one line of JSON is sent         open      awaited         read always
+#   ready      it answered {"url": ...}                open      nothing more    read always
+#   failed     it answered {"error": ...}, ended, or   closed    closed          closed
+#              took too long; it is killed
+#   ended      `end` closed its stdin; it is killed    closed    closed          closed
+#              if that doesn't help in 5 seconds
+#
+# The closed stdin is the sign to end. The system closes it also when this process is killed, so no
+# exit handler is needed, and none would run then. Windows has no way to wait for a pipe with a
+# timeout, so a thread reads the one line of the answer. Another thread reads the log for as long as
+# the server runs: a full pipe would stop llama.cpp in the middle of a request.
 
 from __future__ import annotations
 

@@ -1,5 +1,21 @@
 """llama.cpp's own HTTP server on the loopback, for any GGUF file."""
 
+# What is hard: a native server must never outlive its block, whatever fails while it starts or
+# ends, and the block may be sync or async.
+#
+#   state         _process   _clients      url, chat() ...        entering
+#   -----------------------------------------------------------------------------
+#   not running   None       empty         LocalServerError       starts the server
+#   running       set        made on use   work                   LocalServerError
+#   crashed       set        made on use   LocalServerError       LocalServerError
+#
+# `_start` leads from the first to the second; when it raises, the first remains and no process is
+# left. `_stop` leads back from the other two, so the same object can be entered again.
+#
+# `async with` does the same work in a thread. Cancelling the task can't stop that thread, so a
+# cancellation waits until the start has ended; leaving the block is shielded for the same reason.
+# Clients are closed before the server: they hold connections, which it would wait for.
+
 from __future__ import annotations
 
 import importlib.util
@@ -47,8 +63,8 @@ def serve(
     may run at once.
 
     Args:
-        model: A GGUF file; SmolLM2-135M-Instruct when left out, which is fetched on entering if it
-            isn't in the cache.
+        model: A GGUF file; SmolLM2-135M-Instruct if omitted, which is fetched on entering if
+            it isn't in the cache.
         port: Port to listen on, 0 for a free one.
         context_tokens: Longest conversation, its answer included, in tokens; `None` for what the
             model was trained with, which may need much memory. A model that was trained with less
@@ -184,7 +200,7 @@ class LocalServer:
         """The same for Messages."""
         return AnthropicMessages(self.model, self._open_anthropic(), **options)
 
-    # The loopback is nothing for a proxy that the environment names.
+    # A proxy named by the environment can't reach this machine's loopback, so it is left out.
 
     def _open_openai(self) -> AsyncOpenAI | OpenAI:
         base_url = self.openai_base_url
@@ -240,8 +256,7 @@ class LocalServer:
             self._stop()
 
     async def __aenter__(self) -> LocalServer:
-        # A cancellation is held back until the server has started or failed, so that none is left
-        # behind.
+        # A cancellation waits until the server has started or failed, so that none is left behind.
         await anyio.to_thread.run_sync(self._start)
         self._async = True
         return self
@@ -283,7 +298,7 @@ class LocalServer:
             "port": self._port,
             "n_ctx": (self._context_tokens or 0) * self._slots,
             "n_parallel": self._slots,
-            # Pages in a browser have no business with it.
+            # No page in a browser may use it.
             "cors_origins": "",
             "ui": False,
         }
@@ -305,7 +320,7 @@ class LocalServer:
 
 
 def _explain_failure(error: LocalServerError, port: int, path: Path) -> str | None:
-    """What is known of a failed start, in words of ours."""
+    """Why the start failed, in plain words; `None` if llama.cpp's log doesn't tell."""
     log = "\n".join(error.log)
     if "couldn't bind" in log:
         return (
@@ -330,7 +345,5 @@ def _check_file(path: Path) -> None:
 
 def _check_number(name: str, value: int | None, low: int, high: int | None = None) -> None:
     if value is not None and (value < low or (high is not None and value > high)):
-        raise ValueError(
-            f"{name} must be {f'at least {low}' if high is None else f'{low} to {high}'}, not "
-            f"{value}"
-        )
+        bounds = f"at least {low}" if high is None else f"{low} to {high}"
+        raise ValueError(f"{name} must be {bounds}, not {value}")

@@ -270,7 +270,7 @@ def _parse_json(text: str) -> Any:
 
 
 def _compare_values(before: Any, after: Any, path: str, depth: int = 0) -> Iterator[Change]:
-    """The fields that differ, as deep as objects go; arrays and unlike values are compared whole."""
+    """The fields that differ, as deep as objects go; arrays are compared whole."""
     if isinstance(before, Mapping) and isinstance(after, Mapping) and depth < 20:
         for key in [*before, *[key for key in after if key not in before]]:
             inner = f"{path}.{key}" if path else str(key)

@@ -225,7 +225,8 @@ def part_pieces(parts: tuple[Part, ...], limit: int) -> list[Piece]:
             pieces.append(
                 Piece(
                     "file",
-                    f"File: {_join_words(part.filename, part.media_type)}, {len(part.data):,} bytes",
+                    f"File: {_join_words(part.filename, part.media_type)}, "
+                    f"{len(part.data):,} bytes",
                 )
             )
         else:

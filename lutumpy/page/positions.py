@@ -74,7 +74,7 @@ def find(timeline: Timeline, steps: Sequence[str]) -> Noted | None:
         return None
     number = _read_index(steps[2]) if len(steps) > 2 else None
     part = None if number is None else timeline.places.get((index, steps[1], number))
-    # What has no view of its own is in its message; a list that is one text is the input as a whole.
+    # What has no view of its own is in its message; input that is one text has a place of its own.
     return part or timeline.places.get((index,)) or timeline.places.get(("input",))
 
 

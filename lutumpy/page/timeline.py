@@ -5,8 +5,8 @@ Histories are taken as they are. A result in the wrong place is shown in that pl
 its call say so.
 """
 
-# What is hard: a page must show broken histories as they are, and broken means mostly that calls and
-# results don't match. Ids may be missing, repeated, or known only from a call much later.
+# What is hard: a page must show broken histories as they are, and most are broken because calls
+# and results don't match. Ids may be missing, repeated, or known only from a call much later.
 #
 # So nothing is sorted or paired afterwards. The reader goes through the source once, in order, and
 # calls `add_step`, `add_call` and `add_result`. The timeline remembers two things about ids:
@@ -28,7 +28,7 @@ its call say so.
 # a new step of the role `tool`.
 #
 # Several calls with one id are answered in their order. Providers that number calls anew in every
-# turn write such histories, and they are good ones, so the queue comes before the test for REPEATED.
+# turn write such histories, and they are valid, so the queue comes before the test for REPEATED.
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ class Timeline:
         return anchor
 
     def _register(self, place: Place, view: Noted) -> None:
-        """Let notes about `place` go to `view`: to what is inside a step rather than to the step."""
+        """Let notes about `place` go to `view`; what is inside a step wins over the step."""
         if place not in self.places or isinstance(self.places[place], Step):
             self.places[place] = view
 

@@ -1,5 +1,19 @@
 """The check itself: every tool compiled for every API, strict and not."""
 
+# What is hard: one toolset has many renderings, and the developer wants each fact once.
+#
+#   for each            looked at
+#   ------------------------------------------------------------------------------------
+#   tool                its declaration, which is the same for every API
+#   API                 what its adapter makes of the tool
+#   way of sending      strict and not, unless the caller says which of them is used
+#   offer               the tools that are on by default; all of them, where some are off
+#
+# A finding that holds for several APIs becomes one finding that lists them (`found`). One
+# that was made without strict isn't made again with it (`known`), and one of the default offer isn't
+# made again for all tools. What only strict adapters or the offer of all tools would run into is a
+# warning and not an error, since the application may never do that.
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,9 +23,10 @@ from typing import Any
 from lutumpy import DeclarationError, Selector, ToolDef, Toolset
 from lutumpy.apis import Api, api_names, serving
 from lutumpy.doctor import Certainty, Problem
+from lutumpy.rules.pointer import pointer
 from lutumpy.rules.schema_walk import walk
 from lutumpy.rules.strict import Dialect, strict_changes, strict_counts
-from lutumpy.tool_doctor.declaration import declaration_findings, pointer
+from lutumpy.tool_doctor.declaration import declaration_findings
 from lutumpy.tool_doctor.renderings import Rendering, list_bytes, list_tokens, read_declared, render
 from lutumpy.tool_doctor.report import (
     Finding,
@@ -31,9 +46,8 @@ _SEVERITY: Mapping[Certainty, Severity] = {
 }
 Key = tuple[str, str | None, str, str]
 
-_ONLY_INFORMING = frozenset(
-    {"default", "examples", "deprecated"}
-)  # keywords that no provider enforces anyhow
+# Keywords that no provider enforces: nothing is lost when they move into the description.
+_ONLY_INFORMING = frozenset({"default", "examples", "deprecated"})
 _RANK: Mapping[Severity, int] = {"error": 0, "warning": 1, "info": 2}
 
 
@@ -141,7 +155,7 @@ class _Check:
                 finding = _convert_problem(api, problem, bodies, offer)
                 if is_perhaps or (offer == "all" and finding.tool is None):
                     finding = _soften(finding, strict=is_perhaps)
-                # What a list has at fault by default, all the more has the list of all.
+                # A fault of the default list is a fault of the longer list too.
                 if _make_key(finding) not in known:
                     self.add(api, finding)
                 known.add(_make_key(finding))

@@ -1,6 +1,4 @@
-"""What can be said of a tool without asking any provider: what its developer left unsaid, or said
-in vain.
-"""
+"""Findings about a tool that concern no provider: what its developer left out, or wrote in vain."""
 
 from __future__ import annotations
 
@@ -11,12 +9,13 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from lutumpy import ToolDef
+from lutumpy.rules.pointer import pointer
 from lutumpy.rules.schema_walk import resolve, walk
 from lutumpy.tool_doctor.report import Finding
 from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.docstrings import read_docstring
 
-__all__ = ["declaration_findings", "pointer"]
+__all__ = ["declaration_findings"]
 
 
 def declaration_findings(definition: ToolDef, source: CompiledTool | None) -> Iterator[Finding]:
@@ -52,13 +51,9 @@ def declaration_findings(definition: ToolDef, source: CompiledTool | None) -> It
         yield from _find_lost_defaults(definition, source)
 
 
-def pointer(path: tuple[str, ...]) -> str:
-    """A path in a schema as a JSON Pointer."""
-    return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in path)
-
-
 def _is_inside_names(path: tuple[str, ...]) -> bool:
     """Whether the last `properties` is itself the name of a property: `properties/properties`."""
+    # Keywords and names alternate along a path, so an odd run of "properties" ends in a keyword.
     names = 0
     for part in reversed(path[:-1]):
         if part != "properties":
@@ -76,6 +71,7 @@ def _is_described(node: Any, root: Mapping[str, Any], depth: int = 0) -> bool:
     if isinstance(reference, str):
         return _is_described(resolve(root, reference), root, depth + 1)
     branches = [branch for key in ("anyOf", "oneOf", "allOf") for branch in node.get(key, ())]
+    # The null of an optional parameter needs no description of its own.
     meaningful = [
         branch
         for branch in branches
@@ -105,7 +101,9 @@ def _find_lost_defaults(definition: ToolDef, source: CompiledTool) -> Iterator[F
         if key is None or field.default is PydanticUndefined or field.default is None:
             continue
         if "default" not in properties[key]:
-            message = f"the default of {key!r} can't be written as JSON: the model is not meaningful of it"
+            message = (
+                f"the default of {key!r} can't be written as JSON: the model is not told of it"
+            )
             yield Finding(
                 "info",
                 "tool.default",

@@ -27,7 +27,8 @@ def load_toolset(name: str, *, directory: str | Path | None = None) -> type[Tool
             `sys.path` and stays there.
 
     Raises:
-        ToolsetNotLoadedError: The name is wrong, the import fails, or what it names is not a toolset.
+        ToolsetNotLoadedError: The name is wrong, the import fails, or it names something that is not a
+            toolset.
     """
     module_name, colon, attribute = name.partition(":")
     if not (colon and module_name and attribute):

@@ -5,6 +5,10 @@ Locked are description, input schema, output schema and `strict` of each tool. O
 nothing else.
 """
 
+# The digest is redundant: it could be computed from the definition beside it. It is there so that a
+# lock edited by hand is noticed. Whoever changes the lock should do so with `lutumpy tools lock`:
+# otherwise a merge conflict resolved wrongly would pass for an accepted tool.
+
 from __future__ import annotations
 
 import hashlib
@@ -87,8 +91,8 @@ class Lock:
         """The lock in a file; `None` when the file does not exist.
 
         Raises:
-            LockError: The file can't be read, is not a lock file, was edited by hand, or is of a version of
-                another release.
+            LockError: The file can't be read, is not a lock file, was edited by hand, or has a
+                version that this release doesn't read.
         """
         try:
             text = Path(path).read_bytes().decode()

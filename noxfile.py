@@ -26,8 +26,8 @@ EDITABLE = ".[cli,execution,testing]"
 # Each module of the library is held to the bound of coverage, the conveniences only together.
 BOUND = 95  # percent, as `fail_under` in pyproject.toml is for the whole
 LIBRARY = (
-    "adapters apis core doctor doors errors histories hooks models rounds rules session "
-    "streaming tools toolset"
+    "adapters apis core costs doctor doors dumps errors histories hooks models plain rounds rules "
+    "session streaming tools toolset"
 ).split()
 CONVENIENCES = (
     "__init__ __main__ cli demo execution local loops page testing text_tools tool_doctor".split()
@@ -158,7 +158,7 @@ def _refuse_unknown_parts(session: nox.Session) -> None:
 
 @nox.session(python=NEWEST)
 def mutation(session: nox.Session) -> None:
-    """Mutants that no test notices: `nox -s mutation -- [--sample DIGITS] lutumpy/core/dump.py`."""
+    """Mutants that no test notices: `nox -s mutation -- [--sample DIGITS] lutumpy/dumps.py`."""
     _install(session, "test", "mutation")
     options, digits = list(session.posargs), ""
     if "--sample" in options:

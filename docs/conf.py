@@ -1,4 +1,6 @@
-"""The documentation site: Sphinx reads the Markdown pages, and makes the reference of the docstrings."""
+"""The documentation site: Sphinx reads the Markdown pages, and makes the reference of the
+docstrings.
+"""
 
 from __future__ import annotations
 
@@ -106,7 +108,8 @@ MADE_BY_THE_LIBRARY = {
     ),
 }
 
-# Methods without an underscore that only the package's own parts call, across modules: no promise to users.
+# Methods without an underscore that only the package's own parts call, across modules: no promise
+# to users.
 BETWEEN_PARTS = {
     *("ExecutionReport.begin", "ExecutionReport.end", "Transcript.committed", "Transcript.encoded"),
     *(
@@ -123,7 +126,8 @@ BETWEEN_PARTS = {
     ),
 }
 
-# Every name in a signature has to be documented, or at least to exist (see `_at_least_there`). The rest:
+# Every name in a signature has to be documented, or at least to exist (see `_at_least_there`). The
+# rest:
 nitpick_ignore_regex = [
     (r"py:(class|obj)", r"([\w.]+\.)?([A-Z]\d?|TS)(_co)?"),  # type variables
     (r"py:obj", r"typing\.~\w+"),  # the same, as typing shows them
@@ -151,7 +155,9 @@ _CODE = re.compile(r"(?<![`:\w])`([^`\n]+)`(?!`)(?=(\w?))")
 
 
 def _home(name: str, reader: str) -> str | None:
-    """Where a public name is documented, for a text that stands in the module `reader`: its own package comes first."""
+    """Where a public name is documented, for a text that stands in the module `reader`: its own
+    package comes first.
+    """
     homes = [home for home, names in PUBLIC.items() if name in names]
     if _NAMES_OF_OURS[name] > 1:  # another thing of that name may be meant
         homes = [home for home in homes if reader.startswith(f"{home}.") and home != "lutumpy"]
@@ -183,7 +189,9 @@ def _docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines:
 
 
 def _data_docs(name: str, value: Any) -> list[str]:
-    """The text under an alias or a constant, in the module that defines it: its type has one of its own, about types."""
+    """The text under an alias or a constant, in the module that defines it: its type has one of its
+    own, about types.
+    """
     leaf = name.rpartition(".")[2]
     for module in [module for key, module in sys.modules.items() if key.startswith("lutumpy")]:
         if vars(module).get(leaf) is value:
@@ -195,7 +203,9 @@ def _data_docs(name: str, value: Any) -> list[str]:
 
 
 def _attribute_types(cls: type) -> dict[str, str]:
-    """The types of attributes as the source says them: in the class, as `self.x: T = x`, or of the parameter of that name."""
+    """The types of attributes as the source says them: in the class, as `self.x: T = x`, or of the
+    parameter of that name.
+    """
     types: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         if base.__module__.startswith("lutumpy"):
@@ -216,7 +226,9 @@ def _attribute_types(cls: type) -> dict[str, str]:
 
 
 def _skipped(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
-    """The fields of a `NamedTuple` stand under `Attributes:`, as those of other values; see also `BETWEEN_PARTS`."""
+    """The fields of a `NamedTuple` stand under `Attributes:`, as those of other values; see also
+    `BETWEEN_PARTS`.
+    """
     return (
         True
         if type(obj).__name__ == "_tuplegetter" or getattr(obj, "__qualname__", "") in BETWEEN_PARTS
@@ -242,7 +254,9 @@ def _signature(
 
 
 def _folders(app: Sphinx, doctree: nodes.document) -> None:
-    """A link to a folder of the repository is for those who read the page there; in the site it is its text."""
+    """A link to a folder of the repository is for those who read the page there; in the site it is
+    its text.
+    """
     for node in list(doctree.findall(pending_xref)):
         page = Path(app.env.doc2path(app.env.docname))
         if node.get("reftype") == "myst" and (page.parent / str(node["reftarget"])).is_dir():
@@ -259,7 +273,9 @@ def _defaults(app: Sphinx, doctree: nodes.document) -> None:
 def _at_least_there(
     app: Sphinx, env: BuildEnvironment, node: pending_xref, contnode: nodes.TextElement
 ) -> nodes.reference | nodes.TextElement | None:
-    """Public names by their short form are links; any other name stands without one, if there is such a thing."""
+    """Public names by their short form are links; any other name stands without one, if there is
+    such a thing.
+    """
     if node.get("refdomain") != "py":
         return None
     target = str(node["reftarget"])
@@ -272,7 +288,9 @@ def _at_least_there(
 
 
 def _exists(name: str) -> bool:
-    """Whether the name can be imported; a short one, which only a type checker imports, is one of the package's."""
+    """Whether the name can be imported; a short one, which only a type checker imports, is one of
+    the package's.
+    """
     module, _, attribute = name.rpartition(".")
     if not module:
         return name in _NAMES_OF_OURS

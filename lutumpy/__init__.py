@@ -44,8 +44,7 @@ from lutumpy.hooks.registry import hook_impl
 from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
 from lutumpy.rounds.offer import Offer
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
-from lutumpy.rounds.plan import ToolRoundPlan
-from lutumpy.rounds.round import ToolRound
+from lutumpy.rounds.round import ToolRound, ToolRoundPlan
 from lutumpy.session import Session
 from lutumpy.tools.calls import HandledTool, RejectedToolCall, ToolCall, ToolCallIssue
 from lutumpy.tools.declare import ToolFn, tool_fn, tool_input
@@ -170,9 +169,10 @@ _HOMES = homes_of(
     }
 )
 
+if not TYPE_CHECKING:  # a checker would take every name for one of this module's
 
-def __getattr__(name: str) -> Any:
-    return find_name(__name__, _HOMES, name, globals())
+    def __getattr__(name: str) -> Any:
+        return find_name(__name__, _HOMES, name, globals())
 
 
 def __dir__() -> list[str]:

@@ -55,14 +55,17 @@ class CallData(Protocol):
     @property
     def id(self) -> str:
         """The call's id."""
+        ...
 
     @property
     def name(self) -> str:
         """The tool's name, as the model wrote it."""
+        ...
 
     @property
     def arguments(self) -> str:
         """The text of the arguments, as the model wrote it."""
+        ...
 
 
 class TokenCounts(Protocol):
@@ -71,14 +74,17 @@ class TokenCounts(Protocol):
     @property
     def input_tokens(self) -> int:
         """The provider's own figure of what was sent."""
+        ...
 
     @property
     def output_tokens(self) -> int:
         """Tokens of the answer."""
+        ...
 
     @property
     def total_tokens(self) -> int:
         """Everything."""
+        ...
 
 
 class PartialAnswer(Protocol):
@@ -87,22 +93,27 @@ class PartialAnswer(Protocol):
     @property
     def text(self) -> str:
         """The text so far."""
+        ...
 
     @property
     def reasoning(self) -> str | None:
         """The readable reasoning so far, or `None`."""
+        ...
 
     @property
     def usage(self) -> TokenCounts:
         """The tokens that are known so far."""
+        ...
 
     @property
     def model(self) -> str | None:
         """The model's name as answered."""
+        ...
 
     @property
     def response_id(self) -> str | None:
         """The provider's id of the answer."""
+        ...
 
 
 class LutumpyError(Exception):
@@ -428,7 +439,7 @@ def _adapter_error(message: str, fields: dict[str, Any]) -> AdapterError:
     return AdapterError(message, **fields)
 
 
-# --- errors of the opt-in parts --------------------------------------------------------------------
+# --- errors of the opt-in parts -------------------------------------------------------------------
 
 
 class ToolsetNotLoadedError(LutumpyError):
@@ -443,7 +454,10 @@ class LockError(LutumpyError):
 
 
 class FetchError(LutumpyError):
-    """The model could not be fetched. Nothing was kept; what the cache held before is still there."""
+    """The model could not be fetched.
+
+    Nothing was kept; what the cache held before is still there.
+    """
 
 
 class LocalServerError(LutumpyError):

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from lutumpy.doors import find_name, homes_of
 
 if TYPE_CHECKING:
-    from lutumpy.core.costs import Unsettled
     from lutumpy.core.dump_items import dump_turn, load_turn
     from lutumpy.core.items import (
         Api,
@@ -48,8 +47,9 @@ if TYPE_CHECKING:
     from lutumpy.core.tool_specs import ToolOffering, ToolSpec
     from lutumpy.core.transcript import Transcript
     from lutumpy.core.windows import TranscriptRound
+    from lutumpy.costs import Unsettled
     from lutumpy.rounds.target import Target
-    from lutumpy.session import TextTurn, ToolTurn
+    from lutumpy.rounds.turns import TextTurn, ToolTurn
 
 __all__ = [
     "Api",
@@ -94,7 +94,7 @@ __all__ = [
 
 _HOMES = homes_of(
     {
-        "lutumpy.core.costs": ["Unsettled"],
+        "lutumpy.costs": ["Unsettled"],
         "lutumpy.core.dump_items": ["dump_turn", "load_turn"],
         "lutumpy.core.items": [
             "Api",
@@ -132,13 +132,14 @@ _HOMES = homes_of(
         "lutumpy.core.transcript": ["Transcript"],
         "lutumpy.core.windows": ["TranscriptRound"],
         "lutumpy.rounds.target": ["Target"],
-        "lutumpy.session": ["TextTurn", "ToolTurn"],
+        "lutumpy.rounds.turns": ["TextTurn", "ToolTurn"],
     }
 )
 
+if not TYPE_CHECKING:  # a checker would take every name for one of this module's
 
-def __getattr__(name: str) -> Any:
-    return find_name(__name__, _HOMES, name, globals())
+    def __getattr__(name: str) -> Any:
+        return find_name(__name__, _HOMES, name, globals())
 
 
 def __dir__() -> list[str]:

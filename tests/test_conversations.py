@@ -1,7 +1,8 @@
-"""Whatever a conversation goes through, its transcript can be sent to every API (rules K1 to K6, R1 to R6, S4, C1 to C8).
+"""Whatever a conversation goes through, its transcript can be sent to every API.
 
-A state machine drives a session with random answers of every API, results, edits, discards, forks, dumps and failures; after
-each step the transcript is sent to the test server of every API, which refuses what the real ones refuse.
+That is rules K1 to K6, R1 to R6, S4 and C1 to C8. A state machine drives a session with random
+answers of every API, results, edits, discards, forks, dumps and failures; after each step the
+transcript is sent to the test server of every API, which refuses what the real ones refuse.
 """
 
 from __future__ import annotations
@@ -332,7 +333,7 @@ class Conversations(RuleBasedStateMachine):
             self.session.push_system("Be brief.")
         self.session.push_user("Hello")
 
-    # --- the application --------------------------------------------------------------------------------------------
+    # --- the application --------------------------------------------------------------------------
 
     @rule(
         text=texts,
@@ -365,7 +366,7 @@ class Conversations(RuleBasedStateMachine):
         if self.round is None:
             self.session = copy
 
-    # --- the model --------------------------------------------------------------------------------------------------
+    # --- the model --------------------------------------------------------------------------------
 
     @precondition(lambda self: self.round is None)
     @rule(
@@ -405,7 +406,7 @@ class Conversations(RuleBasedStateMachine):
         else:
             assert self.session.turns()[-1].blocks == outcome.result.turn.blocks
 
-    # --- what becomes of a round ------------------------------------------------------------------------------------
+    # --- what becomes of a round ------------------------------------------------------------------
 
     def pending(self) -> Any:
         assert self.round is not None
@@ -473,7 +474,7 @@ class Conversations(RuleBasedStateMachine):
         if self.round is not None:
             self.round.discard()
 
-    # --- what always holds ------------------------------------------------------------------------------------------
+    # --- what always holds ------------------------------------------------------------------------
 
     @invariant()
     def every_api_takes_the_transcript(self) -> None:
@@ -488,7 +489,10 @@ class Conversations(RuleBasedStateMachine):
 
 
 def request(adapter: Any, session: Session) -> dict[str, Any] | None:
-    """The request, with a question added where the transcript has nothing to answer; `None` where that isn't taken."""
+    """The request, with a question added where the transcript has nothing to answer.
+
+    `None` where that isn't accepted.
+    """
     try:
         body: dict[str, Any] = adapter.request(session.transcript, Tools.offer())
         return body
@@ -512,7 +516,8 @@ def test_every_transcript_is_accepted_by_every_api_K5(server: WireServer) -> Non
     host, _, port = server.url.removeprefix("http://").partition(":")
     Conversations.connection = http.client.HTTPConnection(host, int(port))
     Conversations.connection.connect()
-    # Head and body go out as two writes; without this each request waits for a delayed acknowledgement.
+    # Head and body go out as two writes; without this each request waits for a delayed
+    # acknowledgement.
     Conversations.connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -1,4 +1,4 @@
-"""What requests cost that came to no answer (rule U1), and tokens that mean the same for every provider."""
+"""What requests without an answer cost (rule U1), and tokens that mean the same everywhere."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from lutumpy import (
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.core.costs import costs_nothing
+from lutumpy.costs import costs_nothing
 from lutumpy.models import Unsettled
 from lutumpy.testing import Call, Failure, Reply, ScriptedModel, render_stream
 from lutumpy.testing.wire import serve
@@ -86,7 +86,7 @@ async def streamed(turn: Any, way: str, *, events: int | None = None) -> Any:
     return stream
 
 
-# --- streams that die --------------------------------------------------------------------------------------------------
+# --- streams that die -----------------------------------------------------------------------------
 
 
 @every_api
@@ -260,7 +260,7 @@ async def test_a_failed_response_says_what_it_cost_U1(way: str) -> None:
         await close(client)
 
 
-# --- requests that fail ------------------------------------------------------------------------------------------------
+# --- requests that fail ---------------------------------------------------------------------------
 
 
 REFUSED = [400, 401, 403, 404, 409, 413, 422, 429, 501, 503, 529]
@@ -336,7 +336,10 @@ def adapter(api: str, way: str, url: str, **options: Any) -> tuple[Any, Any]:
 
 @pytest.fixture
 def rude() -> Iterator[Callable[[bytes | None], str]]:
-    """A server that reads the request, sends so many bytes, and hangs up; `None`: says nothing for ever."""
+    """A server that reads the request, sends so many bytes, and hangs up.
+
+    With `None` it never says anything.
+    """
     listener = socket.create_server(("127.0.0.1", 0))
     kept: list[socket.socket] = []
     threads: list[threading.Thread] = []
@@ -490,7 +493,7 @@ def test_an_interrupt_or_an_unknown_error_is_unsettled_and_passes_U1(
     assert len(session.unsettled) == listed
 
 
-# --- wrappers and loops ------------------------------------------------------------------------------------------------
+# --- wrappers and loops ---------------------------------------------------------------------------
 
 
 @both_ways
@@ -518,7 +521,7 @@ async def test_text_tools_name_the_model_that_they_wrap_U1(way: str) -> None:
     assert [(r.api, r.model) for r in session.unsettled[2:]] == [("anthropic_messages", "scripted")]
 
 
-# --- what a session keeps ----------------------------------------------------------------------------------------------
+# --- what a session keeps -------------------------------------------------------------------------
 
 
 def failed_session() -> Session:
@@ -664,7 +667,7 @@ def test_an_estimate_counts_texts_results_images_files_and_tools_U1() -> None:
     assert 1000 <= estimate(session) - small - 3100 <= 1100
 
 
-# --- tokens that mean the same -----------------------------------------------------------------------------------------
+# --- tokens that mean the same --------------------------------------------------------------------
 
 
 def anthropic_usage(**usage: int) -> Usage:
@@ -707,7 +710,8 @@ def test_all_input_tokens_are_the_same_for_every_provider_U1() -> None:
 
 
 def test_sums_of_several_providers_stay_right_in_a_session_and_in_its_dump_U1() -> None:
-    # Its total has reasoning that the output leaves out, as xAI's: no cached tokens stand beside its input.
+    # Its total has reasoning that the output leaves out, as xAI's: no cached tokens are counted
+    # beside its input.
     beyond = chat_usage(
         **{**OPENAI, "total_tokens": 255, "completion_tokens_details": {"reasoning_tokens": 100}}
     )

@@ -1,4 +1,6 @@
-"""The documentation is true: its code runs, what it says is printed is printed, its links lead somewhere."""
+"""The documentation is true: its code runs, what it says is printed is printed, its links lead
+somewhere.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ PAGES_WITH_CODE = [
 
 @pytest.fixture
 def module(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[ModuleType]:
-    """A module that is being written: the page with its prose left out, so that line numbers are those of the page."""
+    """A module that is being written: the page with its prose left out, so that line numbers are
+    those of the page.
+    """
     page: Path = request.param
     lines = [""] * (page.read_text().count("\n") + 1)
     for block in blocks(page):
@@ -147,7 +151,9 @@ def test_the_example_of_the_readme_is_short() -> None:
 
 
 def test_the_readme_names_tests_that_there_are() -> None:
-    """Each point of what makes the library different has a test behind it: a file, and where it is named, a function of it."""
+    """Each point of what makes the library different has a test behind it: a file, and where it is
+    named, a function of it.
+    """
     text = (ROOT / "README.md").read_text()
     points = re.findall(
         r"^- .+?(?=^- |\Z)", sections(text)["What makes it different"], re.MULTILINE | re.DOTALL
@@ -184,8 +190,9 @@ def test_every_check_is_described() -> None:
     assert sorted(rows) == sorted(checks)
 
 
-# Folders of the layers, and the command line, which has a page: what they hold is public where the root exports it.
-NOT_FOR_USERS = {"core", "tools", "hooks", "rounds", "cli"}
+# Folders of the layers, and the command line, which has a page: what they hold is public where the
+# root exports it.
+NOT_FOR_USERS = {"cli", "core", "demo", "hooks", "rounds", "tools"}
 
 
 DOORS = (

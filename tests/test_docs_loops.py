@@ -1,4 +1,6 @@
-"""Every loop over the calls of a round that the pages and examples show runs the tool that was called."""
+"""Every loop over the calls of a round that the pages and examples show runs the tool that was
+called.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def completes(variable: str, body: list[ast.AST]) -> bool:
 
 
 def dispatches(variable: str, body: list[ast.AST]) -> bool:
-    """Whether the loop asks which tool was called: by running the call's own function, by `matches`, or by `match`."""
+    """Whether the loop asks which tool was called: by running the call's own function, by
+    `matches`, or by `match`.
+    """
     for part in body:
         for node in ast.walk(part):
             if _is_method(node, variable, "call") or _is_method(node, variable, "call_sync"):

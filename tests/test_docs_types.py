@@ -1,4 +1,4 @@
-"""The Python blocks of the pages pass mypy --strict and pyright, as the program that each page is."""
+"""The Python blocks of the pages pass mypy --strict and pyright: each page is one program."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from test_docs import PAGES_WITH_CODE, ROOT, blocks, name_of
 
 # A page awaits at its top level, as `python -m asyncio` does; a module can't.
 TOP_LEVEL = re.compile(
-    r'"await" (?:outside|allowed only)|"?async"? (?:with|for|comprehension)?"? ?(?:outside|not allowed outside)|'
-    r'Use of "async" not allowed|top-level-await|asynchronous comprehension outside|outside async function'
+    r'"await" (?:outside|allowed only)|'
+    r'"?async"? (?:with|for|comprehension)?"? ?(?:outside|not allowed outside)|'
+    r'Use of "async" not allowed|top-level-await|'
+    r"asynchronous comprehension outside|outside async function"
 )
 
 Errors = dict[str, list[str]]
@@ -28,7 +30,9 @@ def module_of(page: Path) -> str:
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of modules: each page with its prose left out, so that line numbers are those of the page."""
+    """A folder of modules: each page with its prose left out, so that line numbers are those of the
+    page.
+    """
     folder = tmp_path_factory.mktemp("pages")
     for page in PAGES_WITH_CODE:
         lines = [""] * (page.read_text().count("\n") + 1)

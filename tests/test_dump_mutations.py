@@ -1,5 +1,7 @@
-"""What `load` takes can be sent (rules K5 and R4): dumps of sessions of every API, with every kind of item, each spoilt in one
-place. A spoilt dump is either refused, or gives a session whose requests every API takes, by the rules of this library."""
+"""What `load` takes can be sent (rules K5 and R4): dumps of sessions of every API, with every kind
+of item, each spoilt in one place. A spoilt dump is either refused, or gives a session whose
+requests every API takes, by the rules of this library.
+"""
 
 from __future__ import annotations
 
@@ -170,7 +172,7 @@ SESSIONS: dict[str, Session] = {
 }
 
 
-# --- mutations -----------------------------------------------------------------------------------------------------
+# --- mutations ------------------------------------------------------------------------------------
 
 VALUES: list[Any] = [
     5,

@@ -1,4 +1,6 @@
-"""The page about errors has an entry for each error and each kind of problem that the code knows, and for no other."""
+"""The page about errors has an entry for each error and each kind of problem that the code knows,
+and for no other.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ def entries() -> dict[str, str]:
 
 
 def public_errors() -> dict[str, type[BaseException]]:
-    """The exceptions that a public package names, and every other one below `LutumpyError` without a leading `_`."""
+    """The exceptions that a public package names, and every other one below `LutumpyError` without
+    a leading `_`.
+    """
     found: dict[str, type[BaseException]] = {}
     for package in PUBLIC:
         module = importlib.import_module(package)

@@ -1,4 +1,6 @@
-"""What type-checks as a part or a result is committed, and what is committed is taken by every API (rules K3b and K7)."""
+"""What type-checks as a part or a result is committed, and what is committed is taken by every API
+(rules K3b and K7).
+"""
 
 from __future__ import annotations
 
@@ -191,7 +193,7 @@ def test_k7_an_image_under_another_name_of_its_kind_is_shown_under_the_right_one
     ), shown
 
 
-# --- sizes: one of each, since they are large -----------------------------------------------------------------------
+# --- sizes: one of each, since they are large -----------------------------------------------------
 
 
 def with_result(source: str, content: Any, wrote: str = "{}") -> Transcript:
@@ -268,7 +270,7 @@ def test_k7_more_calls_than_a_message_of_chat_takes_are_sent_in_several(source: 
     ]
 
 
-# --- what is said instead -------------------------------------------------------------------------------------------
+# --- what is said instead -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("adapter", [a for a, _ in APIS.values()], ids=list(APIS))

@@ -1,4 +1,6 @@
-"""Every example runs as it stands, without a key, and prints what it promises; `--live` prints the same from a test server."""
+"""Every example runs as it stands, without a key, and prints what it promises; `--live` prints the
+same from a test server.
+"""
 
 from __future__ import annotations
 
@@ -126,7 +128,9 @@ def run(command: list[str], given: str = "", **more: str) -> tuple[int, str, str
 
 @contextlib.contextmanager
 def own_logging() -> Iterator[None]:
-    """What a program sets up for its log is undone; pytest's own handlers would keep it from setting up anything."""
+    """What a program sets up for its log is undone; pytest's own handlers would keep it from
+    setting up anything.
+    """
     loggers = [logging.getLogger(name) for name in (None, "lutumpy.tool_hook", "lutumpy.execution")]
     before = [(logger.level, logger.handlers) for logger in loggers]
     for logger in loggers:
@@ -173,7 +177,7 @@ def live(server: WireServer) -> dict[str, str]:
     }
 
 
-# --- they run ----------------------------------------------------------------------------------------------------------
+# --- they run -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -192,7 +196,8 @@ def answers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         names = runpy.run_path(str(EXAMPLES / case.script), run_name="example")
     if case.script != "switch_provider.py":
         return list(names[case.script_name])
-    # One script for each model there; a server answers in the order of the requests. The SDK tries twice more by itself.
+    # One script for each model there; a server answers in the order of the requests. The SDK tries
+    # twice more by itself.
     first, second = names["SCRIPTS"]["responses"]
     failure, last = names["SCRIPTS"]["messages"]
     (between,) = names["SCRIPTS"]["chat"]
@@ -228,7 +233,7 @@ def test_the_tests_of_the_sqlite_agent_pass() -> None:
     assert int(passed) >= written
 
 
-# --- they are complete -------------------------------------------------------------------------------------------------
+# --- they are complete ----------------------------------------------------------------------------
 
 SCRIPTS = sorted({case.script for case in CASES})
 
@@ -298,7 +303,7 @@ def test_the_index_names_every_example_once() -> None:
     assert sorted(named) == SCRIPTS
 
 
-# --- what a person sees ------------------------------------------------------------------------------------------------
+# --- what a person sees ---------------------------------------------------------------------------
 
 
 NEEDS_ANTHROPIC = {"own_client_async.py", "quickstart_messages.py", "streaming_ui.py"}
@@ -380,7 +385,8 @@ def test_the_approval_gate_takes_no_edit_that_does_not_fit() -> None:
     status, out, err = run([str(EXAMPLES / "hooks" / "approval_gate.py")], typed)
     assert (status, err) == (0, "")
     assert re.findall("that can't be run: (.*?)(?:  \\[y\\]|\n)", out) == [
-        "call 'call_000000000000000200000000' of tool 'pay': amount: Input should be a valid number, "
+        "call 'call_000000000000000200000000' of tool 'pay': amount: Input should be a valid "
+        "number, "
         'unable to parse string as a number (got "many")',
         "that is no JSON object",
         "Expecting ':' delimiter: line 1 column 10 (char 9)",

@@ -72,7 +72,9 @@ def test_the_library_loads_nothing_of_its_conveniences() -> None:
 
 
 def test_beside_pydantic_the_library_loads_json_alone() -> None:
-    """Not `logging`, `hashlib`, `asyncio`, `importlib.metadata`, nor anything that isn't there already."""
+    """Not `logging`, `hashlib`, `asyncio`, `importlib.metadata`, nor anything that isn't there
+    already.
+    """
     script = """
 import sys
 from pydantic import BaseModel, TypeAdapter
@@ -95,7 +97,9 @@ print(*[name for name in sys.modules if name not in before and name.partition(".
 
 
 def test_nothing_makes_pydantic_build_a_model_before_a_tool_is_declared() -> None:
-    """The first model loads a third of pydantic, and `importlib.metadata` for its plugins; pluggy waits for the first hook."""
+    """The first model loads a third of pydantic, and `importlib.metadata` for its plugins; pluggy
+    waits for the first hook.
+    """
     script = "import lutumpy, sys; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True

@@ -1,7 +1,8 @@
-"""An exception may come out of any line, as those of signals do: then a session is as before the step or as after it (K3a).
+"""An exception may come out of any line, as those of signals do (rule K3a).
 
-Each step is run again and again, interrupted at one more place each time: at each line, and at each byte code. What the
-session sends afterwards is compared with one that was never interrupted: before the step, or after it.
+Then a session is as before the step or as after it. Each step is run again and again, interrupted
+at one more place each time: at each line, and at each byte code. What the session sends afterwards
+is compared with one that was never interrupted: before the step, or after it.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ every_scene = pytest.mark.parametrize(
 )
 # Rounds are dropped here on purpose, one at each place of the code.
 pytestmark = pytest.mark.filterwarnings("ignore:a tool round:ResourceWarning")
-# Each place of each step takes an hour; by default so many lines and byte codes of a step, evenly spread. 0: every one.
+# Each place of each step takes an hour; by default so many lines and byte codes of a step, evenly
+# spread. 0: every one.
 MOST = int(os.environ.get("LUTUMPY_INTERRUPTIONS", examples(60)))
 
 
@@ -139,11 +141,14 @@ def turn_of(api: str, calls: list[tuple[str, str]], text: str | None = None) -> 
     return turn
 
 
-# --- what a session sends -------------------------------------------------------------------------------------------
+# --- what a session sends -------------------------------------------------------------------------
 
 
 def sent(session: Session) -> dict[str, Any]:
-    """Everything that this session would send and dump, said by a copy, so that nothing of the session changes."""
+    """Everything that this session would send and dump.
+
+    A copy says so, so that nothing of the session changes.
+    """
     dump = session.dump()
     twin = Session.load(json.dumps(dump))
     twin.push_user("And now?")
@@ -151,7 +156,8 @@ def sent(session: Session) -> dict[str, Any]:
         api: json.dumps(adapter.request(twin.transcript, Tools.offer()))
         for api, adapter in ADAPTERS.items()
     }
-    # A request that was cut off was sent all the same, so it is listed where nobody knows what it cost (rule U1).
+    # A request that was cut off was sent all the same, so it is listed among those whose cost is
+    # unknown (rule U1).
     assert len(dump.pop("unsettled")) <= 1
     return {**bodies, "dump": json.dumps(dump)}
 
@@ -170,7 +176,7 @@ def bodies(session: Session) -> dict[str, str]:
     }
 
 
-# --- interrupting -----------------------------------------------------------------------------------------------------
+# --- interrupting ---------------------------------------------------------------------------------
 
 
 def _in_finalizer(frame: FrameType | None) -> bool:
@@ -230,7 +236,10 @@ def run_until(step: Callable[[], object], place: int, event: str) -> bool:
 
 
 def places(run: Callable[[int, str], bool], *, most: int = MOST) -> Iterator[tuple[int, str]]:
-    """Lines and byte codes of a step, evenly spread; `run` interrupts there, and says whether it got that far."""
+    """Lines and byte codes of a step, evenly spread.
+
+    `run` interrupts there, and says whether it got that far.
+    """
     for event in ("line", "opcode"):
         # How long the step is, is found by doubling: a place behind its end interrupts nothing.
         end = 64
@@ -399,13 +408,17 @@ def test_a_step_is_done_or_not_done_whatever_interrupts_it_K3a(
     api: str, ephemeral: bool, prepare: Prepare
 ) -> None:
     def ended(run: Callable[[Callable[[], object]], object]) -> tuple[Session, object]:
-        """A session after the step, or so much of it as `run` lets happen; a round that it left behind is discarded."""
+        """A session after the step, or after as much of it as `run` lets happen.
+
+        A round that it left behind is discarded.
+        """
         scene = Scene(api, ephemeral=ephemeral)
         step = prepare(scene)
         found = run(step)
         del step
         scene.__dict__.pop("kept", None)
-        # Cut off while Python itself puts an exception away, a frame may wait for the garbage collector.
+        # Cut off while Python itself puts an exception away, a frame may wait for the garbage
+        # collector.
         gc.collect()
         scene.session.discard_open()
         return scene.session, found
@@ -427,7 +440,8 @@ def test_a_step_is_done_or_not_done_whatever_interrupts_it_K3a(
         session, reached = ended(lambda step: run_until(step, place, event))
         found = sent(session)
         if prepare in REQUESTS:
-            # What is known of the cost of an answer that was left is counted, though the answer isn't there (rule U1).
+            # The known cost of an answer that was left is counted, though the answer isn't there
+            # (rule U1).
             found = {**found, "dump": without_usage(found["dump"])}
         assert found in allowed, (place, event)
         seen.append(allowed.index(found))
@@ -566,7 +580,8 @@ def test_hooks_that_were_interrupted_leave_the_round_as_decoded_or_gave_it_to_a_
             plan = round.apply_hooks_sync(decide)
             plan.commit(scene.session, scene.results(PlanAsRound(plan)))
         else:
-            # The plan that took its place was dropped before anybody got it, and the next request says so.
+            # The plan that took its place was dropped before anybody got it, and the next request
+            # says so.
             with pytest.raises(DroppedRoundError, match="call_a"):
                 ADAPTERS[api].request(scene.session.transcript)
             scene.session.discard_open()
@@ -603,7 +618,7 @@ def test_a_stream_that_was_interrupted_while_it_ended_is_read_or_not_K3a() -> No
     assert list(places(interrupted))
 
 
-# --- signals ------------------------------------------------------------------------------------------------------------
+# --- signals --------------------------------------------------------------------------------------
 
 
 @pytest.mark.skipif(
@@ -614,7 +629,8 @@ def test_signals_at_any_moment_leave_a_session_that_goes_on_K3a(api: str) -> Non
     """Real ones, aimed at a loop that requests, reads, decides and commits."""
     if sys.gettrace() is not None:
         pytest.skip(
-            "a tracer, as coverage is one, holds locks that an exception from a signal would leave locked"
+            "a tracer, as coverage is one, holds locks that an exception from a signal would leave "
+            "locked"
         )
 
     scene = Scene(api)
@@ -657,7 +673,7 @@ def test_signals_at_any_moment_leave_a_session_that_goes_on_K3a(api: str) -> Non
     assert interrupted
 
 
-# --- rounds that were dropped ----------------------------------------------------------------------------------------------
+# --- rounds that were dropped ---------------------------------------------------------------------
 
 
 @every_api

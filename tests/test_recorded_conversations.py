@@ -1,8 +1,10 @@
-"""Recorded conversations, rebuilt from their answers: the history is the one that the recorded follow-up request holds.
+"""Recorded conversations, rebuilt from their answers: the history is the one that the recorded
+follow-up request holds.
 
-Each conversation of `fixtures/conversations.jsonl` is the history of one recorded request, and the recorded answers that
-its assistant parts came from, as JSON or as the text of an event stream. The recorders' clients left fields out, wrote
-arguments anew, or added defaults of their own; every such difference is named in `EXPLAINED`.
+Each conversation of `fixtures/conversations.jsonl` is the history of one recorded request, and the
+recorded answers that its assistant parts came from, as JSON or as the text of an event stream. The
+recorders' clients left fields out, wrote arguments anew, or added defaults of their own; every such
+difference is named in `EXPLAINED`.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ ROWS: list[dict[str, Json]] = [
 ]
 
 
-# --- one conversation, rebuilt -----------------------------------------------------------------------------------------
+# --- one conversation, rebuilt --------------------------------------------------------------------
 
 
 def decode(api: str, answer: Json) -> AssistantTurn:
@@ -110,7 +112,9 @@ def said(entry: Json) -> str:
 
 
 def called(api: str, entries: Iterable[Json]) -> list[str]:
-    """The ids of the calls in a recorded history, in order; some clients give calls ids of their own."""
+    """The ids of the calls in a recorded history, in order; some clients give calls ids of their
+    own.
+    """
     if api == "openai_chat":
         return [call["id"] for entry in entries for call in entry.get("tool_calls") or ()]
     if api == "openai_responses":
@@ -170,7 +174,7 @@ def commit(
     transcript.append_turn(written, ToolResults(tuple(blocks)) if blocks else None)
 
 
-# --- what the recorders' clients changed -------------------------------------------------------------------------------
+# --- what the recorders' clients changed ----------------------------------------------------------
 
 
 class Difference(NamedTuple):
@@ -225,7 +229,8 @@ EXPLAINED: list[tuple[str, Predicate, str]] = [
     (
         "openai_chat/assistant/content",
         lambda ours, theirs: not ours and (theirs is ABSENT or not theirs),
-        "the client writes content that is null or empty beside calls in another of the ways to say so",
+        "the client writes content that is null or empty beside calls in another of the ways to "
+        "say so",
     ),
     (
         "openai_chat/assistant/content",
@@ -266,7 +271,8 @@ EXPLAINED: list[tuple[str, Predicate, str]] = [
     (
         "openai_responses/function_call/call_id",
         lambda ours, theirs: re.search(r":call_\d$", theirs) is not None,
-        "the host repeats an id: a repeated one is replaced here (rule C6), the client prefixes every one",
+        "the host repeats an id: a repeated one is replaced here (rule C6), the client prefixes "
+        "every one",
     ),
     (
         "openai_responses/function_call/call_id",
@@ -360,7 +366,7 @@ def compared(row: dict[str, Json]) -> list[Difference]:
     ]
 
 
-# --- the tests ---------------------------------------------------------------------------------------------------------
+# --- the tests ------------------------------------------------------------------------------------
 
 
 def name_of(row: dict[str, Json]) -> str:

@@ -573,10 +573,15 @@ class Contact(BaseModel):
 
 
 async def test_a_structured_turn_has_a_typed_value_or_says_why_not() -> None:
-    llm = ScriptedModel([
-        Reply(text='{"name": "Ada", "age": null}'), Reply(text="Sure! Ada."), Reply(text='{"name": "A', finish="length"),
-        Reply(refusal="I can't."), Reply(text='{"value": ["a", "b"]}'), Reply(calls=[Call("a")]),
-    ])  # fmt: skip
+    replies = [
+        Reply(text='{"name": "Ada", "age": null}'),
+        Reply(text="Sure! Ada."),
+        Reply(text='{"name": "A', finish="length"),
+        Reply(refusal="I can't."),
+        Reply(text='{"value": ["a", "b"]}'),
+        Reply(calls=[Call("a")]),
+    ]
+    llm = ScriptedModel(replies)
     session = asked()
     good = await session.structured_turn(llm, Contact).collect()
     assert good.value == Contact(name="Ada")
@@ -625,7 +630,8 @@ def test_content_that_is_no_text_and_no_list_is_refused_and_nothing_is_added(con
     session = Session()
     with pytest.raises(
         TranscriptError,
-        match=r"a user message takes a text or a list of parts, not .*; the transcript is unchanged",
+        match=r"a user message takes a text or a list of parts, not .*; "
+        "the transcript is unchanged",
     ):
         session.push_user(content)
     assert len(session.transcript) == 0

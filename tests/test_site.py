@@ -1,6 +1,8 @@
-"""The built site: every link inside it leads to a page and a place that are there, and nothing is loaded from elsewhere.
+"""The built site: every link inside it leads to a page and a place that are there, and nothing is
+loaded from elsewhere.
 
-`nox -s docs` builds it and says where it is in `LUTUMPY_SITE`; without a site there is nothing to look at.
+`nox -s docs` builds it and says where it is in `LUTUMPY_SITE`; without a site there is nothing to
+look at.
 """
 
 from __future__ import annotations
@@ -113,7 +115,8 @@ def test_a_page_has_one_title_and_no_place_twice(file: Path) -> None:
     assert len(re.findall(r"<h1\b", file.read_text())) == 1
 
 
-# What other parts of the package call, and users don't; of a transcript that stands in its base class.
+# What other parts of the package call, and users don't; of a transcript that stands in its base
+# class.
 BETWEEN_PARTS: dict[type[object], tuple[str, ...]] = {
     Transcript: (),
     ExecutionReport: ("begin", "end"),
@@ -145,8 +148,10 @@ def test_what_is_wrong_with_a_page_is_found(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     page.write_text(
         '<script src="https://cdn.example/x.js"></script><link rel="stylesheet" href="missing.css">'
-        '<a href="other.html#here">fine</a> <a href="https://example.org/">fine</a> <a href="#gone">no</a>'
-        '<a href="other.html#there">no</a> <a href="nowhere.html">no</a> <a href="javascript:alert()">no</a>'
+        '<a href="other.html#here">fine</a> <a href="https://example.org/">fine</a> <a '
+        'href="#gone">no</a>'
+        '<a href="other.html#there">no</a> <a href="nowhere.html">no</a> <a '
+        'href="javascript:alert()">no</a>'
     )
     assert problems_of(page) == [
         "loads https://cdn.example/x.js",

@@ -1,4 +1,7 @@
-"""The short ways of reading a stream: the same turn, events and memory of a call as the long one, whatever arrives (S1, S3)."""
+"""The short ways of reading a stream, whatever arrives (rules S1, S3).
+
+They give the same turn, events and memory of a call as the long one.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +88,7 @@ def stream(api: Api, reply: Reply, *, objects: bool = False) -> list[Any]:
 
 def turn_and_events(reader: Reader[Any, Any], events: Sequence[Any]) -> tuple[Any, Any, Any]:
     told = [one for event in events for one in reader.feed(event)]
-    turn, outcome = reader.end()
+    turn, outcome = reader.finish_with_outcome()
     calls = outcome.round.calls if isinstance(outcome, NeedsTools) else ()
     known = {call.metadata.id: reader.partial_input(call.metadata.id) for call in calls}
     drop(outcome)
@@ -98,7 +101,7 @@ def drop(outcome: Any) -> None:
 
 
 def end_of(reader: Reader[Any, Any]) -> AssistantTurn:
-    turn, outcome = reader.end()
+    turn, outcome = reader.finish_with_outcome()
     drop(outcome)
     return turn
 
@@ -147,7 +150,7 @@ def test_collecting_ends_in_the_same_turn_S1(
         assert end_of(reader) == whole
 
 
-# Where a piece may carry more than a piece, or is none: each has to be taken as the long way takes it.
+# Events that may hold more than a piece, or none: each has to be read as the long way reads it.
 ODD_VALUES: list[Any] = [
     None,
     "",

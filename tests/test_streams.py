@@ -1,4 +1,7 @@
-"""Streamed turns (rules S1 to S4): events, outcomes, errors in the middle, for every API through the scripted model."""
+"""Streamed turns (rules S1 to S4): events, outcomes, errors in the middle.
+
+For every API, through the scripted model.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The work of reading a stream is linear in what arrives (rule S3), counted in function calls: no clock is asked."""
+"""The work of reading a stream is linear in what arrives (rule S3).
+
+It is counted in function calls: no clock is asked.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ every_api = pytest.mark.parametrize("api", ADAPTERS)
 
 
 def read(api: str, reply: Reply, way: str = "told") -> tuple[int, int]:
-    """Read the reply as a stream: how many events came, and how many functions were called for that."""
+    """Read the reply as a stream: how many events came, and how many functions that called."""
     events = render_stream(reply, api, number=1, model="m")  # type: ignore[arg-type]
     transcript = Transcript()
     transcript.push_user("go")
@@ -82,7 +85,10 @@ MOST_CALLS = {
 @pytest.mark.parametrize("way", ["told", "collected"])
 @pytest.mark.parametrize("more", [2000, 20_000])
 def test_a_delta_costs_a_few_calls_whatever_the_size_S3(api: str, way: str, more: int) -> None:
-    """What each event more costs: what is made once for a stream doesn't count. Those of the test's own loop are in it."""
+    """What each event more costs, with the calls of the test's own loop.
+
+    What is made once for a stream doesn't count.
+    """
     few_events, few = read(api, LONG["one long call"](1000), way)
     events, calls = read(api, LONG["one long call"](more), way)
     assert (calls - few) / (events - few_events) <= MOST_CALLS[way, api]

@@ -1,5 +1,7 @@
-"""Structured turns: what a type is asked for as, what is read, and the tool that takes the value where there is no schema
-output; for every API through the scripted model."""
+"""Structured turns: how a type is asked for, what is read, and the tool that takes the value.
+
+For every API, through the scripted model.
+"""
 
 from __future__ import annotations
 
@@ -117,7 +119,7 @@ def asked() -> Session:
 def scripted(
     api: str, *replies: Any, structured: str = "native", model: str = "scripted"
 ) -> ScriptedModel:
-    return ScriptedModel(replies, api=api, structured=structured, model=model)  # type: ignore[arg-type]  # the parameters of the tests
+    return ScriptedModel(replies, api=api, structured=structured, model=model)  # type: ignore[arg-type]
 
 
 def check_sendable(session: Session) -> None:
@@ -141,7 +143,7 @@ def turn_of(
     return result
 
 
-# --- value types -----------------------------------------------------------------------------------------------------
+# --- value types ----------------------------------------------------------------------------------
 
 TYPES: list[tuple[Any, Any, Any, bool]] = [
     (Contact, {"name": "Ada"}, Contact(name="Ada"), False),
@@ -247,7 +249,7 @@ def test_types_as_a_checker_sees_them() -> None:
     assert_type(outcome.result.value, Any | None)
 
 
-# --- what is read ----------------------------------------------------------------------------------------------------
+# --- what is read ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -347,9 +349,15 @@ def test_the_last_piece_of_text_may_be_the_value() -> None:
         {"type": "text", "text": '{"name": "Ada"}'},
     ]
     message = {
-        "id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": content,
-        "stop_reason": "end_turn", "stop_sequence": None, "usage": {"input_tokens": 1, "output_tokens": 1},
-    }  # fmt: skip
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": content,
+        "stop_reason": "end_turn",
+        "stop_sequence": None,
+        "usage": {"input_tokens": 1, "output_tokens": 1},
+    }
     assert turn_of(Contact, message, "anthropic_messages").value == Contact(name="Ada")
     content[1]["text"] = "42"
     assert turn_of(int, message, "anthropic_messages").value is None
@@ -399,7 +407,7 @@ def test_any_value_comes_back_wrapped_or_bare(value: Any) -> None:
         assert turn_of(value_type, Reply(text=json.dumps(data))).value == value
 
 
-# --- the tool that takes the value -----------------------------------------------------------------------------------
+# --- the tool that takes the value ----------------------------------------------------------------
 
 Drive = Callable[[Any], Any]
 
@@ -451,7 +459,7 @@ def test_the_value_is_what_the_tool_is_called_with_K5(api: str, drive: Drive) ->
     assert not body.keys() & {"response_format", "text", "output_config"}
     assert "Somebody to write to." in json.dumps(body["tools"])
     results = session.transcript[2]
-    assert [r.content for r in results.results] == ["Answer received."]  # type: ignore[union-attr]  # results stand there
+    assert [r.content for r in results.results] == ["Answer received."]  # type: ignore[union-attr]
     check_sendable(session)
     session.push_user("bye")
     assert session.text_turn(llm).collect_sync().text == "Bye."
@@ -525,7 +533,7 @@ def test_an_answer_that_does_not_fit_is_told_C2(api: str, drive: Drive) -> None:
         result = drive(session.structured_turn(llm, Contact))
         assert result.value is None
         assert said in result.value_error
-        told = session.transcript[2].results[0]  # type: ignore[union-attr]  # results stand there
+        told = session.transcript[2].results[0]  # type: ignore[union-attr]
         assert told.status == "rejected"
         assert said in told.text
         check_sendable(session)
@@ -538,7 +546,7 @@ def test_several_answers_and_strangers_beside_them(api: str) -> None:
     llm = scripted(api, Reply(calls=[wrong, right, right, Call("nope")]), structured="tool")
     result = session.structured_turn(llm, Contact).collect_sync()
     assert (result.value, result.value_error) == (Contact(name="Ada"), None)
-    statuses = [r.status for r in session.transcript[2].results]  # type: ignore[union-attr]  # results stand there
+    statuses = [r.status for r in session.transcript[2].results]  # type: ignore[union-attr]
     assert statuses == ["rejected", "ok", "rejected", "rejected"]
     check_sendable(session)
     session = asked()
@@ -619,7 +627,7 @@ def test_a_model_that_takes_no_forced_choice_is_told_C9(model: str, extra: dict[
             scripted("anthropic_messages", reply, structured="tool", model=model),
             asked(),
         )
-        result: Any = session.structured_turn(llm, Contact, extra=extra, **tools).collect_sync()  # type: ignore[call-overload]  # both forms
+        result: Any = session.structured_turn(llm, Contact, extra=extra, **tools).collect_sync()  # type: ignore[call-overload]
         assert (result.result if tools else result).value == Contact(name="Ada")
         assert "tool_choice" not in llm.requests[0]
         assert "calling this tool" in json.dumps(llm.requests[0]["tools"])

@@ -1,4 +1,6 @@
-"""Streams through the real SDK clients, async and sync, for the three APIs: what a program sees from socket to session."""
+"""Streams through the real SDK clients, async and sync, for the three APIs: what a program sees
+from socket to session.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.hooks import BaseToolCall
 from lutumpy.rounds.events import Event
-from lutumpy.session import ToolTurn
+from lutumpy.rounds.turns import ToolTurn
 from lutumpy.testing import Call, Failure, Reply, WireServer, render_stream, serve
 from lutumpy.testing.script import Api
 
@@ -112,7 +114,9 @@ def check_round(events: Sequence[Event], outcome: NeedsTools | Finished, session
 
 
 def only_its_cost_changed(session: Session, before: dict[str, Any]) -> None:
-    """The request has left nothing in the session but what it cost, and that it isn't wholly known (rule U1)."""
+    """The request has left nothing in the session but what it cost, and that it isn't wholly known
+    (rule U1).
+    """
     after = session.dump()
     assert {**after, "usage": None, "unsettled": []} == {**before, "usage": None}
     assert len(session.unsettled) == 1
@@ -242,11 +246,12 @@ def test_a_failure_at_the_start_without_an_event_loop(api: Api) -> None:
     only_its_cost_changed(session, before)
 
 
-# --- a host that holds the rest of its answer back ---------------------------------------------------------------------
+# --- a host that holds the rest of its answer back ------------------------------------------------
 
 
 class Host:
-    """Sends the beginning of a streamed answer, then waits until the other side has closed the connection.
+    """Sends the beginning of a streamed answer, then waits until the other side has closed the
+    connection.
 
     Attributes:
         url: Where it is.
@@ -285,7 +290,8 @@ class Host:
             while len(body) < length:
                 body += connection.recv(65536)
             connection.sendall(
-                b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+                b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
+                b"transfer-encoding: chunked\r\n\r\n"
                 + f"{len(self._body):x}\r\n".encode()
                 + self._body
                 + b"\r\n"

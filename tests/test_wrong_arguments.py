@@ -177,12 +177,12 @@ def test_a_request_takes_an_offer_not_the_toolset(adapter: Any) -> None:
 def test_an_offer_is_made_of_selectors() -> None:
     any_: Any = ToolAvailability
     refused(lambda: any_.only([Tools.add]), InvalidToolConstraints, "give them one by one")
-    refused(lambda: any_.default_plus("add"), InvalidToolConstraints, "'add' is no selector")
-    refused(lambda: any_("some"), InvalidToolConstraints, "'some' is no availability")
+    refused(lambda: any_.default_plus("add"), InvalidToolConstraints, "'add' is not a selector")
+    refused(lambda: any_("some"), InvalidToolConstraints, "'some' is not an availability")
     require: Any = ToolRequirement
-    refused(lambda: require.specific("add"), InvalidToolConstraints, "'add' is no selector")
-    refused(lambda: require("specific"), InvalidToolConstraints, "None is no selector")
-    refused(lambda: require("some"), InvalidToolConstraints, "'some' is no requirement")
+    refused(lambda: require.specific("add"), InvalidToolConstraints, "'add' is not a selector")
+    refused(lambda: require("specific"), InvalidToolConstraints, "None is not a selector")
+    refused(lambda: require("some"), InvalidToolConstraints, "'some' is not a requirement")
     offer: Any = Tools.offer
     refused(
         lambda: offer(describe=["x"]),

@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from lutumpy.adapters.sdk_unsent import is_closed_client, is_unsent
-from lutumpy.core.json_values import encode_text
-from lutumpy.core.preview import shorten
-from lutumpy.core.safe_text import safe_str
 from lutumpy.errors import AdapterError
+from lutumpy.plain.json_values import encode_text
+from lutumpy.plain.preview import shorten
+from lutumpy.plain.safe_text import safe_str
 
 __all__ = ["adapter_error", "error_body", "is_sdk_error", "shorten_text"]
 
@@ -80,7 +80,7 @@ def adapter_error(error: BaseException, provider: str) -> AdapterError:
     body: Any = getattr(error, "body", None)
     details: Any = body.get("error", body) if isinstance(body, Mapping) else body
     status = getattr(error, "status_code", None)
-    # An error inside a stream comes after a status that told of success.
+    # An error inside a stream comes after a status of success.
     status = status if isinstance(status, int) and status >= 300 else _find_status(details)
     headers: Mapping[str, str] = getattr(getattr(error, "response", None), "headers", None) or {}
     code = _find_code(error, details)
@@ -117,7 +117,7 @@ def _find_status(details: Any) -> int | None:
 def is_sdk_error(error: Exception) -> bool:
     if any(kind.__module__.partition(".")[0] in _SDK_PACKAGES for kind in type(error).__mro__):
         return True
-    # A missing key is told by a plain TypeError when the first request is built.
+    # A missing key is a plain TypeError when the first request is built.
     if isinstance(error, TypeError) and "Could not resolve authentication" in safe_str(error):
         return True
     return is_closed_client(error)

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lutumpy.core import json_values
 from lutumpy.core.item_store import FailureKey, failure_key
 from lutumpy.core.items import (
     REJECTION_PREFIX,
@@ -32,8 +31,9 @@ from lutumpy.core.items import (
     Verbatim,
 )
 from lutumpy.core.transcript import Transcript
-from lutumpy.core.values import dataclass
 from lutumpy.errors import TranscriptError
+from lutumpy.plain import json_values
+from lutumpy.plain.values import dataclass
 from lutumpy.rules.problem import Problem
 
 __all__ = [
@@ -92,20 +92,21 @@ class HistoryReading:
             position: How the provider writes where an entry stands, with `{}` for the index.
 
         Raises:
-            TranscriptError: it is no list of objects, or holds what is no JSON.
+            TranscriptError: it is not a list of objects, or holds what is not JSON.
         """
         if isinstance(messages, (str, bytes, Mapping)) or not isinstance(messages, Iterable):
             raise TranscriptError(
                 f"a history is a list of messages or items, not {type(messages).__name__}"
             )
-        given = list(messages)
-        found = [entry_of(entry, position.format(index)) for index, entry in enumerate(given)]
+        originals = list(messages)
+        found = [entry_of(entry, position.format(index)) for index, entry in enumerate(originals)]
         if any(b"\xef\xbf\xbd" in entry.data for entry in found):
             # Where lone surrogates were replaced, ids that differed may be the same now: they are
             # told apart as they came.
             ids = _HistoryIds()
             found = [
-                entry_of(entry, position.format(index), ids) for index, entry in enumerate(given)
+                entry_of(entry, position.format(index), ids)
+                for index, entry in enumerate(originals)
             ]
         return found
 
@@ -118,8 +119,12 @@ class HistoryReading:
         return Verbatim(self._api, tuple([entry.data for entry in entries]))
 
     def message(self, role: Role, parts: Iterable[Part], entries: Iterable[Entry]) -> None:
-        """A message of the application, said by these entries; by an entry that an item before has,
-        if there are none.
+        """Add a message of the application.
+
+        Args:
+            role: Its role.
+            parts: Its content.
+            entries: The entries of the history that hold it; none when the item before holds them.
         """
         self.add(Message(role, tuple(parts), verbatim=self.verbatim(entries)))
 
@@ -139,9 +144,9 @@ class HistoryReading:
 
         Args:
             turn: The answer, its calls with the ids of the history.
-            entries: What says it.
+            entries: The entries of the history that hold it.
             results: One for each answerable call, in call order.
-            result_entries: What says those.
+            result_entries: The entries that hold those.
         """
         if self._problems:
             return
@@ -237,12 +242,12 @@ def entry_of(value: Any, position: str, ids: _HistoryIds | None = None) -> Entry
         ids: The ids of the whole history.
 
     Raises:
-        TranscriptError: it is no JSON object.
+        TranscriptError: it is not a JSON object.
     """
     data, parsed = decoded(value, position, ids)
     if not isinstance(parsed, dict):
         raise TranscriptError(
-            f"{position} is no JSON object but {type(parsed).__name__}; nothing was read"
+            f"{position} is not a JSON object but {type(parsed).__name__}; nothing was read"
         )
     return Entry(position, data, parsed)
 
@@ -253,7 +258,7 @@ def decoded(value: Any, position: str, ids: _HistoryIds | None = None) -> tuple[
     Lone surrogates, which no provider takes, become U+FFFD.
 
     Raises:
-        TranscriptError: it holds what is no JSON, or is nested deeper than 200 levels.
+        TranscriptError: it holds what is not JSON, or is nested deeper than 200 levels.
     """
     try:
         text = _encode(value)
@@ -264,11 +269,11 @@ def decoded(value: Any, position: str, ids: _HistoryIds | None = None) -> tuple[
             raise ValueError(f"nested deeper than {_DEPTH} levels")
         return data, json_values.decode(data)
     except (ValueError, TypeError, RecursionError) as error:
-        raise TranscriptError(f"{position} is no JSON: {error}; nothing was read") from error
+        raise TranscriptError(f"{position} is not JSON: {error}; nothing was read") from error
 
 
 def _to_plain(value: Any) -> Any:
-    """What stands for an object that is no JSON value by itself."""
+    """The JSON value of an object that isn't one by itself."""
     if isinstance(value, Mapping):
         return dict(value)
     fields = getattr(type(value), "model_fields", None)
@@ -286,7 +291,7 @@ def _to_plain(value: Any) -> Any:
         value, (bytes, bytearray, memoryview)
     ):
         return list(value)
-    raise TypeError(f"{type(value).__name__} is no JSON value")
+    raise TypeError(f"{type(value).__name__} is not a JSON value")
 
 
 _encode = json.JSONEncoder(
@@ -307,7 +312,7 @@ def _measure_depth(data: bytes) -> int:
 
 
 def left_out(kind: Any, detail: Any = None) -> TextPart:
-    """What stands for content that only its own API understands: it says what was left out."""
+    """A text in place of content that only its own API understands; it names what was left out."""
     what = kind if isinstance(kind, str) and kind else "content"
     return TextPart(
         f"[{what} left out: {detail}]"
@@ -366,8 +371,8 @@ def status_of(content: str | tuple[Part, ...], failed: bool = False) -> ResultSt
     text begins.
     """
     first = content if isinstance(content, str) else content[0] if content else ""
-    said = first.text if isinstance(first, TextPart) else first
-    if isinstance(said, str) and said.startswith(REJECTION_PREFIX):
+    text = first.text if isinstance(first, TextPart) else first
+    if isinstance(text, str) and text.startswith(REJECTION_PREFIX):
         return "rejected"
     return "error" if failed else "ok"
 

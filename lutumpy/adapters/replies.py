@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from lutumpy.adapters.provider_errors import shorten_text
-from lutumpy.core import json_values
-from lutumpy.core.safe_text import safe_repr
 from lutumpy.errors import AdapterError
+from lutumpy.plain import json_values
+from lutumpy.plain.safe_text import safe_repr
 
 # What `post` gives depends on the client: a response of the HTTP stack (asked for with `cast_to`),
 # the SDK's raw response (for requests that make a span), or whatever a replaced `post` in a user's
@@ -43,7 +43,8 @@ def read_reply(reply: Any) -> SdkReply:
     dump = getattr(reply, "model_dump_json", None)
     if dump is None:
         raise TypeError(
-            f"the client's post() gave a {type(reply).__name__}, which is no answer of a provider"
+            f"the client's post() gave a {type(reply).__name__}, "
+            "which is not an answer of a provider"
         )
     text: str = dump(by_alias=True, exclude_unset=True, warnings=False)
     return SdkReply(text.encode(), getattr(reply, "_request_id", None))
@@ -56,7 +57,7 @@ def reply_object(reply: Any, provider: str) -> dict[str, Any]:
     A mapping is given back as it is, so the caller must not change it.
 
     Raises:
-        AdapterError: it is no JSON object, or it is an error body (some hosts send those with
+        AdapterError: it is not a JSON object, or it is an error body (some hosts send those with
             status 200).
     """
     if isinstance(reply, dict):
@@ -73,7 +74,7 @@ def reply_object(reply: Any, provider: str) -> dict[str, Any]:
         value = reply
     if not isinstance(value, dict):
         raise AdapterError(
-            f"{provider}: the answer is no JSON object: {shorten_text(safe_repr(value))}",
+            f"{provider}: the answer is not a JSON object: {shorten_text(safe_repr(value))}",
             provider=provider,
         )
     return value
@@ -86,5 +87,5 @@ def _parse_reply(data: bytes | bytearray | str, provider: str) -> Any:
         text = data if isinstance(data, str) else bytes(data).decode("utf-8", "replace")
         shown = shorten_text(text.strip()) or "it is empty"
         raise AdapterError(
-            f"{provider}: the answer is no JSON: {shown}", provider=provider
+            f"{provider}: the answer is not JSON: {shown}", provider=provider
         ) from None

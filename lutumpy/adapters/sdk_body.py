@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from lutumpy.core import json_values
-from lutumpy.core.json_values import encode
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
+from lutumpy.plain import json_values
+from lutumpy.plain.json_values import encode
 
 __all__ = [
     "Fields",
@@ -77,7 +77,7 @@ def checked_transcript(transcript: Any) -> Transcript:
 
 
 def checked_offer(offer: Any) -> ToolOffering:
-    """The offer that a user has given; raises `TypeError` for anything else, a toolset among it."""
+    """`offer`, if it is one; raises `TypeError` for anything else, a toolset too."""
     if isinstance(offer, ToolOffering):
         return offer
     name = getattr(offer, "__name__", "AppTools")

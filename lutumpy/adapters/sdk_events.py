@@ -30,7 +30,7 @@ from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from lutumpy.core import json_values
+from lutumpy.plain import json_values
 
 _NEWLINE = ord("\n")
 _LONG_ANSWERS = b"event: content_block_delta\ndata: "
@@ -39,7 +39,7 @@ __all__ = ["EventError", "EventSplitter", "event_splitter"]
 
 
 class EventError(Exception):
-    """An event that says that the answer failed, with what the SDKs' errors have.
+    """The provider reports in the stream that the answer failed; has what the SDKs' errors have.
 
     Attributes:
         body: What the event holds.
@@ -58,10 +58,10 @@ class EventSplitter:
 
     Args:
         response: The response, for errors.
-        named: Events are told by their name, as the Messages API does; else by their data.
+        named: Events are known by their names, as in the Messages API; else by their data.
 
     Attributes:
-        ended: Whether the event came that is said to be the last.
+        ended: Whether the last event has come: `[DONE]`.
         error: What the events end in: the provider's error, or what is wrong with an event. Nothing
             is taken after it.
     """
@@ -173,12 +173,12 @@ class EventSplitter:
 
     def _make_openai_error(self, error: Any) -> EventError:
         message = error.get("message") if isinstance(error, Mapping) else None
-        told = (
+        shown = (
             message
             if isinstance(message, str) and message
             else "An error occurred during streaming"
         )
-        return EventError(told, error, self._response)
+        return EventError(shown, error, self._response)
 
     def _make_anthropic_error(self, data: bytes) -> EventError:
         try:

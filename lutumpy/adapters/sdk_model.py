@@ -14,7 +14,6 @@ from lutumpy.adapters.sdk_body import Fields, join_body
 from lutumpy.adapters.sdk_spans import TracedMethod
 from lutumpy.adapters.transport import SdkTransport
 from lutumpy.core.items import AssistantTurn
-from lutumpy.core.json_values import encode
 from lutumpy.core.model import (
     OutputSpec,
     StructuredMode,
@@ -26,6 +25,7 @@ from lutumpy.core.streaming import ChunkStream, ChunkStreamSync, StreamDecoder
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import AdapterError
+from lutumpy.plain.json_values import encode
 
 if TYPE_CHECKING:
     from typing_extensions import Self

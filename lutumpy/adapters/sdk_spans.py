@@ -22,7 +22,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from lutumpy.core import json_values
+from lutumpy.plain import json_values
 
 __all__ = ["TracedMethod"]
 

@@ -25,7 +25,7 @@ for plain objects it builds no models of them.
 # already. A blocking read can't be given up after a moment, so the sync twin doesn't drain.
 #
 # Tried and dropped: handing the SDK a stream class of our own (`stream_cls` of its `post`). It must
-# derive from the SDK's `Stream`, and whether a host's events are server-sent ones is still said by
+# derive from the SDK's `Stream`, and whether a host's events are server-sent ones is known by
 # nothing but that class's private decoder.
 
 from __future__ import annotations

@@ -20,9 +20,9 @@ from lutumpy.adapters.sdk_clients import OwnClients
 from lutumpy.adapters.sdk_events import EventError
 from lutumpy.adapters.sdk_spans import TracedMethod
 from lutumpy.adapters.sdk_stream import SdkStream, SdkStreamSync
-from lutumpy.core import json_values
 from lutumpy.core.streaming import ChunkStream, ChunkStreamSync, StreamDecoder
 from lutumpy.errors import AdapterError
+from lutumpy.plain import json_values
 
 __all__ = ["SdkTransport"]
 
@@ -226,7 +226,7 @@ class SdkTransport:
             error, (ValueError, RecursionError)
         ):  # from the SDK's own parsing of an event
             return AdapterError(
-                f"{self._provider}: the stream holds an event that is no JSON: "
+                f"{self._provider}: the stream holds an event that is not JSON: "
                 f"{shorten_text(str(error))}",
                 provider=self._provider,
                 retryable=True,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 
 from lutumpy import __version__
-from lutumpy.cli.endings import quiet_code
+from lutumpy.cli.exit_codes import quiet_code
 from lutumpy.errors import UnknownApiError
 
 __all__ = ["main"]
@@ -21,19 +21,21 @@ _EXTRA = ("typer", "rich", "jinja2")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; gives the exit code.
 
-    0: all is well. 1: problems were found, or a provider failed. 2: the command can't run as it was given, or a file
-    can't be read. 130 and 141: it was interrupted, or nobody reads on.
+    0: all is well. 1: problems were found, or a provider failed. 2: the command can't run as it was
+    given, or a file can't be read. 130 and 141: it was interrupted, or nobody reads on.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
+    # These two work without the extra: they are what a newcomer tries first.
     if arguments[:1] == ["demo"]:
-        return _demo(arguments[1:])
+        return _run_demo(arguments[1:])
     if arguments == ["--version"]:
         print(f"lutumpy {__version__}")
         return 0
     missing = [name for name in _EXTRA if find_spec(name) is None]
     if missing:
         print(
-            f'lutumpy: the command line needs {" and ".join(missing)}; install it with: python -m pip install ".[cli]" (in a clone)',
+            f"lutumpy: the command line needs {' and '.join(missing)}; install it with: "
+            'python -m pip install ".[cli]" (in a clone)',
             file=sys.stderr,
         )
         return 2
@@ -45,11 +47,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run(arguments)
 
 
-def _demo(arguments: Sequence[str]) -> int:
+def _run_demo(arguments: Sequence[str]) -> int:
     try:
         from lutumpy.cli import demo
 
         code = demo.main(arguments)
+        # Here, where it can be caught: a pipe that nobody reads fails when the buffer is written.
         sys.stdout.flush()
     except (KeyboardInterrupt, BrokenPipeError) as error:
         return quiet_code(error)

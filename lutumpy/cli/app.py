@@ -14,12 +14,13 @@ try:
     from typer.core import TyperGroup
 except ImportError as _error:
     raise ImportError(
-        'lutumpy.cli needs typer and rich; install them with: python -m pip install ".[cli]" (in a clone)'
+        "lutumpy.cli needs typer and rich; install them with: "
+        'python -m pip install ".[cli]" (in a clone)'
     ) from _error
 
 from lutumpy.cli.check import check
 from lutumpy.cli.convert import convert
-from lutumpy.cli.endings import quiet_code
+from lutumpy.cli.exit_codes import quiet_code
 from lutumpy.cli.repair import repair
 from lutumpy.cli.show import show
 from lutumpy.cli.tools import tools
@@ -55,7 +56,8 @@ app.command("show")(show)
 app.add_typer(tools, name="tools")
 
 
-def _version(wanted: bool) -> None:
+# Typer calls it while it reads the options, so that `--version` needs no command.
+def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"lutumpy {__version__}")
         raise typer.Exit
@@ -66,13 +68,14 @@ def common(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_version, is_eager=True, help="Print the version and leave."
+            "--version", callback=_print_version, is_eager=True, help="Print the version and leave."
         ),
     ] = False,
 ) -> None:
     """Transcripts and tools of language models: checked, mended, converted, shown."""
 
 
+# The demo reads its own arguments, since it also runs where typer isn't installed.
 @app.command(
     "demo",
     add_help_option=False,
@@ -94,5 +97,6 @@ def run(arguments: Sequence[str]) -> int:
     try:
         app(args=list(arguments), prog_name="lutumpy")
     except SystemExit as ended:
+        # typer ends the program itself, and so do its errors; whoever called `main` goes on.
         return ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 1
     return 0

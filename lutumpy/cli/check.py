@@ -38,8 +38,8 @@ def check(
 ) -> None:
     """Find what a provider would refuse.
 
-    Exit code 0: nothing that is refused for sure (with --strict: no problem at all). 1: something is. 2: a file, or a part
-    of one, can't be read.
+    Exit code 0: nothing that is refused for sure (with --strict: no problem at all). 1: something
+    is. 2: a file, or a part of one, can't be read.
     """
     output = Output(as_json=as_json)
     tally: Counter[str] = Counter()
@@ -52,14 +52,16 @@ def check(
         tally["documents"] += 1
         tally["broken"] += any(problem.certainty == "refused" for problem in problems)
         tally.update(problem.certainty for problem in problems)
-        _report(output, entry, problems)
+        _print_problems(output, entry, problems)
+    # A doubtful problem is shown but lets a history pass, unless --strict says otherwise.
     counting = list(CERTAINTIES) if strict else ["refused"]
+    # What can't be read outweighs what is refused: nobody knows what is in it.
     code = 2 if tally["unreadable"] else int(any(tally[certainty] for certainty in counting))
-    _conclude(output, tally, code)
+    _print_summary(output, tally, code)
     raise typer.Exit(code)
 
 
-def _report(output: Output, document: Document, problems: list[Problem]) -> None:
+def _print_problems(output: Output, document: Document, problems: list[Problem]) -> None:
     if output.as_json:
         about = document_fields(document)
         for problem in problems:
@@ -83,7 +85,7 @@ def _report(output: Output, document: Document, problems: list[Problem]) -> None
         output.print(*problem_lines(problem))
 
 
-def _conclude(output: Output, tally: Counter[str], code: int) -> None:
+def _print_summary(output: Output, tally: Counter[str], code: int) -> None:
     if output.as_json:
         names = ("documents", "refused", "some", "discouraged", "unreadable")
         output.record("summary", **{name: tally[name] for name in names}, exit_code=code)

@@ -31,7 +31,9 @@ def transcript_of(document: Document) -> Transcript:
 
 
 def convert_tools(tools: Sequence[Any], source: Api, target: Api) -> tuple[list[Any], list[str]]:
-    """The function tools of `source` as `target` spells them, and the names of the others, which have no counterpart."""
+    """The function tools of `source` as `target` spells them, and the names of the others, which
+    have no counterpart.
+    """
     if source == target:
         return list(tools), []
     reading: ApiRules = serving(source, "rules")

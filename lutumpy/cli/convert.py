@@ -42,17 +42,19 @@ def convert(
     out: OutOption = "-",
     as_json: JsonOption = False,
 ) -> None:
-    """Write conversations as another API spells them: messages, calls, results, system text and function tools.
+    """Write conversations as another API spells them: messages, calls, results, system text and
+    function tools.
 
-    What another API can't be told is left out: reasoning, and the provider's own tools. Model and parameters are yours to
-    set. With --json, each conversation is one line with its place around it, and --out says nothing.
+    What another API can't be told is left out: reasoning, and the provider's own tools. Model and
+    parameters are yours to set. With --json, each conversation is one line with its place around
+    it, and --out says nothing.
 
-    Exit code 0: everything was converted. 1: a conversation is not valid; `lutumpy repair` may mend it. 2: a file, or a
-    part of one, can't be read or written.
+    Exit code 0: everything was converted. 1: a conversation is not valid; `lutumpy repair` may mend
+    it. 2: a file, or a part of one, can't be read or written.
     """
     output = Output(as_json=as_json)
     code = 0
-    refused = False
+    is_refused = False
     notes: Counter[str] = Counter()
     with destination(output, None if as_json else out) as writer:
         for entry in documents([file], output, api):
@@ -64,11 +66,8 @@ def convert(
                 value, about = _convert(entry, to)
             except TranscriptError as error:
                 code = max(code, 1)
-                refused = True
-                if as_json:
-                    output.record("failed", **document_fields(entry), message=str(error))
-                else:
-                    output.complain(styled((f"{entry.place}: ", "bold red"), str(error)))
+                is_refused = True
+                _report_refusal(output, entry, error)
                 continue
             notes.update(about)
             if as_json:
@@ -76,14 +75,22 @@ def convert(
                     "conversation", **document_fields(entry), to=to, body=value, notes=about
                 )
             else:
-                _write(writer, entry, value)
+                _write_document(writer, entry, value)
+        # A file that would be empty replaces nothing.
         if code and not writer.count:
             raise Discarded
     if not as_json:
         _report_notes(output, file, notes)
-        if refused:
+        if is_refused:
             output.complain("`lutumpy repair FILE` may mend it.")
     raise typer.Exit(code)
+
+
+def _report_refusal(output: Output, document: Document, error: TranscriptError) -> None:
+    if output.as_json:
+        output.record("failed", **document_fields(document), message=str(error))
+    else:
+        output.complain(styled((f"{document.place}: ", "bold red"), str(error)))
 
 
 def _convert(document: Document, target: Api) -> tuple[Any, list[str]]:
@@ -103,6 +110,7 @@ def _convert(document: Document, target: Api) -> tuple[Any, list[str]]:
     if others:
         notes.append(f"left out: {', '.join(others)}")
     key = shape_of(target).messages_key
+    # A bare list stays one, unless a system text or tools have to stand beside it.
     is_bare = not isinstance(document.raw, Mapping) and body.keys() == {key}
     return (body[key] if is_bare else body), notes
 
@@ -116,7 +124,7 @@ def _other_keys(document: Document) -> list[str]:
     return [key for key in document.body if key not in carried]
 
 
-def _write(writer: Writer, document: Document, value: Any) -> None:
+def _write_document(writer: Writer, document: Document, value: Any) -> None:
     place = document.place
     text = json.dumps(value, ensure_ascii=False, indent=2 if place.form == "alone" else None)
     writer.add(text, place.form)
@@ -128,11 +136,5 @@ def _report_notes(output: Output, file: str, notes: Counter[str]) -> None:
         often = "" if count == 1 else f" (in {count} documents)"
         output.complain(styled((f"{file}: {note}{often}", "dim")))
     if len(notes) > _MOST_NOTES:
-        output.complain(
-            styled(
-                (
-                    f"{file}: and {counted(len(notes) - _MOST_NOTES, 'more note')}; --json has them all",
-                    "dim",
-                )
-            )
-        )
+        more = counted(len(notes) - _MOST_NOTES, "more note")
+        output.complain(styled((f"{file}: and {more}; --json has them all", "dim")))

@@ -17,8 +17,10 @@ PROVIDERS = ("openai-chat", "openai-responses", "anthropic")
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the demo; gives the exit code: 0, 1 when a provider failed, 2 when it can't run as it was asked to."""
-    parser = _parser()
+    """Run the demo; gives the exit code: 0, 1 when a provider failed, 2 when it can't run as it was
+    asked to.
+    """
+    parser = _make_parser()
     try:
         arguments = parser.parse_args(argv)
         if arguments.local and (
@@ -28,14 +30,16 @@ def main(argv: Sequence[str]) -> int:
             or arguments.stream
         ):
             parser.error(
-                "--local is a conversation of its own: only --model goes with it, and names a GGUF file"
+                "--local is a conversation of its own: "
+                "only --model goes with it, and names a GGUF file"
             )
         if arguments.model is not None and arguments.provider == "all":
             parser.error("--model names a model of one provider: give --provider too")
-    except SystemExit as ended:  # help was asked for, or the arguments are wrong: it has been said
+    except SystemExit as ended:  # argparse has printed the help, or what is wrong
         return ended.code if isinstance(ended.code, int) else 0
     if arguments.local:
         return _demo_local(arguments.model)
+    # Imported late: the demo needs an SDK and the test server, which may not be installed.
     providers = PROVIDERS if arguments.provider == "all" else (arguments.provider,)
     try:
         from lutumpy.demo import DemoError, run
@@ -79,15 +83,17 @@ def _demo_local(model: str | None) -> int:
 
 
 def _take_any_text() -> None:
+    # A model writes what a terminal may not know.
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a model writes what a terminal may not know
+        sys.stdout.reconfigure(errors="replace")
 
 
-def _parser() -> argparse.ArgumentParser:
+def _make_parser() -> argparse.ArgumentParser:
     demo = argparse.ArgumentParser(
         prog="lutumpy demo",
-        description="A conversation with several rounds, parallel calls, and an invalid call that the model corrects. "
-        "Without --live it goes through the provider's SDK to a test server on this machine: no key, no network.",
+        description="A conversation with several rounds, parallel calls, and an invalid call that "
+        "the model corrects. Without --live it goes through the provider's SDK to a test server on "
+        "this machine: no key, no network.",
     )
     demo.add_argument(
         "--provider",

@@ -1,15 +1,17 @@
-"""What a file holds: request bodies, bare conversations, exchanges with a provider, dumps of sessions; as one model.
+"""What a file holds: request bodies, bare conversations, exchanges with a provider, dumps of
+sessions; as one model.
 
-A `Document` is the same whatever it was read from: an API, a request body with its messages, and where it stood.
-
-    what the value is                                kind
-    a list of messages or items                      messages
-    an object with messages, but no model            messages
-    an object with messages and a model              request
-    {"body": a request, "url": ...}                  request, as a recorder writes it
-    {"request": a request, "response": an answer}    exchange
-    {"format": "lutumpy.session", ...}               session
+A `Document` is the same whatever it was read from: an API, a request body with its messages, and
+where it stood.
 """
+
+#     what the value is                                kind
+#     a list of messages or items                      messages
+#     an object with messages, but no model            messages
+#     an object with messages and a model              request
+#     {"body": a request, "url": ...}                  request, as a recorder writes it
+#     {"request": a request, "response": an answer}    exchange
+#     {"format": "lutumpy.session", ...}               session
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ from lutumpy.cli.recognition import (
     has_conversation,
     is_message,
 )
-from lutumpy.rules.hosts import is_compatible
+from lutumpy.doctor import is_compatible
 from lutumpy.rules.shape import RequestShape
 
 __all__ = [
@@ -44,11 +46,15 @@ __all__ = [
 ]
 
 DocumentKind = Literal["request", "messages", "exchange", "session"]
-"""A request body; messages or items without a request around them; a request with its answer; a `Session.dump()`."""
+"""A request body; messages or items without a request around them; a request with its answer; a
+`Session.dump()`.
+"""
 
 
 class DocumentError(Exception):
-    """A value isn't a document, or nothing says whose API it is for; the message says which, and what to do."""
+    """A value isn't a document, or nothing says whose API it is for; the message says which, and
+    what to do.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +86,18 @@ class Document:
     Attributes:
         kind: What it was.
         api: Whose API its messages are written for.
-        body: The request body; of a bare list only its messages, of a session what its adapter would send.
+        body: The request body; of a bare list only its messages, of a session what its adapter
+            would send.
         raw: The value as it was read.
         place: Where it stood.
-        answer: The provider's answer to the request (its JSON, or the text of the event stream), where it is known.
+        answer: The provider's answer to the request (its JSON, or the text of the event stream),
+            where it is known.
         status: The answer's HTTP status, where it is known.
-        compatible: The request went to another host than the vendor's, which may take what the vendor refuses.
+        compatible: The request went to another host than the vendor's, which may take what the
+            vendor refuses.
         session: The session of a dump, else `None`.
-        decisions: What hooks decided, as `ToolRoundPlan.decisions()` gives it, where the file has it under `decisions`.
+        decisions: What hooks decided, as `ToolRoundPlan.decisions()` gives it, where the file has
+            it under `decisions`.
     """
 
     kind: DocumentKind
@@ -139,14 +149,15 @@ class Document:
 
     @property
     def server_held_prefix(self) -> bool:
-        """Whether the conversation's beginning is kept by the provider, and not in this document."""
+        """Whether the provider has the conversation's beginning, and this document doesn't."""
         return shape_of(self.api).is_continued(self.body)
 
     def with_messages(self, messages: Sequence[Any]) -> Document:
         """The same document with other messages, `raw` included.
 
         Raises:
-            DocumentError: The document is a dump, whose history is valid as it stands and can't be edited.
+            DocumentError: The document is a dump, whose history is valid as it stands and can't be
+                edited.
         """
         if self.kind == "session":
             raise DocumentError("a dump of a session can't be edited: convert it first")
@@ -172,7 +183,9 @@ def shape_of(api: Api) -> RequestShape:
 
 
 def body_of(api: Api, transcript: Transcript) -> dict[str, Any]:
-    """The conversation's part of a request: the messages, with the system text where that stands beside them."""
+    """The conversation's part of a request: the messages, with the system text where that stands
+    beside them.
+    """
     shape = shape_of(api)
     adapter = serving(api, "adapter")
     messages = {shape.messages_key: adapter.messages(transcript)}
@@ -190,9 +203,10 @@ def open_document(
     Args:
         value: The JSON value.
         place: Where it stood.
-        api: Whose API it is for; recognised from the shape when left out. Of a dump: as whose request to show it.
-        host: The host that it is for, as for `host_name`; when left out, the one whose `host`, `base_url` or `url` stands
-            beside the request, else the vendor's.
+        api: Whose API it is for; recognised from the shape when left out. Of a dump: as whose
+            request to show it.
+        host: The host that it is for, as for `host_name`; when left out, the one whose `host`,
+            `base_url` or `url` stands beside the request, else the vendor's.
 
     Raises:
         DocumentError: It is none of the shapes, or more than one API fits its shape.
@@ -202,6 +216,7 @@ def open_document(
     if not isinstance(value, Mapping):
         raise DocumentError(f"{_kind_of_scalar(value)} is not a document")
     data = cast("Mapping[str, Any]", value)
+    # What says what it is comes first; the shape decides for the rest.
     if data.get("format") == "lutumpy.session":
         return _open_session(data, place, api)
     if isinstance(data.get("request"), Mapping):
@@ -236,6 +251,8 @@ def _open_request(
     data: Mapping[str, Any], place: Place, api: Api | None, host: str | None
 ) -> Document:
     host = host or address_of(data)
+    # An address beside the request is no part of it, and an address inside is none either: the
+    # rules would report it as an unknown parameter.
     body = _without_address(data["body"] if _has_body(data) else data)
     apis = apis_of_address(data) or apis_of_body(body)
     if not apis:
@@ -276,7 +293,8 @@ def _open_exchange(
 def _apis_of_exchange(
     data: Mapping[str, Any], sent: Mapping[str, Any], body: Mapping[str, Any]
 ) -> tuple[Api, ...]:
-    """Whose API an exchange may be for: what it says itself, then its answer, its address, and its request.
+    """Whose API an exchange may be for: what it says itself, then its answer, its address, and its
+    request.
 
     Raises:
         DocumentError: nothing in it is of any API.
@@ -287,6 +305,7 @@ def _apis_of_exchange(
     answered = api_of_answer(data.get("response"))
     if answered is not None:
         return (answered,)
+    # A path may end like those of two APIs; the request is checked for the first then.
     apis = (apis_of_address(data) or apis_of_address(sent))[:1] or apis_of_body(body)
     if not apis:
         keys = dict.fromkeys([shape_of(known).messages_key for known in api_names()])
@@ -301,6 +320,7 @@ def _open_session(data: Mapping[str, Any], place: Place, api: Api | None) -> Doc
         session = Session.load(data)
         known = api_names()
         wrote = [turn.api for turn in session.turns() if turn.api in known]
+        # A session belongs to no API. It is shown as the request that it last made, or would make.
         chosen = api or (wrote[-1] if wrote else known[0])
         body = body_of(chosen, session.transcript)
     except TranscriptError as error:
@@ -336,11 +356,13 @@ def _without_address(body: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _is_elsewhere(api: Api, host: str | None) -> bool:
-    """Whether a document is for another host than the vendor; what can't be read as an address says nothing."""
+    """Whether a document is for another host than the vendor's own."""
     try:
         return host is not None and is_compatible(api, host)
     except ValueError:
-        return False
+        return (
+            False  # recorders write all kinds of things there: what isn't an address says nothing
+        )
 
 
 def _decisions_in(data: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:

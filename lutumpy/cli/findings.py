@@ -9,7 +9,7 @@ from rich.text import Text
 
 from lutumpy.apis import serving
 from lutumpy.cli.documents import Document
-from lutumpy.cli.terminal import shortened, styled
+from lutumpy.cli.terminal import cut_text, styled
 from lutumpy.doctor import Problem, check_messages
 from lutumpy.rules.shape import ApiRules
 
@@ -33,7 +33,9 @@ _LONGEST = 600
 
 
 def problems_of(document: Document) -> list[Problem]:
-    """Every rule that the document breaks: those of a request for a request, those of a transcript for all."""
+    """Every rule that the document breaks: those of a request for a request, those of a transcript
+    for all.
+    """
     found = check_messages(document.api, conversation(document), **doctor_options(document))
     if not document.is_request:
         return found
@@ -84,12 +86,12 @@ def problem_fields(problem: Problem) -> dict[str, Any]:
 
 
 def problem_lines(problem: Problem, *, full: bool = False) -> Iterator[Text]:
-    """A problem in two or three lines: what and where, the provider's words, the calls it is about."""
+    """A problem in two or three lines: what and where, the provider's words, its calls."""
     word, style = CERTAINTIES[problem.certainty]
     yield styled(
         "  ", (word, style), f"  {problem.position or 'the request'}  ", (problem.rule, "dim")
     )
-    message = problem.message if full else shortened(problem.message, _LONGEST)
+    message = problem.message if full else cut_text(problem.message, _LONGEST)
     yield styled("    ", message.replace("\n", " "))
     about = [
         *[f"call {call_id}" for call_id in problem.call_ids],

@@ -1,4 +1,7 @@
-"""The files of a command line, as documents: opened, read, recognised; what can't be is said with its place."""
+"""The files of a command line as documents: opened, read and recognised.
+
+What can't be read is reported with its place, and the documents around it are read all the same.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +22,14 @@ from lutumpy.cli.terminal import FileProgress, Output, styled
 __all__ = ["Unreadable", "documents", "report_unreadable"]
 
 DEEPEST = 200
-"""Levels of nesting that a document may have: no provider takes so many, and what walks it may need the stack."""
+"""Levels of nesting that a document may have. No provider takes so many, and some of what walks it
+needs the stack for each level.
+"""
 
 MOST_SHOWN = 100
-"""Faults of one file that people are shown: a file that is something else altogether has one in every line."""
+"""Faults of one file that people are shown. A file that is something else altogether has one in
+every line.
+"""
 
 _LINES = (".jsonl", ".ndjson", ".jsonlines")
 
@@ -53,7 +60,9 @@ class Unreadable:
 def documents(
     files: Sequence[str], output: Output, api: Api | None = None, host: str | None = None
 ) -> Iterator[Document | Unreadable]:
-    """Every document of the files, in order, read as it is asked for; a fault is one entry and ends only what it breaks.
+    """Every document of the files in order, each read when it is asked for.
+
+    A fault is an entry of its own, and ends only what it breaks.
 
     Args:
         files: Names of files; `-` for standard input.
@@ -63,19 +72,21 @@ def documents(
     """
     for file in files:
         try:
-            with _opened(file) as stream, FileProgress(output, file, _size(stream)) as bar:
-                yield from _documents(file, stream, bar, api, host)
+            with _open_file(file) as stream, FileProgress(output, file, _size_of(stream)) as bar:
+                yield from _read_documents(file, stream, bar, api, host)
         except OSError as error:
+            # Nobody reads the output any more: no fault of the input, and the command ends.
             if isinstance(error, BrokenPipeError):
                 raise
             yield Unreadable(file, None, None, f"can't be read: {error.strerror or error}")
-        _conclude(output, file)
+        _report_hidden(output, file)
 
 
-def _documents(
+def _read_documents(
     file: str, stream: BinaryIO, bar: FileProgress, api: Api | None, host: str | None
 ) -> Iterator[Document | Unreadable]:
     lines = True if file.lower().endswith(_LINES) else None
+    # The first element tells an array of documents from one conversation: a message is a part.
     found = read_values(stream, lines=lines, is_part=is_message, progress=bar.advance)
     for number, entry in enumerate(found, 1):
         if isinstance(entry, BadValue):
@@ -108,7 +119,7 @@ def _is_deeper(value: Any, most: int) -> bool:
     return True
 
 
-def _opened(file: str) -> AbstractContextManager[BinaryIO]:
+def _open_file(file: str) -> AbstractContextManager[BinaryIO]:
     if file == "-":
         return nullcontext(sys.stdin.buffer)
     if os.path.isdir(file):
@@ -119,16 +130,20 @@ def _opened(file: str) -> AbstractContextManager[BinaryIO]:
         raise OSError(0, str(error)) from error
 
 
-def _size(stream: BinaryIO) -> int | None:
+def _size_of(stream: BinaryIO) -> int | None:
     try:
         status = os.fstat(stream.fileno())
     except (OSError, ValueError):
         return None
+    # A pipe or a terminal has no size that says anything.
     return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
 def report_unreadable(output: Output, fault: Unreadable) -> None:
-    """Say what could not be read: all of it to programs, the first `MOST_SHOWN` faults of a file to people."""
+    """Say what could not be read: all of it to programs, the first `MOST_SHOWN` faults of a file to
+    people.
+    """
+    # Programs get every fault; people would lose sight of the first ones.
     if output.as_json:
         output.record(
             "unreadable", file=fault.file, line=fault.line, column=fault.column, cause=fault.cause
@@ -139,7 +154,7 @@ def report_unreadable(output: Output, fault: Unreadable) -> None:
         output.complain(styled(("cannot read ", "bold red"), str(fault)))
 
 
-def _conclude(output: Output, file: str) -> None:
+def _report_hidden(output: Output, file: str) -> None:
     """Say how many faults of a file were not shown."""
     more = output.faults.pop(file, 0) - MOST_SHOWN
     if more > 0:

@@ -7,16 +7,19 @@ from typing import Annotated, Any
 import typer
 
 from lutumpy.apis import api_names
-from lutumpy.rules.hosts import host_name
+from lutumpy.doctor import host_name
 
 __all__ = ["API_NAMES", "ApiOption", "Files", "HostOption", "JsonOption", "OutOption", "check_api"]
 
 API_NAMES = f"[{'|'.join(api_names())}]"
-"""The APIs as help texts show them. What is added after this module was imported is missing here, and taken all the same."""
+"""The APIs as help texts show them. What is added after this module was imported is missing here,
+and taken all the same.
+"""
 
 
 def check_api(given: Any) -> Any:
-    """What `--api` or `--to` was given: a name, several names, or `None`; the table is asked each time.
+    """What `--api` or `--to` was given: a name, several names, or `None`; the table is asked each
+    time.
 
     Raises:
         typer.BadParameter: there is no such API.
@@ -61,8 +64,8 @@ HostOption = Annotated[
         "--host",
         metavar="HOST",
         callback=_check_host,
-        help="The host that the requests are for: its address or name, or compatible. What only OpenAI or Anthropic is "
-        "known to refuse may pass elsewhere. Seen from the file when left out.",
+        help="The host that the requests are for: its address or name, or compatible. What only "
+        "OpenAI or Anthropic is known to refuse may pass elsewhere. If omitted, the file decides.",
         show_default=False,
     ),
 ]

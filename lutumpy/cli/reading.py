@@ -1,8 +1,20 @@
-"""Values of JSON and JSON Lines files, one at a time, with the place of everything that can't be read.
+"""Values of JSON and JSON Lines files, one at a time, with the place of whatever can't be read."""
 
-Only one document is held in memory: a line of JSON Lines, an element of an array. What is no JSON is named with line,
-column and cause; a broken line or a broken file doesn't hide what comes after or stands beside it.
-"""
+# What is hard: a broken file must not hide what stands before the fault or beside it, and the fault
+# needs its line and column, which `json` counts only in a text that it is given as a whole. So
+# there are two ways to read:
+#
+#     JSON Lines    line by line; one line is in memory. A broken line is one fault, and the next
+#                   one is read.
+#     JSON          the text as a whole. Of an array, element by element, so that one value at a
+#                   time is built, and those before a fault are given. Place and line are carried
+#                   from value to value: counting from the beginning would be quadratic.
+#
+# The first lines show which of both a file is (`_looks_like_lines`), unless its name says so. A
+# first line of more than a megabyte isn't looked through; if it holds a whole value, and the next
+# line another one, these are lines all the same. Streaming an array of any size was dropped: it
+# took a decoder that asks for more text in the middle of a value, for files that have a line
+# format anyway.
 
 from __future__ import annotations
 
@@ -20,9 +32,8 @@ Form = Literal["alone", "line", "element"]
 CHUNK = 1 << 18
 """Bytes that are read at once."""
 
+# Bytes of a file in which its first lines are looked for.
 _PEEK = 1 << 20
-_TAIL = 64  # how near to the end of what was read an error may be and only mean that more has to be read
-_SPACE = " \t\r\n"
 _SOLID = re.compile(r"[^ \t\r\n]")
 _BOMS = (
     (codecs.BOM_UTF32_LE, "UTF-32"),
@@ -51,7 +62,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class BadValue:
-    """Something in a file that is no JSON.
+    """Something in a file that isn't JSON.
 
     Attributes:
         line: The line of the fault, from 1.
@@ -76,7 +87,8 @@ def read_values(
     Args:
         stream: The file, read once from where it stands.
         lines: Whether it is JSON Lines; seen from the content when left out.
-        is_part: Whether an array's first element is a part of one value, so that the array is to be read as a whole.
+        is_part: Whether an array's first element is a part of one value, so that the array is to be
+            read as a whole.
         progress: Called with the number of bytes that were read, again and again.
 
     Raises:
@@ -93,9 +105,9 @@ def read_values(
     if lines is None:
         lines = _looks_like_lines(source)
     if lines:
-        yield from _lines(source)
+        yield from _read_lines(source)
     else:
-        yield from _Json(source, is_part).values()
+        yield from _read_text(source).values(is_part)
 
 
 class _Source:
@@ -121,6 +133,13 @@ class _Source:
         taken, self._ahead = self._ahead, b""
         return taken or self._more(CHUNK)
 
+    def read_all(self) -> bytes:
+        """Everything that comes."""
+        pieces: list[bytes] = []
+        while data := self.read():
+            pieces.append(data)
+        return b"".join(pieces)
+
     def _more(self, size: int) -> bytes:
         data = self._stream.read(size)
         self.ended = not data
@@ -128,7 +147,7 @@ class _Source:
         return data
 
 
-# --- JSON Lines ----------------------------------------------------------------------------------------------------------
+# --- JSON Lines ----------------------------------------------------------------------------------
 
 
 def _looks_like_lines(source: _Source) -> bool:
@@ -136,6 +155,7 @@ def _looks_like_lines(source: _Source) -> bool:
     size = 1 << 12
     while True:
         head = source.peek(size)
+        # A pretty-printed text begins with a bracket on a line of its own.
         first, *others = [line for line in head.split(b"\n") if line.strip()] or [b""]
         if first.strip() in (b"[", b"{"):
             return False
@@ -156,20 +176,21 @@ def _is_container(line: bytes) -> bool:
         return False
 
 
-def _lines(source: _Source) -> Iterator[Value | BadValue]:
+def _read_lines(source: _Source) -> Iterator[Value | BadValue]:
     number = 0
+    # Pieces of a line that a chunk ended in: joined once, since a long line spans many chunks.
     rest: list[bytes] = []
     while data := source.read():
         pieces = data.split(b"\n")
         rest.append(pieces[0])
         for piece in pieces[1:]:
             number += 1
-            yield from _line(b"".join(rest), number)
+            yield from _read_line(b"".join(rest), number)
             rest = [piece]
-    yield from _line(b"".join(rest), number + 1)
+    yield from _read_line(b"".join(rest), number + 1)
 
 
-def _line(data: bytes, number: int) -> Iterator[Value | BadValue]:
+def _read_line(data: bytes, number: int) -> Iterator[Value | BadValue]:
     if not data.strip():
         return
     try:
@@ -186,11 +207,12 @@ def _line(data: bytes, number: int) -> Iterator[Value | BadValue]:
         yield BadValue(number, None, _other_cause(error))
 
 
-def _constant(name: str) -> Any:
+# `json` reads NaN and Infinity, which no provider takes.
+def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_constant)
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def _cause(message: str) -> str:
@@ -204,144 +226,122 @@ def _other_cause(error: Exception) -> str:
     return f"not JSON: {text[:1].lower()}{text[1:]}" if "JSON" not in text else text
 
 
-# --- one JSON text -------------------------------------------------------------------------------------------------------
+# --- One JSON text --------------------------------------------------------------------------------
 
 
-class _Json:
-    """One JSON text; an array is taken apart while it is read."""
+class _JsonText:
+    """One JSON text, taken apart from left to right. Everything before `_at` was taken.
 
-    def __init__(self, source: _Source, is_part: Callable[[Any], bool]) -> None:
-        self.source = source
-        self.is_part = is_part
-        self.decoder = codecs.getincrementaldecoder("utf-8")()
-        self.text = ""
-        self.at = 0
-        self.line = 1
-        self.column = 1
-        self.ended = False
-        self.undecodable = False
-        self.taken = ""  # the text of the value that was read last
+    Args:
+        text: The text.
+        is_whole: Whether it ends where the file does, and not before a byte that isn't UTF-8.
+    """
 
-    def values(self) -> Iterator[Value | BadValue]:
+    def __init__(self, text: str, *, is_whole: bool) -> None:
+        self._text = text
+        self._is_whole = is_whole
+        self._at = 0
+        self._line = 1
+        self._column = 1
+
+    def values(self, is_part: Callable[[Any], bool]) -> Iterator[Value | BadValue]:
+        """The one value, or the elements of an array; a fault ends it."""
         try:
-            yield from self._values()
-        except json.JSONDecodeError as error:
-            if self.undecodable:
-                yield BadValue(*self._after(len(self.text)), "the byte here is not UTF-8")
+            if self._next_character() == "[":
+                yield from self._elements(is_part)
             else:
-                yield BadValue(*self._after(error.pos), _cause(error.msg))
+                yield from self._values()
+            if self._next_character():
+                raise self._fault("Extra data after the value")
+        except json.JSONDecodeError as error:
+            if self._is_whole:
+                yield BadValue(*self._place_of(error.pos), _cause(error.msg))
+            else:
+                yield BadValue(*self._place_of(len(self._text)), "the byte here is not UTF-8")
         except (ValueError, RecursionError) as error:
-            yield BadValue(self.line, None, _other_cause(error))
+            yield BadValue(self._line, None, _other_cause(error))
 
     def _values(self) -> Iterator[Value]:
-        first = self._next()
-        if not first:
+        """The value; further ones where each begins on a line of its own."""
+        if not self._next_character():
             raise self._fault("The file is empty")
-        if first == "[":
-            yield from self._elements()
-        else:
-            line = self.line
-            value = self._value()
-            text = self.taken
-            ended = self.line
-            # Lines too long to be seen as such: what follows on a line of its own is a value of its own.
-            alone = not self._next()
-            yield Value(value, line, "alone" if alone else "line", text)
-            while not alone and self._next() and self.line > ended:
-                line = self.line
-                value = self._value()
-                yield Value(value, line, "line", self.taken)
-                ended = self.line
-        if self._next():
-            raise self._fault("Extra data after the value")
+        line = self._line
+        value, text = self._take_value()
+        ended = self._line
+        is_alone = not self._next_character()
+        yield Value(value, line, "alone" if is_alone else "line", text)
+        while self._next_character() and self._line > ended:
+            line = self._line
+            value, text = self._take_value()
+            ended = self._line
+            yield Value(value, line, "line", text)
 
-    def _elements(self) -> Iterator[Value]:
-        begun = self.line
+    def _elements(self, is_part: Callable[[Any], bool]) -> Iterator[Value]:
+        """The elements of an array; the array, when its first element is a part of one value."""
+        begun = self._line
         self._take(1)
-        if self._next() == "]":
+        if self._next_character() == "]":
             self._take(1)
             yield Value([], begun, "alone")
             return
         parts: list[Any] | None = None
         is_first = True
-        while True:
-            if not self._next():
+        mark = ","
+        while mark == ",":
+            if not self._next_character():
                 raise self._fault("The file ends inside an array")
-            line = self.line
-            value = self._value()
-            text = "" if parts is not None else self.taken
-            if is_first and self.is_part(value):
+            line = self._line
+            value, text = self._take_value()
+            if is_first and is_part(value):
                 parts = []
             is_first = False
             if parts is None:
                 yield Value(value, line, "element", text)
             else:
                 parts.append(value)
-            mark = self._next()
+            mark = self._next_character()
             if mark not in ("]", ","):
                 raise self._fault(
                     "Expecting ',' delimiter" if mark else "The file ends inside an array"
                 )
             self._take(1)
-            if mark == "]":
-                break
         if parts is not None:
             yield Value(parts, begun, "alone")
 
-    def _fault(self, message: str) -> json.JSONDecodeError:
-        return json.JSONDecodeError(message, self.text, self.at)
+    def _take_value(self) -> tuple[Any, str]:
+        """The value that begins here, and how it is written."""
+        value, end = _DECODER.raw_decode(self._text, self._at)
+        text = self._text[self._at : end]
+        self._take(end - self._at)
+        return value, text
 
-    def _value(self) -> Any:
-        """The value that begins here; as much is read as it needs."""
-        while True:
-            try:
-                value, end = _DECODER.raw_decode(self.text, self.at)
-            except json.JSONDecodeError as error:
-                near = len(self.text.rstrip(_SPACE)) - _TAIL
-                is_cut = error.pos >= near or error.msg.startswith("Unterminated string")
-                if self.ended or not is_cut:
-                    raise
-            else:
-                if end < len(self.text) or self.ended:
-                    self.taken = self.text[self.at : end]
-                    self._take(end - self.at)
-                    return value
-            self._grow(max(CHUNK, len(self.text) - self.at))
-
-    def _next(self) -> str:
-        """The next character that is no white space; empty at the end."""
-        while True:
-            found = _SOLID.search(self.text, self.at)
-            self._take((found.start() if found else len(self.text)) - self.at)
-            if found:
-                return found[0]
-            if self.ended:
-                return ""
-            self._grow(CHUNK)
+    def _next_character(self) -> str:
+        """The next character that isn't white space; empty at the end."""
+        found = _SOLID.search(self._text, self._at)
+        end = found.start() if found else len(self._text)
+        self._take(end - self._at)
+        return found[0] if found else ""
 
     def _take(self, count: int) -> None:
         """Leave `count` characters behind."""
-        end = self.at + count
-        self.line, self.column = self._after(end)
-        self.at = end
+        end = self._at + count
+        self._line, self._column = self._place_of(end)
+        self._at = end
 
-    def _after(self, end: int) -> tuple[int, int]:
-        """Line and column of the place `end` in what was read and not left behind yet."""
-        breaks = self.text.count("\n", self.at, end)
+    def _place_of(self, end: int) -> tuple[int, int]:
+        """Line and column of a place that wasn't taken yet, counted from where this is now."""
+        breaks = self._text.count("\n", self._at, end)
         if not breaks:
-            return self.line, self.column + end - self.at
-        return self.line + breaks, end - self.text.rindex("\n", self.at, end)
+            return self._line, self._column + end - self._at
+        return self._line + breaks, end - self._text.rindex("\n", self._at, end)
 
-    def _grow(self, size: int) -> None:
-        """Read more, at least `size` bytes where there are so many."""
-        pieces = [self.text[self.at :]]
-        while size > 0 and not self.ended:
-            data = self.source.read()
-            size -= len(data)
-            self.ended = not data
-            try:
-                pieces.append(self.decoder.decode(data, final=not data))
-            except UnicodeDecodeError as error:
-                pieces.append(error.object[: error.start].decode())
-                self.ended = self.undecodable = True
-        self.text, self.at = "".join(pieces), 0
+    def _fault(self, message: str) -> json.JSONDecodeError:
+        return json.JSONDecodeError(message, self._text, self._at)
+
+
+def _read_text(source: _Source) -> _JsonText:
+    data = source.read_all()
+    try:
+        return _JsonText(data.decode(), is_whole=True)
+    except UnicodeDecodeError as error:
+        return _JsonText(data[: error.start].decode(), is_whole=False)

@@ -1,17 +1,16 @@
-"""Whose API a body, a list of messages or an answer is written for, read from its shape.
+"""Whose API a body, a list of messages or an answer is written for, read from its shape."""
 
-What is hard: several APIs lay a request out alike, so one document may be valid for more than one of them. Nothing is
-guessed. Each API names the signs that it has and its look-alikes don't (`Signs` in its rules), and every sign that is
-found is a vote for it:
-
-    one API has votes         it is this one
-    several have votes        the document contradicts itself: all of them are named
-    none has a vote           what is left after the roles that an API refuses, the model's name, and the parameters
-                              that an API can't do without
-
-Where more than one API is left the user is asked. Picking the likeliest would check some histories against rules that
-they were never written for, and nobody would see that it did.
-"""
+# What is hard: several APIs lay a request out alike, so one document may be valid for more than one
+# of them. Nothing is guessed. Each API names the signs that it has and its look-alikes don't
+# (`Signs` in its rules), and every sign that is found is a vote for it:
+#
+#     one API has votes         it is this one
+#     several have votes        the document contradicts itself: all of them are named
+#     none has a vote           what is left after the roles that an API refuses, the model's name,
+#                               and the parameters that an API can't do without
+#
+# Where more than one API is left the user is asked. Picking the likeliest would check some
+# histories against rules that they were never written for, and nobody would see that it did.
 
 from __future__ import annotations
 
@@ -63,7 +62,9 @@ def has_conversation(value: Mapping[str, Any]) -> bool:
 
 
 def is_message(value: Any) -> bool:
-    """Whether `value` looks like a message or an item of a conversation, and not like a document with several."""
+    """Whether `value` looks like a message or an item of a conversation, and not like a document
+    with several.
+    """
     if not isinstance(value, Mapping):
         return False
     if isinstance(value.get("role"), str) and not has_conversation(value):
@@ -75,12 +76,16 @@ def is_message(value: Any) -> bool:
 
 
 def apis_of_body(body: Mapping[str, Any]) -> tuple[Api, ...]:
-    """The APIs that a request body may be meant for: one, several where nothing tells them apart, or none."""
+    """The APIs that a request body may be meant for: one, several where nothing tells them apart,
+    or none.
+    """
     known = _rules()
     candidates = _candidates(body, known)
     if len(candidates) < 2:
         return candidates or _resuming(body, known)
     signs = {api: known[api].SIGNS for api in candidates}
+    # Only candidates vote. A message as another API spells it, in a request that can't be of that
+    # API, isn't a sign but a mistake, which the doctor finds.
     messages = body[known[candidates[0]].SHAPE.messages_key]
     voted = [api for api in candidates if _has_signs(body, messages, signs[api])]
     if voted:
@@ -92,7 +97,8 @@ def apis_of_body(body: Mapping[str, Any]) -> tuple[Api, ...]:
     complete = [api for api in fitting if signs[api].required_keys <= body.keys()]
     if len(complete) == len(fitting):
         return tuple(named) or fitting
-    # An incomplete request may still be one that only counts tokens, if the model's name speaks for it.
+    # An incomplete request may still be one that only counts tokens, if the model's name speaks for
+    # it.
     return tuple([api for api in fitting if api in complete or api in named])
 
 
@@ -125,6 +131,7 @@ def apis_of_messages(messages: Iterable[Any]) -> tuple[Api, ...]:
     entries = list(messages)
     signs = {api: rules.SIGNS for api, rules in _rules().items()}
     voted = [api for api in signs if _speak_for(entries, signs[api])]
+    # A list of Responses may hold messages as Chat spells them, so its own items decide.
     strongest = [api for api in voted if signs[api].outweighs]
     return tuple(strongest or voted) or _fitting(entries, signs)
 
@@ -179,6 +186,7 @@ def _is_own_tool(tool: Any, signs: Signs) -> bool:
     if not isinstance(tool, Mapping):
         return False
     kind = tool.get("type")
+    # {"type": "function", "function": {...}}: what the tool says is nested.
     if isinstance(kind, str) and isinstance(tool.get(kind), Mapping):
         return signs.nests_tools
     return bool(signs.tool_keys & tool.keys()) or _matches(signs.tool_types, kind)
@@ -195,7 +203,9 @@ def _is_own_choice(choice: Any, signs: Signs) -> bool:
 
 
 def api_of_answer(answer: Any) -> Api | None:
-    """The API that wrote an answer: its JSON, or the text of its event stream; None where it doesn't say."""
+    """The API that wrote an answer: its JSON, or the text of its event stream; None where it
+    doesn't say.
+    """
     signs = {api: rules.SIGNS for api, rules in _rules().items()}
     if isinstance(answer, str):
         return _api_of_stream(answer[:_STREAM_START], signs)
@@ -207,7 +217,8 @@ def api_of_answer(answer: Any) -> Api | None:
 
 
 def _api_of_stream(start: str, signs: Mapping[Api, Signs]) -> Api | None:
-    # The longest mark counts: a short one may also be a word of a schema that a request's echo repeats.
+    # The longest mark counts: a short one may also be a word of a schema that a request's echo
+    # repeats.
     found = [
         (len(mark), api)
         for api, sign in signs.items()

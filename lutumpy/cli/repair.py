@@ -22,13 +22,11 @@ from lutumpy.cli.findings import (
 )
 from lutumpy.cli.inputs import Unreadable, documents, report_unreadable
 from lutumpy.cli.options import ApiOption, Files, HostOption, JsonOption
-from lutumpy.cli.terminal import Output, shortened, styled
+from lutumpy.cli.terminal import Output, cut_text, styled
 from lutumpy.cli.writing import Discarded, destination
-from lutumpy.core import json_values
-from lutumpy.doctor import Repair, apply_repairs, propose_repairs
-from lutumpy.doctor.editor import copied
+from lutumpy.doctor import Problem, Repair, apply_repairs, propose_repairs
 from lutumpy.doctor.json_patch import PatchError, apply_operations, resolve
-from lutumpy.errors import Problem
+from lutumpy.plain import json_values
 
 __all__ = ["repair"]
 
@@ -53,13 +51,27 @@ def repair(
 ) -> None:
     """Propose edits for what a provider would refuse, each with its reason.
 
-    Nothing is written without --apply or --out, and no file of which a part can't be read. Documents without edits are
-    written as they stood.
+    Nothing is written without --apply or --out, and no file of which a part can't be read.
+    Documents without edits are written as they stood.
 
-    Exit code 0: nothing is refused for sure, or no longer. 1: edits are proposed and not written, or something is left that
-    no edit mends. 2: a file, or a part of one, can't be read or written.
+    Exit code 0: nothing is refused for sure, or no longer. 1: edits are proposed and not written,
+    or something is left that no edit mends. 2: a file, or a part of one, can't be read or written.
     """
     output = Output(as_json=as_json)
+    _refuse_options(files, apply=apply, out=out, as_json=as_json)
+    tally: Counter[str] = Counter()
+    # The repaired history goes to standard output alone: the edits beside it go to standard error.
+    report = _Report(output, full=full, to_errors=out == "-")
+    for file in files:
+        path = file if apply else out
+        _repair_file(documents([file], output, api, host), file, path, report, tally)
+    code = 2 if tally["unreadable"] else int(bool(tally["left"]))
+    report.print_summary(tally, code, is_written=apply or out is not None)
+    raise typer.Exit(code)
+
+
+def _refuse_options(files: list[str], *, apply: bool, out: str | None, as_json: bool) -> None:
+    """Raises `typer.BadParameter` for options that don't go together, before anything is read."""
     if apply and out is not None:
         raise typer.BadParameter(
             "--apply writes into FILE, --out into another file: give one of them"
@@ -70,48 +82,42 @@ def repair(
         raise typer.BadParameter("--json and --out - would both write to standard output")
     if out is not None and len(files) > 1:
         raise typer.BadParameter("--out takes what was made of one FILE")
-    tally: Counter[str] = Counter()
-    # What would go to standard output twice goes to standard error: the diff, beside the repaired history.
-    shown = _Shown(output, full=full, aside=out == "-")
-    for file in files:
-        path = out if out is not None else file if apply else None
-        _repair_file(documents([file], output, api, host), file, path, shown, tally)
-    code = 2 if tally["unreadable"] else int(bool(tally["left"]))
-    shown.summary(tally, code, written=apply or out is not None)
-    raise typer.Exit(code)
 
 
 def _repair_file(
     entries: Iterable[Document | Unreadable],
     file: str,
     path: str | None,
-    shown: _Shown,
+    report: _Report,
     tally: Counter[str],
 ) -> None:
+    """Repair the documents of a file, and write them to `path`; `None` writes nothing.
+
+    The file at `path` is as it was if a part of `file` can't be read: a repaired file that lacks
+    some of its documents would be worse than none.
+    """
     before = tally["unreadable"], tally["edits"]
-    with destination(shown.output, path) as writer:
+    with destination(report.output, path) as writer:
         for entry in entries:
             if isinstance(entry, Unreadable):
                 tally["unreadable"] += 1
-                report_unreadable(shown.output, entry)
+                report_unreadable(report.output, entry)
                 continue
             mended = _mend(entry)
             tally["documents"] += 1
             tally["edits"] += len(mended.repairs)
-            tally["left"] += len(mended.left) if path is not None else len(mended.refused)
-            shown.document(mended, written=path is not None)
-            place = entry.place
-            writer.add(
-                place.text if place.text and not mended.repairs else _text(mended.after), place.form
-            )
+            # What isn't written mends nothing yet.
+            tally["left"] += len(mended.left if path is not None else mended.refused)
+            report.print_document(mended, is_written=path is not None)
+            writer.add(_write_text(mended), entry.place.form)
         if path is not None and tally["unreadable"] > before[0]:
-            shown.aside(f"{path} was not written: a part of {file} can't be read")
+            report.complain(f"{path} was not written: a part of {file} can't be read")
             raise Discarded
         if path == file and tally["edits"] == before[1]:
             raise Discarded  # nothing changed: the file keeps its time, too
     is_changed = path != file or tally["edits"] > before[1]
     if path is not None and path != "-" and is_changed and tally["unreadable"] == before[0]:
-        shown.written(path)
+        report.print_written(path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +140,8 @@ class _Mended:
 
 
 def _mend(document: Document) -> _Mended:
-    refused = _refused(document)
+    """Propose repairs and apply them to a copy; a dump, and what isn't a list, stay as they are."""
+    refused = _find_refused(document)
     messages = conversation(document)
     if document.kind == "session" or not isinstance(messages, list):
         return _Mended(document, document, [], refused, refused)
@@ -142,86 +149,96 @@ def _mend(document: Document) -> _Mended:
     if not repairs:
         return _Mended(document, document, [], refused, refused)
     after = document.with_messages(apply_repairs(messages, repairs))
-    return _Mended(document, after, repairs, refused, _refused(after))
+    return _Mended(document, after, repairs, refused, _find_refused(after))
 
 
-def _refused(document: Document) -> list[Problem]:
+def _find_refused(document: Document) -> list[Problem]:
     return [problem for problem in problems_of(document) if problem.certainty == "refused"]
 
 
-def _text(document: Document) -> str:
-    is_pretty = document.place.form == "alone" and "\n" in document.place.text.strip()
-    return json.dumps(
-        document.raw, ensure_ascii=False, indent=2 if is_pretty or not document.place.text else None
-    )
+def _write_text(mended: _Mended) -> str:
+    """The document as it is written: the very text of one that has no edits."""
+    place = mended.document.place
+    if place.text and not mended.repairs:
+        return place.text
+    # An array that is one conversation is read without its text; people look at such files.
+    was_pretty = place.form == "alone" and "\n" in place.text.strip()
+    indent = 2 if was_pretty or not place.text else None
+    return json.dumps(mended.after.raw, ensure_ascii=False, indent=indent)
 
 
-class _Shown:
-    """What is said while files are repaired."""
+class _Report:
+    """What the command prints while files are repaired.
 
-    def __init__(self, output: Output, *, full: bool, aside: bool) -> None:
+    Args:
+        output: Where it goes.
+        full: Whether long values are shown whole.
+        to_errors: Whether lines for people go to standard error.
+    """
+
+    def __init__(self, output: Output, *, full: bool, to_errors: bool) -> None:
         self.output = output
         self._full = full
-        self._print = output.complain if aside else output.print
+        self._print = output.complain if to_errors else output.print
 
-    def aside(self, text: str) -> None:
+    def complain(self, text: str) -> None:
         self.output.complain(styled(("lutumpy: ", "bold red"), text))
 
-    def written(self, path: str) -> None:
+    def print_written(self, path: str) -> None:
         if not self.output.as_json:
             self._print(f"{path}: written")
 
-    def document(self, mended: _Mended, *, written: bool) -> None:
+    def print_document(self, mended: _Mended, *, is_written: bool) -> None:
         document, repairs = mended.document, mended.repairs
         if self.output.as_json:
-            self._records(mended, written)
+            self._record_document(mended, is_written)
             return
         if not repairs and not mended.left:
             if document.place.form == "alone":
                 self._print(styled((str(document.place), "bold"), "  nothing to repair"))
             return
-        self._print(
-            styled(
-                (str(document.place), "bold"), f"  {document.api}: {counted(len(repairs), 'edit')}"
-            )
-        )
-        messages: Any = (
-            copied(document.messages) if repairs else None
-        )  # as they are before each edit
-        for number, repair in enumerate(repairs, 1):
-            calls = f"  {', '.join(repair.call_ids)}" if repair.call_ids else ""
-            about = f"  {repair.rule}{calls}"
-            self._print(
-                styled(
-                    f"  {number}. ", (repair.kind, "bold"), f"  {repair.position}", (about, "dim")
-                )
-            )
-            self._print(styled("     ", repair.reason))
-            for operation in repair.patch:
-                self._print(*self._operation(operation, messages, f"/{document.messages_key}"))
-                messages = apply_operations(messages, [operation])
+        count = counted(len(repairs), "edit")
+        self._print(styled((str(document.place), "bold"), f"  {document.api}: {count}"))
+        self._print_repairs(document, repairs)
         if mended.left:
             self._print(styled(("  no edit mends:", "bold red")))
             for problem in mended.left:
                 self._print(*problem_lines(problem, full=self._full))
 
-    def _operation(self, operation: dict[str, Any], messages: Any, head: str) -> Iterator[Text]:
-        kind, path = operation["op"], operation["path"]
+    def _print_repairs(self, document: Document, repairs: list[Repair]) -> None:
+        if not repairs:
+            return
+        # As they are before each edit: an edit shows the value that it takes away.
+        messages: Any = json_values.copied(document.messages)
+        for number, repair in enumerate(repairs, 1):
+            calls = f"  {', '.join(repair.call_ids)}" if repair.call_ids else ""
+            about = f"  {repair.rule}{calls}"
+            kind = (repair.kind, "bold")
+            self._print(styled(f"  {number}. ", kind, f"  {repair.position}", (about, "dim")))
+            self._print(styled("     ", repair.reason))
+            for operation in repair.patch:
+                self._print(*self._show_operation(operation, messages, document.messages_key))
+                messages = apply_operations(messages, [operation])
+
+    def _show_operation(self, operation: dict[str, Any], messages: Any, key: str) -> Iterator[Text]:
+        kind, path, head = operation["op"], operation["path"], f"/{key}"
         if kind == "test":  # what it says stands in the line after it
             return
         if kind in ("move", "copy"):
             yield styled(("     > ", "yellow"), f"{head}{operation['from']} to {head}{path}")
             return
         if kind in ("remove", "replace"):
-            yield styled((f"     - {head}{path}  {self._value(_at(messages, path))}", "red"))
+            yield styled(
+                (f"     - {head}{path}  {self._show_value(_value_at(messages, path))}", "red")
+            )
         if kind in ("add", "replace"):
-            yield styled((f"     + {head}{path}  {self._value(operation['value'])}", "green"))
+            yield styled((f"     + {head}{path}  {self._show_value(operation['value'])}", "green"))
 
-    def _value(self, value: Any) -> str:
+    def _show_value(self, value: Any) -> str:
         text = json_values.encode_text(value)
-        return text if self._full else shortened(text, _LONGEST)
+        return text if self._full else cut_text(text, _LONGEST)
 
-    def _records(self, mended: _Mended, written: bool) -> None:
+    def _record_document(self, mended: _Mended, is_written: bool) -> None:
         about = document_fields(mended.document)
         for repair in mended.repairs:
             self.output.record(
@@ -241,18 +258,18 @@ class _Shown:
             repairs=len(mended.repairs),
             refused=len(mended.refused),
             left=len(mended.left),
-            written=written,
+            written=is_written,
         )
 
-    def summary(self, tally: Counter[str], code: int, *, written: bool) -> None:
+    def print_summary(self, tally: Counter[str], code: int, *, is_written: bool) -> None:
         if self.output.as_json:
             names = ("documents", "edits", "left", "unreadable")
             self.output.record("summary", **{name: tally[name] for name in names}, exit_code=code)
-        elif tally["edits"] and not written:
+        elif tally["edits"] and not is_written:
             self._print("Nothing was written. --apply writes it into FILE, --out OUT elsewhere.")
 
 
-def _at(messages: Any, path: str) -> Any:
+def _value_at(messages: Any, path: str) -> Any:
     try:
         return resolve(messages, path)
     except PatchError:

@@ -7,7 +7,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -28,7 +28,8 @@ from lutumpy.cli.findings import (
 )
 from lutumpy.cli.inputs import Unreadable, documents, report_unreadable
 from lutumpy.cli.options import ApiOption, Files, JsonOption
-from lutumpy.cli.terminal import Output, shortened, styled
+from lutumpy.cli.terminal import Output, cut_text, styled
+from lutumpy.plain.preview import MARK
 
 if TYPE_CHECKING:
     from lutumpy.page.model import CallView, Piece, ProblemView, ResultView, Step
@@ -46,6 +47,7 @@ _ROLES = {
     "tool": "yellow",
 }
 _STATUSES = {"ok": "green", "error": "red", "rejected": "yellow"}
+# The page marks values up; in a terminal only their text is shown.
 _TAG = re.compile("<[^>]*>")
 
 
@@ -66,29 +68,21 @@ def show(
     pager: Annotated[bool, typer.Option("--pager", help="Show it in a pager.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show conversations: turns, calls with arguments, results, decisions of hooks, and problems where they are.
+    """Show conversations: turns, calls with arguments, results, decisions of hooks, and problems
+    where they are.
 
-    Exit code 0: everything was shown, problems or not. 2: a file, or a part of one, can't be read, or there is nothing to
-    show.
+    Exit code 0: everything was shown, problems or not. 2: a file, or a part of one, can't be read,
+    or there is nothing to show.
     """
     output = Output(as_json=as_json)
+    if page is not None:
+        _refuse_overwriting(files, page)
+    paging: AbstractContextManager[Any] = nullcontext()
+    if pager and not as_json and page is None:
+        paging = output.console.pager(styles=False)
     shown = failed = 0
-    chosen: Document | None = (
-        None  # the one that becomes a page, written when no second one has come
-    )
-    if (
-        page is not None
-        and page != "-"
-        and any(file != "-" and _is_same_file(file, page) for file in files)
-    ):
-        raise typer.BadParameter(
-            f"--html would write the page over {page}, the file it is made of: name another one"
-        )
-    paging = (
-        output.console.pager(styles=False)
-        if pager and not as_json and page is None
-        else nullcontext()
-    )
+    # A page is of one document. It is written when no second one has come.
+    chosen: Document | None = None
     with paging:
         for entry in documents(files, output, api):
             if isinstance(entry, Unreadable):
@@ -105,14 +99,23 @@ def show(
             if page is not None:
                 chosen = entry
             elif as_json:
-                _record(output, entry)
+                _record_document(output, entry)
             else:
-                _print(output, entry, full=full)
+                _print_document(output, entry, full=full)
     if chosen is not None and page is not None:
         _write_page(output, chosen, page)
     if not shown and not failed:
         output.complain(styled(("lutumpy: ", "bold red"), "there is no such document"))
     raise typer.Exit(2 if failed or not shown else 0)
+
+
+def _refuse_overwriting(files: list[str], page: str) -> None:
+    """Raises `typer.BadParameter` if the page would replace a file that it is made of."""
+    for file in files:
+        if "-" not in (file, page) and _is_same_file(file, page):
+            raise typer.BadParameter(
+                f"--html would write the page over {page}, the file it is made of: name another one"
+            )
 
 
 def _is_same_file(one: str, other: str) -> bool:
@@ -136,6 +139,7 @@ def _write_page(output: Output, document: Document, path: str) -> None:
         output.complain(f"{path}: the page of {document.place}")
 
 
+# Everything of the page is imported when it is needed: its templates take longer than a check.
 def _page_options(document: Document) -> dict[str, Any]:
     from lutumpy.doctor import propose_repairs
 
@@ -160,7 +164,7 @@ def _page_options(document: Document) -> dict[str, Any]:
 
 
 def answer_of(document: Document) -> AssistantTurn | None:
-    """The provider's answer in an exchange; `None` where there is none, or none that can be read."""
+    """The answer in an exchange; `None` where there is none, or none that can be read."""
     answer = document.answer
     if answer is None or (document.status is not None and document.status >= 400):
         return None
@@ -170,15 +174,16 @@ def answer_of(document: Document) -> AssistantTurn | None:
             whole: AssistantTurn = adapter.response(answer)
             return whole
         decoder: StreamDecoder = adapter.stream_decoder()
-        for event in _events(answer):
+        for event in _read_events(answer):
             for _ in decoder.feed(event):
                 pass
         return decoder.finish()
     except (LutumpyError, ValueError, TypeError):
+        # A broken answer doesn't hide the request, and `show` isn't the one to judge it.
         return None
 
 
-def _events(stream: str) -> Iterator[Any]:
+def _read_events(stream: str) -> Iterator[Any]:
     """The data of the events of an event stream's text."""
     for line in stream.splitlines():
         name, _, data = line.partition(":")
@@ -186,7 +191,7 @@ def _events(stream: str) -> Iterator[Any]:
             yield json.loads(data)
 
 
-# --- what there is to show -----------------------------------------------------------------------------------------------
+# --- what there is to show -----------------------------------------------------------------------
 
 
 def timeline_of(document: Document) -> tuple[Timeline, list[ProblemView]]:
@@ -196,6 +201,7 @@ def timeline_of(document: Document) -> tuple[Timeline, list[ProblemView]]:
     from lutumpy.page.text import LIMIT
 
     if document.session is not None:
+        # What is in a session was valid when it was committed.
         timeline = read_transcript(document.session.transcript, LIMIT)
         problems: list[ProblemView] = []
     else:
@@ -208,15 +214,20 @@ def timeline_of(document: Document) -> tuple[Timeline, list[ProblemView]]:
     return timeline, problems
 
 
-def _text(value: Value | None) -> str:
+def _text_of(value: Value | None) -> str:
     """What a value says; its body is markup, in which everything but its own tags is escaped."""
     return "" if value is None else html.unescape(_TAG.sub("", str(value.body)))
 
 
-# --- for people ----------------------------------------------------------------------------------------------------------
+def _text_of_piece(piece: Piece) -> str:
+    # The page folds long prose away behind its head.
+    return _text_of(piece.value) if piece.prose is None else piece.prose.head + piece.prose.rest
 
 
-def _print(output: Output, document: Document, *, full: bool) -> None:
+# --- for people ----------------------------------------------------------------------------------
+
+
+def _print_document(output: Output, document: Document, *, full: bool) -> None:
     timeline, problems = timeline_of(document)
     facts = [
         document.kind,
@@ -235,7 +246,8 @@ def _print(output: Output, document: Document, *, full: bool) -> None:
     for step in timeline.steps:
         output.print("")
         for line in _step_lines(step):
-            output.print(_cut(line, full))
+            output.print(_cut_line(line, full))
+    # A problem of the request, or of a place that isn't there, stands at no step.
     placeless = [problem for problem in problems if problem.target is None]
     if placeless:
         output.print("")
@@ -244,11 +256,12 @@ def _print(output: Output, document: Document, *, full: bool) -> None:
     output.print("")
 
 
-def _cut(line: Text, full: bool) -> Text:
+def _cut_line(line: Text, full: bool) -> Text:
     if full or len(line) <= _LONGEST:
         return line
     kept = line[:_LONGEST]
-    kept.append(f"... ({len(line) - _LONGEST} more characters, --full shows them)", "dim")
+    missing = len(line) - _LONGEST
+    kept.append(f"{MARK} ({missing} more characters, --full shows them)", "dim")
     return kept
 
 
@@ -279,9 +292,9 @@ def _step_lines(step: Step) -> Iterator[Text]:
 
 def _piece_lines(piece: Piece, margin: str) -> Iterator[Text]:
     label = f"[{piece.label}] " if piece.label else ""
-    text = piece.prose.head + piece.prose.rest if piece.prose is not None else _text(piece.value)
+    text = _text_of_piece(piece)
     style = "dim" if piece.kind == "reasoning" else ""
-    yield styled((_indented(f"{label}{text}", margin), style))
+    yield styled((_indent(f"{label}{text}", margin), style))
 
 
 def _call_lines(call: CallView) -> Iterator[Text]:
@@ -293,9 +306,9 @@ def _call_lines(call: CallView) -> Iterator[Text]:
         kind,
         (f"  {call.call_id}", "dim"),
     )
-    arguments = _text(call.arguments)
+    arguments = _text_of(call.arguments)
     if arguments:
-        yield styled(_indented(arguments, "      "))
+        yield styled(_indent(arguments, "      "))
     if call.arguments is not None and call.arguments.remark:
         yield styled((f"      {call.arguments.remark}", "yellow"))
     decision = call.decision
@@ -326,9 +339,9 @@ def _result_lines(result: ResultView, margin: str) -> Iterator[Text]:
         (result.status, _STATUSES.get(result.status, "")),
         (about, "yellow"),
     )
-    text = _text(result.value)
+    text = _text_of(result.value)
     if text:
-        yield styled(_indented(text, margin + "  "))
+        yield styled(_indent(text, margin + "  "))
     for piece in result.pieces:
         yield from _piece_lines(piece, margin + "  ")
     yield from _problem_lines(result.problems, margin + "  ")
@@ -341,7 +354,7 @@ def _problem_lines(problems: list[ProblemView], margin: str) -> Iterator[Text]:
 
 def _problem_line(problem: ProblemView, margin: str) -> Text:
     style = CERTAINTIES.get(problem.certainty, ("", ""))[1]
-    message = shortened(problem.message.replace("\n", " "), _LONGEST // 2)
+    message = cut_text(problem.message.replace("\n", " "), _LONGEST // 2)
     return styled(
         margin,
         (f"! {problem.word.lower()}: ", style),
@@ -350,14 +363,14 @@ def _problem_line(problem: ProblemView, margin: str) -> Text:
     )
 
 
-def _indented(text: str, margin: str) -> str:
+def _indent(text: str, margin: str) -> str:
     return "\n".join([margin + line for line in text.split("\n")])
 
 
-# --- for programs ------------------------------------------------------------------------------------------------------
+# --- for programs --------------------------------------------------------------------------------
 
 
-def _record(output: Output, document: Document) -> None:
+def _record_document(output: Output, document: Document) -> None:
     timeline, problems = timeline_of(document)
     about = document_fields(document)
     for step in timeline.steps:
@@ -388,7 +401,7 @@ def _step_fields(step: Step) -> dict[str, Any]:
 
 
 def _piece_fields(piece: Piece) -> dict[str, Any]:
-    text = piece.prose.head + piece.prose.rest if piece.prose is not None else _text(piece.value)
+    text = _text_of_piece(piece)
     return {"kind": piece.kind, "label": piece.label, "text": text}
 
 
@@ -409,7 +422,7 @@ def _call_fields(call: CallView) -> dict[str, Any]:
 
 
 def _result_fields(result: ResultView) -> dict[str, Any]:
-    text = _text(result.value) if result.value is not None else None
+    text = _text_of(result.value) if result.value is not None else None
     return {
         "call_id": result.call_id,
         "position": result.place,

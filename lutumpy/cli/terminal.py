@@ -1,7 +1,9 @@
-"""What goes to the terminal: text made harmless, lines for people and JSON lines for programs, a bar for long files.
+"""What goes to the terminal: text made harmless, lines for people and JSON lines for programs, a
+bar for long files.
 
-Transcripts are written by others. Nothing of them may reach a terminal as it is: control characters would move its cursor,
-change its colours or its title, or answer for the user. They are shown as escapes, and so is what no encoding has.
+Transcripts are written by others. Nothing of them may reach a terminal as it is: control characters
+would move its cursor, change its colours or its title, or answer for the user. They are shown as
+escapes, and so is what no encoding has.
 """
 
 from __future__ import annotations
@@ -22,12 +24,15 @@ from rich.console import Console, RenderableType
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 from rich.text import Text
 
-__all__ = ["FileProgress", "Output", "harmless", "shortened", "styled"]
+from lutumpy.plain.preview import MARK, shorten
 
-# Control characters but for the line feed and the tab, lone surrogates, line separators of Unicode, and the marks that turn
-# the direction of a line around, so that it reads as something else.
+__all__ = ["FileProgress", "Output", "cut_text", "harmless", "styled"]
+
+# Control characters but for the line feed and the tab, lone surrogates, line separators of Unicode,
+# and the marks that turn the direction of a line around, so that it reads as something else.
 _HARMFUL = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
+    "\ufeff\ufff9-\ufffb\ud800-\udfff"
     "\U000e0000-\U000e007f]"
 )
 _BAR_FROM = 2_000_000  # bytes: what is smaller is read before a bar could be seen
@@ -35,7 +40,9 @@ _BAR_EVERY = 0.2  # seconds
 
 
 def harmless(text: str) -> str:
-    """`text` as a terminal may be given it: control characters, marks of direction and lone surrogates as escapes."""
+    """`text` as a terminal may be given it: control characters, marks of direction and lone
+    surrogates as escapes.
+    """
     return _HARMFUL.sub(_escape, text)
 
 
@@ -46,11 +53,13 @@ def _escape(match: re.Match[str]) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def shortened(text: str, most: int) -> str:
-    """`text`, cut after `most` characters with a note of how many are missing."""
-    if len(text) <= most:
+def cut_text(text: str, most: int) -> str:
+    """The first `most` characters of `text`, with a note of how many are missing."""
+    missing = len(text) - most
+    if missing <= 0:
         return text
-    return f"{text[:most]}... ({len(text) - most} more characters)"
+    # The mark stands behind the characters that were asked for, and isn't one of them.
+    return f"{shorten(text + MARK, most + len(MARK))} ({missing} more characters)"
 
 
 def styled(*pieces: str | tuple[str, str]) -> Text:
@@ -75,43 +84,48 @@ class Output:
     """
 
     def __init__(self, *, as_json: bool = False) -> None:
+        # A terminal of another encoding gets escapes for what it hasn't, and no exception.
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")
         self.as_json: bool = as_json
-        self.console: Console = _console(sys.stdout)
-        self.errors: Console = _console(sys.stderr)
+        self.console: Console = _make_console(sys.stdout)
+        self.errors: Console = _make_console(sys.stderr)
         self.bar: FileProgress | None = None
         self.faults: Counter[str] = Counter()  # how many parts of each file could not be read
 
     def record(self, name: str, /, **fields: Any) -> None:
-        """One JSON line, of the type `name`; nothing but ASCII in it, so that it goes through every terminal and pipe."""
-        self._clear()
+        """One JSON line, of the type `name`; nothing but ASCII in it, so that it goes through every
+        terminal and pipe.
+        """
+        self._pause_bar()
         sys.stdout.write(json.dumps({"type": name, **fields}, default=str) + "\n")
 
     def print(self, *lines: RenderableType) -> None:
         """Lines for people; strings are made harmless here."""
-        self._clear()
+        self._pause_bar()
         for line in lines:
             self.console.print(styled(line) if isinstance(line, str) else line)
 
     def complain(self, *lines: RenderableType) -> None:
         """Lines for people, to standard error."""
-        self._clear()
+        self._pause_bar()
+        # Both streams may be one terminal: lines stay in the order in which they were printed.
         sys.stdout.flush()
         for line in lines:
             self.errors.print(styled(line) if isinstance(line, str) else line)
 
-    def _clear(self) -> None:
+    def _pause_bar(self) -> None:
         if self.bar is not None:
             self.bar.pause()
 
 
-def _console(stream: Any) -> Console:
-    width = _from_environment("COLUMNS", 20, 80)
+def _make_console(stream: Any) -> Console:
+    width = _size_from_environment("COLUMNS", 20, 80)
+    # A file or a pipe has no width; the same one everywhere keeps what programs compare equal.
     if width is None and not stream.isatty():
         width = 100
-    height = _from_environment("LINES", 5, 25)
+    height = _size_from_environment("LINES", 5, 25)
     if width is not None or height is not None:
         # Given one of them, rich would read the other from the environment itself.
         width, height = width or shutil.get_terminal_size().columns or 80, height or 25
@@ -126,10 +140,12 @@ def _console(stream: Any) -> Console:
     )
 
 
-def _from_environment(name: str, fewest: int, usual: int) -> int | None:
-    """A size of the terminal as the environment says it: `usual` for nonsense, `None` where it says nothing.
+def _size_from_environment(name: str, fewest: int, usual: int) -> int | None:
+    """A size of the terminal as the environment says it: `usual` for nonsense, `None` where it says
+    nothing.
 
-    rich takes whatever has digits, also 0, at which it prints nothing, and `²`, which is no number to Python.
+    rich takes whatever has digits, also 0, at which it prints nothing, and `²`, which is no number
+    to Python.
     """
     given = os.environ.get(name)
     if given is None:
@@ -139,7 +155,8 @@ def _from_environment(name: str, fewest: int, usual: int) -> int | None:
 
 
 class FileProgress:
-    """A bar on standard error that says how much of a file was read; only on a terminal, only for long files.
+    """A bar on standard error that says how much of a file was read; only on a terminal, only for
+    long files.
 
     It goes away while something is printed and comes back when reading goes on.
     """

@@ -15,9 +15,10 @@ from lutumpy.apis import api_names
 from lutumpy.cli.files import write_file
 from lutumpy.cli.findings import counted
 from lutumpy.cli.options import API_NAMES, JsonOption, check_api
-from lutumpy.cli.terminal import Output, shortened, styled
-from lutumpy.core import json_values
+from lutumpy.cli.terminal import Output, cut_text, styled
+from lutumpy.plain import json_values
 from lutumpy.tool_doctor import (
+    LOCK_FILE,
     Difference,
     Drift,
     Finding,
@@ -31,7 +32,6 @@ from lutumpy.tool_doctor import (
     drift,
     load_toolset,
 )
-from lutumpy.tool_doctor.lock import LOCK_FILE
 
 __all__ = ["tools"]
 
@@ -86,25 +86,27 @@ def check(
 ) -> None:
     """Compile every tool for every API, and say what is lost, changed or refused.
 
-    Exit code 0: nothing will be refused, and nothing has drifted from the lock. 1: something will be or has (with --strict:
-    there is a warning). 2: there is no such toolset, or the lock file can't be used.
+    Exit code 0: nothing will be refused, and nothing has drifted from the lock. 1: something will
+    be or has (with --strict: there is a warning). 2: there is no such toolset, or the lock file
+    can't be used.
     """
     output = Output(as_json=as_json)
-    toolset = _load(output, name, directory)
+    toolset = _load_toolset(output, name, directory)
     chosen = tuple(dict.fromkeys(api or ())) or api_names()
     report = check_tools(toolset, apis=chosen, strict=adapter_strict)
     try:
         locked = Lock.read(lock)
     except LockError as error:
-        raise _failed(output, str(error)) from error
+        raise _report_failure(output, str(error)) from error
     known = None if locked is None else locked.toolsets.get(name)
     drifted = drift(known, toolset) if known is not None else None
+    # A toolset that was never locked has nothing to drift from.
     code = int(bool(report.errors or drifted or (strict and report.warnings)))
     state = _lock_state(locked is not None, drifted)
     if as_json:
-        _record(output, name, report, lock, state, drifted, code)
+        _record_report(output, name, report, lock, state, drifted, code)
     else:
-        _print(output, name, report)
+        _print_report(output, name, report)
         _print_lock(output, name, lock, state, drifted)
     raise typer.Exit(code)
 
@@ -118,10 +120,11 @@ def lock(
 ) -> None:
     """Write down what the model is shown of each tool, so that `tools check` fails when it changes.
 
-    Exit code 0: the lock file has the tools as they are. 2: there is no such toolset, or the file can't be used.
+    Exit code 0: the lock file has the tools as they are. 2: there is no such toolset, or the file
+    can't be used.
     """
     output = Output(as_json=as_json)
-    toolset = _load(output, name, directory)
+    toolset = _load_toolset(output, name, directory)
     try:
         before = Lock.read(lock) or Lock({})
         known = before.toolsets.get(name)
@@ -131,9 +134,11 @@ def lock(
         if is_new:
             write_file(lock, after.text())
     except LockError as error:
-        raise _failed(output, str(error)) from error
+        raise _report_failure(output, str(error)) from error
     except OSError as error:
-        raise _failed(output, f"{lock} can't be written: {error.strerror or error}") from error
+        raise _report_failure(
+            output, f"{lock} can't be written: {error.strerror or error}"
+        ) from error
     count = len(after.toolsets[name])
     if as_json:
         fields = _drift_fields(drifted)
@@ -156,14 +161,15 @@ def lock(
     )
 
 
-def _load(output: Output, name: str, directory: str) -> type[Toolset[Any]]:
+# The current directory first, as `python -m` has it: a toolset mostly isn't installed.
+def _load_toolset(output: Output, name: str, directory: str) -> type[Toolset[Any]]:
     try:
         return load_toolset(name, directory=directory or os.curdir)
     except ToolsetNotLoadedError as error:
-        raise _failed(output, str(error)) from error
+        raise _report_failure(output, str(error)) from error
 
 
-def _failed(output: Output, message: str) -> typer.Exit:
+def _report_failure(output: Output, message: str) -> typer.Exit:
     if output.as_json:
         output.record("failed", message=message, exit_code=2)
     else:
@@ -177,10 +183,10 @@ def _lock_state(exists: bool, drifted: Drift | None) -> str:
     return "drifted" if drifted else "matches"
 
 
-# --- for programs ------------------------------------------------------------------------------------------------------
+# --- for programs --------------------------------------------------------------------------------
 
 
-def _record(
+def _record_report(
     output: Output,
     name: str,
     report: ToolReport,
@@ -227,12 +233,13 @@ def _drift_fields(drifted: Drift) -> dict[str, Any]:
     return {"added": list(drifted.added), "removed": list(drifted.removed), "changed": changed}
 
 
-# --- for people --------------------------------------------------------------------------------------------------------
+# --- for people ----------------------------------------------------------------------------------
 
 
-def _print(output: Output, name: str, report: ToolReport) -> None:
+def _print_report(output: Output, name: str, report: ToolReport) -> None:
     output.print(styled((name, "bold"), f"  {counted(len(report.tools), 'tool')}"))
     looked_at = {size.api for size in report.sizes}
+    # No tool has this name, and `None` stands for the list as a whole.
     shown: object = ()
     for finding in report.findings:
         if finding.tool != shown:
@@ -240,7 +247,7 @@ def _print(output: Output, name: str, report: ToolReport) -> None:
             output.print("", styled((finding.tool or "the list of tools", "bold")))
         _print_finding(output, finding, everywhere=looked_at <= set(finding.apis))
     if report.sizes:
-        output.print("", _sizes(report))
+        output.print("", _make_size_table(report))
     counts = [
         counted(len(report.of(s)), s, s if s == "info" else f"{s}s")
         for s in _STYLES
@@ -264,7 +271,7 @@ def _print_finding(output: Output, finding: Finding, *, everywhere: bool) -> Non
     )
 
 
-def _sizes(report: ToolReport) -> Table:
+def _make_size_table(report: ToolReport) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("every request of", "strict", "offer"):
         table.add_column(heading, no_wrap=True)
@@ -272,7 +279,7 @@ def _sizes(report: ToolReport) -> Table:
         table.add_column(heading, justify="right")
     for size in report.sizes:
         if size.strict and replace(size, strict=False) in report.sizes:
-            continue  # being strict where it can changes nothing
+            continue  # the row without strict says the same
         numbers = (
             size.tools,
             size.bytes,
@@ -318,10 +325,10 @@ def _print_drift(output: Output, drifted: Drift) -> None:
 def _print_difference(output: Output, difference: Difference) -> None:
     output.print(f"    {difference.path}")
     if difference.kind != "added":
-        output.print(styled((f"    - {_value(difference.before)}", "red")))
+        output.print(styled((f"    - {_show_value(difference.before)}", "red")))
     if difference.kind != "removed":
-        output.print(styled((f"    + {_value(difference.after)}", "green")))
+        output.print(styled((f"    + {_show_value(difference.after)}", "green")))
 
 
-def _value(value: Any) -> str:
-    return shortened(json_values.encode_text(value), _LONGEST)
+def _show_value(value: Any) -> str:
+    return cut_text(json_values.encode_text(value), _LONGEST)

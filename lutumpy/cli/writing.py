@@ -17,7 +17,9 @@ __all__ = ["Discarded", "Writer", "destination"]
 
 
 class Discarded(Exception):
-    """Raised inside `destination` when there is nothing to write after all; it ends the block, and the file stays."""
+    """Raised inside `destination` when there is nothing to write after all; it ends the block, and
+    the file stays.
+    """
 
 
 class Writer:
@@ -36,9 +38,10 @@ class Writer:
         """The next value, as JSON text."""
         if self._stream is None:
             return
+        # The bracket and the commas belong to what is between elements, which the first one begins.
         if form == "element":
             self._stream.write("[\n" if self._form is None else ",\n")
-        self._stream.write(_encodable(text))
+        self._stream.write(_escape_halves(text))
         if form != "element":
             self._stream.write("\n")
         self._form = form
@@ -50,7 +53,7 @@ class Writer:
             self._stream.write("\n]\n")
 
 
-def _encodable(text: str) -> str:
+def _escape_halves(text: str) -> str:
     """JSON text with each half of a character, which UTF-8 has no form for, as its escape."""
     try:
         text.encode()
@@ -61,7 +64,8 @@ def _encodable(text: str) -> str:
 
 @contextmanager
 def destination(output: Output, path: str | None) -> Iterator[Writer]:
-    """A writer into the file `path` (`-`: standard output; `None`: nowhere): it is written as a whole or stays as it was.
+    """A writer into the file `path` (`-`: standard output; `None`: nowhere): it is written as a
+    whole or stays as it was.
 
     Raises:
         typer.Exit: The file can't be written; it was said, and the file is as it was.
@@ -79,6 +83,7 @@ def destination(output: Output, path: str | None) -> Iterator[Writer]:
     except Discarded:
         return
     except OSError as error:
+        # A pipe that nobody reads ends the command quietly, and isn't a file that can't be written.
         if isinstance(error, BrokenPipeError):
             raise
         output.complain(

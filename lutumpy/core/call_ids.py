@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lutumpy.core import json_values
+from lutumpy.plain import json_values
 
 __all__ = ["TakenIds"]
 

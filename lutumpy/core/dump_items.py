@@ -13,7 +13,6 @@ from dataclasses import asdict
 from typing import Any, get_args
 
 from lutumpy.apis import api_names, serving
-from lutumpy.core import json_values
 from lutumpy.core.items import (
     AssistantTurn,
     Block,
@@ -38,6 +37,7 @@ from lutumpy.core.items import (
 )
 from lutumpy.core.parts import part_problem
 from lutumpy.errors import TranscriptError
+from lutumpy.plain import json_values
 
 __all__ = [
     "WRONG",

@@ -21,9 +21,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from typing import Any, TypeVar, cast, overload
 
-from lutumpy.core import json_values
 from lutumpy.core.call_ids import TakenIds
 from lutumpy.core.encoding import ItemEncoder
 from lutumpy.core.items import AssistantTurn, Item, Message, ToolMetadata, Usage
@@ -36,13 +35,12 @@ from lutumpy.core.transcript_state import (
     ephemerals_among,
 )
 from lutumpy.errors import DroppedRoundError
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
+from lutumpy.plain import json_values
 
 __all__ = ["FailureKey", "ItemStore", "failure_key"]
 
 E = TypeVar("E", bound=ItemEncoder)
+S = TypeVar("S", bound="ItemStore")
 
 
 class ItemStore:
@@ -226,7 +224,7 @@ class ItemStore:
         return counts
 
     def usages(self, since: int = 0) -> list[Usage]:
-        """The costs of the answers that were read against this transcript, from index `since` on."""
+        """What the answers cost that were read against this transcript, from index `since` on."""
         return self._answers[since : self._state.answers]
 
     def request_succeeded(self, turn: AssistantTurn, length: int) -> int:
@@ -311,7 +309,7 @@ class ItemStore:
             for a, b in zip(self._items()[:length], other._items()[:length], strict=True)
         )
 
-    def with_tail(self, items: Sequence[Message | AssistantTurn]) -> Self:
+    def with_tail(self: S, items: Sequence[Message | AssistantTurn]) -> S:
         """This transcript, which has no ephemerals, followed by `items`, for one request; read it,
         don't change it.
 

@@ -15,8 +15,8 @@ from dataclasses import field, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from lutumpy.apis import Api
-from lutumpy.core import json_values
-from lutumpy.core.values import dataclass
+from lutumpy.plain import json_values
+from lutumpy.plain.values import dataclass
 
 __all__ = [
     "Api",

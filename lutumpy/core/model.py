@@ -8,10 +8,10 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 from lutumpy.core.items import AssistantTurn
-from lutumpy.core.safe_text import safe_repr
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
-from lutumpy.core.values import dataclass
+from lutumpy.plain.safe_text import safe_repr
+from lutumpy.plain.values import dataclass
 
 if TYPE_CHECKING:
     from lutumpy.core.streaming import ChunkStream, ChunkStreamSync

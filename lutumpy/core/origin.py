@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeAlias
 
-from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn, Item, Message, Part, TextPart, ToolMetadata
 from lutumpy.core.transcript import Transcript
+from lutumpy.plain import json_values
 
 __all__ = ["Origin"]
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from lutumpy.core.items import FilePart, ImagePart, TextPart
-from lutumpy.core.json_values import encode_text
+from lutumpy.plain.json_values import encode_text
 
 __all__ = ["PARTS", "content_problem", "cut_arguments", "cut_text", "part_problem", "sendable"]
 

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from lutumpy.core.items import AssistantTurn, CallBlock
-from lutumpy.core.values import dataclass
+from lutumpy.plain.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +80,7 @@ class CallDone:
 
 
 Delta: TypeAlias = "Started | TextDelta | ReasoningDelta | RefusalDelta | CallDelta | CallDone"
+"""What `StreamDecoder.feed` reports."""
 
 
 class StreamDecoder(Protocol):

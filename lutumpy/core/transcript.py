@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import Any, cast
 
 from lutumpy.apis import api_names, serving
-from lutumpy.core import json_values, windows
+from lutumpy.core import windows
 from lutumpy.core.item_store import FailureKey, ItemStore, failure_key
 from lutumpy.core.items import (
     Api,
@@ -29,6 +29,7 @@ from lutumpy.core.parts import part_problem
 from lutumpy.core.transcript_state import Draft, Receipt
 from lutumpy.core.windows import Count, Summary, TranscriptRound
 from lutumpy.errors import TranscriptError
+from lutumpy.plain import json_values
 
 _CALL_ID = attrgetter("call_id")
 

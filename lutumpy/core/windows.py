@@ -32,8 +32,8 @@ from lutumpy.core.items import (
     Part,
     TextPart,
 )
-from lutumpy.core.values import dataclass
 from lutumpy.errors import TranscriptError
+from lutumpy.plain.values import dataclass
 
 __all__ = [
     "Count",

@@ -41,7 +41,7 @@ from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.demo.report import Report
 from lutumpy.demo.shop import PARCELS, SHOP, Refund, _HelpDesk
 from lutumpy.hooks import BaseToolCall
-from lutumpy.testing.script import Call, Reply
+from lutumpy.testing import Call, Reply
 
 __all__ = ["DemoError", "run"]
 

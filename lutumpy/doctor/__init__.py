@@ -1,6 +1,7 @@
-"""What is wrong with a history, and what would mend it, as proposals that say why and what exactly changes.
+"""What is wrong with a history, and what would mend it.
 
-Nothing here is imported until it is asked for: a program that only goes on with its own sessions needs none of it.
+Repairs are proposals: each says why it is made and what exactly it changes. Nothing here is
+imported until it is asked for: a program that only goes on with its own sessions needs none of it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from lutumpy.doctor.propose import propose_repairs
     from lutumpy.doctor.repair import Operation, Repair, RepairKind
     from lutumpy.errors import Certainty, Problem
+    from lutumpy.rules.hosts import host_name, is_compatible
 
 __all__ = [
     "Certainty",
@@ -24,11 +26,14 @@ __all__ = [
     "RepairKind",
     "apply_repairs",
     "check_messages",
+    "host_name",
+    "is_compatible",
     "propose_repairs",
 ]
 
 _HOMES = homes_of(
     {
+        "lutumpy.rules.hosts": ["host_name", "is_compatible"],
         "lutumpy.doctor.apply": ["apply_repairs"],
         "lutumpy.doctor.check": ["check_messages"],
         "lutumpy.doctor.propose": ["propose_repairs"],
@@ -37,9 +42,10 @@ _HOMES = homes_of(
     }
 )
 
+if not TYPE_CHECKING:  # a checker would take every name for one of this module's
 
-def __getattr__(name: str) -> Any:
-    return find_name(__name__, _HOMES, name, globals())
+    def __getattr__(name: str) -> Any:
+        return find_name(__name__, _HOMES, name, globals())
 
 
 def __dir__() -> list[str]:

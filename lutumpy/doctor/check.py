@@ -1,4 +1,4 @@
-"""The check of a transcript in a provider's JSON: one way to the rules of every API."""
+"""The check of a history in a provider's JSON: one way to the rules of every API."""
 
 from __future__ import annotations
 
@@ -29,29 +29,36 @@ def check_messages(
     compatible: bool = False,
     host: str | None = None,
 ) -> list[Problem]:
-    """Every rule that a transcript breaks, with the provider's own words, in the order in which it would meet them.
+    """Every rule that a history breaks, in the provider's own words and in the order of its checks.
 
-    Nothing is sent and nothing changed, and no JSON makes it raise. The work is linear in the size of the messages. What is
-    nested more than 300 levels deep is told (`nesting`), and no other rule looks into it.
+    Nothing is sent and nothing changed, and no JSON makes it raise. The work is linear in the size
+    of the messages. Values nested more than 300 levels deep are reported (`nesting`), and no other
+    rule looks into them.
 
     Args:
-        api: The wire that the messages are for.
-        messages: The list of messages (Chat, Messages) or input items (Responses): JSON values, or objects of the SDKs.
+        api: The API that the messages are for.
+        messages: The list of messages (Chat Completions, Messages) or input items (Responses): JSON
+            values, or objects of the SDKs.
         tools: The request's tools, or their names, for calls of tools that it doesn't declare.
-        server_held_prefix: The start of the conversation is at the server (`previous_response_id`, `conversation`, a
-            `thread` that is continued), so a result may answer a call that is not here. Not for Chat.
-        system: Anthropic's top-level `system`.
+        server_held_prefix: The start of the conversation is at the server (`previous_response_id`,
+            `conversation`, a `thread` that is continued), so a result may answer a call that is not
+            here. Not for Chat Completions.
+        system: The top-level `system` of Messages.
         model: The request's model, for what only some models refuse.
-        thinking: The `type` of Anthropic's `thinking` parameter: `enabled`, `adaptive` or `disabled`.
-        compatible: The host is another than the vendor: what only OpenAI or Anthropic is known to refuse has certainty `some`.
-        host: The host's address (`api.groq.com`, a base URL) or name (`groq`, `compatible`), which says the same: `compatible`
-            holds of every host but the vendor's own.
+        thinking: The `type` of the `thinking` parameter of Messages: `enabled`, `adaptive` or
+            `disabled`.
+        compatible: The host is not the vendor's: what only the vendor is known to refuse has the
+            certainty `some`.
+        host: The host's address (`api.groq.com`, a base URL) or name (`groq`, `compatible`), which
+            says the same: `compatible` is true for every host but the vendor's own.
 
     Returns:
-        The problems. Each has a `path` from the list of messages to the place; of one in `system` it begins with that word.
+        The problems. Each has a `path` from the list of messages to the place; the path of one in
+        `system` begins with that word.
 
     Raises:
-        ValueError: `api` is none of the three, or `host` is neither a name that is known nor an address.
+        UnknownApiError: there is no such API.
+        ValueError: `host` is neither a known name nor an address.
     """
     rules: ApiRules = serving(api, "rules")
     compatible = compatible or (host is not None and is_compatible(api, host))
@@ -65,39 +72,45 @@ def check_messages(
     declared = check_nesting(prefix, declared, "tools[{}]")[1]
     context = HistoryContext(declared, server_held_prefix, before, model, thinking, compatible)
     found = rules.check_history(entries, context)
-    placed = [p if p.path else replace(p, path=path_of(p.position, entries)) for p in found]
-    return [*deep, *[replace(p, path=("system", *p.path)) for p in deep_system], *placed]
+    problems = list(deep)
+    problems += [replace(problem, path=("system", *problem.path)) for problem in deep_system]
+    for problem in found:
+        path = problem.path or path_of(problem.position, entries)
+        problems.append(problem if problem.path else replace(problem, path=path))
+    return problems
 
 
 def plain_json(value: Any) -> Any:
     """`value` as JSON values: lists, dictionaries and scalars; itself where it is that already.
 
-    Objects of the SDKs (pydantic models) are dumped as they were sent; what is no JSON at all stays as it is, for the rules to
-    tell. A list is a new one.
+    Objects of the SDKs (pydantic models) are dumped as they were sent. Values that aren't JSON stay
+    as they are, for the rules to report. A list is a new one.
     """
     if isinstance(value, (list, tuple)):
-        return [
-            entry if type(entry) is dict and _is_plain(entry) else _converted(entry, 0)
-            for entry in value
-        ]
-    return value if isinstance(value, str) or _is_plain(value) else _converted(value, 0)
+        return [_plain_entry(entry) for entry in value]
+    # What `json` can write may still hold tuples: the rules take them as arrays.
+    if isinstance(value, str) or encodable(value):
+        return value
+    return _convert(value, 0)
 
 
-def _is_plain(value: Any) -> bool:
-    # What `json` writes may still hold tuples: the rules take them as arrays.
-    return encodable(value)
+def _plain_entry(entry: Any) -> Any:
+    if type(entry) is dict and encodable(entry):
+        return entry
+    return _convert(entry, 0)
 
 
-_DEPTH = 200
+# Objects of the SDKs stand near the top; deeper values are as the program made them.
+_MOST_LEVELS = 200
 
 
-def _converted(value: Any, depth: int) -> Any:
-    if value is None or isinstance(value, (str, int, float)) or depth > _DEPTH:
+def _convert(value: Any, depth: int) -> Any:
+    if value is None or isinstance(value, (str, int, float)) or depth > _MOST_LEVELS:
         return value
     if isinstance(value, Mapping):
-        return {key: _converted(inner, depth + 1) for key, inner in value.items()}
+        return {key: _convert(inner, depth + 1) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_converted(inner, depth + 1) for inner in value]
+        return [_convert(inner, depth + 1) for inner in value]
     dump = getattr(value, "model_dump", None)
     if dump is None or isinstance(value, type):
         return value

@@ -1,18 +1,40 @@
-"""Edits of a transcript that are carried out and written down at once, addressed by where things stood at first.
+"""Edits of a history that are carried out and recorded at once, addressed by where things stood."""
 
-A pass looks at the messages once and finds places by index. Each edit moves what stands behind it, so an editor keeps, for
-each list that was changed, how far every original index has moved. Edits of a pass may therefore come in any order.
-"""
+# What is hard: the rules look at the messages once, at the start of a pass, and name places by
+# index. Each edit moves whatever stands behind it, so the second repair of a pass would miss its
+# place. The editor therefore takes paths of the start of the pass and works out where each place
+# is now:
+#
+#     start of the pass        remove (1,)             insert before (2,)        get((3,)) finds d
+#     0  1  2  3               0     1  2              0     1  2  3             at index 3:
+#     a  b  c  d               a     c  d              a     x  c  d             3 - 1 + 1
+#
+# For each list that was edited it keeps how far every original index has moved (`_Shifts`).
+# Summing the moves one by one would make a pass quadratic in its edits. A Fenwick tree adds a
+# move and finds the sum before an index in O(log n) each:
+#
+#     tree[8] holds the moves of 1..8          the sum up to 7 = tree[7] + tree[6] + tree[4]
+#     tree[4]  1..4      tree[6]  5..6         a move at 5 is added to tree[5], tree[6], tree[8]
+#     tree[2]  1..2      tree[7]  7            the next node: add or remove the lowest set bit
+#
+# A repair is a JSON Patch against the messages as the repair before left them, so operations are
+# written with the places of now, and each repair begins with `test` operations that tell its
+# message.
+#
+#     expect*, put, remove, insert, move    edit the document, add operations to the open repair
+#     done                                  closes the open repair: all operations since the last
+#     next_pass                             forgets all shifts: paths are those of the messages now
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
-from lutumpy.core import json_values
-from lutumpy.doctor.json_patch import apply_operations, pointer, tokens
+from lutumpy.doctor.json_patch import apply_operations
 from lutumpy.doctor.repair import Operation, Repair, RepairKind
 from lutumpy.errors import Problem
+from lutumpy.plain import json_values
+from lutumpy.plain.pointer import pointer, tokens
 from lutumpy.rules.encoding import encodable
 from lutumpy.rules.nesting import MAX_NESTING, may_be_deep
 from lutumpy.rules.paths import moved_position
@@ -26,51 +48,64 @@ IDENTITY = ("role", "type", "id", "call_id", "tool_call_id", "tool_use_id")
 
 
 def copied(value: Any) -> Any:
-    """A copy of JSON containers, tuples as lists; what is nested deeper than messages are looked into is shared."""
+    """A copy of JSON containers, tuples as lists.
+
+    Values nested deeper than the rules look are shared with the original.
+    """
     return json_values.copied(value, MAX_NESTING + 1)
 
 
-def _testable(value: Any) -> bool:
-    """Whether a patch can hold a value, for a `test`: it is JSON, and nested as `json` can follow."""
+def _is_testable(value: Any) -> bool:
+    """Whether a patch can hold a value for a `test`: it is JSON that `json` can read back."""
     return encodable(value, half_characters=True) and not may_be_deep(value)
 
 
 class _Shifts:
-    """Where each original index of a list is now: a Fenwick tree of the moves, so that each costs O(log n)."""
+    """Where each original index of a list is now: a Fenwick tree of the moves."""
 
     def __init__(self, length: int) -> None:
         self.length = length
+        # Nodes count from 1, and one more than the list has is needed for its end.
         self._tree: list[int] = [0] * (length + 2)
         self.gone: set[int] = set()
 
     def now(self, index: int) -> int:
-        total, at = index, index + 1
-        while at > 0:
-            total += self._tree[at]
-            at -= at & -at
+        """The index now of what stood at an original index."""
+        total, node = index, index + 1
+        while node > 0:
+            total += self._tree[node]
+            node -= node & -node
         return total
 
     def shift(self, index: int, by: int) -> None:
         """Everything from an original index on moves."""
-        at = index + 1
-        while at < len(self._tree):
-            self._tree[at] += by
-            at += at & -at
+        node = index + 1
+        while node < len(self._tree):
+            self._tree[node] += by
+            node += node & -node
 
 
 class Editor:
-    """A working copy of the messages, and the repairs made so far. All paths are those of the start of the pass."""
+    """A working copy of the messages, and the repairs made so far.
+
+    All paths that its methods take are those of the start of the pass.
+
+    Attributes:
+        document: The messages as they are now.
+        outside: Entries beside the messages that are counted with them: tools, a system prompt.
+        repairs: The repairs that are done.
+    """
 
     def __init__(self, messages: list[Any], outside: Iterable[Any] = ()) -> None:
         self.document: list[Any] = messages
-        self.outside: tuple[Any, ...] = tuple(
-            outside
-        )  # what counts with the messages: tools, and Anthropic's system
+        self.outside: tuple[Any, ...] = tuple(outside)
         self.repairs: list[Repair] = []
+        # By the path of each list that this pass has changed.
         self._shifts: dict[Path, _Shifts] = {}
+        # Of the open repair: its operations, the moves that they made, and what they took away.
         self._operations: list[Operation] = []
-        self._recent: list[tuple[_Shifts, int, int]] = []  # moves of the repair that is being made
-        self._leaving: list[tuple[_Shifts, int]] = []  # what it removes or moves away
+        self._recent_moves: list[tuple[_Shifts, int, int]] = []
+        self._taken_away: list[tuple[_Shifts, int]] = []
 
     def next_pass(self) -> None:
         """From now on paths are those of the messages as they are."""
@@ -79,11 +114,11 @@ class Editor:
     # ------------------------------------------------------------- reading
 
     def get(self, path: Path) -> Any:
-        """The value that stood at a path, as it is now; `None` when it is gone."""
+        """What stood at a path, as it is now; `None` when it is gone or was never there."""
         if self.gone(path):
             return None
         node: Any = self.document
-        for step in self._now(path):
+        for step in self._path_now(path):
             try:
                 node = node[step]
             except (KeyError, IndexError, TypeError):
@@ -103,7 +138,7 @@ class Editor:
                 return True
         return False
 
-    def _now(self, path: Path) -> Path:
+    def _path_now(self, path: Path) -> Path:
         if not self._shifts:
             return path
         found: list[str | int] = []
@@ -115,14 +150,16 @@ class Editor:
     # ------------------------------------------------------------- editing
 
     def expect(self, path: Path) -> None:
-        """The edit is for this very value; what is no JSON can't be tested."""
+        """The repair fits only if this value is there; a value that isn't JSON can't be tested."""
         value = self.get(path)
-        if not _testable(value):
+        if not _is_testable(value):
             return
-        self._do({"op": "test", "path": pointer(self._now(path)), "value": copied(value)})
+        self._carry_out(
+            {"op": "test", "path": pointer(self._path_now(path)), "value": copied(value)}
+        )
 
     def expect_keys(self, path: Path, *keys: str) -> None:
-        """The edit is for the object that has these values; keys that it lacks say nothing."""
+        """The repair fits only an object with these values; keys that it lacks are not tested."""
         value = self.get(path)
         for key in keys:
             if isinstance(value, dict) and key in value:
@@ -131,77 +168,77 @@ class Editor:
     def put(self, path: Path, value: Any) -> None:
         """Set a key of an object; what was there is tested."""
         before = self.get(path[:-1])
-        there = isinstance(before, dict) and path[-1] in before
-        if there:
+        operation = "add"
+        if isinstance(before, dict) and path[-1] in before:
             self.expect(path)
-        self._do(
-            {"op": "replace" if there else "add", "path": pointer(self._now(path)), "value": value}
-        )
+            operation = "replace"
+        place = pointer(self._path_now(path))
+        self._carry_out({"op": operation, "path": place, "value": value})
 
     def set_entry(self, path: Path, value: Any) -> None:
         """Replace an entry of a list, or a value of an object; what was there isn't tested."""
-        self._do({"op": "replace", "path": pointer(self._now(path)), "value": value})
+        self._carry_out({"op": "replace", "path": pointer(self._path_now(path)), "value": value})
 
     def remove_key(self, path: Path) -> None:
         """Take a key out of an object; what was there is tested."""
         self.expect(path)
-        self._do({"op": "remove", "path": pointer(self._now(path))})
+        self._carry_out({"op": "remove", "path": pointer(self._path_now(path))})
 
     def remove(self, path: Path) -> None:
         """Take an entry out of a list."""
-        self._list(path)
-        self._do({"op": "remove", "path": pointer(self._now(path))})
-        self._left(path)
+        self._shifts_of(path)
+        self._carry_out({"op": "remove", "path": pointer(self._path_now(path))})
+        self._take_away(path)
 
     def insert(self, path: Path, value: Any) -> None:
-        """Put a new entry before the one that stood at a path (its index may be the list's length)."""
-        shifts = self._list(path)
-        self._do({"op": "add", "path": pointer(self._now(path)), "value": value})
-        self._shift(shifts, int(path[-1]), 1)
+        """Put a new entry before the one that stood at a path, or at the list's end."""
+        shifts = self._shifts_of(path)
+        self._carry_out({"op": "add", "path": pointer(self._path_now(path)), "value": value})
+        self._record_shift(shifts, int(path[-1]), 1)
 
     def move(self, source: Path, path: Path) -> None:
-        """Move an entry of a list before the one that stood at a path, in the same list or another."""
-        self._list(source)
-        shifts = self._list(path)
-        start, target = self._now(source), self._now(path)
+        """Move an entry before the one that stood at a path, in the same list or another."""
+        self._shifts_of(source)
+        shifts = self._shifts_of(path)
+        start, target = self._path_now(source), self._path_now(path)
+        # A move takes the entry out first, so places behind it in the same list are one less.
         if source[:-1] == path[:-1] and int(start[-1]) < int(target[-1]):
             target = (*target[:-1], int(target[-1]) - 1)
-        self._do({"op": "move", "from": pointer(start), "path": pointer(target)})
-        self._left(source)
-        self._shift(shifts, int(path[-1]), 1)
+        self._carry_out({"op": "move", "from": pointer(start), "path": pointer(target)})
+        self._take_away(source)
+        self._record_shift(shifts, int(path[-1]), 1)
 
-    def _left(self, path: Path) -> None:
-        shifts = self._list(path)
+    def _take_away(self, path: Path) -> None:
+        shifts = self._shifts_of(path)
         shifts.gone.add(int(path[-1]))
-        self._leaving.append((shifts, int(path[-1])))
-        self._shift(shifts, int(path[-1]) + 1, -1)
+        self._taken_away.append((shifts, int(path[-1])))
+        self._record_shift(shifts, int(path[-1]) + 1, -1)
 
-    def _shift(self, shifts: _Shifts, index: int, by: int) -> None:
+    def _record_shift(self, shifts: _Shifts, index: int, by: int) -> None:
         shifts.shift(index, by)
-        self._recent.append((shifts, index, by))
+        self._recent_moves.append((shifts, index, by))
 
-    def _list(self, path: Path) -> _Shifts:
-        """The shifts of the list that a path leads into: made before its first change."""
+    def _shifts_of(self, path: Path) -> _Shifts:
+        """The shifts of the list that a path leads into, made before its first change."""
         key = path[:-1]
         if key not in self._shifts:
             self._shifts[key] = _Shifts(len(self.get(key) if key else self.document))
         return self._shifts[key]
 
-    def _introduce(self, index: int) -> None:
-        """A repair begins by saying which message it is for."""
+    def _test_identity(self, index: int) -> None:
+        """The first operations of a repair: they tell which message it is for."""
         entry: Any = self.document[index] if index < len(self.document) else None
-        known = [
-            key for key in IDENTITY if isinstance(entry, dict) and isinstance(entry.get(key), str)
-        ]
-        if known:
-            for key in known:
-                self._do({"op": "test", "path": pointer((index, key)), "value": entry[key]})
-        elif entry is not None and _testable(entry):
-            self._do({"op": "test", "path": pointer((index,)), "value": copied(entry)})
+        known: list[str] = []
+        if isinstance(entry, dict):
+            known = [key for key in IDENTITY if isinstance(entry.get(key), str)]
+        for key in known:
+            self._carry_out({"op": "test", "path": pointer((index, key)), "value": entry[key]})
+        if not known and entry is not None and _is_testable(entry):
+            self._carry_out({"op": "test", "path": pointer((index,)), "value": copied(entry)})
 
-    def _do(self, operation: Operation) -> None:
+    def _carry_out(self, operation: Operation) -> None:
         if not self._operations and operation["op"] != "test":
-            self._introduce(int(tokens(operation["path"])[0]))
+            self._test_identity(int(tokens(operation["path"])[0]))
         apply_operations(self.document, [operation])
         self._operations.append(operation)
 
@@ -215,10 +252,18 @@ class Editor:
         call_ids: Sequence[str] | None = None,
         tools: Iterable[str] | None = None,
     ) -> None:
-        """The edits since the last repair are one repair."""
-        position = self._position(problem)
+        """Close the open repair: all edits since the last one.
+
+        Args:
+            kind: What it does.
+            problem: What it mends.
+            reason: What was wrong and what the edits do, for users.
+            call_ids: The calls that it is about; the problem's when left out.
+            tools: Their tools; the problem's when left out.
+        """
+        position = self._position_before(problem)
         operations, self._operations = self._operations, []
-        self._recent, self._leaving = [], []
+        self._recent_moves, self._taken_away = [], []
         self.repairs.append(
             Repair(
                 kind,
@@ -231,34 +276,35 @@ class Editor:
             )
         )
 
-    def _position(self, problem: Problem) -> str:
-        """Where the problem is in the messages as they were before this repair, as the provider writes it."""
+    def _position_before(self, problem: Problem) -> str:
+        """The position of a problem in the messages as the open repair found them."""
         if not problem.path or not isinstance(problem.path[0], int):
             return problem.position
-        before = self._before(problem.path)
+        before = self._path_before(problem.path)
         if before is not None:
             return moved_position(problem.position, problem.path, before)
-        # Its place went with a repair of this pass before: this one is about what stood beside it.
-        edit = next(
-            (operation for operation in self._operations if operation["op"] != "test"), None
-        )
-        steps = tokens(str(edit.get("from", edit["path"])) if edit is not None else "")
-        return moved_position(
-            problem.position, problem.path, tuple([int(s) if s.isdecimal() else s for s in steps])
-        )
+        # Its place went with an earlier repair of this pass: this one is about what stood beside.
+        steps: list[str] = []
+        for operation in self._operations:
+            if operation["op"] != "test":
+                steps = tokens(str(operation.get("from", operation["path"])))
+                break
+        place = tuple([int(step) if step.isdecimal() else step for step in steps])
+        return moved_position(problem.position, problem.path, place)
 
-    def _before(self, path: Path) -> Path | None:
-        """A path of the pass's start in the messages as this repair found them; `None` where nothing is left of it."""
+    def _path_before(self, path: Path) -> Path | None:
+        """A path in the messages as the open repair found them; `None` when its end was gone."""
         found: list[str | int] = []
         for length, step in enumerate(path):
             shifts = self._shifts.get(path[:length])
             if shifts is None or not isinstance(step, int):
                 found.append(step)
                 continue
-            if step in shifts.gone and (shifts, step) not in self._leaving:
+            if step in shifts.gone and (shifts, step) not in self._taken_away:
                 return None
-            since = sum(
-                by for other, index, by in self._recent if other is shifts and index <= step
-            )
-            found.append(shifts.now(step) - since)
+            place = shifts.now(step)
+            for other, index, by in self._recent_moves:
+                if other is shifts and index <= step:
+                    place -= by
+            found.append(place)
         return tuple(found)

@@ -1,4 +1,4 @@
-"""Entries of the list that are no messages, and roles that are spelled as other programs do."""
+"""Entries of the list that are not messages, and roles under the names that other programs use."""
 
 from __future__ import annotations
 
@@ -15,41 +15,47 @@ _OTHER_NAMES: Mapping[str, str] = {
     "model": "assistant",
     "developer": "system",
 }
-"""What other programs and providers call a role, and mean just that by it."""
+"""Names of roles that other programs and providers use with exactly that meaning."""
 
 
 def mend_entry(
     editor: Editor, problem: Problem, is_message: Callable[[dict[str, Any]], bool]
 ) -> None:
-    """An entry that is no object: nothing at all goes, and messages in a list of their own come out of it."""
+    """Drop an entry that is empty, and take messages out of a list inside the list.
+
+    Args:
+        editor: The messages.
+        problem: The problem with an entry that is not an object.
+        is_message: Whether an object is a message or an item of the API.
+    """
     path = problem.path[:1]
     entry = editor.get(path)
     if entry is None or entry in ("", []):
-        drop_entry(
-            editor,
-            path,
-            problem,
-            "drop_empty",
-            "The entry is no message and says nothing; it is left out.",
-        )
+        reason = "The entry is empty and not a message; it is left out."
+        drop_entry(editor, path, problem, "drop_empty", reason)
     elif isinstance(entry, list) and _holds_messages(entry, is_message):
+        # The whole list is tested at once: its messages are then put where it stood, one by one.
         editor.expect(path)
         for inner in entry:
             editor.insert(path, inner)
         editor.remove(path)
-        reason = "The messages stand in a list inside the list, which the API refuses; they are taken out of it."
+        reason = "The API refuses messages in a list inside the list; they are taken out of it."
         editor.done("move_message", problem, reason)
 
 
 def _holds_messages(entry: list[Any], is_message: Callable[[dict[str, Any]], bool]) -> bool:
-    """Whether a list holds messages and nothing else; empty places in it go once they are out of it."""
+    """Whether a list holds only messages; `None` among them is dropped in a later pass."""
     return all(inner is None or isinstance(inner, dict) for inner in entry) and any(
         isinstance(inner, dict) and is_message(inner) for inner in entry
     )
 
 
 def mend_role_name(editor: Editor, problem: Problem, roles: tuple[str, ...]) -> bool:
-    """A role in other letters, or under the name that others have for it; whether it was one."""
+    """Replace a role in other letters, or under another name for it.
+
+    Returns:
+        Whether it was one, and is mended.
+    """
     message = editor.get(problem.path[:1])
     old = message.get("role") if isinstance(message, dict) else None
     if not isinstance(old, str):
@@ -59,5 +65,7 @@ def mend_role_name(editor: Editor, problem: Problem, roles: tuple[str, ...]) -> 
     if role not in roles:
         return False
     editor.put((*problem.path[:1], "role"), role)
-    editor.done("set_role", problem, f"The API has no role {old!r}; its name for that is {role!r}.")
+    editor.done(
+        "set_role", problem, f"The API has no role {old!r}; its name for this role is {role!r}."
+    )
     return True

@@ -1,14 +1,14 @@
-"""What the repairs of all three wires share: dropping what is empty, replacing characters, trying one mender after another."""
+"""What the repairs of all APIs share: dropping entries, replacing characters, matching results."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from lutumpy.core import json_values
 from lutumpy.doctor.editor import IDENTITY, Editor, Path
 from lutumpy.doctor.repair import RepairKind
 from lutumpy.errors import Problem
+from lutumpy.plain import json_values
 from lutumpy.rules.encoding import encodable
 from lutumpy.rules.nesting import MAX_NESTING, json_text
 
@@ -19,24 +19,22 @@ Stage: TypeAlias = "Callable[[Editor, list[Problem]], None]"
 """Mends what it can of the problems of a pass."""
 
 
-def each(menders: Mapping[str, Mender]) -> Stage:
-    """A stage that mends problem by problem."""
+def mend_each(menders: Mapping[str, Mender]) -> Stage:
+    """A stage that mends one problem after another, by the rule that each breaks."""
 
-    def stage(editor: Editor, problems: list[Problem]) -> None:
+    def mend_stage(editor: Editor, problems: list[Problem]) -> None:
         for problem in problems:
             mender = menders.get(problem.rule)
-            if (
-                mender is not None
-                and message_index(problem) is not None
-                and not editor.gone(problem.path)
-            ):
-                mender(editor, problem)
+            if mender is None or message_index(problem) is None or editor.gone(problem.path):
+                continue
+            mender(editor, problem)
 
-    return stage
+    return mend_stage
 
 
 def drop_entry(editor: Editor, path: Path, problem: Problem, kind: RepairKind, reason: str) -> None:
-    """Take an entry out of its list, unless nothing would be left of the transcript."""
+    """Take an entry out of its list, unless nothing would be left of the history."""
+    # An empty list of messages is refused as well, and shows less of what was meant.
     if len(path) == 1 and len(editor.document) == 1:
         return
     expect_entry(editor, path)
@@ -45,7 +43,7 @@ def drop_entry(editor: Editor, path: Path, problem: Problem, kind: RepairKind, r
 
 
 def expect_entry(editor: Editor, path: Path) -> None:
-    """The edit is for the very message, item or block at a path."""
+    """The repair fits only if this message, item or block is there."""
     if isinstance(editor.get(path), dict):
         editor.expect_keys(path, *IDENTITY)
     else:
@@ -53,90 +51,115 @@ def expect_entry(editor: Editor, path: Path) -> None:
 
 
 def replace_characters(editor: Editor, problem: Problem) -> None:
-    """What no JSON text can hold, replaced by what can."""
+    """Replace what JSON can't hold by what it can."""
     value = editor.get(problem.path)
     if encodable(value):
         return
+    # The patch of an entry can't test what stands there: JSON can't hold it.
     if len(problem.path) == 1 or isinstance(problem.path[-1], int):
         editor.set_entry(problem.path, json_values.clean(value))
     else:
         editor.put(problem.path, json_values.clean(value))
-    editor.done(
-        "replace_characters",
-        problem,
-        "A text with half of a surrogate pair, or a value that JSON doesn't know, breaks every request that holds it; "
-        "it is replaced by U+FFFD, or by its text.",
+    reason = (
+        "Half a surrogate pair, or a value that JSON doesn't know, breaks every request with it; "
+        "it is replaced by U+FFFD, or by its text."
     )
+    editor.done("replace_characters", problem, reason)
 
 
 def write_nested(editor: Editor, problem: Problem) -> None:
-    """What is nested deeper than readers follow, as its JSON text: nothing is lost, and it is one text."""
+    """Write what is nested deeper than readers follow as its JSON text, so that nothing is lost."""
     editor.set_entry(problem.path, json_text(editor.get(problem.path)))
-    editor.done(
-        "set_content",
-        problem,
-        f"More than {MAX_NESTING} levels are more than JSON readers follow; what is below them becomes its JSON text.",
+    reason = (
+        f"Many JSON readers don't follow more than {MAX_NESTING} levels; "
+        "what is below them becomes its JSON text."
     )
+    editor.done("set_content", problem, reason)
 
 
 def drop_key(editor: Editor, problem: Problem, known: frozenset[str], path: Path) -> None:
-    """Take a key out that the API doesn't know; its position may name the object only."""
+    """Take out keys that the API doesn't know.
+
+    Args:
+        editor: The messages.
+        problem: What was found. Its path may end at the object; then all unknown keys go.
+        known: The keys that the object may have.
+        path: The object.
+    """
     value = editor.get(path)
     if not isinstance(value, dict):
         return
     extra = [key for key in value if key not in known]
-    wanted = problem.path[-1] if len(problem.path) > len(path) else None
+    if len(problem.path) > len(path):
+        extra = [key for key in extra if key == problem.path[-1]]
     for key in extra:
-        if wanted is None or key == wanted:
-            editor.remove_key((*path, key))
-    if any(key not in value for key in extra):
-        editor.done(
-            "drop_key", problem, "The API refuses keys that it doesn't know; this one is left out."
-        )
+        editor.remove_key((*path, key))
+    if extra:
+        reason = "The API refuses keys that it doesn't know; this one is left out."
+        editor.done("drop_key", problem, reason)
 
 
 def message_index(problem: Problem) -> int | None:
-    """The index of the message that a problem is in."""
+    """The index of the message that a problem is in; `None` for one of the whole list."""
     return problem.path[0] if problem.path and isinstance(problem.path[0], int) else None
 
 
 def placed(problems: Iterable[Problem]) -> list[tuple[Problem, int]]:
-    """The problems that are in a message, each with the index of it."""
-    return [
-        (problem, index) for problem in problems if (index := message_index(problem)) is not None
-    ]
+    """The problems that are in a message, each with the message's index."""
+    found: list[tuple[Problem, int]] = []
+    for problem in problems:
+        index = message_index(problem)
+        if index is not None:
+            found.append((problem, index))
+    return found
 
 
-def told_apart(
-    problems: Iterable[Problem], open_call: str
+def separate_open_calls(
+    problems: Iterable[Problem], open_call_rule: str
 ) -> tuple[list[Problem], dict[int, Problem]]:
-    """The problems of calls that wait, by the rule's id; and those of results that stand loose, by the index of their message."""
-    opened: list[Problem] = []
+    """The two sides of broken pairing.
+
+    Args:
+        problems: Problems of calls and of results.
+        open_call_rule: The rule that a call without a result breaks.
+
+    Returns:
+        The problems of open calls; and those of results that answer nothing, by the index of the
+        message that each is in.
+    """
+    open_calls: list[Problem] = []
     loose: dict[int, Problem] = {}
     for problem, index in placed(problems):
-        if problem.rule == open_call:
-            opened.append(problem)
+        if problem.rule == open_call_rule:
+            open_calls.append(problem)
         else:
             loose[index] = problem
-    return opened, loose
+    return open_calls, loose
 
 
 def drop_left_over(
-    editor: Editor, loose: Mapping[int, Problem], twice: str, article: str, word: str
+    editor: Editor, loose: Mapping[int, Problem], second_rule: str, article: str, word: str
 ) -> None:
-    """Take out what no call has claimed: second results, by the id of their rule, and those of calls that aren't there."""
+    """Leave out the results that no call has taken.
+
+    Args:
+        editor: The messages.
+        loose: The problem of each, by the index of its message.
+        second_rule: The rule that a second result of a call breaks.
+        article: The article of the word.
+        word: What the API calls a result.
+    """
     for index, problem in loose.items():
-        if not editor.gone((index,)):
-            reason = (
-                f"The call has {article} {word} already; this second one is left out."
-                if problem.rule == twice
-                else f"The call that this {word} answers isn't there; the {word} is left out."
-            )
-            drop_entry(editor, (index,), problem, "drop_result", reason)
+        if editor.gone((index,)):
+            continue
+        reason = f"The call that this {word} answers is missing; the {word} is left out."
+        if problem.rule == second_rule:
+            reason = f"The call has {article} {word} already; this second one is left out."
+        drop_entry(editor, (index,), problem, "drop_result", reason)
 
 
 def by_id(editor: Editor, paths: Sequence[Path], key: str) -> dict[str, list[Path]]:
-    """Paths by the id that stands under a key there."""
+    """Paths of objects, by the id that each has under a key; those without one are left out."""
     found: dict[str, list[Path]] = {}
     for path in paths:
         value: Any = editor.get(path)
@@ -146,15 +169,17 @@ def by_id(editor: Editor, paths: Sequence[Path], key: str) -> dict[str, list[Pat
 
 
 def nearest(candidates: list[Path] | None, place: Path) -> Path | None:
-    """The first candidate behind a place, else the last before it; taken out of the list."""
+    """Take the first candidate behind a place out of the list, or else the last before it."""
     if not candidates:
         return None
-    number = next(
-        (k for k, path in enumerate(candidates) if _order(path) > _order(place)),
-        len(candidates) - 1,
-    )
+    number = len(candidates) - 1
+    for other, path in enumerate(candidates):
+        if _indices_in(path) > _indices_in(place):
+            number = other
+            break
     return candidates.pop(number)
 
 
-def _order(path: Path) -> tuple[int, ...]:
+def _indices_in(path: Path) -> tuple[int, ...]:
+    """What orders places of different depth: the indices alone, without the keys between them."""
     return tuple([step for step in path if isinstance(step, int)])

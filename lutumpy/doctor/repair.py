@@ -32,7 +32,7 @@ RepairKind = Literal[
     "move_content",
     "replace_characters",
 ]
-"""What a repair does; `docs/doctor.md` says it for each in a sentence."""
+"""What a repair does; `KINDS` in the catalogue and `docs/doctor.md` say it in a sentence each."""
 
 Operation: TypeAlias = "dict[str, Any]"
 """One operation of a JSON Patch (RFC 6902)."""
@@ -46,13 +46,14 @@ class Repair:
         kind: What it does.
         rule: Id of the rule that was broken.
         reason: What was wrong and what the edit does, in words.
-        position: Where the problem is, as the provider writes it, in the messages as they are before this repair; empty for the
-            whole.
+        position: Where the problem is, as the provider writes it, in the messages as they are
+            before this repair; empty for the whole.
         call_ids: Ids of the calls that it is about, as they are before it.
         tools: Names of their tools, where known.
-        patch: The edit: JSON Patch operations (RFC 6902) against the list of messages **as it is after the repairs before
-            this one**. It begins with `test` operations, so that it fits no other transcript; what is no JSON
-            can't be tested. A list of dictionaries of JSON values, ready for `json.dumps`.
+        patch: The edit: JSON Patch operations (RFC 6902) against the list of messages **as it is
+            after the repairs before this one**. It begins with `test` operations, so that it fits
+            no other history; a value that isn't JSON can't be tested. A list of dictionaries of
+            JSON values, ready for `json.dumps`.
     """
 
     kind: RepairKind

@@ -1,4 +1,7 @@
-"""What repairs write: texts that the model will read, and ids and names that every API takes, the same each time."""
+"""What repairs write: texts for the model, and ids and names that every API takes.
+
+Nothing here is random: the same history gets the same ids and names each time.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +11,34 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from lutumpy.core import json_values
+from lutumpy.plain import json_values
 
-INTERRUPTED = "The call was interrupted: no result of it was recorded, and it is not known whether the tool ran."
+INTERRUPTED = (
+    "The call was interrupted: no result of it was recorded, "
+    "and it is not known whether the tool ran."
+)
 """The result of a call that nobody answered."""
 
 NO_TEXT = "The tool failed and said nothing."
+"""The text of an error without one."""
+
 INVALID_JSON = "INVALID_JSON"
+"""The key under which arguments that can't be read are kept."""
+
 UNNAMED = "unknown_tool"
+"""The name of a tool in a call that names none."""
 
 _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 _ID_DIGITS = 24
 
 
 class Fresh:
-    """Ids or names that are not taken, made from the ones that they replace."""
+    """Makes ids or names that are not in use, from the ones that they replace.
+
+    Args:
+        taken: Those in use.
+        limit: How many characters one may have.
+    """
 
     def __init__(self, taken: Iterable[str], limit: int) -> None:
         self._taken = set(taken)
@@ -30,13 +46,17 @@ class Fresh:
         self._numbers: dict[str, int] = {}
 
     def id(self, old: Any, prefix: str = "call_") -> str:
-        """A new id for one that the API refuses: a digest of it, or a number where there is none."""
+        """A new id for one that the API refuses: its text if it is a number, else a digest of it.
+
+        Where there was no id, a counted one.
+        """
         if isinstance(old, (int, float)) and not isinstance(old, bool):
             old = str(old)
             if self._fits(old):
                 return self._take(old)
         if not isinstance(old, str) or not old:
             return self._counted(f"{prefix}recovered")
+        # A digest, and not a beginning: ids that are too long often differ at their ends.
         digest = hashlib.sha256(old.encode("utf-8", "surrogatepass")).hexdigest()
         return self._unused(f"{prefix}{digest[:_ID_DIGITS]}")
 
@@ -73,12 +93,13 @@ class Fresh:
 
 
 def as_text(value: Any) -> str:
-    """Something that should have been a text: JSON, as a tool's output would be written."""
+    """The JSON text of something that should have been a text."""
     return json_values.encode_text(value)
 
 
 def as_object(value: Any) -> dict[str, Any]:
-    """Arguments for an API that takes objects: read if they can be, else kept under `INVALID_JSON`."""
+    """Arguments for an API that takes objects; what can't be read is kept under `INVALID_JSON`."""
+    # Models write nothing, white space or `null` when a tool takes no arguments.
     if value is None or (isinstance(value, str) and not value.strip()):
         return {}
     read = value
@@ -95,18 +116,30 @@ def as_object(value: Any) -> dict[str, Any]:
 
 
 def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not JSON")
 
 
 def as_arguments(value: Any) -> str:
-    """Arguments for an API that takes texts: a JSON object, whatever there was."""
+    """Arguments for an API that takes texts: the text of a JSON object, whatever there was."""
     return as_text(as_object(value))
 
 
-def shortened(text: str, limit: int, wrap: Callable[[str], str]) -> str:
-    """The longest of a few beginnings of a text that fits when wrapped."""
+def text_arguments(value: Any) -> str:
+    """Arguments for an API that takes texts; a text stays as it is, JSON or not."""
+    return value if isinstance(value, str) else as_arguments(value)
+
+
+def shorten_to_fit(text: str, limit: int, wrap: Callable[[str], str]) -> str:
+    """A beginning of a text, as long as it may be when it is wrapped, or a quarter shorter.
+
+    Args:
+        text: The text.
+        limit: How many characters the wrapped text may have.
+        wrap: Puts a beginning into its form; escapes can make that much longer.
+    """
     length = limit
     while True:
+        # How long a wrapped text is can't be foreseen: escapes make up to six characters of one.
         length = length * 3 // 4
         wrapped = wrap(text[:length])
         if len(wrapped) <= limit:

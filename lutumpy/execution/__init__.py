@@ -14,13 +14,13 @@ except ImportError as _error:
         'install it with: python -m pip install ".[execution]" (in a clone)'
     ) from _error
 
-from lutumpy.core.preview import preview
 from lutumpy.execution.dispatcher import Dispatcher, HandlerDecorator
 from lutumpy.execution.executor import ToolExecutor, refuse_running_loop
 from lutumpy.execution.identity import IdempotencyKey
 from lutumpy.execution.report import CallReport, ExecutionReport
 from lutumpy.execution.results import ExecutionResult, Outcome
 from lutumpy.execution.unresolved import UnresolvedCall
+from lutumpy.plain.preview import preview
 
 __all__ = [
     "CallReport",

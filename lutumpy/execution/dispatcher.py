@@ -10,7 +10,6 @@ from typing import Any, Concatenate, Generic, Protocol, cast, overload
 from typing_extensions import ParamSpec, TypeVar
 
 from lutumpy import DeclarationError, Selector, Toolset
-from lutumpy.core.safe_text import safe_repr
 from lutumpy.execution.identity import IdempotencyKey
 from lutumpy.execution.parameters import (
     MISSING,
@@ -23,6 +22,7 @@ from lutumpy.execution.parameters import (
     type_name,
 )
 from lutumpy.hooks import BaseToolCall
+from lutumpy.plain.safe_text import safe_repr
 
 __all__ = ["Dispatcher", "HandlerDecorator", "Runner"]
 

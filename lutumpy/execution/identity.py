@@ -19,8 +19,8 @@ from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from lutumpy import InvalidArgumentsError, MalformedArgumentsError, UnknownToolError
-from lutumpy.core import json_values
 from lutumpy.hooks import BaseToolCall
+from lutumpy.plain import json_values
 
 __all__ = ["IdempotencyKey", "call_arguments", "idempotency_key"]
 

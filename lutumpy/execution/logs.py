@@ -9,8 +9,8 @@ import logging
 from typing import Any
 
 from lutumpy import TextPart
-from lutumpy.core.preview import preview
 from lutumpy.execution.report import CallReport
+from lutumpy.plain.preview import preview
 from lutumpy.tools import is_for_the_model
 
 __all__ = ["log_result", "log_retry", "log_return", "logger"]

@@ -33,7 +33,6 @@ import anyio
 import anyio.lowlevel
 from anyio.abc import TaskGroup
 
-from lutumpy.core import json_values
 from lutumpy.execution import results
 from lutumpy.execution.attempts import (
     Attempt,
@@ -48,6 +47,7 @@ from lutumpy.execution.report import CallReport, ExecutionReport
 from lutumpy.execution.results import ExecutionResult
 from lutumpy.execution.slots import Loop, RunQueue, Slots, WaitingCall
 from lutumpy.execution.unresolved import Unresolved, UnresolvedCall
+from lutumpy.plain import json_values
 
 __all__ = ["Backoff", "Run"]
 

@@ -38,9 +38,10 @@ _HOMES = homes_of(
     }
 )
 
+if not TYPE_CHECKING:  # a checker would take every name for one of this module's
 
-def __getattr__(name: str) -> Any:
-    return find_name(__name__, _HOMES, name, globals())
+    def __getattr__(name: str) -> Any:
+        return find_name(__name__, _HOMES, name, globals())
 
 
 def __dir__() -> list[str]:

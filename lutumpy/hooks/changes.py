@@ -1,9 +1,9 @@
-"""Which of several hooks changed the input of one call.
+"""Which of several hooks changed the input of one call."""
 
-A hook may assign to the object in its hands and pass on that very object, so identity doesn't tell. One hook alone needs no
-watching: whatever is different afterwards is its work, which is found out when somebody asks (`rounds/audit.py`). Where several
-are asked, the fields are compared after each: as they are, not deeply, so that it costs next to nothing.
-"""
+# A hook may assign to the input it was given and pass on that very object, so identity doesn't tell
+# whether it changed something. A single hook needs no watching: whatever is different afterwards is
+# its work, and that is found out when somebody asks (`hooks/audit.py`). Where several hooks are
+# asked, the fields are compared after each of them: shallowly, so that it costs next to nothing.
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ __all__ = ["InputWatch"]
 
 
 class InputWatch:
-    """Looks at an input after each hook that let it pass.
+    """Looks at an input after each hook that let the call pass.
 
     Args:
         fields: A copy of the input's `__dict__` before the first hook.
 
     Attributes:
-        changed_by: The positions of the hooks that changed it, in their order.
+        changed_by: The positions of the hooks that changed the input, in their order.
     """
 
     __slots__ = ("_fields", "changed_by")
@@ -29,14 +29,14 @@ class InputWatch:
         self.changed_by: list[int] = []
 
     def look(self, value: Any, position: int) -> None:
-        """`value` is what the hook at `position` passed on."""
+        """Compare `value`, which the hook at `position` passed on, with what was there before."""
         fields = value.__dict__
+        # Fields that are still the same objects are never compared. For one that was replaced,
+        # somebody else's `__eq__` may raise; then the field counts as changed.
         try:
-            if fields == self._fields:
-                return
-        except (
-            Exception
-        ):  # other people's `__eq__`; fields that are the same objects are never asked
-            pass
-        self.changed_by.append(position)
-        self._fields = fields.copy()
+            unchanged = fields == self._fields
+        except Exception:
+            unchanged = False
+        if not unchanged:
+            self.changed_by.append(position)
+            self._fields = fields.copy()

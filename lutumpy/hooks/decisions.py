@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, Union, overload
 
 from typing_extensions import TypeVar
 
-from lutumpy.core.values import dataclass
+from lutumpy.plain.values import dataclass
 
+C = TypeVar("C", default=Any)
 I = TypeVar("I", default=Any)
 O = TypeVar("O", default=Any)
 I_co = TypeVar("I_co", covariant=True, default=Any)
@@ -16,7 +17,7 @@ O_co = TypeVar("O_co", covariant=True, default=Any)
 
 
 class Unchanged:
-    """Stands for the input that a hook was given: the hook need not hold it."""
+    """The input that the hook got, so that the hook need not hold it."""
 
     __slots__ = ()
 
@@ -24,14 +25,15 @@ class Unchanged:
         return "unchanged"
 
     def __reduce__(self) -> str:
-        return "UNCHANGED"  # one object, also when it was copied or pickled
+        # It is recognised by identity, so a copied or pickled one has to be this very object.
+        return "UNCHANGED"
 
 
 class Changes:
-    """Stands for the input that a hook was given, with other values for some arguments.
+    """The input that the hook got, with other values for some arguments.
 
     Attributes:
-        values: The new ones by name.
+        values: The new values by argument name.
     """
 
     __slots__ = ("values",)
@@ -43,7 +45,8 @@ class Changes:
         return isinstance(other, Changes) and self.values == other.values
 
     def __hash__(self) -> int:
-        return hash(tuple(self.values))  # the values need not have one
+        # Of the names alone: the values need not be hashable.
+        return hash(tuple(self.values))
 
     def __repr__(self) -> str:
         return ", ".join([f"{name}={value!r}" for name, value in self.values.items()])
@@ -56,12 +59,13 @@ UNCHANGED: Any = Unchanged()
 class RunNormally(Generic[I_co]):
     """The call goes on: to the next hook, and at the end to the code that executes it.
 
-    `RunNormally()` passes it on as it is, `RunNormally(input)` with this input, `RunNormally.edited(...)` with other
-    values for some arguments.
+    `RunNormally()` passes it on as it is, `RunNormally(input)` with this input,
+    `RunNormally.edited(...)` with other values for some arguments.
     """
 
     input: I_co = UNCHANGED
 
+    # A checker can't infer `I` from a default, so it is shown two ways to make one.
     if TYPE_CHECKING:
 
         @overload
@@ -74,7 +78,8 @@ class RunNormally(Generic[I_co]):
     def edited(**changes: Any) -> RunNormally[Any]:
         """The call goes on with these values for some of its arguments; the others stay.
 
-        They are validated when the decision is taken: what is no argument of the tool, or doesn't fit, is a `HookError`.
+        The values are validated when the decision is applied. A name that is not an argument of
+        the tool, or a value that doesn't fit, is a `HookError` then.
         """
         return RunNormally(Changes(changes)) if changes else RunNormally()
 
@@ -101,4 +106,7 @@ class Reject:
 
 
 ToolDecision: TypeAlias = Union[RunNormally[I], Complete[O], Reject]
-"""What a hook says of a call: pass it on, answer it, or reject it."""
+"""What a hook decides about a call: pass it on, answer it, or reject it."""
+
+Policy: TypeAlias = Callable[[C], Union[ToolDecision[Any, Any], Awaitable[ToolDecision[Any, Any]]]]
+"""A plain function that decides every call in place of a registry of hooks."""

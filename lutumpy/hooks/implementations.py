@@ -1,4 +1,14 @@
-"""What a plugin brings along: its marked functions, each checked against the slot that it is for."""
+"""The hooks of a plugin: its marked functions, each checked against the slot that it is for."""
+
+# A hook is read once, when it is registered:
+#
+#   an attribute of the plugin             what is done
+#   -------------------------------------  ------------------------------------------------------
+#   a property                             nothing: reading one may do anything
+#   can't be read, or has no mark          nothing
+#   is marked, and has no slot's name      a problem, with the nearest names
+#   is marked, and doesn't fit its slot    a problem for each thing that is wrong
+#   is marked, and fits                    an `Implementation`: how to call it is known from now on
 
 from __future__ import annotations
 
@@ -7,17 +17,17 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from lutumpy.core.driving import is_async
-from lutumpy.core.safe_text import safe_repr, safe_str
-from lutumpy.core.values import dataclass
 from lutumpy.hooks.parameters import (
-    forms,
+    describe_forms,
     is_by_parameters,
     mixed_names,
     with_parameters,
     wrong_annotations,
     wrong_parameters,
 )
+from lutumpy.plain.driving import is_async
+from lutumpy.plain.safe_text import safe_repr, safe_str
+from lutumpy.plain.values import dataclass
 from lutumpy.tools.selectors import near_names
 
 if TYPE_CHECKING:
@@ -55,7 +65,8 @@ class SlotSpec:
         parameters: Those that implementations may name, in order.
         allows_async: Whether implementations may be `async def`.
         singleton: Whether only the one registered last counts.
-        tool: The tool whose calls the slot decides; its hooks take (metadata, input), or its function's parameters.
+        tool: The tool whose calls the slot decides. Its hooks take (metadata, input), or the
+            parameters of its function.
     """
 
     name: str
@@ -90,22 +101,25 @@ class Implementation:
         if slot.tool is not None and is_by_parameters(function, signature, slot.tool):
             self.by_position = with_parameters(function, signature, slot.tool)
         else:
-            self.by_position = _by_position(function, slot.parameters, signature)
+            self.by_position = _call_by_position(function, slot.parameters, signature)
         self.is_async: bool = is_async(function)
         self.label: str = label(function)
         self.rank: int = rank
 
 
 class Plugin:
-    """What one registration brought. Not changed once registered, so that copies of a registry share it.
+    """What one registration brought.
+
+    It is not changed once it is registered, so copies of a registry share it.
 
     Attributes:
         registered: The user's object, or the function that was registered alone.
         alone: The slot of a function that was registered alone, else `None`.
         source: The entry point that it was loaded from, if any.
         hooks: Its implementations by slot.
-        stand_in: What pluggy is given. pluggy compares plugins by `==`, so two plugins that are equal, as dataclasses
-            often are, would be one to it; and it takes routines only, where any callable will do.
+        stand_in: What pluggy is given in its place. pluggy compares plugins by `==`, so it would
+            take two equal ones, as dataclasses often are, for one; and it accepts routines only,
+            where any callable will do here.
     """
 
     __slots__ = ("alone", "hooks", "registered", "source", "stand_in")
@@ -118,27 +132,29 @@ class Plugin:
         self.alone: str | None = alone
         self.source: str | None = None
         self.stand_in: Any = _StandIn()
+        # pluggy finds the hooks of a plugin by its attributes.
         for slot, hook in hooks.items():
-            setattr(self.stand_in, slot, _routine(hook))
+            setattr(self.stand_in, slot, _make_routine(hook))
 
     def is_for(self, registered: Any) -> bool:
-        """Whether this came from registering `registered`. Methods are new objects each time they are read."""
-        return self.registered is registered or (
-            self.alone is not None and bool(self.registered == registered)
-        )
+        """Whether this came from registering `registered`."""
+        if self.registered is registered:
+            return True
+        # A method is a new object each time it is read, so functions are compared by `==`.
+        return self.alone is not None and bool(self.registered == registered)
 
     def is_same(self, other: Plugin) -> bool:
         """Whether both say the same, so that only one of them may be registered."""
         if self.source is not None and self.source == other.source:
-            return True  # a class in an entry point gives another instance each time
+            return True  # a class in an entry point is instantiated anew each time
         return self.alone == other.alone and self.is_for(other.registered)
 
 
 class _StandIn:
-    pass
+    """An empty object; the routines are set on it."""
 
 
-def _routine(hook: Implementation) -> Callable[..., Any]:
+def _make_routine(hook: Implementation) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         return hook.function(*args, **kwargs)
 
@@ -160,16 +176,19 @@ def read_plugin(plugin: Any, slots: Mapping[str, SlotSpec], title: str) -> tuple
             # A mark on a classmethod doesn't show on what it gives.
             mark = getattr(function, _MARK, None) or getattr(static, _MARK, None)
         except Exception:
-            continue  # what can't be read was not marked
+            continue  # an attribute that can't be read was not marked
         if not isinstance(mark, dict):
             continue
         marked += 1
         where = f"{label(plugin)}.{name}"
         slot = slots.get(name)
         if slot is None:
-            problems.append(f"{where}: {title} has no hook slot {name!r}{_hint(name, slots)}")
-        elif (hook := _read(where, function, mark, slot, problems)) is not None:
-            hooks[name] = hook
+            hint = _suggest_slot(name, slots)
+            problems.append(f"{where}: {title} has no hook slot {name!r}{hint}")
+        else:
+            hook = _read_implementation(where, function, mark, slot, problems)
+            if hook is not None:
+                hooks[name] = hook
     if not marked and isinstance(getattr(plugin, _MARK, None), dict):
         problems.append(f"{label(plugin)} is a function: register it for one slot, with on()")
     elif not marked:
@@ -180,19 +199,24 @@ def read_plugin(plugin: Any, slots: Mapping[str, SlotSpec], title: str) -> tuple
 
 
 def read_function(function: Any, slot: SlotSpec) -> tuple[Plugin, list[str]]:
-    """A function as the implementation of a slot, and everything that is wrong with it. It needs no mark."""
+    """A function as the implementation of a slot, and all that is wrong; it needs no mark."""
     if not callable(function):
         return Plugin(function, {}, slot.name), [f"{safe_repr(function)} is not callable"]
     mark = getattr(function, _MARK, None)
     problems: list[str] = []
-    hook = _read(label(function), function, mark if isinstance(mark, dict) else {}, slot, problems)
+    if not isinstance(mark, dict):
+        mark = {}
+    hook = _read_implementation(label(function), function, mark, slot, problems)
     return Plugin(function, {} if hook is None else {slot.name: hook}, slot.name), problems
 
 
-def _read(
+def _read_implementation(
     where: str, function: Any, mark: Mapping[str, Any], slot: SlotSpec, problems: list[str]
 ) -> Implementation | None:
+    """The implementation, or `None` with everything that is wrong with it added to `problems`."""
     found: list[str] = []
+    # pluggy's wrappers run around the others. Here a hook decides, or passes the call on: nothing
+    # runs around anything, so that the order of rule H1 says all there is to say.
     if mark.get("hookwrapper") or mark.get("wrapper"):
         found.append(f"{where}: wrappers are not taken; return a decision instead")
     if mark.get("tryfirst") and mark.get("trylast"):
@@ -207,7 +231,7 @@ def _read(
     if tool is not None and by_parameters:
         wrong = list(wrong_parameters(function, signature, tool))
     else:
-        wrong = list(_wrong_names(signature, slot))
+        wrong = list(_find_wrong_names(signature, slot))
     if tool is not None:
         wrong += wrong_annotations(function, signature, tool, of_input=not by_parameters)
     found += [f"{where}{signature}: {problem}" for problem in wrong]
@@ -218,13 +242,12 @@ def _read(
     problems += found
     if found:
         return None
-    return Implementation(
-        function, slot, signature, bool(mark.get("trylast")) - bool(mark.get("tryfirst"))
-    )
+    rank = bool(mark.get("trylast")) - bool(mark.get("tryfirst"))
+    return Implementation(function, slot, signature, rank)
 
 
-def _wrong_names(signature: inspect.Signature, slot: SlotSpec) -> Iterator[str]:
-    allowed = f"({', '.join(slot.parameters)})" if slot.tool is None else forms(slot.tool)
+def _find_wrong_names(signature: inspect.Signature, slot: SlotSpec) -> Iterator[str]:
+    allowed = f"({', '.join(slot.parameters)})" if slot.tool is None else describe_forms(slot.tool)
     for parameter in signature.parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             yield f"name the parameters that it needs, of {allowed}, in place of {parameter}"
@@ -233,20 +256,21 @@ def _wrong_names(signature: inspect.Signature, slot: SlotSpec) -> Iterator[str]:
         elif parameter.name in slot.parameters:
             continue
         elif parameter.name == "last" and slot.singleton:
-            yield "a singleton runs one hook, so nothing came before it: there is no 'last' to name"
+            yield "a singleton runs one hook, so there is no 'last': nothing came before it"
         elif parameter.default is parameter.empty:
             yield f"{slot.name} has no parameter {parameter.name!r}; it has {allowed}"
     if slot.tool is not None:
         yield from mixed_names(signature, slot.tool)
 
 
-def _by_position(
+def _call_by_position(
     function: Callable[..., Any], names: tuple[str, ...], signature: inspect.Signature
 ) -> Callable[..., Any]:
+    """`function` as one that takes all parameters of its slot by position."""
     own = list(signature.parameters.values())
     first = [p.name for p in own[: len(names)] if p.kind is p.POSITIONAL_OR_KEYWORD]
     if tuple(first) == names:
-        return function
+        return function  # it takes them all, in this order
     wanted = [(name, index) for index, name in enumerate(names) if name in signature.parameters]
     return lambda *values: function(**{name: values[index] for name, index in wanted})
 
@@ -257,6 +281,8 @@ def label(thing: Any) -> str:
     return name if isinstance(name, str) else type(thing).__qualname__
 
 
-def _hint(name: str, slots: Mapping[str, SlotSpec]) -> str:
+def _suggest_slot(name: str, slots: Mapping[str, SlotSpec]) -> str:
     near = near_names(name, slots)
-    return f"; did you mean {' or '.join(near)}?" if near else f"; it has {', '.join(slots)}"
+    if near:
+        return f"; did you mean {' or '.join(near)}?"
+    return f"; it has {', '.join(slots)}"

@@ -5,70 +5,73 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from lutumpy.core import json_values
-from lutumpy.core.preview import preview
-from lutumpy.core.safe_text import safe_repr
+from lutumpy.plain import json_values
+from lutumpy.plain.preview import preview
+from lutumpy.plain.safe_text import safe_repr
 
 if TYPE_CHECKING:
     from logging import Logger
 
     from lutumpy.core.items import ToolMetadata
-    from lutumpy.hooks.pipeline import Step
 
 __all__ = ["DEBUG", "INFO", "log_decision", "logger"]
 
+# The most bytes of arguments, inputs and reasons that one line of the log shows.
 ARGUMENT_BYTES = 500
-DEBUG, INFO = 10, 20  # the numbers of `logging`, which is slow to import
 
-_NOTHING: Any = object()
+# The numbers of `logging`, which is slow to import.
+DEBUG, INFO = 10, 20
+
+_NO_INPUT: Any = object()
 
 
 @cache
 def logger() -> Logger:
-    """The logger of what hooks decide; fetched when the first hook runs, since `logging` is slow to import."""
+    """The logger of what hooks decide; fetched when the first hook runs, as its import is slow."""
     from logging import getLogger
 
     return getLogger("lutumpy.tool_hook")
 
 
 def log_decision(
-    step: Step,
+    hook: str,
     metadata: ToolMetadata,
-    word: str,
-    effective: Any = _NOTHING,
+    decision: str,
+    passed_on: Any = _NO_INPUT,
     *,
     reason: str | None = None,
 ) -> None:
-    """Log what a hook decided: who and what at INFO; arguments, effective input and reason at DEBUG only.
+    """Log what a hook decided: who and what at INFO; arguments, input and reason at DEBUG only.
 
     Args:
-        step: The hook.
+        hook: The hook's name.
         metadata: The call.
-        word: The decision: `run_normally`, `complete` or `reject`.
-        effective: The input that the hook passed on: what will run, unless a later hook changes it.
+        decision: `run_normally`, `complete` or `reject`.
+        passed_on: The input that the hook passed on. It will run unless a later hook changes it.
         reason: Why the call was rejected.
     """
-    deep = logger().isEnabledFor(DEBUG)
-    extra = {"tool": metadata.name, "call_id": metadata.id, "decision": word, "hook": step.label}
+    details = logger().isEnabledFor(DEBUG)
+    extra = {"tool": metadata.name, "call_id": metadata.id, "decision": decision, "hook": hook}
     why = ""
-    if deep and reason is not None:
-        extra["reason"] = _cut(reason)
+    if details and reason is not None:
+        extra["reason"] = _shorten(reason)
         why = f": {extra['reason']}"
-    logger().info(
-        "%s of %s: %s by %s%s", metadata.id, metadata.name, word, step.label, why, extra=extra
-    )
-    if not deep:
+    named = (metadata.id, metadata.name)
+    logger().info("%s of %s: %s by %s%s", *named, decision, hook, why, extra=extra)
+    if not details:
         return
-    logger().debug("%s of %s: arguments %s", metadata.id, metadata.name, _cut(metadata.arguments))
-    if effective is not _NOTHING:
-        logger().debug("%s of %s: input %s", metadata.id, metadata.name, _cut(_json(effective)))
+    arguments = _shorten(metadata.arguments)
+    logger().debug("%s of %s: arguments %s", *named, arguments)
+    if passed_on is not _NO_INPUT:
+        shown = _shorten(_show_input(passed_on))
+        logger().debug("%s of %s: input %s", *named, shown)
 
 
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     return preview(text, ARGUMENT_BYTES, mark="")
 
 
-def _json(value: Any) -> str:
+def _show_input(value: Any) -> str:
     try:
         return json_values.encode_text(value.model_dump(mode="json"))
     except Exception:  # a user's serializer that fails must not stop a round

@@ -1,14 +1,22 @@
-"""What a hook of one tool is written for: the tool's input, or for a function its parameters.
+"""The two forms of a hook of one tool: it takes the input, or the function's parameters."""
 
-    async def pay_hook(self, metadata: ToolMetadata, input: Any) -> ToolDecision: ...
-    async def pay_hook(self, metadata: ToolMetadata, amount: Decimal, to: str) -> ToolDecision: ...
-
-Which of them it is follows from the names alone, with one exception: for a function that has a
-parameter called `input`, the first form says so by the annotation, `BaseModel` or `.Input`. A
-function with a parameter called `metadata` has the first form only, since the name is the hook's.
-All of it is worked out when the hook is registered, so that running one costs a look at the input's
-values and the call itself.
-"""
+#   async def pay_hook(self, metadata: ToolMetadata, input: Any) -> ToolDecision: ...
+#   async def pay_hook(self, metadata: ToolMetadata, amount: Decimal, to: str) -> ToolDecision: ...
+#
+# Which of them it is follows from the names alone:
+#
+#   the tool's function has a parameter    a hook that names    is of the form
+#   -------------------------------------  -------------------  ----------------------------------
+#   `metadata`                             anything             input: the name is the hook's own
+#   `input`                                `input` alone        input, if it is annotated as
+#                                                               `BaseModel` or `.Input`; else
+#                                                               parameters
+#   `input` and others                     `input` and others   parameters
+#   none of these                          `input`              input
+#   none of these                          a parameter, `**_`   parameters
+#
+# All of it is worked out when the hook is registered, so that running one costs a look at the
+# input's values and the call itself.
 
 from __future__ import annotations
 
@@ -53,7 +61,7 @@ def wrong_parameters(
     for parameter in signature.parameters.values():
         name = parameter.name
         if name in bound and name not in known:
-            continue  # `partial` has given it
+            continue  # `partial` provides it
         if parameter.kind is parameter.VAR_KEYWORD or name == "metadata" or name in known:
             if parameter.kind is parameter.POSITIONAL_ONLY:
                 yield f"{name!r} must be usable by name"
@@ -61,43 +69,50 @@ def wrong_parameters(
             yield f"name the parameters that it needs in place of {parameter}"
         elif name in tool.skipped:
             yield (
-                f"{name!r} is marked Skip: it is no part of a call, and hooks are not given it; leave it out, and for a "
-                "type checker end with `**_: Any`"
+                f"{name!r} is marked Skip: it is not part of a call, and hooks are not given it; "
+                "leave it out, and for a type checker end with `**_: Any`"
             )
         elif parameter.default is parameter.empty or not name.startswith("_"):
             near = near_names(name, known)
             hint = f"; did you mean {' or '.join(near)}?" if near else ""
-            yield f"the tool {tool.definition.name!r} has no parameter {name!r}; it has ({', '.join(known)}){hint}"
+            has = f"it has ({', '.join(known)}){hint}"
+            yield f"the tool {tool.definition.name!r} has no parameter {name!r}; {has}"
 
 
 def mixed_names(signature: inspect.Signature, tool: CompiledTool) -> Iterator[str]:
-    """What is wrong with a hook that takes the input, and names parameters of the function beside it."""
+    """What is wrong with a hook that takes the input and names parameters of the function too."""
     mixed = [
         name
         for name in _names(signature)
         if name in _parameters(tool) and name not in ("metadata", "input")
     ]
     if mixed:
-        yield f"{', '.join(mixed)} can't be asked for here: hooks of {tool.definition.name!r} take {forms(tool)}"
+        allowed = f"hooks of {tool.definition.name!r} take {describe_forms(tool)}"
+        yield f"{', '.join(mixed)} can't be asked for here: {allowed}"
 
 
-def forms(tool: CompiledTool) -> str:
+def describe_forms(tool: CompiledTool) -> str:
     """What a hook of `tool` may take, for errors."""
-    old = "(metadata, input)"
+    by_input = "(metadata, input)"
     if tool.function is None:
-        return old
+        return by_input
     if "metadata" in _parameters(tool):
-        return f"{old} only, since a parameter of the tool is called 'metadata' as the hook's own"
-    either = f"{old} or ({', '.join(['metadata', *tool.keyword_names.values()])})"
+        return (
+            f"{by_input} only, since a parameter of the tool is called 'metadata' as the hook's own"
+        )
+    either = f"{by_input} or ({', '.join(['metadata', *tool.keyword_names.values()])})"
     if "input" in _parameters(tool):
-        return f"{either}; in the first, annotate `input: BaseModel`, since the tool has a parameter of that name"
+        return (
+            f"{either}; in the first, annotate `input: BaseModel`, "
+            "since the tool has a parameter of that name"
+        )
     return either
 
 
 def with_parameters(
     function: Callable[..., Any], signature: inspect.Signature, tool: CompiledTool
 ) -> Callable[..., Any]:
-    """The hook as one that takes (metadata, input)."""
+    """A hook that takes parameters, as one that takes (metadata, input)."""
     names = _names(signature)
     takes_rest = len(names) < len(signature.parameters)
     wanted = [
@@ -121,7 +136,7 @@ def with_parameters(
 def wrong_annotations(
     function: Any, signature: inspect.Signature, tool: CompiledTool, *, of_input: bool
 ) -> Iterator[str]:
-    """What of a hook's annotations says that it is for another tool's input.
+    """The annotations of a hook that say it is for another tool's input.
 
     Args:
         function: The hook.
@@ -129,16 +144,15 @@ def wrong_annotations(
         tool: The tool that it is registered for.
         of_input: Whether it takes the input; else only what it returns is looked at.
     """
-    name = tool.definition.name
+    name, wanted = tool.definition.name, tool.input_type.__name__
     if of_input and "input" in signature.parameters:
-        kind = _resolved(function, signature.parameters["input"].annotation)
+        kind = _resolve(function, signature.parameters["input"].annotation)
         if not _accepts(kind, tool):
-            yield f"`input: {_shown(kind)}` is not the input of {name!r}, which is {tool.input_type.__name__}"
-    for kind in _passed_on(_resolved(function, signature.return_annotation)):
-        if not _accepts(kind, tool) and not (
-            isinstance(kind, type) and issubclass(kind, tool.input_type)
-        ):
-            yield f"`RunNormally[{_shown(kind)}]` is not for {name!r}, whose input is {tool.input_type.__name__}"
+            yield f"`input: {_type_name(kind)}` is not the input of {name!r}, which is {wanted}"
+    for kind in _list_passed_on(_resolve(function, signature.return_annotation)):
+        is_narrower = isinstance(kind, type) and issubclass(kind, tool.input_type)
+        if not _accepts(kind, tool) and not is_narrower:
+            yield f"`RunNormally[{_type_name(kind)}]` is not for {name!r}, whose input is {wanted}"
 
 
 def _names(signature: inspect.Signature) -> list[str]:
@@ -146,14 +160,16 @@ def _names(signature: inspect.Signature) -> list[str]:
 
 
 def _parameters(tool: CompiledTool) -> frozenset[str]:
-    """The parameters of the tool's function, those marked `Skip` included; empty for an input class."""
-    return frozenset() if tool.function is None else tool.skipped.union(tool.keyword_names.values())
+    """The parameters of the tool's function, including `Skip` ones; empty for an input class."""
+    if tool.function is None:
+        return frozenset()
+    return tool.skipped.union(tool.keyword_names.values())
 
 
 def _takes_model(function: Any, signature: inspect.Signature, tool: CompiledTool) -> bool:
-    """Whether `input` is annotated as the whole input of a function, and not as its parameter of that name."""
+    """Whether `input` is annotated as the whole input, and not as the parameter of that name."""
     annotation = signature.parameters["input"].annotation
-    kind = _resolved(function, annotation)
+    kind = _resolve(function, annotation)
     if kind is _UNKNOWN:  # a name that only type checkers see
         return isinstance(annotation, str) and annotation.rpartition(".")[2] in (
             "BaseModel",
@@ -186,23 +202,24 @@ def _accepts(kind: Any, tool: CompiledTool) -> bool:
     return issubclass(tool.input_type, kind)
 
 
-def _passed_on(kind: Any) -> Iterator[Any]:
+def _list_passed_on(kind: Any) -> Iterator[Any]:
     """The types `I` of `RunNormally[I]` that a return annotation names."""
     origin = get_origin(kind)
     if origin is RunNormally:
         yield get_args(kind)[0]
     elif origin in (Union, types.UnionType, Annotated, Awaitable, Coroutine):
         for inner in get_args(kind):
-            yield from _passed_on(inner)
+            yield from _list_passed_on(inner)
 
 
-def _resolved(function: Any, annotation: Any) -> Any:
-    """The type that an annotation means; `_UNKNOWN` for a text that names what isn't there at run time."""
+def _resolve(function: Any, annotation: Any) -> Any:
+    """The type that an annotation means; `_UNKNOWN` if it names something only checkers see."""
     if not isinstance(annotation, str):
         return annotation
     inner = _innermost(function)
     holder = SimpleNamespace(__annotations__={"it": annotation})
     module = getattr(inner, "__globals__", {})
+    # Most names are global; looking through the stack is the second try.
     try:
         return typing.get_type_hints(holder, module, include_extras=True)["it"]
     except Exception:
@@ -214,7 +231,7 @@ def _resolved(function: Any, annotation: Any) -> Any:
 
 
 def _innermost(function: Any) -> Any:
-    """The function with the code: without wrappers, `partial`, and the object that is called or that it belongs to."""
+    """The plain function with the code, out of wrappers, `partial`s, methods and callables."""
     while not hasattr(function, "__code__") or hasattr(function, "__wrapped__"):
         if isinstance(function, functools.partial):
             function = function.func
@@ -225,17 +242,21 @@ def _innermost(function: Any) -> Any:
         elif hasattr(type(function).__call__, "__code__"):
             function = type(function).__call__
         else:
-            return function  # of C
+            return function  # written in C
     return function
 
 
 def _local_names(function: Any) -> dict[str, Any]:
-    """Names of the running functions whose bodies hold the hook, as those of a test do; inner ones win."""
+    """Local names of the running functions whose bodies hold the hook; inner ones win.
+
+    A hook that is defined inside a function, as in a test, may be annotated with local classes,
+    which no module knows.
+    """
     code = getattr(function, "__code__", None)
     frame: Any = sys._getframe(1)
     found: list[dict[str, Any]] = []
     while frame is not None and code is not None:
-        if frame.f_locals is not frame.f_globals and _holds(frame.f_code, code):
+        if frame.f_locals is not frame.f_globals and _contains(frame.f_code, code):
             found.append(dict(frame.f_locals))
         frame = frame.f_back
     names: dict[str, Any] = {}
@@ -244,12 +265,12 @@ def _local_names(function: Any) -> dict[str, Any]:
     return names
 
 
-def _holds(outer: CodeType, inner: CodeType) -> bool:
-    """Whether `inner` stands somewhere in the source of `outer`."""
+def _contains(outer: CodeType, inner: CodeType) -> bool:
+    """Whether `inner` is defined somewhere inside `outer`."""
     return any(
-        c is inner or (isinstance(c, CodeType) and _holds(c, inner)) for c in outer.co_consts
+        c is inner or (isinstance(c, CodeType) and _contains(c, inner)) for c in outer.co_consts
     )
 
 
-def _shown(kind: Any) -> str:
+def _type_name(kind: Any) -> str:
     return getattr(kind, "__name__", None) or repr(kind)

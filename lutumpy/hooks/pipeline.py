@@ -1,7 +1,8 @@
 """One call's way through its hooks: written once, driven with and without an event loop.
 
-pluggy can't thread a value from one plugin to the next, and its calls are synchronous. So the order comes from the registry
-and the calls are made here. The generator yields what may be awaited; the drivers below await it, or refuse it.
+pluggy can't thread a value from one plugin to the next, and its calls are synchronous. So the
+registry gives the order, and the hooks are called here. `decide` is a generator: it yields what may
+have to be awaited, and a driver awaits that, or refuses it (`hooks/calling.py`).
 """
 
 from __future__ import annotations
@@ -9,37 +10,48 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Generator, Iterable
 from copy import deepcopy
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from lutumpy.core.items import ToolMetadata
-from lutumpy.core.safe_text import safe_repr, safe_str
 from lutumpy.errors import HookError, InvalidArgumentsError
+from lutumpy.hooks.calling import NEEDS_LOOP, close_coroutine, hook_failure
 from lutumpy.hooks.changes import InputWatch
 from lutumpy.hooks.decisions import UNCHANGED, Changes, Complete, Reject, RunNormally
 from lutumpy.hooks.logs import log_decision
-from lutumpy.tools.calls import BaseToolCall, HandledTool, RejectedToolCall
+from lutumpy.plain.safe_text import safe_str
+from lutumpy.tools.calls import BaseToolCall, HandledTool, RejectedToolCall, ToolCallIssue
 from lutumpy.tools.edits import edited_input
 from lutumpy.tools.results import ToolResult, completed
 
-T = TypeVar("T")
+# The calls of an answer, and what hooks do with each:
+#
+#   state of a call     the object           what a run of hooks does with it
+#   ------------------  -------------------  ------------------------------------------------
+#   pending             `BaseToolCall`       asks its hooks; it stays pending, perhaps with
+#                                            another input, or becomes decided
+#   decided             `Decision`           nothing: a hook handled or rejected it before
+#   issue               `ToolCallIssue`      nothing: it can't be executed whatever they decide
 
 Source = Literal["hook", "policy"]
+CallOrIssue: TypeAlias = "BaseToolCall | ToolCallIssue"
+
+UNDECIDED = "nothing was decided, the round is still open"
 
 
-class Step(NamedTuple):
-    """One hook in a call's pipeline.
+class HookStep(NamedTuple):
+    """One hook in the chain of a tool.
 
     Attributes:
         function: Takes (metadata, input), (metadata, call) or (call), as `takes` says.
         label: How errors and logs name it.
-        is_async: Whether it is declared so; the sync drivers refuse it before it runs.
-        takes: What it is given.
+        is_async: Whether it is declared async; without an event loop it is refused before it runs.
+        takes: Its arguments: the input, the call, or the call without the metadata.
     """
 
     function: Callable[..., Any]
     label: str
     is_async: bool
-    takes: Literal["input", "call", "alone"] = "input"
+    takes: Literal["input", "call", "call_only"] = "input"
 
 
 class Decision(NamedTuple):
@@ -60,52 +72,59 @@ class Decision(NamedTuple):
     position: int = 0
 
 
+CallState: TypeAlias = "BaseToolCall | Decision | ToolCallIssue"
+
+
 class Chain(NamedTuple):
     """The hooks of one tool, in order.
 
     Attributes:
         steps: All of them.
-        quick: The functions of the first ones, as far as these take the input.
+        input_functions: The functions of the first steps, up to the first that takes a call. They
+            can be called without preparing anything (see `hooks/run.py`).
     """
 
-    steps: tuple[Step, ...]
-    quick: tuple[Callable[..., Any], ...]
+    steps: tuple[HookStep, ...]
+    input_functions: tuple[Callable[..., Any], ...]
 
 
-def chain_of(steps: Iterable[Step]) -> Chain:
+def chain_of(steps: Iterable[HookStep]) -> Chain:
     """The chain of these hooks."""
     steps = tuple(steps)
-    quick: list[Callable[..., Any]] = []
+    functions: list[Callable[..., Any]] = []
     for step in steps:
         if step.takes != "input":
             break
-        quick.append(step.function)
-    return Chain(steps, tuple(quick))
+        functions.append(step.function)
+    return Chain(steps, tuple(functions))
 
 
-NOT_MET: Any = object()
+NOT_ASKED: Any = object()
 
 
 def decide(
     call: BaseToolCall,
-    steps: tuple[Step, ...],
+    steps: tuple[HookStep, ...],
     source: Source,
     *,
-    loud: bool,
+    log: bool,
     start: int = 0,
-    met: Any = NOT_MET,
+    first_decision: Any = NOT_ASKED,
     watch: InputWatch | None = None,
 ) -> Generator[Any, Any, BaseToolCall | Decision]:
-    """Run one call through its hooks; yields awaitables, gets their values, returns the decision, or the call, edits applied.
+    """Run one call through its hooks; yields awaitables and is sent their values.
 
     Args:
         call: The call.
         steps: Its hooks.
         source: Who decides, for rejections.
-        loud: Whether decisions are logged.
-        start: How many hooks have let it pass already.
-        met: What the next hook decided, if it was asked already.
-        watch: Is shown what each hook passes on.
+        log: Whether decisions are logged.
+        start: How many hooks have let the call pass already.
+        first_decision: What the hook at `start` decided, if it was asked already.
+        watch: Looks at what each hook passes on.
+
+    Returns:
+        The decision that handled or rejected the call; else the call, edits applied.
 
     Raises:
         HookError: a hook raised, or decided something that doesn't fit the tool (rules H3, H4).
@@ -115,64 +134,63 @@ def decide(
     edited = False
     for position, step in enumerate(steps[start:] if start else steps, start):
         try:
-            if met is not NOT_MET:
-                decision, met = met, NOT_MET
+            if first_decision is not NOT_ASKED:
+                decision, first_decision = first_decision, NOT_ASKED
             elif step.takes == "input":
                 decision = step.function(metadata, value)
             else:
-                # A call of the hook's own: what it assigns to that is not what will be executed.
-                shown = call.with_input(value)
-                decision = (
-                    step.function(metadata, shown) if step.takes == "call" else step.function(shown)
-                )
+                # The hook gets a call of its own: what it assigns to that won't be executed.
+                own_call = call.with_input(value)
+                arguments = (metadata, own_call) if step.takes == "call" else (own_call,)
+                decision = step.function(*arguments)
             kind: type[Any] = type(decision)
             if kind is not RunNormally and inspect.isawaitable(decision):
                 decision = yield decision
                 kind = type(decision)
         except Exception as error:
-            raise failed(where(step, metadata), error, UNDECIDED) from error
+            raise hook_failure(name_hook_and_call(step, metadata), error, UNDECIDED) from error
         if kind is RunNormally:
-            given = decision.input
-            if given is not value and given is not UNCHANGED:
-                if type(given) is Changes:
-                    given = _edited(step, call, value, given)
-                if not isinstance(given, tool.input_type):
-                    raise _misfit(
-                        step,
-                        metadata,
-                        f"RunNormally({_kind(given)}); the tool takes {tool.input_type.__name__}",
-                    )
-                value = given
+            new_value = decision.input
+            if new_value is not value and new_value is not UNCHANGED:
+                if type(new_value) is Changes:
+                    new_value = _apply_changes(step, call, value, new_value)
+                if not isinstance(new_value, tool.input_type):
+                    wanted = tool.input_type.__name__
+                    found = f"RunNormally({_type_name(new_value)}); the tool takes {wanted}"
+                    raise _misfit(step, metadata, found)
+                value = new_value
                 edited = True
             if watch is not None:
                 watch.look(value, position)
-            if loud:
-                log_decision(step, metadata, "run_normally", value)
+            if log:
+                log_decision(step.label, metadata, "run_normally", value)
         elif kind is Complete:
             output = decision.output
             result = completed(metadata, tool, output)
             if result.output_error is not None:
-                raise _misfit(step, metadata, f"Complete({_kind(output)}): {result.output_error}")
-            if loud:
-                log_decision(step, metadata, "complete")
-            handled = HandledTool(metadata, snapshot(value), output, call.selector)
+                found = f"Complete({_type_name(output)}): {result.output_error}"
+                raise _misfit(step, metadata, found)
+            if log:
+                log_decision(step.label, metadata, "complete")
+            handled = HandledTool(metadata, copy_input(value), output, call.selector)
             return Decision(handled, result, source, step.label, position)
         elif kind is Reject:
             reason = decision.reason
             if not isinstance(reason, str):
-                raise _misfit(step, metadata, f"a Reject whose reason is {_kind(reason)}")
-            if loud:
-                log_decision(step, metadata, "reject", reason=reason)
-            rejected = call.with_input(snapshot(value))
+                raise _misfit(step, metadata, f"a Reject whose reason is {_type_name(reason)}")
+            if log:
+                log_decision(step.label, metadata, "reject", reason=reason)
+            rejected = call.with_input(copy_input(value))
             refusal = RejectedToolCall(metadata, rejected, reason, source)
             return Decision(refusal, rejected.reject(reason), source, step.label, position)
         else:
-            close(decision)
-            raise _misfit(step, metadata, f"{_kind(decision)}, not RunNormally, Complete or Reject")
+            close_coroutine(decision)
+            found = f"{_type_name(decision)}, not RunNormally, Complete or Reject"
+            raise _misfit(step, metadata, found)
     return call.with_input(value) if edited else call
 
 
-def _edited(step: Step, call: BaseToolCall, value: Any, changes: Changes) -> Any:
+def _apply_changes(step: HookStep, call: BaseToolCall, value: Any, changes: Changes) -> Any:
     try:
         return edited_input(call.selector.tool, call.metadata, value, changes.values)
     except Exception as error:
@@ -181,91 +199,39 @@ def _edited(step: Step, call: BaseToolCall, value: Any, changes: Changes) -> Any
         raise _misfit(step, call.metadata, f"RunNormally.edited({names}): {why}") from error
 
 
-def refuse_async(steps: Iterable[Step], metadata: ToolMetadata) -> None:
-    """Raises `HookError` for the first hook that is declared async."""
+def refuse_async(steps: Iterable[HookStep], metadata: ToolMetadata) -> None:
+    """Raise `HookError` for the first hook that is declared async."""
     for step in steps:
         if step.is_async:
-            raise HookError(f"{where(step, metadata)} is async; {_NEEDS_LOOP}; {UNDECIDED}")
+            place = name_hook_and_call(step, metadata)
+            raise HookError(f"{place} is async; {NEEDS_LOOP}; {UNDECIDED}")
 
 
-class GaveAwaitable(Exception):
-    """Thrown into a generator that yielded, where nothing can be awaited."""
-
-
-def drive_sync(work: Generator[Any, Any, T]) -> T:
-    """Run a generator to its end; what it yields is refused, at the place where that was made."""
-    try:
-        awaitable = next(work)
-        while True:
-            close(awaitable)
-            awaitable = work.throw(GaveAwaitable())
-    except StopIteration as done:
-        value: T = done.value
-        return value
-
-
-async def drive_async(work: Generator[Any, Any, T]) -> T:
-    """Run a generator to its end, awaiting what it yields."""
-    try:
-        awaitable = next(work)
-        while True:
-            try:
-                sent = await awaitable
-            except BaseException as error:
-                awaitable = work.throw(error)
-            else:
-                awaitable = work.send(sent)
-    except StopIteration as done:
-        value: T = done.value
-        return value
-
-
-def close(value: Any) -> None:
-    """Close a coroutine that is not going to be awaited; anything else is left alone."""
-    if inspect.iscoroutine(value):
-        value.close()
-
-
-def failed(place: str, error: Exception, state: str) -> HookError:
-    """The error for a hook that raised, or gave an awaitable where none can be awaited."""
-    what = (
-        f"gave an awaitable; {_NEEDS_LOOP}"
-        if isinstance(error, GaveAwaitable)
-        else f"raised {safe_repr(error)}"
-    )
-    return HookError(f"{place} {what}; {state}")
-
-
-def snapshot(value: Any) -> Any:
-    """A copy of an input that nobody else holds, so that what a decision shows never changes afterwards."""
+def copy_input(value: Any) -> Any:
+    """A copy of an input that nobody else holds, so that it never changes afterwards."""
     try:
         return value.model_copy(deep=True)
     except Exception:
         # Something inside can't be copied (a lock, a connection); the fields beside it still can.
-        return value.model_copy(
-            update={name: _copied(field) for name, field in value.__dict__.items()}
-        )
+        fields = {name: _copy_field(field) for name, field in value.__dict__.items()}
+        return value.model_copy(update=fields)
 
 
-def _copied(value: Any) -> Any:
+def _copy_field(value: Any) -> Any:
     try:
         return deepcopy(value)
     except Exception:
         return value
 
 
-UNDECIDED = "nothing was decided, the round is still open"
-_NEEDS_LOOP = "use the async form of this call"
-
-
-def where(step: Step, metadata: ToolMetadata) -> str:
+def name_hook_and_call(step: HookStep, metadata: ToolMetadata) -> str:
     """Which hook, on which call, for errors."""
     return f"hook {step.label} on call {metadata.id!r} of {metadata.name!r}"
 
 
-def _misfit(step: Step, metadata: ToolMetadata, what: str) -> HookError:
-    return HookError(f"{where(step, metadata)} gave {what}; {UNDECIDED}")
+def _misfit(step: HookStep, metadata: ToolMetadata, what: str) -> HookError:
+    return HookError(f"{name_hook_and_call(step, metadata)} gave {what}; {UNDECIDED}")
 
 
-def _kind(value: Any) -> str:
+def _type_name(value: Any) -> str:
     return type(value).__name__

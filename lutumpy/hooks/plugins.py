@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from lutumpy.core.safe_text import safe_repr
 from lutumpy.errors import HookRegistrationError
+from lutumpy.plain.safe_text import safe_repr
 
 GROUP = "lutumpy"
 
 
-def load(name: str) -> list[tuple[str, Any]]:
+def load_entry_points(name: str) -> list[tuple[str, Any]]:
     """The entry points of this name, each with the object behind it; a class is instantiated.
 
     Raises:
-        HookRegistrationError: there is none, or one can't be loaded; a policy that is missing must not go unnoticed.
+        HookRegistrationError: there is none, or one can't be loaded. It is an error, since a policy
+            that is missing must not go unnoticed.
     """
     from importlib.metadata import entry_points
 
+    # Several installed packages may have a plugin of one name; all of them are meant then.
     found = entry_points(group=GROUP, name=name)
     if not found:
         known = ", ".join(sorted({e.name for e in entry_points(group=GROUP)})) or "none"

@@ -1,8 +1,12 @@
-"""A registry of hooks: pluggy keeps the plugins, this module checks them before anything changes and gives their order.
+"""A registry of hooks: pluggy keeps the plugins; this module checks them and gives their order."""
 
-pluggy calls the last one registered first and notices unknown hooks only when asked. Here everything about a plugin is
-validated before it is registered, and implementations come out in the order of rule H1.
-"""
+# pluggy calls the last one registered first, and notices unknown hooks only when asked. Here
+# everything about a plugin is validated before it is registered, and implementations come out in
+# the order of rule H1. A registration has three steps, and only the last one changes anything:
+#
+#   read (`read_plugin`, `read_function`)   the marked functions, and what is wrong with each
+#   check (`_check_and_add`)                every problem of every plugin, in one error
+#   add (`_add`)                            pluggy, the order, the version
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ from lutumpy.hooks.implementations import (
     read_function,
     read_plugin,
 )
-from lutumpy.hooks.plugins import load
+from lutumpy.hooks.plugins import load_entry_points
 
 __all__ = ["Registry", "hook_impl"]
 
@@ -67,26 +71,35 @@ class Registry:
         """Register objects with marked methods: all of them, or none.
 
         Raises:
-            HookRegistrationError: a hook has no slot here or wrong parameters, a plugin has no hook at all, or is there already.
+            HookRegistrationError: a hook has no slot here or wrong parameters; or a plugin has no
+                hook at all, or is there already. The registry is as it was.
         """
-        self._take([read_plugin(plugin, self.slots, self.title) for plugin in plugins])
+        self._check_and_add([read_plugin(plugin, self.slots, self.title) for plugin in plugins])
 
     def register_function(self, slot: str, function: Any) -> None:
-        """Register one function on one slot; the function itself is not marked. Raises as `register` does."""
-        self._take([read_function(function, self.slots[slot])])
+        """Register one function on one slot; the function isn't marked. Raises as `register`."""
+        self._check_and_add([read_function(function, self.slots[slot])])
 
     def load(self, name: str) -> None:
-        """Register the installed plugins of this name. Raises as `register` does, and when one can't be loaded."""
+        """Register the installed plugins of this name: all of them, or none.
+
+        Raises:
+            HookRegistrationError: as `register`; or one can't be loaded.
+        """
         read: list[tuple[Plugin, list[str]]] = []
-        for source, plugin in load(name):
+        for source, plugin in load_entry_points(name):
             found, problems = read_plugin(plugin, self.slots, self.title)
             found.source = source
             read.append((found, problems))
-        self._take(read)
+        self._check_and_add(read)
 
     def adopt(self, plugins: Iterable[Plugin]) -> None:
-        """Register what another registry of the same slots has: all of it, or nothing. Raises as `register` does."""
-        self._take([(plugin, []) for plugin in plugins])
+        """Register what another registry of the same slots has: all of it, or nothing.
+
+        Raises:
+            HookRegistrationError: a plugin is there already. The registry is as it was.
+        """
+        self._check_and_add([(plugin, []) for plugin in plugins])
 
     def holds(self, registered: Any) -> bool:
         """Whether this plugin, or function that was registered alone, is here."""
@@ -97,49 +110,59 @@ class Registry:
         return any(plugin.is_same(other) for other in self._order)
 
     def unregister(self, registered: Any) -> None:
-        """Take a plugin out, or a function that was registered alone; raises `HookRegistrationError` when it isn't here."""
+        """Take out a plugin, or a function that was registered alone.
+
+        Raises:
+            HookRegistrationError: it isn't here.
+        """
         leaving = [plugin for plugin in self._order if plugin.is_for(registered)]
         if not leaving:
             raise HookRegistrationError(f"{label(registered)} is not registered on {self.title}")
         for plugin in leaving:
             self._manager.unregister(plugin.stand_in)
         self._order = [plugin for plugin in self._order if plugin not in leaving]
-        self._changed()
+        self._note_change()
 
     def implementations(self, slot: str) -> tuple[Implementation, ...]:
-        """The implementations of a slot: `tryfirst`, ordinary, `trylast`, each group in registration order (rule H1)."""
+        """The implementations of a slot in the order of rule H1.
+
+        First those with `tryfirst`, then the ordinary ones, then those with `trylast`; each group
+        in the order of registration.
+        """
         found = self._ordered.get(slot)
         if found is None:
-            hooks = self._in_order(slot)
-            # sorted() keeps the order of equals
+            hooks = self._in_registration_order(slot)
+            # sorted() is stable, so equal ranks keep the order of registration.
             found = self._ordered[slot] = tuple(sorted(hooks, key=lambda hook: hook.rank))
         return found
 
     def last(self, slot: str) -> Implementation | None:
         """The implementation of a singleton slot: the one registered last."""
-        found = self._in_order(slot)
+        found = self._in_registration_order(slot)
         return found[-1] if found else None
 
-    def _in_order(self, slot: str) -> list[Implementation]:
+    def _in_registration_order(self, slot: str) -> list[Implementation]:
+        # pluggy is asked who implements the slot, as users may have changed its manager's plugins;
+        # the order is ours.
         callers = {id(hook.plugin) for hook in getattr(self._manager.hook, slot).get_hookimpls()}
         return [plugin.hooks[slot] for plugin in self._order if id(plugin.stand_in) in callers]
 
-    def _take(self, read: Iterable[tuple[Plugin, list[str]]]) -> None:
+    def _check_and_add(self, read: Iterable[tuple[Plugin, list[str]]]) -> None:
         problems: list[str] = []
         present = list(self._order)
-        taken: list[Plugin] = []
+        added: list[Plugin] = []
         for plugin, found in read:
             if any(plugin.is_same(other) for other in present):
                 place = self.title if plugin.alone is None else f"{plugin.alone} of {self.title}"
                 problems.append(f"{label(plugin.registered)} is registered on {place} already")
             present.append(plugin)
-            taken.append(plugin)
+            added.append(plugin)
             problems += found
         if problems:
             raise HookRegistrationError("; ".join(problems))
-        # A warning may be an error to the user; so all of them come before the first change.
-        self._warn_replaced(taken)
-        self._add(taken)
+        # A user may turn warnings into errors; so all of them come before the first change.
+        self._warn_replaced(added)
+        self._add(added)
 
     def _add(self, plugins: Iterable[Plugin]) -> None:
         for plugin in plugins:
@@ -147,9 +170,9 @@ class Registry:
                 plugin.stand_in, name=f"{label(plugin.registered)} #{id(plugin)}"
             )
             self._order.append(plugin)
-        self._changed()
+        self._note_change()
 
-    def _changed(self) -> None:
+    def _note_change(self) -> None:
         self._ordered = {}
         self.version += 1
 
@@ -161,17 +184,20 @@ class Registry:
                     replaced = current[name] if name in current else self.last(name)
                     if replaced is not None:
                         _warn_user(
-                            f"{replaced.label} is replaced by {hook.label} as {name} of {self.title}"
+                            f"{replaced.label} is replaced by {hook.label} "
+                            f"as {name} of {self.title}"
                         )
                     current[name] = hook
 
 
 def _warn_user(message: str) -> None:
-    # Registration has several doors of different depth; the warning belongs to the line that went through one.
+    # Registration can be entered through several methods of different depth. The warning belongs to
+    # the user's line, which is the first one outside this folder.
+    own_modules = f"{PROJECT}.hooks."
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(
-        f"{PROJECT}.hooks."
-    ):
+    while frame.f_back is not None:
+        if not frame.f_globals.get("__name__", "").startswith(own_modules):
+            break
         frame, level = frame.f_back, level + 1
     warnings.warn(message, UserWarning, stacklevel=level)
 

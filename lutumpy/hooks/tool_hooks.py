@@ -1,4 +1,16 @@
-"""The hook registry that is generated for a toolset: two slots for each of its tools, and two for all of them."""
+"""The hook registry of a toolset: two slots for each of its tools, and two for all of them."""
+
+#   slot                       implemented by                       run by
+#   -------------------------  -----------------------------------  -------------------------------
+#   any_tool_hook              (metadata, call) -> decision         apply, a round's apply_hooks
+#   <tool>_hook                (metadata, input) -> decision        the same, after the general ones
+#   any_result_hook            (metadata, result) -> result, None   review
+#   <tool>_description_hook    (definition) -> text, None           description_overrides
+#
+# A nested toolset has a registry of its own, a "group" of the outer one. A call of a nested tool
+# meets the general hooks of every registry on the way, outermost first, and then the tool's own
+# hooks, which only the innermost registry keeps. The chains of hooks are worked out once for each
+# change of any of these registries.
 
 from __future__ import annotations
 
@@ -19,26 +31,26 @@ from typing import (
 from typing_extensions import ParamSpec, Self, TypeVar
 
 from lutumpy.core.items import ToolMetadata
-from lutumpy.core.safe_text import safe_repr
 from lutumpy.errors import HookError, HookRegistrationError
+from lutumpy.hooks.calling import close_coroutine, drive_sync, hook_failure
 from lutumpy.hooks.decisions import ToolDecision
 from lutumpy.hooks.implementations import Implementation, SlotSpec
 from lutumpy.hooks.logs import INFO, logger
 from lutumpy.hooks.pipeline import (
+    CallOrIssue,
     Chain,
     Decision,
-    Step,
+    HookStep,
     chain_of,
-    close,
+    copy_input,
     decide,
-    drive_async,
-    drive_sync,
-    failed,
     refuse_async,
-    snapshot,
 )
 from lutumpy.hooks.registry import Registry
-from lutumpy.hooks.review import Answer, as_results, refuse_async_review, reviewing
+from lutumpy.hooks.results import CallResult
+from lutumpy.hooks.review import read_results, refuse_async_review, review_results
+from lutumpy.plain.driving import drive_async
+from lutumpy.plain.safe_text import safe_repr
 from lutumpy.tools.calls import BaseToolCall, HandledTool, RejectedToolCall
 from lutumpy.tools.members import hook_slots
 from lutumpy.tools.results import ToolResult
@@ -75,7 +87,7 @@ class ToolHook(Protocol[I, O_co]):
 
 
 class DescriptionHook(Protocol):
-    """What words the description of one tool, sync or async; `None` keeps the text."""
+    """A function, sync or async, that words the description of one tool; `None` keeps the text."""
 
     def __call__(self, definition: ToolDef) -> str | Awaitable[str | None] | None: ...
 
@@ -89,11 +101,13 @@ class OnTool(Protocol[I, O]):
 class OnFunction(Protocol[P, O]):
     """Registers one function for one tool that is a function, and returns it.
 
-    The hook is written with the parameters of the tool, in their order, behind the metadata; or it takes the input.
+    The hook has the parameters of the tool, in their order, after the metadata; or it takes the
+    input.
     """
 
     @overload
-    def __call__(  # type: ignore[overload-overlap]  # a hook may be of both forms: one for a parameter `input`
+    # The overloads overlap: a hook for a parameter named `input` may be of both forms.
+    def __call__(  # type: ignore[overload-overlap]
         self, hook: Callable[Concatenate[ToolMetadata, P], Decides[O]], /
     ) -> Callable[Concatenate[ToolMetadata, P], Decides[O]]: ...
     @overload
@@ -101,9 +115,11 @@ class OnFunction(Protocol[P, O]):
 
 
 class ToolHooks(Generic[TS]):
-    """The hooks of a toolset. May be used by any number of rounds at once; each uses the hooks as they were when it began.
+    """The hooks of a toolset.
 
-    Nested toolsets keep registries of their own: attributes with the names of the members, typed through `nested()`.
+    Any number of rounds may use it at once; each uses the hooks that were registered when it began.
+    Nested toolsets keep registries of their own: attributes with the names of the members, typed
+    through `nested()`.
     """
 
     def __init__(self, toolset: type[TS]) -> None:
@@ -120,6 +136,7 @@ class ToolHooks(Generic[TS]):
         self._toolset = toolset
         self._registry = Registry(f"{toolset.__name__}.hooks()", slots)
         self._groups = groups
+        # The chains by tool name, and the version of the registries that they belong to.
         self._chains: tuple[int, dict[str, Chain]] | None = None
 
     def __getattr__(self, name: str) -> ToolHooks[Any]:
@@ -127,12 +144,15 @@ class ToolHooks(Generic[TS]):
         if name in groups:
             found: ToolHooks[Any] = groups[name]
             return found
-        raise AttributeError(
-            f"{type(self).__name__} of {self.__dict__.get('_toolset')} has no nested registry {name!r}"
-        )
+        toolset = self.__dict__.get("_toolset")
+        raise AttributeError(f"{type(self).__name__} of {toolset} has no nested registry {name!r}")
 
     def nested(self, toolset: type[N]) -> ToolHooks[N]:
-        """The registry of a nested toolset; raises `HookRegistrationError` when it isn't nested here."""
+        """The registry of a nested toolset.
+
+        Raises:
+            HookRegistrationError: the toolset isn't nested in this one.
+        """
         for group in self._groups.values():
             if group._toolset is toolset:
                 return group
@@ -143,10 +163,14 @@ class ToolHooks(Generic[TS]):
                 continue
         raise HookRegistrationError(f"{toolset.__name__} is not nested in {self._toolset.__name__}")
 
-    # --- registration ----------------------------------------------------------------------------------------------
+    # --- registration ---------------------------------------------------------------------------
 
     def register(self, plugin: Any) -> None:
-        """Register an object whose `@hook_impl` methods implement slots; raises `HookRegistrationError`, changing nothing."""
+        """Register an object whose `@hook_impl` methods implement slots.
+
+        Raises:
+            HookRegistrationError: something is wrong with it. The registry is as it was.
+        """
         self._registry.register(plugin)
 
     def with_hooks(self, *plugins: Any) -> Self:
@@ -156,7 +180,8 @@ class ToolHooks(Generic[TS]):
         return twin
 
     @overload
-    def on(  # type: ignore[overload-overlap]  # a function's selector is a selector too; the first one matches
+    # The overloads overlap: a function's selector is a selector too. The first one matches.
+    def on(  # type: ignore[overload-overlap]
         self, selector: FunctionSelector[TS, P, O]
     ) -> OnFunction[P, O]: ...
     @overload
@@ -164,43 +189,58 @@ class ToolHooks(Generic[TS]):
     def on(self, selector: Selector[TS, Any, Any]) -> Any:
         """Decorator: register one function for one tool, nested ones included.
 
-        The hook takes (metadata, input); for a tool that is a function also (metadata, ...) with its parameters.
+        The hook takes (metadata, input). For a tool that is a function it may also take
+        (metadata, ...) with the parameters of that function.
 
         Raises:
-            HookRegistrationError: the selector is no tool of this toolset; or what is registered takes something else,
-                is annotated for another tool's input, or is there already. The registry is as it was.
+            HookRegistrationError: the selector is not a tool of this toolset; or the hook takes
+                something else, is annotated for another tool's input, or is there already. The
+                registry is as it was.
         """
-        owner, name = self._owner(selector)
+        owner, name = self._find_owner(selector)
         return lambda hook: owner._register_function(hook_slots(name)[0], hook)
 
     def describe(
         self, selector: Selector[TS, Any, Any]
     ) -> Callable[[DescriptionHook], DescriptionHook]:
-        """Decorator: register the function that words one tool's description; it replaces an earlier one, with a warning."""
-        owner, name = self._owner(selector)
+        """Decorator: register the function that words one tool's description.
+
+        It replaces an earlier one, with a warning. Raises as `on` does.
+        """
+        owner, name = self._find_owner(selector)
         return lambda hook: owner._register_function(hook_slots(name)[1], hook)
 
     def unregister(self, plugin: Any) -> None:
-        """Take out a plugin, or a function that `on` or `describe` registered, wherever it is, nested registries included.
+        """Take out a plugin, or a function that `on` or `describe` registered.
+
+        It is looked for in nested registries too.
 
         Raises:
             HookRegistrationError: it isn't registered.
         """
-        holders = [h._registry for h in self._all() if h._registry.holds(plugin)]
+        holders = [h._registry for h in self._with_nested() if h._registry.holds(plugin)]
         for registry in holders or [self._registry]:
             registry.unregister(plugin)
 
     def extend(self, other: ToolHooks[TS]) -> None:
-        """Register every plugin of another registry of the same toolset, nested ones included: all or none."""
+        """Register every plugin of another registry of the same toolset: all or none.
+
+        Nested registries are extended too.
+
+        Raises:
+            HookRegistrationError: the other one is of another toolset, or has a plugin that is here
+                already. The registry is as it was.
+        """
         if not isinstance(other, ToolHooks) or other._toolset is not self._toolset:
             raise HookRegistrationError(
-                f"{safe_repr(other)} is no registry of {self._toolset.__name__}"
+                f"{safe_repr(other)} is not a registry of {self._toolset.__name__}"
             )
-        pairs = list(zip(self._all(), other._all(), strict=True))
-        trial = [mine._registry.copy() for mine, _ in pairs]
-        for registry, (_, theirs) in zip(trial, pairs, strict=True):
+        pairs = list(zip(self._with_nested(), other._with_nested(), strict=True))
+        # First everything on copies, where it may fail; then the copies take their places.
+        extended = [mine._registry.copy() for mine, _ in pairs]
+        for registry, (_, theirs) in zip(extended, pairs, strict=True):
             registry.adopt(theirs._registry.plugins)
-        for (mine, _), registry in zip(pairs, trial, strict=True):
+        for (mine, _), registry in zip(pairs, extended, strict=True):
             registry.version = mine._registry.version + 1
             mine._registry = registry
 
@@ -211,28 +251,34 @@ class ToolHooks(Generic[TS]):
         return twin
 
     def load_plugins(self, name: str) -> None:
-        """Register the installed plugins of this name (entry points of the group `lutumpy`): all or none."""
+        """Register the installed plugins of this name: all or none.
+
+        They are entry points of the group `lutumpy`. Raises `HookRegistrationError` as `register`
+        does, and where a plugin isn't installed or can't be loaded.
+        """
         self._registry.load(name)
 
     def _register_function(self, slot: str, hook: Any) -> Any:
         self._registry.register_function(slot, hook)
         return hook
 
-    def _owner(self, selector: Selector[TS, Any, Any]) -> tuple[ToolHooks[Any], str]:
+    def _find_owner(self, selector: Selector[TS, Any, Any]) -> tuple[ToolHooks[Any], str]:
         if not isinstance(selector, Selector) or selector.toolset is not self._toolset:
             raise HookRegistrationError(
-                f"{safe_repr(selector)} is no tool of {self._toolset.__name__}"
+                f"{safe_repr(selector)} is not a tool of {self._toolset.__name__}"
             )
-        return self._owner_of(selector.name), selector.name
+        return self._find_owner_of(selector.name), selector.name
 
-    def _owner_of(self, name: str) -> ToolHooks[Any]:
+    def _find_owner_of(self, name: str) -> ToolHooks[Any]:
+        """The innermost registry whose toolset declares the tool itself."""
         for group in self._groups.values():
             if group._toolset.try_selector(name) is not None:
-                return group._owner_of(name)
+                return group._find_owner_of(name)
         return self
 
-    def _all(self) -> list[ToolHooks[Any]]:
-        return [self, *[inner for group in self._groups.values() for inner in group._all()]]
+    def _with_nested(self) -> list[ToolHooks[Any]]:
+        nested = [inner for group in self._groups.values() for inner in group._with_nested()]
+        return [self, *nested]
 
     def _copy(self) -> Self:
         twin = object.__new__(type(self))
@@ -244,7 +290,7 @@ class ToolHooks(Generic[TS]):
         )
         return twin
 
-    # --- decisions -------------------------------------------------------------------------------------------------
+    # --- decisions ------------------------------------------------------------------------------
 
     async def apply(self, call: C) -> C | HandledTool[Any, Any] | RejectedToolCall:
         """Decide one call alone.
@@ -253,147 +299,170 @@ class ToolHooks(Generic[TS]):
             The call, perhaps edited; a `HandledTool`; or a `RejectedToolCall`.
 
         Raises:
-            HookError: a hook raised or decided something that doesn't fit, or the call is of another toolset.
+            HookError: a hook raised or decided something that doesn't fit, or the call is of
+                another toolset. Its input is as it was.
         """
-        chain, kept = self._chain_of(call), snapshot(call.input)
+        chain, input_before = self._chain_of(call), copy_input(call.input)
+        log = logger().isEnabledFor(INFO)
         try:
-            end: Any = await drive_async(
-                decide(call, chain.steps, "hook", loud=logger().isEnabledFor(INFO))
-            )
+            end: Any = await drive_async(decide(call, chain.steps, "hook", log=log))
         except BaseException:
-            call.input = kept
+            call.input = input_before
             raise
         return end.decided if isinstance(end, Decision) else end
 
     def apply_sync(self, call: C) -> C | HandledTool[Any, Any] | RejectedToolCall:
         """As `apply`; an async hook is a `HookError` that names it."""
-        chain, kept = self._chain_of(call), snapshot(call.input)
+        chain, input_before = self._chain_of(call), copy_input(call.input)
+        log = logger().isEnabledFor(INFO)
         refuse_async(chain.steps, call.metadata)
         try:
-            end: Any = drive_sync(
-                decide(call, chain.steps, "hook", loud=logger().isEnabledFor(INFO))
-            )
+            end: Any = drive_sync(decide(call, chain.steps, "hook", log=log))
         except BaseException:
-            call.input = kept
+            call.input = input_before
             raise
         return end.decided if isinstance(end, Decision) else end
 
     def _chain_of(self, call: BaseToolCall) -> Chain:
         if call.selector.toolset is not self._toolset:
-            raise HookError(
-                f"{call!r} is a call of {call.selector.toolset.__name__}, not of {self._toolset.__name__}"
-            )
-        return self._chains_now().get(call.metadata.name, _NO_HOOKS)
+            theirs, ours = call.selector.toolset.__name__, self._toolset.__name__
+            raise HookError(f"{call!r} is a call of {theirs}, not of {ours}")
+        return self._current_chains().get(call.metadata.name, _NO_HOOKS)
 
-    def _chains_now(self) -> dict[str, Chain]:
-        """The hooks of this moment by tool name; tools without hooks are left out."""
-        version = self._version()
+    def _current_chains(self) -> dict[str, Chain]:
+        """The hooks registered now by tool name; tools without hooks are left out."""
+        version = self._current_version()
         if self._chains is None or self._chains[0] != version:
-            made = {s.name: self._steps_of(s.name) for s in self._toolset.selectors()}
+            steps_by_name = {s.name: self._list_steps(s.name) for s in self._toolset.selectors()}
             self._chains = (
                 version,
-                {name: chain_of(steps) for name, steps in made.items() if steps},
+                {name: chain_of(steps) for name, steps in steps_by_name.items() if steps},
             )
         return self._chains[1]
 
-    def _version(self) -> int:
-        """Grows with every change, of nested registries too."""
+    def _current_version(self) -> int:
+        """A number that grows with every change, of nested registries too."""
         version = self._registry.version
         for group in self._groups.values():
-            version += group._version()
+            version += group._current_version()
         return version
 
-    def _steps_of(self, name: str) -> list[Step]:
-        steps = [_step(i, "call") for i in self._hooks_for_all(_ANY_TOOL.name, name)]
-        slot = hook_slots(name)[0]
+    def _list_steps(self, name: str) -> list[HookStep]:
+        general = self._list_general_hooks(_ANY_TOOL.name, name)
+        own = self._find_owner_of(name)._registry.implementations(hook_slots(name)[0])
         return [
-            *steps,
-            *[_step(i, "input") for i in self._owner_of(name)._registry.implementations(slot)],
+            *[_make_step(hook, "call") for hook in general],
+            *[_make_step(hook, "input") for hook in own],
         ]
 
-    def _hooks_for_all(self, slot: str, name: str) -> list[Implementation]:
-        """The implementations of a slot that every registry has, on the way from this one to the tool's own."""
+    def _list_general_hooks(self, slot: str, name: str) -> list[Implementation]:
+        """The implementations of a general slot, from this registry inwards to the tool's own."""
         hooks = list(self._registry.implementations(slot))
         for group in self._groups.values():
             if group._toolset.try_selector(name) is not None:
-                hooks += group._hooks_for_all(slot, name)
+                hooks += group._list_general_hooks(slot, name)
         return hooks
 
-    # --- results and descriptions ------------------------------------------------------------------------------------
+    # --- results and descriptions ---------------------------------------------------------------
 
-    async def review(self, results: Iterable[Answer]) -> list[ToolResult]:
-        """Run the `any_result_hook`s over results before the commit; a hook may replace content, nothing else.
+    async def review(self, results: Iterable[CallResult]) -> list[ToolResult]:
+        """Run the `any_result_hook`s over results before the commit.
+
+        A hook may replace the content of a result, and nothing else.
 
         Raises:
             HookError: a hook raised, or gave something else; nothing was committed.
         """
-        taken = as_results(list(results), self._toolset)
-        return await drive_async(reviewing(taken, self._result_hooks(taken)))
+        unreviewed = read_results(list(results), self._toolset)
+        return await drive_async(review_results(unreviewed, self._find_result_hooks(unreviewed)))
 
-    def review_sync(self, results: Iterable[Answer]) -> list[ToolResult]:
+    def review_sync(self, results: Iterable[CallResult]) -> list[ToolResult]:
         """As `review`; an async hook is a `HookError` that names it."""
-        taken = as_results(list(results), self._toolset)
-        hooks = self._result_hooks(taken)
+        unreviewed = read_results(list(results), self._toolset)
+        hooks = self._find_result_hooks(unreviewed)
         refuse_async_review(hooks)
-        return drive_sync(reviewing(taken, hooks))
+        return drive_sync(review_results(unreviewed, hooks))
 
-    def _result_hooks(self, results: Sequence[ToolResult]) -> dict[str, list[Implementation]]:
+    def _find_result_hooks(self, results: Sequence[ToolResult]) -> dict[str, list[Implementation]]:
         names = dict.fromkeys([r.metadata.name for r in results])
-        return {name: self._hooks_for_all(_ANY_RESULT.name, name) for name in names}
+        return {name: self._list_general_hooks(_ANY_RESULT.name, name) for name in names}
 
     async def description_overrides(self) -> dict[Selector[TS, Any, Any], str]:
-        """The texts that description hooks give, for `describe=`; nested tools as tools of this toolset (rule H8).
+        """The texts that description hooks give, for `describe=` (rule H8).
+
+        Nested tools are in it as tools of this toolset.
 
         Raises:
             HookError: a hook raised, or gave something that is neither a text nor `None`.
         """
-        return await drive_async(_describing(self._description_hooks()))
+        return await drive_async(_collect_descriptions(self._find_description_hooks()))
 
     def description_overrides_sync(self) -> dict[Selector[TS, Any, Any], str]:
         """As `description_overrides`; an async hook is a `HookError` that names it."""
-        hooks = self._description_hooks()
+        hooks = self._find_description_hooks()
         for selector, hook in hooks:
             if hook.is_async:
-                raise HookError(
-                    f"{_describer(hook, selector)} is async; use description_overrides(); {_UNUSED}"
-                )
-        return drive_sync(_describing(hooks))
+                place = _name_description_hook(hook, selector)
+                raise HookError(f"{place} is async; use description_overrides(); {_UNUSED}")
+        return drive_sync(_collect_descriptions(hooks))
 
-    def _description_hooks(self) -> list[tuple[Selector[TS, Any, Any], Implementation]]:
-        found = [
-            (selector, self._owner_of(selector.name)._registry.last(hook_slots(selector.name)[1]))
-            for selector in self._toolset.selectors()
-        ]
-        return [(selector, hook) for selector, hook in found if hook is not None]
+    def _find_description_hooks(self) -> list[tuple[Selector[TS, Any, Any], Implementation]]:
+        found: list[tuple[Selector[TS, Any, Any], Implementation]] = []
+        for selector in self._toolset.selectors():
+            slot = hook_slots(selector.name)[1]
+            hook = self._find_owner_of(selector.name)._registry.last(slot)
+            if hook is not None:
+                found.append((selector, hook))
+        return found
 
     def __repr__(self) -> str:
-        plugins = sum([len(h._registry.plugins) for h in self._all()])
+        plugins = sum([len(h._registry.plugins) for h in self._with_nested()])
         return f"<ToolHooks of {self._toolset.__name__}: {plugins} plugins>"
 
 
-def _describing(
+def chains_for(hooks: ToolHooks[Any], calls: Iterable[CallOrIssue]) -> dict[str, Chain]:
+    """The hooks registered now by tool name, for the calls of an answer.
+
+    It is a function and not a method: a public name of `ToolHooks` can't be the name of a member of
+    a toolset any longer (rule D8).
+
+    Raises:
+        HookError: the registry is of another toolset than the calls.
+    """
+    toolset = hooks._toolset
+    for call in calls:
+        if isinstance(call, BaseToolCall) and call.selector.toolset is not toolset:
+            raise HookError(
+                f"{hooks!r} is not a registry of {call.selector.toolset.__name__}; "
+                "the round is still open"
+            )
+    return hooks._current_chains()
+
+
+def _collect_descriptions(
     hooks: Sequence[tuple[Selector[TS, Any, Any], Implementation]],
 ) -> Generator[Any, Any, dict[Selector[TS, Any, Any], str]]:
     texts: dict[Selector[TS, Any, Any], str] = {}
     for selector, hook in hooks:
-        where = _describer(hook, selector)
+        place = _name_description_hook(hook, selector)
         try:
             text = hook.by_position(selector.definition)
             if inspect.isawaitable(text):
                 text = yield text
         except Exception as error:
-            raise failed(where, error, _UNUSED) from error
-        if text is not None and not isinstance(text, str):
-            close(text)
-            raise HookError(f"{where} gave {type(text).__name__}, not str; {_UNUSED}")
-        if text is not None:
-            texts[selector] = text
+            raise hook_failure(place, error, _UNUSED) from error
+        if text is None:
+            continue
+        if not isinstance(text, str):
+            close_coroutine(text)
+            raise HookError(f"{place} gave {type(text).__name__}, not str; {_UNUSED}")
+        texts[selector] = text
     return texts
 
 
-def _describer(hook: Implementation, selector: Selector[Any, Any, Any]) -> str:
+def _name_description_hook(hook: Implementation, selector: Selector[Any, Any, Any]) -> str:
     return f"description hook {hook.label} of {selector.name!r}"
 
 
-def _step(implementation: Implementation, takes: Literal["input", "call"]) -> Step:
-    return Step(implementation.by_position, implementation.label, implementation.is_async, takes)
+def _make_step(hook: Implementation, takes: Literal["input", "call"]) -> HookStep:
+    return HookStep(hook.by_position, hook.label, hook.is_async, takes)

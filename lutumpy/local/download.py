@@ -82,8 +82,7 @@ def download_wheel(requirement: str, directory: Path, progress: Progress | None 
     if code != 0 or len(found) != 1:
         lines = [line.strip() for line in printed.splitlines() if line.strip()][-ERROR_LINES:]
         raise FetchError(
-            f"pip could not download {requirement}; nothing was kept. It printed:\n"
-            + "\n".join(lines)
+            f"pip could not download {requirement}; nothing was kept. It said:\n" + "\n".join(lines)
         )
     return found[0]
 

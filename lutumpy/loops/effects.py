@@ -19,11 +19,11 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from typing_extensions import Self
 
 from lutumpy import NeedsTools, RoundClosedError, ToolResult, ToolRound
-from lutumpy.core.safe_text import safe_repr
 from lutumpy.execution import Dispatcher, ExecutionReport, ToolExecutor
 from lutumpy.hooks import BaseToolCall, ToolHooks
 from lutumpy.loops.settings import Policy
 from lutumpy.models import ToolTurn
+from lutumpy.plain.safe_text import safe_repr
 from lutumpy.streaming import TurnStream, TurnStreamSync
 
 __all__ = ["AsyncEffects", "Effects", "SyncEffects"]

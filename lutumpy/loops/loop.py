@@ -40,7 +40,6 @@ from lutumpy import (
     TurnResult,
     Usage,
 )
-from lutumpy.core import json_values
 from lutumpy.execution import ExecutionReport, ExecutionResult, ToolExecutor
 from lutumpy.hooks import BaseToolCall, ToolHooks
 from lutumpy.loops.effects import Effects
@@ -56,6 +55,7 @@ from lutumpy.loops.progress import (
 from lutumpy.loops.result import LoopResult, StoppedBy, UncommittedRoundError
 from lutumpy.loops.settings import LoopSettings
 from lutumpy.models import ToolTurn
+from lutumpy.plain import json_values
 
 __all__ = ["Loop"]
 

@@ -9,7 +9,6 @@ from typing import Any
 from typing_extensions import TypeVar, Unpack
 
 from lutumpy import Model, Session, Toolset
-from lutumpy.core.driving import drive_async, is_async
 from lutumpy.execution import Dispatcher, refuse_running_loop
 from lutumpy.hooks import BaseToolCall, ToolHooks
 from lutumpy.loops.effects import AsyncEffects, Effects, SyncEffects
@@ -24,6 +23,7 @@ from lutumpy.loops.settings import (
     SyncPolicy,
     refuse_async_hooks,
 )
+from lutumpy.plain.driving import drive_async, is_async
 from lutumpy.streaming import StreamEvent
 from lutumpy.tools import HasView, View
 

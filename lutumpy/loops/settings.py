@@ -9,10 +9,10 @@ from typing import Any, Generic, TypeAlias, Union
 from typing_extensions import TypedDict, TypeVar
 
 from lutumpy import HookError, Selector, ToolAvailability, ToolDecision, ToolRequirement, Toolset
-from lutumpy.core.driving import is_async
-from lutumpy.core.safe_text import safe_repr
 from lutumpy.execution import Dispatcher, ToolExecutor
 from lutumpy.hooks import BaseToolCall, ToolHooks
+from lutumpy.plain.driving import is_async
+from lutumpy.plain.safe_text import safe_repr
 from lutumpy.tools import ByTool
 
 __all__ = ["UNSENT", "LoopOptions", "LoopSettings", "Policy", "SyncPolicy", "refuse_async_hooks"]
@@ -138,10 +138,10 @@ def _check_hooks(hooks: Any, toolset: type[Toolset[Any]]) -> None:
 def refuse_async_hooks(hooks: Any) -> None:
     """Raise `HookError` when a hook or the policy is async, which `run_tools_sync` can't await."""
     if isinstance(hooks, ToolHooks):
-        chains = hooks._chains_now()
+        chains = hooks._current_chains()
         for name in [selector.name for selector in hooks._toolset.selectors()]:
             steps = chains[name].steps if name in chains else ()
-            result_hooks = hooks._hooks_for_all("any_result_hook", name)
+            result_hooks = hooks._list_general_hooks("any_result_hook", name)
             found = [step.label for step in steps if step.is_async]
             found += [hook.label for hook in result_hooks if hook.is_async]
             if found:

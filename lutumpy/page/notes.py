@@ -20,8 +20,6 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from lutumpy.core import json_values
-from lutumpy.core.preview import shorten
 from lutumpy.errors import Problem
 from lutumpy.page.model import (
     CallView,
@@ -35,7 +33,9 @@ from lutumpy.page.model import (
 from lutumpy.page.positions import Origins, find, of_position, of_problem
 from lutumpy.page.text import data_value
 from lutumpy.page.timeline import Timeline
-from lutumpy.rules.pointer import tokens
+from lutumpy.plain import json_values
+from lutumpy.plain.pointer import tokens
+from lutumpy.plain.preview import shorten
 
 __all__ = ["RepairLike", "flat_decisions", "place_decisions", "place_problems", "place_repairs"]
 

@@ -14,11 +14,11 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from lutumpy.core import json_values
-from lutumpy.core.safe_text import safe_repr
 from lutumpy.models import FilePart, ImagePart, Part, TextPart
 from lutumpy.page.model import Piece
 from lutumpy.page.text import data_value, prose
+from lutumpy.plain import json_values
+from lutumpy.plain.safe_text import safe_repr
 
 __all__ = [
     "argument_text",

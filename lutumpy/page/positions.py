@@ -37,7 +37,7 @@ from typing import Any
 from lutumpy.errors import Problem
 from lutumpy.page.model import Noted
 from lutumpy.page.timeline import Timeline
-from lutumpy.rules.pointer import tokens
+from lutumpy.plain.pointer import tokens
 
 __all__ = ["Origins", "find", "of_position", "of_problem"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lutumpy.core.safe_text import safe_repr
 from lutumpy.page.model import Piece, Place, Step
 from lutumpy.page.pieces import (
     argument_text,
@@ -17,6 +16,7 @@ from lutumpy.page.pieces import (
     unwrap,
 )
 from lutumpy.page.timeline import Timeline
+from lutumpy.plain.safe_text import safe_repr
 
 __all__ = ["read_message"]
 

@@ -14,7 +14,7 @@ from typing import Literal
 
 from markupsafe import Markup, escape
 
-from lutumpy.core import json_values
+from lutumpy.plain import json_values
 
 __all__ = ["LIMIT", "Prose", "Value", "data_value", "plain", "prose", "shown", "text_value"]
 

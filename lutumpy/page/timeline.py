@@ -36,10 +36,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from lutumpy.core.items import REJECTION_PREFIX
-from lutumpy.core.safe_text import safe_repr
 from lutumpy.models import ResultStatus
 from lutumpy.page.model import STYLES, CallView, Noted, Piece, Place, ResultView, Step
 from lutumpy.page.text import text_value
+from lutumpy.plain.safe_text import safe_repr
 
 __all__ = ["Timeline"]
 

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from typing import Any, Generic, Literal
 
-from typing_extensions import TypeVar
+from typing_extensions import TypedDict, TypeVar
 
 from lutumpy.errors import InvalidToolConstraints
-from lutumpy.tools.selectors import BaseToolset, Selector, own
+from lutumpy.tools.selectors import BaseToolset, ByTool, Selector, own
+
+__all__ = ["ToolAvailability", "ToolConstraints", "ToolRequirement"]
 
 TS = TypeVar("TS", bound=BaseToolset)
 T = TypeVar("T", bound=BaseToolset)
 
+# The static methods below are generic in the toolset, which no argument of theirs may name:
+# `ToolAvailability.default()` fits any. mypy solves `T` by the context; pyright does so too, and
+# warns about it.
+
 
 class ToolAvailability(Generic[TS]):
-    """Which tools are offered (rule A1). Make one with `default`, `all`, `only` or `default_plus`."""
+    """Which tools are offered (rule A1).
+
+    Make one with `default`, `all`, `only` or `default_plus`.
+    """
 
     __slots__ = ("mode", "selectors")
 
@@ -23,9 +32,10 @@ class ToolAvailability(Generic[TS]):
         mode: Literal["default", "all", "only", "default_plus"],
         selectors: tuple[Selector[TS, Any, Any], ...] = (),
     ) -> None:
+        # Checked at run time too: a mode may come out of a configuration.
         if mode not in ("default", "all", "only", "default_plus"):
             raise InvalidToolConstraints(
-                f"{mode!r} is no availability; make one as ToolAvailability.only(...)"
+                f"{mode!r} is not an availability; make one as ToolAvailability.only(...)"
             )
         for selector in selectors:
             _check_selector(selector)
@@ -33,13 +43,13 @@ class ToolAvailability(Generic[TS]):
         self.selectors: tuple[Selector[TS, Any, Any], ...] = selectors
 
     @staticmethod
-    def default() -> ToolAvailability[T]:  # pyright: ignore[reportInvalidTypeVarUse]  # solved by the context
+    def default() -> ToolAvailability[T]:  # pyright: ignore[reportInvalidTypeVarUse]
         """Every tool but the ones that are off, in declaration order."""
         return ToolAvailability("default")
 
     @staticmethod
-    def all() -> ToolAvailability[T]:  # pyright: ignore[reportInvalidTypeVarUse]  # solved by the context
-        """Every tool, those that are off too."""
+    def all() -> ToolAvailability[T]:  # pyright: ignore[reportInvalidTypeVarUse]
+        """Every tool, including those that are off."""
         return ToolAvailability("all")
 
     @staticmethod
@@ -49,7 +59,7 @@ class ToolAvailability(Generic[TS]):
 
     @staticmethod
     def default_plus(*selectors: Selector[T, Any, Any]) -> ToolAvailability[T]:
-        """The default ones, then these as far as they aren't among them."""
+        """The default ones, then those of these that aren't among them."""
         return ToolAvailability("default_plus", selectors)
 
     def resolve(self, toolset: type[TS]) -> tuple[Selector[TS, Any, Any], ...]:
@@ -61,6 +71,7 @@ class ToolAvailability(Generic[TS]):
         extra = [own(toolset, s) for s in self.selectors]
         if self.mode == "all":
             return toolset.selectors()
+        # `dict.fromkeys` keeps the order, and each tool once.
         if self.mode == "only":
             return tuple(dict.fromkeys(extra))
         return tuple(dict.fromkeys([*toolset.default_selectors(), *extra]))
@@ -78,7 +89,10 @@ class ToolAvailability(Generic[TS]):
 
 
 class ToolRequirement(Generic[TS]):
-    """Whether the model must call a tool (rule A2). Make one with `optional`, `at_least_one` or `specific`."""
+    """Whether the model must call a tool (rule A2).
+
+    Make one with `optional`, `at_least_one` or `specific`.
+    """
 
     __slots__ = ("mode", "selector")
 
@@ -89,7 +103,7 @@ class ToolRequirement(Generic[TS]):
     ) -> None:
         if mode not in ("optional", "at_least_one", "specific"):
             raise InvalidToolConstraints(
-                f"{mode!r} is no requirement; make one as ToolRequirement.specific(...)"
+                f"{mode!r} is not a requirement; make one as ToolRequirement.specific(...)"
             )
         if mode == "specific":
             _check_selector(selector)
@@ -97,12 +111,12 @@ class ToolRequirement(Generic[TS]):
         self.selector: Selector[TS, Any, Any] | None = selector
 
     @staticmethod
-    def optional() -> ToolRequirement[T]:  # pyright: ignore[reportInvalidTypeVarUse]  # solved by the context
+    def optional() -> ToolRequirement[T]:  # pyright: ignore[reportInvalidTypeVarUse]
         """The model may call tools."""
         return ToolRequirement("optional")
 
     @staticmethod
-    def at_least_one() -> ToolRequirement[T]:  # pyright: ignore[reportInvalidTypeVarUse]  # solved by the context
+    def at_least_one() -> ToolRequirement[T]:  # pyright: ignore[reportInvalidTypeVarUse]
         """The model must call some tool."""
         return ToolRequirement("at_least_one")
 
@@ -112,12 +126,17 @@ class ToolRequirement(Generic[TS]):
         return ToolRequirement("specific", selector)
 
     def check(self, toolset: type[TS], offered: tuple[Selector[TS, Any, Any], ...]) -> None:
-        """Raises `InvalidToolConstraints` when it can't hold with these tools."""
+        """Check that these tools can meet it.
+
+        Raises:
+            InvalidToolConstraints: they can't; nothing was sent.
+        """
         if self.selector is not None:
             if own(toolset, self.selector) not in offered:
                 names = ", ".join([s.name for s in offered]) or "none"
                 raise InvalidToolConstraints(
-                    f"the tool {self.selector.name!r} is required but not available (available: {names}); nothing was sent"
+                    f"the tool {self.selector.name!r} is required but not available "
+                    f"(available: {names}); nothing was sent"
                 )
         elif self.mode == "at_least_one" and not offered:
             raise InvalidToolConstraints(
@@ -125,11 +144,8 @@ class ToolRequirement(Generic[TS]):
             )
 
     def __repr__(self) -> str:
-        return (
-            f"ToolRequirement.{self.mode}({self.selector!r})"
-            if self.selector
-            else f"ToolRequirement.{self.mode}()"
-        )
+        selector = repr(self.selector) if self.selector else ""
+        return f"ToolRequirement.{self.mode}({selector})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ToolRequirement):
@@ -140,11 +156,26 @@ class ToolRequirement(Generic[TS]):
         return hash((self.mode, self.selector))
 
 
+class ToolConstraints(TypedDict, Generic[TS], total=False):
+    """What a turn with tools may say about them.
+
+    Attributes:
+        available: Which tools the model may call; the default ones, if omitted.
+        require: Whether it must call one; it may, if omitted.
+        describe: Other descriptions for this turn.
+        parallel: `False` asks for at most one call.
+    """
+
+    available: ToolAvailability[TS] | None
+    require: ToolRequirement[TS] | None
+    describe: ByTool[Selector[TS, Any, Any], str] | None
+    parallel: bool
+
+
 def _check_selector(value: Any) -> None:
-    if not isinstance(value, Selector):
-        hint = (
-            "; give them one by one, or with a star"
-            if isinstance(value, (list, tuple, set))
-            else ""
-        )
-        raise InvalidToolConstraints(f"{value!r:.100} is no selector; write AppTools.<tool>{hint}")
+    if isinstance(value, Selector):
+        return
+    hint = ""
+    if isinstance(value, (list, tuple, set)):
+        hint = "; give them one by one, or with a star"
+    raise InvalidToolConstraints(f"{value!r:.100} is not a selector; write AppTools.<tool>{hint}")

@@ -8,8 +8,17 @@ from typing_extensions import TypeVar
 
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.streaming import ReasoningDelta, RefusalDelta, Started, TextDelta
-from lutumpy.core.values import dataclass
+from lutumpy.plain.values import dataclass
 from lutumpy.tools.calls import BaseToolCall, ToolCallIssue
+
+# The order of events:
+#
+#   Started                                      at most once, first
+#   TextDelta, ReasoningDelta, RefusalDelta      in any order, as often as they arrive
+#   for each call:
+#     ToolCallDelta, or InvalidToolCallDelta     one for each piece of its arguments
+#     ToolCallReady, or ToolCallIssueFound       once, when the call is complete
+#   Completed                                    once, last; missing if the stream breaks off
 
 C = TypeVar("C", bound=BaseToolCall, default=BaseToolCall)
 C_co = TypeVar("C_co", bound=BaseToolCall, default=BaseToolCall, covariant=True)
@@ -32,7 +41,10 @@ class ToolCallDelta:
 
 @dataclass(frozen=True, slots=True)
 class InvalidToolCallDelta:
-    """The same of a call that will be an issue whatever follows: its tool is unknown, or not offered."""
+    """A piece of the arguments of a call that will be an issue whatever follows.
+
+    Its tool is unknown, or was not offered. The attributes are those of `ToolCallDelta`.
+    """
 
     id: str
     name: str
@@ -41,14 +53,14 @@ class InvalidToolCallDelta:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallReady(Generic[C_co]):
-    """A call is complete and valid; the same object stands in the round at the end."""
+    """A call is complete and valid; the round has the same object at the end."""
 
     call: C_co
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCallIssueFound:
-    """A call is complete, and can't be executed; the same object stands in the round at the end."""
+    """A call is complete and can't be executed; the round has the same object at the end."""
 
     issue: ToolCallIssue
 
@@ -71,6 +83,6 @@ StreamEvent: TypeAlias = Union[
     ToolCallIssueFound,
     Completed,
 ]
-"""What a stream says, in the order in which it arrives."""
+"""What a stream yields, in the order in which it arrives."""
 
 Event: TypeAlias = StreamEvent[Any]

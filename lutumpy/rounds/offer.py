@@ -1,37 +1,34 @@
-"""The offer: the tools of one turn as one value, which renders to each API and reads an answer back."""
+"""The offer: the tools of one turn as one value, which renders to each API and reads answers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Generic, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from typing_extensions import TypeVar
 
 from lutumpy.core.items import AssistantTurn
-from lutumpy.core.safe_text import safe_repr
-from lutumpy.core.tool_specs import ToolMode, ToolOffering
+from lutumpy.core.tool_specs import ToolMode
 from lutumpy.errors import EmptyToolsetError, InvalidToolConstraints
+from lutumpy.plain.safe_text import safe_repr
 from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
+from lutumpy.rounds.offered import OfferedTools
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
 from lutumpy.rounds.read import read_answer
 from lutumpy.tools.calls import BaseToolCall
-from lutumpy.tools.selectors import (
-    BaseToolset,
-    ByTool,
-    EmptyToolset,
-    Selector,
-    ToolsetTable,
-    own,
-)
+from lutumpy.tools.selectors import BaseToolset, ByTool, EmptyToolset, Selector, ToolsetTable, own
 
 if TYPE_CHECKING:
     from lutumpy.core.streaming import StreamDecoder
     from lutumpy.rounds.reader import Reader
     from lutumpy.rounds.target import Target
 
+__all__ = ["Offer", "make_offer"]
+
 TS = TypeVar("TS", bound=BaseToolset)
 C_co = TypeVar("C_co", bound=BaseToolCall, default=BaseToolCall, covariant=True)
 
+# The words of `ToolRequirement`, and those that the adapters know.
 _MODES: dict[str, ToolMode] = {
     "optional": "auto",
     "at_least_one": "required",
@@ -39,8 +36,10 @@ _MODES: dict[str, ToolMode] = {
 }
 
 
-class Offer(ToolOffering, Generic[C_co]):
-    """The tools of one turn. May be used for any number of turns; equal offers give equal bytes (rule A4).
+class Offer(OfferedTools[C_co]):
+    """The tools of one turn.
+
+    It may be used for any number of turns; equal offers give equal bytes (rule A4).
 
     Attributes:
         toolset: The toolset class.
@@ -48,7 +47,7 @@ class Offer(ToolOffering, Generic[C_co]):
         offered: Their names.
     """
 
-    __slots__ = ("offered", "selectors", "toolset")
+    __slots__ = ("toolset",)
 
     def __init__(
         self,
@@ -58,31 +57,37 @@ class Offer(ToolOffering, Generic[C_co]):
         descriptions: Mapping[Selector[Any, Any, Any], str],
         parallel: bool,
     ) -> None:
+        if descriptions:
+            specs = [s.spec(descriptions.get(s)) for s in selectors]
+        else:
+            specs = [s.spec() for s in selectors]
+        forced = requirement.selector.name if requirement.selector is not None else None
         super().__init__(
-            tuple(
-                [s.spec(descriptions.get(s)) for s in selectors]
-                if descriptions
-                else [s.spec() for s in selectors]
-            ),
+            selectors,
+            toolset.__lutumpy_table__.by_name,
+            tuple(specs),
             _MODES[requirement.mode],
-            requirement.selector.name if requirement.selector is not None else None,
+            forced,
             parallel,
         )
         self.toolset: type[BaseToolset] = toolset
-        self.selectors: tuple[Selector[Any, Any, Any], ...] = selectors
-        self.offered: frozenset[str] = frozenset([s.name for s in selectors])
 
     def read(self, turn: AssistantTurn, target: Target) -> NeedsTools[C_co] | Finished[None]:
-        """Take a decoded answer apart. Never raises because of what the model wrote.
+        """Read a decoded answer. Never raises because of what the model wrote.
 
         Args:
             turn: What the adapter's `response` gave.
-            target: The session or transcript that the request was made from. A finished answer is written into it;
-                one with calls is not, until its round is committed. Ephemeral messages have served and leave it.
+            target: The session or transcript that the request was made from. A finished answer is
+                written into it; one with calls is not, until its round is committed. Ephemeral
+                messages have been sent, and leave it.
+
+        Raises:
+            StaleRoundError: the answer is finished, and can't be written into this target.
         """
         if not isinstance(turn, AssistantTurn):
             raise TypeError(
-                f"a decoded answer is needed, as adapter.response(reply) gives it, not {type(turn).__name__}"
+                "a decoded answer is needed, as adapter.response(reply) gives it, "
+                f"not {type(turn).__name__}"
             )
         return read_answer(self, turn, target)
 
@@ -91,11 +96,12 @@ class Offer(ToolOffering, Generic[C_co]):
 
         Args:
             decoder: The adapter's `stream_decoder()`.
-            target: As for `read`; it is stale when items are added after this call.
+            target: As for `read`; it is stale if items are added after this call.
         """
         if not hasattr(decoder, "feed"):
             raise TypeError(
-                f"a decoder is needed, as adapter.stream_decoder() gives it, not {type(decoder).__name__}"
+                "a decoder is needed, as adapter.stream_decoder() gives it, "
+                f"not {type(decoder).__name__}"
             )
         from lutumpy.rounds.reader import Reader  # not every program streams
 
@@ -108,27 +114,29 @@ class Offer(ToolOffering, Generic[C_co]):
 
 def make_offer(
     toolset: type[TS],
-    available: ToolAvailability[TS] | None,
-    require: ToolRequirement[TS] | None,
-    describe: ByTool[Selector[TS, Any, Any], str] | None,
-    parallel: bool,
+    available: ToolAvailability[TS] | None = None,
+    require: ToolRequirement[TS] | None = None,
+    describe: ByTool[Selector[TS, Any, Any], str] | None = None,
+    parallel: bool = True,
 ) -> Offer[Any]:
     """The offer of these constraints.
 
     Raises:
         InvalidToolConstraints: They can't hold.
-        EmptyToolsetError: The toolset has no tools, and doesn't say that it means that (rule D11).
+        EmptyToolsetError: The toolset has no tools, and doesn't say that this is meant (rule D11).
     """
     table: ToolsetTable | None = getattr(toolset, "__lutumpy_table__", None)
     if table is None:
         raise TypeError(
             f"{toolset.__name__} is the base of toolsets; offer a class that derives from it"
         )
-    cache = table.cache
-    plain = available is None and require is None and not describe and parallel is True
-    if plain and (kept := cache.get("offer")) is not None:
-        offer: Offer[Any] = kept
-        return offer
+    # Most turns offer a toolset as it is. That offer is made once, and its bytes with it.
+    is_plain = available is None and require is None and not describe and parallel is True
+    if is_plain:
+        kept: Offer[Any] | None = table.cache.get("offer")
+        if kept is not None:
+            return kept
+    # A toolset without tools is nearly always a mistake: members that aren't made by `tool()`.
     if not table.selectors and not issubclass(toolset, EmptyToolset):
         raise EmptyToolsetError(
             f"{toolset.__name__} has no tools to offer: write <name> = tool(...) in its body, "
@@ -140,22 +148,33 @@ def make_offer(
         )
     if require is not None and not isinstance(require, ToolRequirement):
         raise InvalidToolConstraints(f"require= takes a ToolRequirement, not {safe_repr(require)}")
+    # Availability first: a requirement is checked against the tools that are left.
     selectors = toolset.default_selectors() if available is None else available.resolve(toolset)
     requirement: ToolRequirement[TS] = ToolRequirement("optional") if require is None else require
     requirement.check(toolset, selectors)
+    if not isinstance(cast("object", parallel), bool):
+        raise InvalidToolConstraints(f"parallel= takes True or False, not {parallel!r}")
+    descriptions = _check_descriptions(toolset, describe)
+    offer = Offer(toolset, selectors, requirement, descriptions, parallel)
+    if is_plain:
+        table.cache["offer"] = offer
+    return offer
+
+
+def _check_descriptions(
+    toolset: type[TS], describe: ByTool[Selector[TS, Any, Any], str] | None
+) -> dict[Selector[TS, Any, Any], str]:
     if describe is not None and not isinstance(describe, Mapping):
         raise InvalidToolConstraints(
             f"describe= takes texts by selector, not {type(describe).__name__}"
         )
-    if not isinstance(cast("object", parallel), bool):
-        raise InvalidToolConstraints(f"parallel= takes True or False, not {parallel!r}")
-    descriptions = {own(toolset, s): text for s, text in describe.items()} if describe else {}
+    if not describe:
+        return {}
+    # Entries for tools that aren't offered are fine: the same texts serve every turn.
+    descriptions = {own(toolset, selector): text for selector, text in describe.items()}
     for selector, text in descriptions.items():
         if not isinstance(text, str):
             raise InvalidToolConstraints(
                 f"the description of {selector.name!r} is {type(text).__name__}, not str"
             )
-    offer = Offer(toolset, selectors, requirement, descriptions, parallel)
-    if plain:
-        cache["offer"] = offer
-    return offer
+    return descriptions

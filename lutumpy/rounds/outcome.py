@@ -8,14 +8,22 @@ from typing import Generic
 from typing_extensions import TypeVar
 
 from lutumpy.core.items import AssistantTurn, FinishReason, Usage
-from lutumpy.core.values import dataclass
 from lutumpy.errors import RoundClosedError, StaleRoundError
-from lutumpy.rounds.commit import OpenAnswer
+from lutumpy.plain.values import dataclass
+from lutumpy.rounds.open_answer import OpenAnswer
 from lutumpy.rounds.round import ToolRound
 from lutumpy.rounds.target import Target
 from lutumpy.tools.calls import BaseToolCall
 
-V = TypeVar("V", default=None)
+__all__ = ["Finished", "NeedsTools", "TurnResult"]
+
+# What was asked for            the answer calls tools      it doesn't
+# ----------------------------  --------------------------  ------------------------------------
+# `collect`, tools offered      `NeedsTools`, open round    `Finished`, in the session
+# `collect`, no tools           the `TurnResult`; calls     the `TurnResult`, in the session
+#                               are answered as issues
+# `collect_staged`              as above                    `Finished`, open until `commit`
+
 V_co = TypeVar("V_co", default=None, covariant=True)
 C_co = TypeVar("C_co", bound=BaseToolCall, default=BaseToolCall, covariant=True)
 
@@ -66,7 +74,7 @@ class TurnResult(Generic[V_co]):
 
     @property
     def model(self) -> str | None:
-        """The model's name as answered."""
+        """The model's name as the provider reports it."""
         return self.turn.model
 
     @property
@@ -75,25 +83,18 @@ class TurnResult(Generic[V_co]):
         return self.turn.request_id
 
 
-class StagedAnswer:
-    """A finished answer that is not in the transcript yet."""
-
-    __slots__ = ("answer",)
-
-    def __init__(self, answer: OpenAnswer) -> None:
-        self.answer: OpenAnswer = answer
-
-
 @dataclass(frozen=True, slots=True)
 class Finished(Generic[V_co]):
     """The model answered without calling a tool.
 
     Attributes:
-        result: The answer. It is in the session already, unless the turn was collected with `collect_staged`.
+        result: The answer. It is in the session already, unless the turn was collected with
+            `collect_staged`.
     """
 
     result: TurnResult[V_co]
-    _staged: StagedAnswer | None = field(default=None, repr=False, compare=False)
+    # The answer while it is staged: finished, and not in the transcript yet.
+    _staged: OpenAnswer | None = field(default=None, repr=False, compare=False)
 
     def commit(self, target: Target) -> None:
         """Write a staged answer into its session.
@@ -102,22 +103,26 @@ class Finished(Generic[V_co]):
             RoundClosedError: it is there already, or was discarded.
             StaleRoundError: the session moved on since the request; the answer is in `.result`.
         """
-        staged = self._open()
+        answer = self._open_answer()
         try:
-            staged.answer.write(target, ())
+            answer.write(target, ())
         except StaleRoundError as error:
             raise StaleRoundError(str(error), self.result) from None
 
     def discard(self) -> None:
-        """Drop a staged answer; the session stays as it is. Raises `RoundClosedError` as `commit` does."""
-        self._open().answer.discard()
+        """Drop a staged answer; the session stays as it is.
 
-    def _open(self) -> StagedAnswer:
+        Raises:
+            RoundClosedError: it is in the session already, or was discarded.
+        """
+        self._open_answer().discard()
+
+    def _open_answer(self) -> OpenAnswer:
         if self._staged is None:
             raise RoundClosedError(
                 "the answer is in the session already; only collect_staged() leaves that to you"
             )
-        closed = self._staged.answer.how_closed()
+        closed = self._staged.how_closed()
         if closed is not None:
             raise RoundClosedError(f"the answer was {closed} before")
         return self._staged

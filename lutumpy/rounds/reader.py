@@ -1,4 +1,25 @@
-"""Reading an answer while it arrives: a decoder's deltas become typed events, and at the end the very outcome of `read`."""
+"""Reading an answer while it arrives: typed events first, and in the end the outcome of `read`."""
+
+# The decoder of an adapter turns the provider's events into deltas, and gathers the whole answer
+# (`core/streaming.py`). The reader turns deltas into events typed by the toolset. What is hard:
+#
+# - An event may be a single character of a call's arguments, so there is a short way for these:
+#   the decoder's `feed_arguments` recognises them, and the call at that index knows what its next
+#   event looks like.
+# - A call has its final id only in the end. Providers may send the id late, or never; and an id
+#   that the transcript has already is replaced by a fresh one (rule C6). So ids are worked out
+#   again when one arrives, for that call and those after it.
+# - A call is decoded when it is complete, not when the answer is: `ToolCallReady` comes early.
+#   The same object is in the round at the end.
+#
+# The life of a reader:
+#
+#   reading --feed()------> reading
+#     |   +----gather()---> gathering    events are no longer given: `feed` goes the long way
+#     |                        |
+#     +--finish()--------------+-------> finished    everything else raises `RoundClosedError`
+#
+# One that is dropped while it reads has changed nothing.
 
 from __future__ import annotations
 
@@ -13,7 +34,8 @@ from lutumpy.core.items import AssistantTurn, CallBlock
 from lutumpy.core.origin import Origin
 from lutumpy.core.streaming import CallDelta, CallDone, StreamDecoder
 from lutumpy.errors import RoundClosedError
-from lutumpy.rounds.commit import Entry
+from lutumpy.hooks.pipeline import CallOrIssue
+from lutumpy.rounds.decode import decode_call
 from lutumpy.rounds.events import (
     Event,
     InvalidToolCallDelta,
@@ -22,133 +44,153 @@ from lutumpy.rounds.events import (
     ToolCallIssueFound,
     ToolCallReady,
 )
+from lutumpy.rounds.offered import OfferedTools
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
-from lutumpy.rounds.read import decode_call, mark, read_answer, read_text
-from lutumpy.rounds.target import Target, transcript_of
+from lutumpy.rounds.read import read_answer, read_text
+from lutumpy.rounds.target import Target, position_of, transcript_of
 from lutumpy.tools.arguments import partial_arguments
 from lutumpy.tools.calls import BaseToolCall, ToolCallIssue
 
 if TYPE_CHECKING:
-    from lutumpy.rounds.offer import Offer
-    from lutumpy.rounds.structured import AnswerTool
+    from lutumpy.rounds.structured import ValueTool
+
+__all__ = ["Reader"]
 
 C = TypeVar("C", bound=BaseToolCall, default=BaseToolCall)
 W = TypeVar("W", default=None)
 
 
-class _Arriving:
-    """What is known of a call so far."""
+class _ArrivingCall:
+    """What is known of a call so far.
 
-    __slots__ = ("given", "id", "kind", "name", "pieces")
+    Attributes:
+        provider_id: The id that the provider gave; empty until it comes.
+        name: The tool's name; empty until it comes.
+        pieces: The arguments.
+        event: The class of the last piece's event; `None` if it has to be worked out again, since
+            the call is new or an id before it changed.
+        final_id: The id that was in that event.
+    """
+
+    __slots__ = ("event", "final_id", "name", "pieces", "provider_id")
 
     def __init__(self) -> None:
-        self.given = ""
+        self.provider_id = ""
         self.name = ""
         self.pieces: list[str] = []
-        # What the last piece was told as; no kind when that has to be worked out again.
-        self.kind: type[ToolCallDelta | InvalidToolCallDelta] | None = None
-        self.id = ""
+        self.event: type[ToolCallDelta | InvalidToolCallDelta] | None = None
+        self.final_id = ""
 
 
 class Reader(Generic[C, W]):
-    """Reads one streamed answer. Feed it every event, then `finish` it; one that is dropped has changed nothing.
+    """Reads one streamed answer. Feed it every event, then `finish` it.
+
+    A reader that is dropped before that has changed nothing. Make one with `Offer.reader`.
 
     Args:
         offer: What was offered.
         decoder: The adapter's `stream_decoder()`.
         target: The session or transcript that the request was made from.
         result: Makes the result of a finished answer.
-        answer: The tool that takes the value of a structured turn. Its calls arrive as deltas, and are complete with the
-            whole answer only: until then other calls may follow.
+        value_tool: The tool that takes the value of a structured turn. Its calls arrive as deltas;
+            they are complete only with the whole answer, since other calls may follow until then.
     """
 
     __slots__ = (
-        "_answer",
         "_arriving",
         "_begun",
+        "_blocks",
         "_decoder",
-        "_done",
+        "_final_ids",
         "_finished",
         "_gathered",
-        "_ids",
         "_offer",
         "_origin",
-        "_piece",
+        "_read_piece",
         "_ready",
         "_result",
-        "_taken",
+        "_taken_ids",
         "_target",
         "_transcript",
+        "_value_tool",
     )
 
     def __init__(
         self,
-        offer: Offer[C],
+        offer: OfferedTools[C],
         decoder: StreamDecoder,
         target: Target,
         result: Callable[[AssistantTurn], TurnResult[W]],
-        answer: AnswerTool[Any] | None = None,
+        value_tool: ValueTool[Any] | None = None,
     ) -> None:
-        self._answer = answer
+        self._value_tool = value_tool
         self._offer = offer
         self._decoder = decoder
-        self._piece: Callable[[Any], tuple[int, str] | None] = getattr(
-            decoder, "feed_arguments", _no_piece
-        )
+        # The short way: the decoder's own, or one that takes nothing.
+        self._read_piece: Callable[[Any], tuple[int, str] | None]
+        self._read_piece = getattr(decoder, "feed_arguments", _take_no_piece)
         self._target = target
         self._result = result
         self._transcript = transcript_of(target)
-        self._begun = mark(self._transcript)
-        self._done: list[CallBlock] = []
-        self._origin = Origin(self._transcript, self._begun.length, self._done)
-        self._arriving: dict[int, _Arriving] = {}
-        self._ready: dict[int, Entry] = {}
-        # The ids of the first calls, as they will be in the end.
-        self._ids: list[str] = []
-        self._taken = TakenIds()
+        self._begun = position_of(self._transcript)
+        # The complete calls. `Origin` looks at this very list, which still grows.
+        self._blocks: list[CallBlock] = []
+        self._origin = Origin(self._transcript, self._begun.length, self._blocks)
+        self._arriving: dict[int, _ArrivingCall] = {}
+        self._ready: dict[int, CallOrIssue] = {}
+        # The final ids of the first calls, as far as they were needed.
+        self._final_ids: list[str] = []
+        self._taken_ids = TakenIds()
         self._finished = False
-        # Whether pieces came of which only the decoder knows.
+        # Whether there were pieces that only the decoder has seen.
         self._gathered = False
 
     def feed(self, chunk: Any) -> list[StreamEvent[C]]:
-        """Take the next event of the stream (an object of the SDK, or a dict), and say what arrived with it.
+        """Take the next event of the stream (an object of the SDK, or a dict).
+
+        Returns:
+            What arrived with it; often nothing, sometimes several events.
 
         Raises:
             AdapterError: the answer failed; `.partial` is what had arrived. Nothing is committed.
             RoundClosedError: the reader was finished before.
         """
-        taken = self._piece(chunk)
-        if taken is not None:
-            index, piece = taken
+        found = self._read_piece(chunk)
+        if found is not None:
+            index, piece = found
             call = self._arriving.get(index)
-            if call is None or call.kind is None:
-                return [self._call_delta(CallDelta(index, "", "", piece))]
+            if call is None or call.event is None:
+                return [self._read_call_delta(CallDelta(index, "", "", piece))]
             call.pieces.append(piece)
-            return [call.kind(call.id, call.name, piece)]
+            return [call.event(call.final_id, call.name, piece)]
         events: list[Event] = []
         for delta in self._decoder.feed(chunk):
+            # By identity: `isinstance` narrows better, and is slower on this path.
             kind = type(delta)
             if kind is CallDelta:
-                events.append(self._call_delta(delta))  # type: ignore[arg-type]  # told by its type
+                events.append(self._read_call_delta(delta))  # type: ignore[arg-type]
             elif kind is CallDone:
-                event = self._call_done(delta)  # type: ignore[arg-type]  # told by its type
+                event = self._read_call_done(delta)  # type: ignore[arg-type]
                 if event is not None:
                     events.append(event)
             else:
-                events.append(delta)  # type: ignore[arg-type]  # the others are events as they are
+                events.append(delta)  # type: ignore[arg-type]  # the others are events themselves
         return events
 
     def collect(self, chunks: Iterable[Any]) -> NeedsTools[C] | Finished[W]:
-        """Feed all of `chunks`, the rest of the stream, tell nothing, and finish. Raises as `feed` and `finish` do."""
+        """Feed the rest of the stream without making events, and finish.
+
+        Raises as `feed` and `finish` do.
+        """
         self.gather(chunks)
         return self.finish()
 
     def gather(self, chunks: Iterable[Any]) -> None:
-        """Take all of `chunks`, and tell nothing. Raises as `feed` does."""
+        """Feed all of `chunks` without making events. Raises as `feed` does."""
         self._check_open()
         self._gathered = True
-        # From here on a call may have begun untold: only the long way says what it is.
-        self._piece = _no_piece
+        # From here on a call may have begun unnoticed: only the long way says what it is.
+        self._read_piece = _take_no_piece
         gather = getattr(self._decoder, "feed_all", None)
         if gather is not None:
             gather(chunks)
@@ -161,17 +203,23 @@ class Reader(Generic[C, W]):
         """The outcome, when the stream has ended: what `read` gives for the same answer.
 
         Raises:
-            AdapterError: the stream ended before its last event; `.partial` is what had arrived. Nothing is committed.
-            StaleRoundError: the answer is finished, and items were added since the reader was made; `.result` has it.
+            AdapterError: the stream ended before its last event; `.partial` is what had arrived.
+                Nothing is committed.
+            StaleRoundError: the answer is finished, and items were added since the reader was made;
+                `.result` has it.
             RoundClosedError: the reader was finished before.
         """
-        return self.end()[1]
+        return self.finish_with_outcome()[1]
 
-    def end(
+    def finish_with_outcome(
         self, request_id: str | None = None
     ) -> tuple[AssistantTurn, NeedsTools[C] | Finished[W]]:
-        """As `finish`, for streams that know the provider's id of the request; gives the whole answer too."""
-        turn = self.whole(request_id)
+        """As `finish`; gives the whole answer too.
+
+        Args:
+            request_id: The provider's id of the request, where the stream knows it.
+        """
+        turn = self._finish_decoding(request_id)
         outcome = read_answer(
             self._offer,
             turn,
@@ -179,29 +227,35 @@ class Reader(Generic[C, W]):
             self._begun,
             result=self._result,
             ready=self._ready,
-            answer=self._answer,
+            value_tool=self._value_tool,
         )
         return turn, outcome
 
-    def end_text(self, request_id: str | None = None) -> tuple[AssistantTurn, TurnResult[W]]:
-        """As `end`, for a turn without tools."""
-        turn = self.whole(request_id)
+    def finish_with_result(
+        self, request_id: str | None = None
+    ) -> tuple[AssistantTurn, TurnResult[W]]:
+        """As `finish_with_outcome`, for a turn without tools."""
+        turn = self._finish_decoding(request_id)
         outcome = read_text(
-            turn, self._target, self._begun, staged=False, result=self._result, answer=self._answer
+            self._offer,
+            turn,
+            self._target,
+            self._begun,
+            result=self._result,
+            value_tool=self._value_tool,
         )
         return turn, outcome.result
 
-    def whole(self, request_id: str | None = None) -> AssistantTurn:
-        """The whole answer, with nothing done about it yet; closes the reader."""
+    def _finish_decoding(self, request_id: str | None) -> AssistantTurn:
         self._check_open()
         turn = self._decoder.finish(request_id)
         self._finished = True
-        self._piece = _closed
+        self._read_piece = _refuse_piece
         return turn
 
     @property
     def ended(self) -> bool:
-        """Whether the whole answer was taken, to be read and counted."""
+        """Whether the whole answer was decoded, to be read and counted."""
         return self._finished
 
     def partial(self) -> AssistantTurn | None:
@@ -209,7 +263,7 @@ class Reader(Generic[C, W]):
         return self._decoder.partial()
 
     def partial_input(self, call_id: str) -> Any:
-        """The arguments of a call so far, parsed as far as they go; `{}` when nothing of them can be.
+        """The arguments of a call so far, parsed as far as they go; `{}` if nothing can be parsed.
 
         Raises:
             KeyError: no call with this id has begun.
@@ -218,77 +272,80 @@ class Reader(Generic[C, W]):
             turn = self.partial()
             calls = self._transcript.fresh_ids(turn).calls if turn is not None else ()
             return partial_arguments({call.id: call.arguments for call in calls}[call_id])
-        for index in self._arriving:
-            if self._id(index) == call_id:
-                break
-        else:
-            raise KeyError(call_id)
-        return partial_arguments("".join(self._arriving[index].pieces))
+        for index, call in self._arriving.items():
+            if self._final_id(index) == call_id:
+                return partial_arguments("".join(call.pieces))
+        raise KeyError(call_id)
 
-    def _call_delta(self, delta: CallDelta) -> Event:
-        call = self._given(delta.index, delta.id)
+    def _read_call_delta(self, delta: CallDelta) -> Event:
+        call = self._find_call(delta.index, delta.id)
         call.name = delta.name or call.name
         if delta.arguments:
             call.pieces.append(delta.arguments)
-        known = not call.name or call.name in self._offer.offered or self._is_answer(call.name)
-        call.kind = ToolCallDelta if known else InvalidToolCallDelta
-        call.id = self._id(delta.index)
-        return call.kind(call.id, call.name, delta.arguments)
+        known = not call.name or call.name in self._offer.offered or self._is_value(call.name)
+        call.event = ToolCallDelta if known else InvalidToolCallDelta
+        call.final_id = self._final_id(delta.index)
+        return call.event(call.final_id, call.name, delta.arguments)
 
-    def _is_answer(self, name: str) -> bool:
-        return self._answer is not None and name == self._answer.spec.name
+    def _is_value(self, name: str) -> bool:
+        return self._value_tool is not None and name == self._value_tool.spec.name
 
-    def _call_done(self, done: CallDone) -> Event | None:
-        call = self._given(done.index, done.call.id)
+    def _read_call_done(self, done: CallDone) -> Event | None:
+        call = self._find_call(done.index, done.call.id)
         if not call.pieces:
             call.pieces.append(done.call.arguments)
         call.name = done.call.name
-        if self._answer is not None and self._answer.takes(done.call):
+        if self._value_tool is not None and self._value_tool.is_called_by(done.call):
             return None
-        block = replace(done.call, id=self._id(done.index))
-        self._done.append(block)
+        block = replace(done.call, id=self._final_id(done.index))
+        self._blocks.append(block)
         entry = decode_call(
             self._offer, block, self._transcript, cut=block.incomplete, origin=self._origin
         )
         self._ready[done.index] = entry
-        return (
-            ToolCallIssueFound(entry) if isinstance(entry, ToolCallIssue) else ToolCallReady(entry)
-        )
+        if isinstance(entry, ToolCallIssue):
+            return ToolCallIssueFound(entry)
+        return ToolCallReady(entry)
 
-    def _id(self, index: int) -> str:
-        """The id that a call has in the end: the provider's, or a fresh one by the rule of whole answers (C6)."""
-        for earlier in range(len(self._ids), index + 1):
-            known = self._arriving.get(earlier)
-            made = self._transcript.fresh_id(known.given if known is not None else "", self._taken)
-            self._ids.append(made)
-            self._taken.add(made)
-        return self._ids[index]
+    def _final_id(self, index: int) -> str:
+        """The id that a call has in the end: the provider's, or a fresh one (rule C6)."""
+        for earlier in range(len(self._final_ids), index + 1):
+            call = self._arriving.get(earlier)
+            provider_id = call.provider_id if call is not None else ""
+            final_id = self._transcript.fresh_id(provider_id, self._taken_ids)
+            self._final_ids.append(final_id)
+            self._taken_ids.add(final_id)
+        return self._final_ids[index]
 
-    def _given(self, index: int, call_id: str) -> _Arriving:
-        """The call at `index`, and the provider's id for it, when that comes with this event."""
+    def _find_call(self, index: int, provider_id: str) -> _ArrivingCall:
+        """The call at `index`, with the provider's id for it, if that comes with this event."""
         call = self._arriving.get(index)
         if call is None:
-            call = self._arriving[index] = _Arriving()
-        if call_id and call_id != call.given:
-            call.given = call_id
-            # What was worked out before the id came, for this call and those after it, no longer holds.
-            if index < len(self._ids):
-                self._taken.counted = 0
-            for later in range(index, len(self._ids)):
-                self._taken.discard(self._ids[later])
-                if (told := self._arriving.get(later)) is not None:
-                    told.kind = None
-            del self._ids[index:]
+            call = self._arriving[index] = _ArrivingCall()
+        if provider_id and provider_id != call.provider_id:
+            call.provider_id = provider_id
+            self._forget_final_ids(index)
         return call
+
+    def _forget_final_ids(self, index: int) -> None:
+        """The ids of this call and of those after it don't hold any longer."""
+        if index < len(self._final_ids):
+            self._taken_ids.counted = 0
+        for later in range(index, len(self._final_ids)):
+            self._taken_ids.discard(self._final_ids[later])
+            call = self._arriving.get(later)
+            if call is not None:
+                call.event = None
+        del self._final_ids[index:]
 
     def _check_open(self) -> None:
         if self._finished:
-            _closed(None)
+            _refuse_piece(None)
 
 
-def _no_piece(chunk: Any) -> None:
+def _take_no_piece(chunk: Any) -> None:
     """The short way of a decoder that has none."""
 
 
-def _closed(chunk: Any) -> None:
+def _refuse_piece(chunk: Any) -> None:
     raise RoundClosedError("the reader was finished before")

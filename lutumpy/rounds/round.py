@@ -1,23 +1,261 @@
-"""The round: what one answer asks for, and the way to answer it."""
+"""The round: the calls of one answer, and how they are answered. The plan: a round after hooks."""
+
+#   open --apply_hooks()--> deciding --> handed over to a plan, which is open now
+#    |                         +-------> open again: a hook raised
+#    +--commit()----> committed
+#    +--discard()---> discarded        (while hooks are deciding, too)
+#    +--(garbage)---> dropped          (a warning, and the next request is refused: rule C7a)
+#
+# Whether a round holds its answer, and whether that was committed or discarded, only the answer
+# knows (`rounds/open_answer.py`): so a plan takes the place of its round in one step (rule K3a).
 
 from __future__ import annotations
 
-from typing import Any
+import warnings
+from collections.abc import Generator, Iterable
+from inspect import GEN_CLOSED, getgeneratorstate
+from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
-from lutumpy.errors import ToolRoundArityError
-from lutumpy.rounds.commit import OpenAnswer
-from lutumpy.rounds.plan import Open
-from lutumpy.tools.calls import BaseToolCall, ToolCallIssue
+from lutumpy.core.items import AssistantTurn, FinishReason, Usage
+from lutumpy.errors import HookError, RoundClosedError, ToolRoundArityError
+from lutumpy.hooks.audit import describe_call
+from lutumpy.hooks.calling import drive_sync
+from lutumpy.hooks.pipeline import CallState, Decision
+from lutumpy.hooks.results import CallResult
+from lutumpy.hooks.run import Decider, HookRun
+from lutumpy.plain.driving import drive_async
+from lutumpy.rounds.open_answer import OpenAnswer
+from lutumpy.rounds.target import Target
+from lutumpy.tools.calls import BaseToolCall, HandledTool, RejectedToolCall, ToolCallIssue
+from lutumpy.tools.results import ToolResult
+
+__all__ = ["OpenRound", "ToolRound", "ToolRoundPlan"]
 
 C_co = TypeVar("C_co", bound=BaseToolCall, default=BaseToolCall, covariant=True)
 
 
-class ToolRound(Open[C_co]):
-    """The calls of one answer. Execute them, then `commit` the results; or let hooks decide first; or `discard` the round.
+class OpenRound(Generic[C_co]):
+    """What a round and a plan have in common: an answer that is open until it is closed.
 
-    It is open until then; a round that is dropped open gives a `ResourceWarning`.
+    Attributes:
+        issues: The calls that can't be executed, in the order of the answer.
+    """
+
+    __slots__ = ("__weakref__", "_answer", "_running", "_runs", "_states", "_token", "issues")
+
+    issues: tuple[ToolCallIssue, ...]
+    _what = "round"
+
+    def __init__(
+        self,
+        answer: OpenAnswer,
+        issues: tuple[ToolCallIssue, ...],
+        states: list[CallState],
+        runs: tuple[HookRun, ...] = (),
+    ) -> None:
+        # What the answer calls its holder by. It isn't the round itself: the answer would keep it
+        # alive, and a dropped round couldn't be noticed.
+        self._token = object()
+        self._answer = answer
+        # The state of every call, and the runs of hooks that brought it about.
+        self._states = states
+        self._runs = runs
+        # The run of hooks that is looking at the calls.
+        self._running: Generator[Any, Any, Any] | None = None
+        self.issues = issues
+        if answer.holder is None:
+            answer.holder = self._token
+
+    @property
+    def continue_suggestion(self) -> str | None:
+        """Why another request is needed after the commit; `None` if there are no issues.
+
+        The library answers issues, and the model has to be told what was wrong.
+        """
+        if not self.issues:
+            return None
+        listed = ", ".join([f"{i.metadata.name or 'unnamed'} ({i.reason})" for i in self.issues])
+        count = len(self.issues)
+        return f"the model has to be told what was wrong with {count} of its calls: {listed}"
+
+    @property
+    def turn(self) -> AssistantTurn:
+        """The decoded answer."""
+        return self._answer.turn
+
+    @property
+    def text(self) -> str:
+        """The text that the model wrote beside its calls."""
+        return self._answer.turn.text
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens of this request."""
+        return self._answer.turn.usage
+
+    @property
+    def finish_reason(self) -> FinishReason:
+        """Why the model stopped."""
+        return self._answer.turn.finish_reason
+
+    @property
+    def model(self) -> str | None:
+        """The model's name as the provider reports it."""
+        return self._answer.turn.model
+
+    @property
+    def request_id(self) -> str | None:
+        """The provider's id of the request, where known."""
+        return self._answer.turn.request_id
+
+    async def apply_hooks(self, hooks: Decider) -> ToolRoundPlan[C_co]:
+        """Let hooks decide every pending call, one after another in call order.
+
+        Args:
+            hooks: The toolset's registry; or a plain callable, sync or async, that takes the call
+                and gives `RunNormally`, `Complete` or `Reject`.
+
+        Returns:
+            The plan that takes this one's place; this one is closed then.
+
+        Raises:
+            HookError: a hook raised, or decided something that doesn't fit; or hooks are being
+                applied already. This one stays open, and its inputs are as they were before: those
+                of a round are as decoded.
+            RoundClosedError: it was committed, discarded or handed over before.
+        """
+        run, steps = self._begin_run(hooks, sync=False)
+        try:
+            self._running = steps
+            return self._hand_over(run, await drive_async(steps))
+        except BaseException:
+            run.restore_inputs()
+            raise
+        finally:
+            # A generator that never began would keep this object alive.
+            self._running = None
+            steps.close()
+
+    def apply_hooks_sync(self, hooks: Decider) -> ToolRoundPlan[C_co]:
+        """As `apply_hooks`, without an event loop; an async hook is a `HookError` that names it."""
+        run, steps = self._begin_run(hooks, sync=True)
+        try:
+            self._running = steps
+            return self._hand_over(run, drive_sync(steps))
+        except BaseException:
+            run.restore_inputs()
+            raise
+        finally:
+            self._running = None
+            steps.close()
+
+    def _begin_run(
+        self, hooks: Decider, *, sync: bool
+    ) -> tuple[HookRun, Generator[Any, Any, list[CallState]]]:
+        # Two runs at once would give their hooks the same inputs, and one would take back what the
+        # other has decided.
+        self._check_undecided("hooks can't be applied to it")
+        run = HookRun(hooks, self._answer.entries, copy_inputs=bool(self._runs), sync=sync)
+        return run, run.decide_calls(self._states)
+
+    def _hand_over(self, run: HookRun, states: list[CallState]) -> ToolRoundPlan[C_co]:
+        plan: ToolRoundPlan[C_co]
+        plan = ToolRoundPlan(self._answer, self.issues, states, (*self._runs, run))
+        # Another task may have closed it while an async hook was waiting; then the new plan must
+        # not be a second way to close it.
+        if self._answer.attempt is not None:
+            self._check_open()
+        self._answer.holder = plan._token
+        return plan
+
+    def commit(
+        self, target: Target, results: Iterable[CallResult], *, rebase: bool = False
+    ) -> None:
+        """Write the turn and one result for each call into the transcript, all or nothing.
+
+        Args:
+            target: The session or transcript that the answer was read against.
+            results: One for each pending call, in any order; `HandledTool` and `RejectedToolCall`
+                are accepted too.
+            rebase: Write at the end of a target that moved on since, if everything up to where the
+                round began is there unchanged; reasoning that was signed for the old history is
+                left out then.
+
+        Raises:
+            CommitError: the results don't answer the calls. It stays open.
+            StaleRoundError: the target moved on, or is another one. It stays open.
+            RoundClosedError: it was committed, discarded or handed over before.
+            HookError: hooks are still deciding about its calls. It stays open.
+        """
+        self._check_undecided("it can't be committed")
+        self._answer.write(target, results, decided=self._decided_results(), rebase=rebase)
+
+    def discard(self) -> None:
+        """Drop the answer; the transcript stays as it is.
+
+        Raises:
+            RoundClosedError: it was committed, discarded or handed over before.
+        """
+        self._check_open()
+        self._answer.discard()
+
+    def _decided_results(self) -> dict[str, ToolResult] | None:
+        """The results of the calls that hooks have decided, by call id."""
+        return None
+
+    @property
+    def _closed(self) -> str | None:
+        if self._answer.holder is not self._token:
+            return "handed over to a plan"
+        return self._answer.how_closed()
+
+    def _check_open(self) -> None:
+        if self._answer.holder is self._token and self._answer.attempt is None:
+            return
+        closed = self._closed
+        if closed is not None:
+            raise RoundClosedError(f"the {self._what} was {closed} before")
+
+    def _check_undecided(self, refused: str) -> None:
+        """Raise unless it is open, and no hook is still looking at its calls.
+
+        Args:
+            refused: What can't be done otherwise, for the error.
+        """
+        if self._answer.holder is not self._token or self._answer.attempt is not None:
+            self._check_open()
+        # Asked of the run itself: a flag would stay behind where an exception cuts the run off.
+        if self._running is not None and getgeneratorstate(self._running) != GEN_CLOSED:
+            raise HookError(
+                f"hooks are already deciding about the calls of this {self._what}, "
+                f"so {refused} now; wait for them; it is still open"
+            )
+
+    def __del__(self, _warn: Any = warnings.warn) -> None:
+        # An exception in __init__ leaves the object without its fields.
+        answer = getattr(self, "_answer", None)
+        if answer is None or answer.holder is not self._token:
+            return
+        if answer.closed is not None or answer.how_closed() is not None:
+            return
+        calls = tuple([entry.metadata for entry in answer.entries])
+        answer.transcript.round_dropped(calls)
+        names = ", ".join([call.name or "unnamed" for call in calls])
+        _warn(
+            f"a tool {self._what} was dropped without commit or discard, with the calls {names}",
+            ResourceWarning,
+            source=self,
+        )
+
+
+class ToolRound(OpenRound[C_co]):
+    """The calls of one answer: execute them and `commit` the results, or `discard` the round.
+
+    Hooks may decide about the calls first (`apply_hooks`). The round is open until then. If it is
+    garbage-collected while it is open, a `ResourceWarning` is emitted. Rounds are made by reading
+    an answer, as `ToolTurn.collect` and `Offer.read` do.
 
     Attributes:
         calls: The calls that can be executed, in the order of the answer.
@@ -31,29 +269,105 @@ class ToolRound(Open[C_co]):
     def __init__(self, answer: OpenAnswer) -> None:
         entries = answer.entries
         calls: Any = tuple([e for e in entries if isinstance(e, BaseToolCall)])
-        whole = len(calls) == len(entries)
-        super().__init__(
-            answer, () if whole else tuple([e for e in entries if isinstance(e, ToolCallIssue)])
-        )
+        issues: tuple[ToolCallIssue, ...] = ()
+        if len(calls) < len(entries):
+            issues = tuple([e for e in entries if isinstance(e, ToolCallIssue)])
+        super().__init__(answer, issues, [*entries])
         self.calls = calls
 
     def expect_one(self) -> C_co:
-        """The one call; raises `ToolRoundArityError` for any other number. Issues don't count: the library answers them."""
+        """The one call; issues don't count, since the library answers them.
+
+        Raises:
+            ToolRoundArityError: there are none, or several.
+        """
         if len(self.calls) != 1:
-            raise self._arity("exactly one call")
+            raise self._arity_error("exactly one call")
         return self.calls[0]
 
     def expect_at_most_one(self) -> C_co | None:
-        """The one call, or `None`; raises `ToolRoundArityError` when there are more."""
+        """The one call, or `None`.
+
+        Raises:
+            ToolRoundArityError: there are several.
+        """
         if len(self.calls) > 1:
-            raise self._arity("at most one call")
+            raise self._arity_error("at most one call")
         return self.calls[0] if self.calls else None
 
-    def _arity(self, expected: str) -> ToolRoundArityError:
-        return ToolRoundArityError(
-            expected, [c.metadata.name for c in self.calls], len(self.issues)
-        )
+    def _arity_error(self, expected: str) -> ToolRoundArityError:
+        names = [call.metadata.name for call in self.calls]
+        return ToolRoundArityError(expected, names, len(self.issues))
 
     def __repr__(self) -> str:
         names = ", ".join([c.metadata.name for c in self.calls])
-        return f"<ToolRound {self._closed or 'open'}: calls [{names}], {len(self.issues)} issues>"
+        state = self._closed or "open"
+        return f"<ToolRound {state}: calls [{names}], {len(self.issues)} issues>"
+
+
+class ToolRoundPlan(OpenRound[C_co]):
+    """A round whose calls are decided: execute `pending` and `commit` their results, or `discard`.
+
+    Plans are made by `apply_hooks`.
+
+    Attributes:
+        pending: The calls to execute, edits applied, in the order of the answer.
+        handled: Those that a hook answered.
+        rejected: Those that a hook rejected, with reason and source.
+        issues: Those that can't be executed; the library answers them at commit.
+    """
+
+    __slots__ = ("handled", "pending", "rejected")
+
+    pending: tuple[C_co, ...]
+    handled: tuple[HandledTool[Any, Any], ...]
+    rejected: tuple[RejectedToolCall, ...]
+    _what = "round plan"
+
+    def __init__(
+        self,
+        answer: OpenAnswer,
+        issues: tuple[ToolCallIssue, ...],
+        states: list[CallState],
+        runs: tuple[HookRun, ...],
+    ) -> None:
+        super().__init__(answer, issues, states, runs)
+        pending: Any = tuple([s for s in states if isinstance(s, BaseToolCall)])
+        self.pending = pending
+        self.handled = self.rejected = ()
+        if len(pending) + len(issues) < len(states):
+            decided = [s.decided for s in states if isinstance(s, Decision)]
+            self.handled = tuple([d for d in decided if isinstance(d, HandledTool)])
+            self.rejected = tuple([d for d in decided if isinstance(d, RejectedToolCall)])
+
+    def decisions(self) -> list[dict[str, Any]]:
+        """Every call of the answer as data, in order, for logs and audits.
+
+        Each has `call_id`, `tool`, `arguments` (as the model wrote them) and `decision`: `pending`
+        (it will run as asked), `edited` (with another input), `handled`, `rejected` or `issue`.
+        Where it fits there are
+
+        - `input`: what will run, or what would have run when the decision was made, as JSON values;
+        - `by`, `source`: the name of the hook that decided, `hook` or `policy`. For an edited call
+          those that changed it, for a pending one those that let it pass; neither where no hook was
+          asked;
+        - `reason`: why it was rejected, or why it is an issue, which has a `detail` too;
+        - `hooks`: where more than one was asked, each in order with `by`, `source` and `did`:
+          `passed`, `edited`, `handled` or `rejected`. A change deep inside a value is put down to
+          all that may have made it.
+
+        Ask before the tools run: the input of a pending call is shown as it is when you ask.
+        """
+        calls = zip(self._answer.entries, self._states, strict=True)
+        return [describe_call(entry, state, self._runs) for entry, state in calls]
+
+    def _decided_results(self) -> dict[str, ToolResult] | None:
+        if not self.handled and not self.rejected:
+            return None
+        return {s.result.metadata.id: s.result for s in self._states if isinstance(s, Decision)}
+
+    def __repr__(self) -> str:
+        state = self._closed or "open"
+        decided = f"{len(self.handled)} handled, {len(self.rejected)} rejected"
+        counts = f"{len(self.pending)} pending, {decided}, {len(self.issues)} issues"
+        return f"<ToolRoundPlan {state}: {counts}>"

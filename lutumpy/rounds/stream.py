@@ -1,5 +1,16 @@
 """A turn that is answered piece by piece: the events while they arrive, the outcome at the end."""
 
+#   made --enter--> open --the last event--> ended: `outcome` is there
+#    |                |
+#    |                +--leave the block---> left: the request is cancelled, nothing is committed
+#    |                +--AdapterError------> failed: nothing is committed
+#    +--enter raises-----------------------> failed
+#
+# In each of these ends the cost of the request is counted once: by the outcome, or by
+# `UnfinishedRequest`. The async and the sync stream share everything but the waiting:
+# `_RunningStream` holds the events and what waits to be fed, and each twin fetches the next batch
+# in its own way.
+
 from __future__ import annotations
 
 from collections import deque
@@ -16,19 +27,25 @@ from lutumpy.rounds.reader import Reader
 from lutumpy.rounds.unfinished import UnfinishedRequest
 from lutumpy.tools.calls import BaseToolCall
 
+__all__ = ["TurnStream", "TurnStreamSync"]
+
 C = TypeVar("C", bound=BaseToolCall)
 R = TypeVar("R")
 
 _UNSET: Any = object()
 
-Finish = Callable[[Reader[Any, Any], "str | None"], Any]
-TO_OUTCOME: Finish = Reader.end
-TO_RESULT: Finish = Reader.end_text
+FinishReading = Callable[[Reader[Any, Any], "str | None"], tuple[AssistantTurn, Any]]
 MakeReader = Callable[[StreamDecoder], Reader[Any, Any]]
 
 
-class _Running(Generic[C, R]):
-    """What both streams share."""
+class _RunningStream(Generic[C, R]):
+    """What both streams share.
+
+    Args:
+        make_reader: Makes the reader, when the stream is entered.
+        finish: Takes the outcome from the reader, when the stream has ended.
+        unfinished: Counts what the request cost, if the stream doesn't end well.
+    """
 
     __slots__ = (
         "_events",
@@ -41,16 +58,17 @@ class _Running(Generic[C, R]):
     )
 
     def __init__(
-        self, make_reader: MakeReader, finish: Finish, unfinished: UnfinishedRequest
+        self, make_reader: MakeReader, finish: FinishReading, unfinished: UnfinishedRequest
     ) -> None:
         self._make_reader = make_reader
         self._finish = finish
         self._reader: Reader[Any, Any] | None = None
+        # Events that were read, and are not returned yet.
         self._events: deque[Event] = deque()
-        # What the source gave together, and was not fed yet.
+        # Chunks of the source that came together, and are not fed yet.
         self._waiting: Iterator[Any] = iter(())
         self._outcome: Any = _UNSET
-        # Counts what the request cost; `None` once that is done.
+        # `None` once the cost is counted.
         self._unfinished: UnfinishedRequest | None = unfinished
 
     @property
@@ -58,7 +76,8 @@ class _Running(Generic[C, R]):
         """What `collect()` would have returned; there when the stream was read to its end.
 
         Raises:
-            RoundClosedError: it was not: nothing is committed then, and the session is as it was.
+            RoundClosedError: the stream was not read to its end. Nothing is committed then, and the
+                session is as it was.
         """
         if self._outcome is _UNSET:
             raise RoundClosedError(
@@ -73,34 +92,50 @@ class _Running(Generic[C, R]):
         return self._reader.partial() if self._reader is not None else None
 
     def partial_input(self, call_id: str) -> Any:
-        """The arguments of a call so far, parsed as far as they go; raises `KeyError` when no such call has begun."""
+        """The arguments of a call so far, parsed as far as they go.
+
+        Raises:
+            KeyError: no call with this id has begun.
+        """
         if self._reader is None:
             raise KeyError(call_id)
         return self._reader.partial_input(call_id)
 
+    def _feed_waiting(self, reader: Reader[Any, Any]) -> bool:
+        """Feed waiting chunks until there is an event; `False` if none is left to be fed."""
+        for chunk in self._waiting:
+            self._events.extend(reader.feed(chunk))
+            if self._events:
+                return True
+        return False
+
+    def _end(self, request_id: str | None) -> Completed:
+        turn, self._outcome = self._finish(self._open_reader(), request_id)
+        return Completed(turn)
+
+    def _open_reader(self) -> Reader[Any, Any]:
+        if self._reader is None:
+            raise RoundClosedError("the stream is read inside its `with` block")
+        return self._reader
+
     def _count_failed(self, error: BaseException) -> None:
         unfinished, self._unfinished = self._unfinished, None
         if unfinished is not None:
-            unfinished.failed(error)
+            unfinished.count_failed(error)
 
     def _count_left(self, request_id: str | None) -> None:
-        """Count an answer that was not read to its end; one that was is counted with what came of it."""
+        """Count an answer that was not read to its end; one that was is counted by its outcome."""
         unfinished, self._unfinished = self._unfinished, None
         if unfinished is not None and self._reader is not None and not self._reader.ended:
-            unfinished.left(self._reader.partial(), request_id)
-
-    def _end(self, request_id: str | None) -> Completed:
-        if self._reader is None:
-            raise RoundClosedError("the stream is read inside its `with` block")
-        turn, self._outcome = self._finish(self._reader, request_id)
-        return Completed(turn)
+            unfinished.count_left(self._reader.partial(), request_id)
 
 
-class TurnStream(_Running[C, R]):
+class TurnStream(_RunningStream[C, R]):
     """A streamed turn: enter it, iterate over its events, then take the `outcome`.
 
-    Leaving the block early cancels the request and commits nothing. An error in the middle (`AdapterError`, with what had
-    arrived in `.partial`) commits nothing either, and the session is as it was, but for what the request cost.
+    If the block is left early, the request is cancelled and nothing is committed. An error in the
+    middle (`AdapterError`, with what had arrived in `.partial`) commits nothing either. The session
+    is as it was then, apart from what the request cost.
     """
 
     __slots__ = ("_chunks", "_source")
@@ -109,11 +144,12 @@ class TurnStream(_Running[C, R]):
         self,
         source: ChunkStream,
         make_reader: MakeReader,
-        finish: Finish,
+        finish: FinishReading,
         unfinished: UnfinishedRequest,
     ) -> None:
         super().__init__(make_reader, finish, unfinished)
         self._source = source
+        # `None` outside the block.
         self._chunks: AsyncIterator[Any] | None = None
 
     async def __aenter__(self) -> Self:
@@ -140,12 +176,10 @@ class TurnStream(_Running[C, R]):
             while not self._events:
                 if self._outcome is not _UNSET or self._chunks is None or self._reader is None:
                     raise StopAsyncIteration
-                chunk = next(self._waiting, _UNSET)
-                if chunk is not _UNSET:
-                    self._events.extend(self._reader.feed(chunk))
-                    continue
+                if self._feed_waiting(self._reader):
+                    break
                 try:
-                    self._waiting = iter(await self._batch())
+                    self._waiting = iter(await self._fetch_batch())
                 except StopAsyncIteration:
                     return self._end(self._source.request_id)
             return self._events.popleft()
@@ -154,20 +188,22 @@ class TurnStream(_Running[C, R]):
             raise
 
     async def collect(self) -> R:
-        """Read the rest of the stream, with no event told, and give the `outcome`. Raises as reading the events does.
+        """Read the rest of the stream without giving events, and give the `outcome`.
 
         Raises:
             RoundClosedError: the stream is not open.
+            AdapterError: as reading the events raises it.
         """
         try:
             if self._outcome is _UNSET:
-                if self._chunks is None or self._reader is None:
+                reader = self._open_reader()
+                if self._chunks is None:
                     raise RoundClosedError("the stream is read inside its `with` block")
                 self._events.clear()
                 while True:
-                    self._reader.gather(self._waiting)
+                    reader.gather(self._waiting)
                     try:
-                        self._waiting = iter(await self._batch())
+                        self._waiting = iter(await self._fetch_batch())
                     except StopAsyncIteration:
                         break
                 self._end(self._source.request_id)
@@ -176,17 +212,17 @@ class TurnStream(_Running[C, R]):
             raise
         return self.outcome
 
-    async def _batch(self) -> Iterable[Any]:
-        """The next events of the source."""
+    async def _fetch_batch(self) -> Iterable[Any]:
+        """The next chunks of the source: as many as it has, if it can say so."""
         batch = getattr(self._chunks, "batch", None)
         if batch is not None:
-            events: Iterable[Any] = await batch()
-            return events
+            chunks: Iterable[Any] = await batch()
+            return chunks
         assert self._chunks is not None
         return (await self._chunks.__anext__(),)
 
 
-class TurnStreamSync(_Running[C, R]):
+class TurnStreamSync(_RunningStream[C, R]):
     """As `TurnStream`, with `with` and `for`."""
 
     __slots__ = ("_chunks", "_source")
@@ -195,11 +231,12 @@ class TurnStreamSync(_Running[C, R]):
         self,
         source: ChunkStreamSync,
         make_reader: MakeReader,
-        finish: Finish,
+        finish: FinishReading,
         unfinished: UnfinishedRequest,
     ) -> None:
         super().__init__(make_reader, finish, unfinished)
         self._source = source
+        # `None` outside the block.
         self._chunks: Iterator[Any] | None = None
 
     def __enter__(self) -> Self:
@@ -226,12 +263,10 @@ class TurnStreamSync(_Running[C, R]):
             while not self._events:
                 if self._outcome is not _UNSET or self._chunks is None or self._reader is None:
                     raise StopIteration
-                chunk = next(self._waiting, _UNSET)
-                if chunk is not _UNSET:
-                    self._events.extend(self._reader.feed(chunk))
-                    continue
+                if self._feed_waiting(self._reader):
+                    break
                 try:
-                    self._waiting = iter(self._batch())
+                    self._waiting = iter(self._fetch_batch())
                 except StopIteration:
                     return self._end(self._source.request_id)
             return self._events.popleft()
@@ -240,20 +275,22 @@ class TurnStreamSync(_Running[C, R]):
             raise
 
     def collect(self) -> R:
-        """Read the rest of the stream, with no event told, and give the `outcome`. Raises as reading the events does.
+        """Read the rest of the stream without giving events, and give the `outcome`.
 
         Raises:
             RoundClosedError: the stream is not open.
+            AdapterError: as reading the events raises it.
         """
         try:
             if self._outcome is _UNSET:
-                if self._chunks is None or self._reader is None:
+                reader = self._open_reader()
+                if self._chunks is None:
                     raise RoundClosedError("the stream is read inside its `with` block")
                 self._events.clear()
                 while True:
-                    self._reader.gather(self._waiting)
+                    reader.gather(self._waiting)
                     try:
-                        self._waiting = iter(self._batch())
+                        self._waiting = iter(self._fetch_batch())
                     except StopIteration:
                         break
                 self._end(self._source.request_id)
@@ -262,11 +299,11 @@ class TurnStreamSync(_Running[C, R]):
             raise
         return self.outcome
 
-    def _batch(self) -> Iterable[Any]:
-        """The next events of the source."""
+    def _fetch_batch(self) -> Iterable[Any]:
+        """The next chunks of the source: as many as it has, if it can say so."""
         batch = getattr(self._chunks, "batch", None)
         if batch is not None:
-            events: Iterable[Any] = batch()
-            return events
+            chunks: Iterable[Any] = batch()
+            return chunks
         assert self._chunks is not None
         return (next(self._chunks),)

@@ -1,26 +1,38 @@
 """Structured answers: the schema that is asked for, and the value in what the model wrote."""
 
+# A value is asked for in one of two ways, as the endpoint can: by JSON schema output, and then the
+# text of the answer is the value; or by a tool whose arguments are the value (`ValueTool`).
+#
+# Every API wants an object at the root. So a type whose JSON Schema is an object is asked for as it
+# is, and any other as the property `value` of an object. Models mix these up, and both forms are
+# read in either case:
+#
+#   the type's schema       asked for            read
+#   ----------------------  -------------------  -------------------------------------------------
+#   is an object            the object           the object; or {"value": the object}
+#   is anything else        {"value": ...}       {"value": ...}; or the bare value
+
 from __future__ import annotations
 
 import functools
 import inspect
 import json
 import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeGuard, get_origin
+from typing import Any, Generic, NamedTuple, TypeGuard, get_origin
 
 from pydantic import BaseModel, ConfigDict, RootModel, TypeAdapter, create_model
 from typing_extensions import TypeVar
 
 from lutumpy.core.items import AssistantTurn, CallBlock, TextBlock, ToolMetadata
-from lutumpy.core.json_values import refuse_constant
 from lutumpy.core.model import OutputSpec
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
-from lutumpy.core.transcript import Transcript
-from lutumpy.core.transcript_state import Receipt
 from lutumpy.errors import DeclarationError
-from lutumpy.rounds.commit import Answer, Entry, OpenAnswer
+from lutumpy.hooks.pipeline import CallOrIssue
+from lutumpy.plain.json_values import refuse_constant
+from lutumpy.plain.preview import shorten
+from lutumpy.rounds.open_answer import OpenAnswer
 from lutumpy.rounds.outcome import TurnResult
 from lutumpy.tools.arguments import Refused, decode_arguments
 from lutumpy.tools.calls import IssueReason, ToolCallIssue
@@ -29,23 +41,25 @@ from lutumpy.tools.definition import ToolDef, ToolOptions
 from lutumpy.tools.results import ToolResult
 from lutumpy.tools.schema import input_schema, reason_of
 
-if TYPE_CHECKING:
-    from lutumpy.rounds.target import Target
+__all__ = ["ValueReader", "ValueTool", "value_reader"]
 
 V = TypeVar("V")
 
 WRAPPED = "value"
 
+# The field of pydantic's `RootModel`.
 _ROOT = "root"
-_SHOWN = 100
-_DESCRIBE = (
-    "Give the final answer by calling this tool, once and with all of it; an answer that is written as text is not read. "
-    "Call other tools first where you need them, and this one alone, after their results."
+# The most characters of an answer that a `value_error` quotes.
+_QUOTED = 100
+_DESCRIPTION = (
+    "Give the final answer by calling this tool, once and with all of it; an answer that is "
+    "written as text is not read. Call other tools first where you need them, and this one alone, "
+    "after their results."
 )
 _RECEIVED = "Answer received."
 
 
-class _Read(NamedTuple):
+class ReadValue(NamedTuple):
     """The value, or why there is none."""
 
     value: Any = None
@@ -55,9 +69,6 @@ class _Read(NamedTuple):
 class ValueReader(Generic[V]):
     """Reads values of one type out of answers.
 
-    A type whose JSON Schema is an object is asked for as it is; any other as the property `value` of an object, since
-    every API wants an object at the root. Both forms are read in either case.
-
     Args:
         value_type: The type: anything that pydantic has a JSON Schema for.
 
@@ -65,22 +76,20 @@ class ValueReader(Generic[V]):
         DeclarationError: the type has no JSON Schema.
     """
 
-    __slots__ = ("_about", "_attribute", "_knows_value", "_name", "_tool", "_tools", "spec")
+    __slots__ = ("_attribute", "_docstring", "_knows_value", "_name", "_tool", "_tools", "spec")
 
     def __init__(self, value_type: Any) -> None:
-        name = (
-            re.sub(r"[^a-zA-Z0-9_-]+", "_", getattr(value_type, "__name__", ""))[:64].strip("_")
-            or "answer"
-        )
-        model, schema, attribute = _asked_for(value_type, name)
+        name = _make_name(value_type)
+        model, schema, attribute = _build_model(value_type, name)
         self.spec: OutputSpec = OutputSpec(name, schema)
         self._name: str = name
-        # Where the value is in what was validated; `None` when it is that itself.
+        # The attribute of the validated model that holds the value; `None` if it is the model.
         self._attribute: str | None = attribute
+        # Whether an object of this type may itself have a property `value`.
         self._knows_value: bool = WRAPPED in schema["properties"] or bool(
             schema.get("additionalProperties")
         )
-        self._about: str = inspect.cleandoc(_own_docstring(value_type))
+        self._docstring: str = inspect.cleandoc(_find_docstring(value_type))
         self._tool: CompiledTool = CompiledTool(
             definition=ToolDef(name, "", schema, None, ToolOptions()),
             input_type=model,
@@ -88,82 +97,84 @@ class ValueReader(Generic[V]):
             adapter=TypeAdapter(None),
             wrapped=False,
         )
-        self._tools: dict[str, AnswerTool[V]] = {}
+        self._tools: dict[str, ValueTool[V]] = {}
 
     def __call__(self, turn: AssistantTurn) -> TurnResult[V]:
-        """The result of an answer: with the value, or with the reason why there is none. Never raises.
+        """The result of an answer: with the value, or with the reason why there is none.
 
-        The text has to be the JSON of the value, alone or in one Markdown code fence with nothing but white space around
-        it. Of several pieces of text, as models write them around tools that the provider runs, the last may be that.
+        Never raises. The text has to be the JSON of the value, alone or in one Markdown code fence
+        with nothing but white space around it. If there are several pieces of text, as models write
+        them around tools that the provider runs, the last one may be the value.
         """
-        reason = _unfinished(turn)
+        reason = _explain_unfinished(turn)
         if reason is not None:
             return TurnResult(turn, None, reason)
-        read = self.text(turn.text)
+        read = self.read_text(turn.text)
         texts = [b.text for b in turn.blocks if type(b) is TextBlock and b.text.strip()]
-        # A bare number or word at the end of a text is no JSON document.
-        if read.error is not None and len(texts) > 1 and unfenced(texts[-1])[:1] in ("{", "["):
-            last = self.text(texts[-1])
+        # A bare number or word at the end of a text is not a JSON document.
+        if read.error is not None and len(texts) > 1 and _unfence(texts[-1])[:1] in ("{", "["):
+            last = self.read_text(texts[-1])
             read = last if last.error is None else read
         return TurnResult(turn, read.value, read.error)
 
-    def text(self, text: str) -> _Read:
+    def read_text(self, text: str) -> ReadValue:
         """The value of a text."""
-        text = unfenced(text)
+        text = _unfence(text)
         if not text:
-            return _Read(error="the answer is empty")
-        return self._read(text)
+            return ReadValue(error="the answer is empty")
+        return self._read_json(text)
 
-    def arguments(self, text: str) -> _Read:
-        """The value of a call's arguments; nothing at all means `{}` (rule C4)."""
-        return self._read(text if text.strip() else "{}")
+    def read_arguments(self, text: str) -> ReadValue:
+        """The value of a call's arguments; an empty text means `{}` (rule C4)."""
+        return self._read_json(text if text.strip() else "{}")
 
-    def answer_tool(self, taken: Container[str]) -> AnswerTool[V]:
-        """The tool that takes the value; its name is none of those taken."""
-        name = next(n for n in _names() if n not in taken)
+    def value_tool(self, names_in_use: Container[str]) -> ValueTool[V]:
+        """The tool that takes the value, under a name that isn't in use."""
+        name = next(n for n in _list_names() if n not in names_in_use)
         tool = self._tools.get(name)
         if tool is None:
-            description = f"{_DESCRIBE}\n\n{self._about}" if self._about else _DESCRIBE
-            tool = self._tools[name] = AnswerTool(
-                self, ToolSpec(name, description, self.spec.schema)
-            )
+            description = _DESCRIPTION
+            if self._docstring:
+                description += f"\n\n{self._docstring}"
+            spec = ToolSpec(name, description, self.spec.schema)
+            # Kept, so that equal turns send equal bytes, rendered once (rule A4).
+            tool = self._tools[name] = ValueTool(self, spec)
         return tool
 
-    def _read(self, text: str) -> _Read:
+    def _read_json(self, text: str) -> ReadValue:
         try:
             data: Any = json.loads(text, parse_constant=refuse_constant)
         except (ValueError, RecursionError):
-            return _Read(error=f"the answer is not JSON, but {_shown(text)}")
-        wrapping = is_object(data) and data.keys() == {WRAPPED}
-        forms: list[str] = []
+            return ReadValue(error=f"the answer is not JSON, but {_quote(text)}")
+        wrapped = _is_object(data) and data.keys() == {WRAPPED}
+        forms = [text] if _is_object(data) else []
+        # If no form fits, the error is that of the form which the answer looks like.
+        reported = 0
         if self._attribute == WRAPPED:
-            forms = [text] if is_object(data) else []
             forms.append(f'{{"{WRAPPED}":{text}}}')
-            # Both forms failed: the reason is that of the form which it looks like.
-            reported = 0 if wrapping else -1
-        else:
-            forms = [text] if is_object(data) else []
-            if wrapping and is_object(data[WRAPPED]):
-                inner = json.dumps(data[WRAPPED])
-                # A type that ignores what it doesn't know would take the wrapped form for an empty object.
-                forms = [*forms, inner] if self._knows_value else [inner]
-            reported = 0
+            reported = 0 if wrapped else -1
+        elif wrapped and _is_object(data[WRAPPED]):
+            inner = json.dumps(data[WRAPPED])
+            # A type that ignores unknown properties would take the wrapped form for an empty one.
+            forms = [*forms, inner] if self._knows_value else [inner]
         refused: list[str] = []
         for form in forms:
             decoded = decode_arguments(self._tool, form)
             if not isinstance(decoded, Refused):
                 found: Any = decoded.input
-                return _Read(found if self._attribute is None else getattr(found, self._attribute))
+                if self._attribute is not None:
+                    found = getattr(found, self._attribute)
+                return ReadValue(found)
             refused.append(decoded.detail)
         if not refused:
-            return _Read(error=f"the answer has to be a JSON object, not {_shown(text)}")
-        return _Read(error=f"the answer doesn't fit {self._name}: {refused[reported]}")
+            return ReadValue(error=f"the answer has to be a JSON object, not {_quote(text)}")
+        return ReadValue(error=f"the answer doesn't fit {self._name}: {refused[reported]}")
 
 
-class AnswerTool(Generic[V]):
-    """The tool whose arguments are the value of a structured turn, where an endpoint has no JSON schema output.
+class ValueTool(Generic[V]):
+    """The tool whose arguments are the value of a structured turn.
 
-    A call of it is no call of the round.
+    It is for endpoints that have no JSON schema output. Calls to it do not appear in a round.
 
     Attributes:
         spec: What is offered.
@@ -197,32 +208,32 @@ class AnswerTool(Generic[V]):
             return ToolOffering(specs, "specific", offer.forced, offer.parallel)
         return ToolOffering(specs, "required" if forced else "auto", None, offer.parallel)
 
-    def takes(self, block: CallBlock) -> bool:
-        """Whether a call is one of this tool."""
+    def is_called_by(self, block: CallBlock) -> bool:
+        """Whether a call is a call of this tool."""
         return block.name == self.spec.name and block.kind == "function"
 
-    def early(self, block: CallBlock) -> ToolCallIssue:
-        """The issue of an answer that stands beside calls of other tools: those have to be answered first."""
+    def refuse_early(self, block: CallBlock) -> ToolCallIssue:
+        """The issue for a value that comes with calls of other tools: these are answered first."""
         detail = (
             f"{block.name} was called together with other tools, so the answer was not taken. "
             f"Call {block.name} alone, after the results of the other tools."
         )
-        return ToolCallIssue(
-            ToolMetadata(block.id, block.name, block.arguments), "not_available", detail
-        )
+        metadata = ToolMetadata(block.id, block.name, block.arguments)
+        return ToolCallIssue(metadata, "not_available", detail)
 
-    def close(self, answer: OpenAnswer) -> tuple[TurnResult[V], OpenAnswer]:
-        """The result of an answer that needs no tool, and what is written: every call of this tool has its result there.
+    def take_value(self, answer: OpenAnswer) -> tuple[TurnResult[V], OpenAnswer]:
+        """The result of an answer that needs no other tool, and the answer as it is written.
 
-        The first call that fits is the value. Where there is no call, the text is read.
+        The first call that fits has the value. Every further call, and every one that doesn't fit,
+        is an issue there. If there is no call of this tool, the text is read.
         """
-        turn, origin = answer.turn, answer.origin
-        entries = list(answer.entries)
+        turn, transcript = answer.turn, answer.transcript
+        entries: list[CallOrIssue] = list(answer.entries)
         received: ToolResult | None = None
-        reads: list[_Read] = []
+        reads: list[ReadValue] = []
         value: Any = None
         for index, block in enumerate(turn.calls):
-            if not self.takes(block):
+            if not self.is_called_by(block):
                 continue
             metadata = entries[index].metadata
             if received is not None:
@@ -230,64 +241,29 @@ class AnswerTool(Generic[V]):
                     metadata, "not_available", "The answer was received already."
                 )
                 continue
-            cut = _cut_call(turn, block, last=index == len(turn.calls) - 1)
-            read = _Read(error=cut) if cut is not None else self._reader.arguments(block.arguments)
+            cut = _explain_cut_call(turn, block, last=index == len(turn.calls) - 1)
+            if cut is None:
+                read = self._reader.read_arguments(block.arguments)
+            else:
+                read = ReadValue(error=cut)
             reads.append(read)
             if read.error is None:
                 value, received = read.value, ToolResult(metadata, _RECEIVED)
                 continue
             reason: IssueReason = "invalid_arguments" if cut is None else "truncated"
             detail = f"{read.error[:1].upper()}{read.error[1:]}"
-            failures = origin.failures(metadata.name, metadata.arguments)
+            failures = transcript.failures(metadata.name, metadata.arguments)
             entries[index] = ToolCallIssue(metadata, reason, detail, failures)
         if not reads:
             return self._reader(turn), answer
         error = None if received is not None else reads[0].error
         results = () if received is None else (received,)
-        return TurnResult(turn, value, error), ClosedAnswer(answer, entries, results)
+        written = OpenAnswer(turn, entries, transcript, answer.requested, results)
+        return TurnResult(turn, value, error), written
 
 
-class ClosedAnswer(OpenAnswer):
-    """An answer whose calls are all answered already.
-
-    Attributes:
-        results: Those of the calls that are no issues.
-    """
-
-    __slots__ = ("results",)
-
-    def __init__(
-        self, answer: OpenAnswer, entries: list[Entry], results: tuple[ToolResult, ...]
-    ) -> None:
-        super().__init__(answer.turn, entries, answer.origin, answer.requested)
-        self.results: tuple[ToolResult, ...] = results
-
-    def write(
-        self,
-        target: Target,
-        results: Iterable[Answer],
-        *,
-        decided: Mapping[str, ToolResult] | None = None,
-        rebase: bool = False,
-    ) -> None:
-        """As for any answer."""
-        super().write(target, [*self.results, *results], decided=decided, rebase=rebase)
-
-    def _append(
-        self,
-        transcript: Transcript,
-        turn: AssistantTurn,
-        answers: list[ToolResult],
-        receipt: Receipt,
-        *,
-        last: bool = False,
-    ) -> None:
-        # Where the value is there, the tool loop is finished (rule S4).
-        super()._append(transcript, turn, answers, receipt, last=last or bool(self.results))
-
-
-def unfenced(text: str) -> str:
-    """`text` without white space around it, and without the one Markdown code fence that it consists of."""
+def _unfence(text: str) -> str:
+    """`text` without white space around it, and without the one Markdown code fence around it."""
     text = text.strip()
     if len(text) > 6 and text.startswith("```") and text.endswith("```"):
         language, newline, body = text[3:-3].partition("\n")
@@ -296,7 +272,7 @@ def unfenced(text: str) -> str:
     return text
 
 
-def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
+def _is_object(value: Any) -> TypeGuard[dict[str, Any]]:
     """Whether a JSON value is an object."""
     return isinstance(value, dict)
 
@@ -305,15 +281,22 @@ def value_reader(value_type: Any) -> ValueReader[Any]:
     """The reader of a type; kept, as applications ask for the same few again and again."""
     try:
         # Equal unions may differ in the order of their members, and so in their bytes (rule A4).
-        return _kept_reader(value_type, "" if inspect.isclass(value_type) else repr(value_type))
+        spelling = "" if inspect.isclass(value_type) else repr(value_type)
+        return _keep_reader(value_type, spelling)
     except TypeError:
-        if _hashable(value_type):
+        # Either the type can't be a key of the cache, or something else is wrong with it.
+        if _is_hashable(value_type):
             raise
         return ValueReader(value_type)
 
 
-def _asked_for(value_type: Any, name: str) -> tuple[type[BaseModel], dict[str, Any], str | None]:
-    """The model that is validated, its schema, and where the value is in it."""
+def _make_name(value_type: Any) -> str:
+    name = re.sub(r"[^a-zA-Z0-9_-]+", "_", getattr(value_type, "__name__", ""))
+    return name[:64].strip("_") or "answer"
+
+
+def _build_model(value_type: Any, name: str) -> tuple[type[BaseModel], dict[str, Any], str | None]:
+    """The model that is validated, its schema, and the attribute that holds the value."""
     fields: Any = {WRAPPED: (value_type, ...)}
     root: Any = {_ROOT: (value_type, ...)}
     model: Any = value_type
@@ -323,6 +306,7 @@ def _asked_for(value_type: Any, name: str) -> tuple[type[BaseModel], dict[str, A
             and get_origin(value_type) is None
             and issubclass(value_type, BaseModel)
         )
+        # First as it is. Only the schema says whether that is an object.
         if not is_model:
             model = create_model(name, __base__=RootModel, **root)
         schema, wrapped = input_schema(model)
@@ -338,8 +322,11 @@ def _asked_for(value_type: Any, name: str) -> tuple[type[BaseModel], dict[str, A
         ) from error
 
 
-def _own_docstring(value_type: Any) -> str:
-    """What its author says of a model; dataclasses and the like have docstrings that nobody wrote."""
+def _find_docstring(value_type: Any) -> str:
+    """The docstring that the author of a model wrote.
+
+    Dataclasses and the like are left out: they have docstrings that nobody wrote.
+    """
     if (
         inspect.isclass(value_type)
         and get_origin(value_type) is None
@@ -349,7 +336,7 @@ def _own_docstring(value_type: Any) -> str:
     return ""
 
 
-def _names() -> Iterable[str]:
+def _list_names() -> Iterable[str]:
     yield "answer"
     number = 2
     while True:
@@ -357,14 +344,14 @@ def _names() -> Iterable[str]:
         number += 1
 
 
-def _unfinished(turn: AssistantTurn) -> str | None:
-    """Why the text of an answer is not all of it."""
+def _explain_unfinished(turn: AssistantTurn) -> str | None:
+    """Why the text of an answer is not all of it; `None` if it is."""
     if turn.finish_reason == "paused":
         return "the provider paused the answer; another turn goes on with it"
-    return _cut(turn)
+    return _explain_cut(turn)
 
 
-def _cut(turn: AssistantTurn) -> str | None:
+def _explain_cut(turn: AssistantTurn) -> str | None:
     if turn.refusal is not None or turn.finish_reason == "refusal":
         return "the model refused to answer"
     if turn.cut or turn.finish_reason == "length":
@@ -372,18 +359,21 @@ def _cut(turn: AssistantTurn) -> str | None:
     return None
 
 
-def _cut_call(turn: AssistantTurn, block: CallBlock, *, last: bool) -> str | None:
-    """Why a call is not all of it: an answer that was cut off was so in its last call (rule C2a)."""
-    reason = _cut(turn) if last or block.incomplete else None
-    return reason or ("the answer was cut off" if block.incomplete else None)
+def _explain_cut_call(turn: AssistantTurn, block: CallBlock, *, last: bool) -> str | None:
+    """Why a call is not complete; an answer is cut off in its last call (rule C2a)."""
+    reason = _explain_cut(turn) if last or block.incomplete else None
+    if reason is None and block.incomplete:
+        return "the answer was cut off"
+    return reason
 
 
-def _shown(text: str) -> str:
+def _quote(text: str) -> str:
+    # Lone surrogates can't be printed.
     text = text.strip().encode("utf-8", "replace").decode()
-    return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")
+    return repr(shorten(text, _QUOTED))
 
 
-def _hashable(value_type: Any) -> bool:
+def _is_hashable(value_type: Any) -> bool:
     try:
         hash(value_type)
     except TypeError:  # `Annotated` with unhashable metadata
@@ -392,5 +382,5 @@ def _hashable(value_type: Any) -> bool:
 
 
 @functools.lru_cache(maxsize=128)
-def _kept_reader(value_type: Any, _spelled: str) -> ValueReader[Any]:
+def _keep_reader(value_type: Any, _spelling: str) -> ValueReader[Any]:
     return ValueReader(value_type)

@@ -1,14 +1,16 @@
-"""What a turn is written into: a session, or a transcript of the user's own."""
+"""The target of a turn, a session or a transcript, and its position at the request."""
 
 from __future__ import annotations
 
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from lutumpy.core.transcript import Transcript
 
+__all__ = ["HasTranscript", "Position", "Target", "begin_request", "position_of", "transcript_of"]
+
 
 class HasTranscript(Protocol):
-    """A session: what holds a transcript. What answers cost is counted there."""
+    """A session: it holds a transcript, and what answers cost is counted there."""
 
     @property
     def transcript(self) -> Transcript: ...
@@ -28,18 +30,30 @@ def transcript_of(target: Target) -> Transcript:
     return found
 
 
-def own_transcript(transcript: Transcript | None) -> Transcript:
-    """The transcript of a new session: the one it was given, or an empty one; raises `TypeError` for anything else."""
-    if transcript is None:
-        return Transcript()
-    if isinstance(transcript, Transcript):
-        return transcript
-    hint = (
-        "session.fork() is a copy of one"
-        if hasattr(transcript, "transcript")
-        else "say something by session.push_user"
-    )
-    raise TypeError(
-        f"Session takes a Transcript or nothing, not {type(transcript).__name__}: {hint}; "
-        "a provider's messages are read by Transcript.from_messages"
-    )
+class Position(NamedTuple):
+    """Where a transcript stood at one moment.
+
+    Attributes:
+        length: How many items it had.
+        revision: Its revision, which grows with every change.
+    """
+
+    length: int
+    revision: int
+
+
+def position_of(transcript: Transcript) -> Position:
+    """Where the transcript stands now."""
+    return Position._make(transcript.position())
+
+
+def begin_request(transcript: Transcript) -> Position:
+    """Where the transcript stands, for a request that is about to be made.
+
+    Raises:
+        DroppedRoundError: a round on this transcript was dropped open; nothing was sent.
+    """
+    # Not part of `position_of`: a program that reads a reply by hand has sent its request already.
+    if transcript.dropped:
+        transcript.refuse_dropped()
+    return Position(len(transcript), transcript.revision)

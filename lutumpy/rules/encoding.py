@@ -46,7 +46,7 @@ def check_encoding(api: str, messages: Any, where: str) -> list[Problem]:
 
 
 def encodable(value: Any, *, half_characters: bool = False) -> bool:
-    """Whether a value can be sent as it is; one that is nested too deeply to tell counts as such.
+    """Whether a value can be sent unchanged. One nested too deeply to find out counts as sendable.
 
     Args:
         value: Anything.

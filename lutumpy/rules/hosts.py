@@ -1,15 +1,16 @@
-"""Hosts: whose an address is, and which rules hold only at the vendor of an API.
+"""Hosts: whose an address is, and what changes where the vendor of an API is not asked.
 
 Sources: recordings of eleven hosts that speak OpenAI's APIs; the addresses that hosts document.
 """
 
 # Compatible hosts speak a vendor's API and check less of it. So a problem that only the vendor is
 # known to refuse is less certain elsewhere: `for_compatible_host` turns "refused" into "some".
+# Which rules these are stands in each API's table of rules (`rules/<api>/catalogue.py`).
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from urllib.parse import urlsplit
 
@@ -22,7 +23,6 @@ __all__ = [
     "for_compatible_host",
     "host_name",
     "is_compatible",
-    "is_softened",
 ]
 
 COMPATIBLE = "compatible"
@@ -58,30 +58,6 @@ HOSTS: Mapping[str, str] = {
     "xai": "api.x.ai",
 }
 """Hosts by the names that people use for them."""
-
-OWN_RULES: Mapping[str, frozenset[str]] = {
-    "chat": frozenset(
-        "audio_for_model audio_format call_id call_name content file_data image_type parallel_tool_calls "
-        "parallel_tool_calls_needs_tools parameter_for_model parts ranges role_for_model "
-        "tool_choice tool_choice_needs_tools tool_choice_unknown tool_name tools tools_count tools_for_model "
-        "unknown_parameter web_search_for_model".split()
-    ),
-    "responses": frozenset(
-        "arguments_length call_name dangling_reasoning duplicate_item file_data file_url held_prefix image_type item_id "
-        "item_keys item_type parallel_tool_calls parameter_for_model part_length parts ranges "
-        "reasoning_summary required_reasoning status tool_choice tool_choice_needs_tools tool_choice_unknown "
-        "tool_name tools tools_count unknown_parameter".split()
-    ),
-}
-"""Rules that other hosts of OpenAI's APIs don't have: about shapes, names, schemas, models and
-lengths. The rules about pairing hold everywhere."""
-
-EVERYWHERE = frozenset(
-    "body content encoding messages results_after_uses results_first role single_result tool_use_id tool_use_input "
-    "unique_ids use_for_result".split()
-)
-"""Rules of Messages that hold at every host: a message has a role, and a result names the call that
-it answers."""
 
 _ADDRESS = re.compile(r"[\w.-]+(?::\d+)?\Z")
 
@@ -125,29 +101,19 @@ def is_compatible(api: str, host: str) -> bool:
     return found != vendor and not found.endswith(f".{vendor}")
 
 
-def for_compatible_host(prefix: str, found: list[Problem]) -> list[Problem]:
+def for_compatible_host(
+    found: list[Problem], is_vendor_only: Callable[[Problem], bool]
+) -> list[Problem]:
     """The same problems, but with certainty "some" where only the vendor is known to refuse.
 
     Args:
-        prefix: `chat`, `responses` or `anthropic`.
         found: The problems.
+        is_vendor_only: Whether other hosts may accept what a problem is about. The table of rules
+            of each API has this function.
     """
     softened: list[Problem] = []
     for problem in found:
-        if problem.certainty == "refused" and is_softened(prefix, problem):
+        if problem.certainty == "refused" and is_vendor_only(problem):
             problem = replace(problem, certainty="some")
         softened.append(problem)
     return softened
-
-
-def is_softened(prefix: str, problem: Problem) -> bool:
-    """Whether a host that isn't the vendor may accept what breaks this rule."""
-    family, _, rule = problem.rule.partition(".")
-    if family == "anthropic":
-        return rule not in EVERYWHERE or problem.message.endswith("Extra inputs are not permitted")
-    if rule in OWN_RULES[prefix] or rule.startswith(("strict_", "schema_")):
-        return True
-    # Of the other rules, hosts skip the lengths, and accept a message with an empty `tool_calls`.
-    if problem.code in ("string_above_max_length", "array_above_max_length"):
-        return True
-    return rule == "tool_calls" and problem.code == "empty_array"

@@ -39,7 +39,7 @@ def is_number(value: Any) -> bool:
 
 
 def text(value: Any) -> str | None:
-    """`value` if it is a string; ids and names that are no strings can't be looked up."""
+    """`value` if it is a string; ids and names that aren't strings can't be looked up."""
     return value if isinstance(value, str) else None
 
 

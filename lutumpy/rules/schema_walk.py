@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from lutumpy.rules import pointer
+from lutumpy.plain import pointer
 from lutumpy.rules.problem import is_array, items, mapping
 
 __all__ = ["LISTS", "Path", "resolve", "subschemas", "type_names", "walk", "with_items"]

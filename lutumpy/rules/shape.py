@@ -1,7 +1,7 @@
 """How the requests of an API are laid out, and by what its documents are recognised.
 
-The names differ where the meaning is the same, so they stand here as data: whoever handles documents of every API
-reads them and names no API.
+The names differ where the meaning is the same, so they stand here as data: whoever handles
+documents of every API reads them and names no API.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ def one_of(words: str, *patterns: str) -> re.Pattern[str]:
 
 
 def holds_nothing(body: Mapping[str, Any]) -> bool:
-    """Whether the server holds the beginning of a conversation, for APIs whose servers hold nothing: never."""
+    """Whether the server holds the beginning of a conversation, for APIs whose servers hold
+    nothing: never.
+    """
     return False
 
 
@@ -50,7 +52,8 @@ class RequestShape:
 
     Attributes:
         messages_key: The key of the list of messages.
-        system_key: The key of a system text beside the messages; `None` where it is a message itself.
+        system_key: The key of a system text beside the messages; `None` where it is a message
+            itself.
         paths: How the path of its requests ends.
         host: Whose host it is; a region may stand before it (`eu.api.openai.com`).
         position: How the API names a message by its index, as `messages[{}]`.
@@ -77,28 +80,31 @@ class RequestShape:
 class Signs:
     """By what a document of an API is recognised, where its shape alone doesn't say it.
 
-    Each sign is evidence for this API: what it has and the others that lay their requests out alike don't. An API
-    whose list of messages stands under a key of its own needs few of them.
+    Each sign is evidence for this API: what it has and the others that lay their requests out alike
+    don't. An API whose list of messages stands under a key of its own needs few of them.
 
     Attributes:
         body_keys: Parameters of a request.
         required_keys: Parameters without which the API takes no request.
-        resuming_keys: Parameters with which a request needs no messages, since it goes on from what the server holds.
+        resuming_keys: Parameters with which a request needs no messages, since it goes on from what
+            the server holds.
         message_keys: Keys of a message.
         roles: Roles of a message.
         refused_roles: Roles that the API refuses anywhere.
         refused_first_roles: Roles that the API refuses in the first message.
         item_types: The `type` of an entry of the list of messages that needs no role.
         part_types: The `type` of a part of a message's content.
-        outweighs: Whether its signs among messages count for more than those of others, because its list may hold
-            messages as others spell them.
+        outweighs: Whether its signs among messages count for more than those of others, because its
+            list may hold messages as others spell them.
         tool_keys: Keys of a declared tool.
         tool_types: The `type` of a declared tool.
-        nests_tools: Whether what a declared tool says stands under a key that is named like its `type`.
+        nests_tools: Whether what a declared tool says stands under a key that is named like its
+            `type`.
         choice_types: The `type` of a tool choice.
         choice_is_word: Whether a tool choice may be one word.
         models: How names of models begin that only its maker gives.
-        answers: What an answer's JSON has: keys, each with the text that it holds or the type of its value.
+        answers: What an answer's JSON has: keys, each with the text that it holds or the type of
+            its value.
         stream_marks: What stands near the beginning of an event stream.
     """
 
@@ -129,7 +135,8 @@ class DeclaredTool:
     Attributes:
         name: Its name.
         description: What it says to the model, or `None`.
-        schema: The JSON Schema of its input; one for an empty object where the declaration has none.
+        schema: The JSON Schema of its input; one for an empty object where the declaration has
+            none.
         strict: Whether it is declared as strict; `None` where it doesn't say.
     """
 
@@ -140,7 +147,9 @@ class DeclaredTool:
 
     @classmethod
     def read(cls, body: Any, schema_key: str) -> DeclaredTool | None:
-        """The tool that an object with `name`, `description` and a schema describes; `None` when it has no name."""
+        """The tool that an object with `name`, `description` and a schema describes; `None` when it
+        has no name.
+        """
         if not isinstance(body, Mapping) or not isinstance(body.get("name"), str):
             return None
         description, schema, strict = (
@@ -180,8 +189,10 @@ class ApiRules(Protocol):
         SIGNS: By what its documents are recognised.
 
     What the tool doctor asks besides may be missing; then it looks less closely:
-        STRICT: The subset of JSON Schema that strict tools keep to, a `Dialect` of `lutumpy.rules.strict`.
-        TOKENS_OF_TOOLS: About what a list of tools costs: input tokens for each byte of its JSON, and once.
+        STRICT: The subset of JSON Schema that strict tools keep to, a `Dialect` of
+            `lutumpy.rules.strict`.
+        TOKENS_OF_TOOLS: About what a list of tools costs: input tokens for each byte of its JSON,
+            and once.
         check_tools: A function of the list of tools, which gives the problems of the tools alone.
     """
 
@@ -198,7 +209,9 @@ class ApiRules(Protocol):
         ...
 
     def read_tool(self, tool: Any) -> DeclaredTool | None:
-        """The tool that a request declares; `None` for the API's own tools, and for what isn't a tool."""
+        """The tool that a request declares; `None` for the API's own tools, and for what isn't a
+        tool.
+        """
         ...
 
     def write_tool(self, tool: DeclaredTool) -> dict[str, Any]:

@@ -35,7 +35,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeGuard
 
 from lutumpy.errors import DeclarationError
-from lutumpy.rules.pointer import escape, pointer, tokens
+from lutumpy.plain.pointer import escape, pointer, tokens
 from lutumpy.rules.problem import is_array, items, mapping
 from lutumpy.rules.schema_walk import LISTS, subschemas, walk
 from lutumpy.rules.strict_notes import describe_keywords, keyword_note
@@ -81,7 +81,7 @@ class Dialect:
 
 @dataclass(frozen=True, slots=True)
 class StrictChange:
-    """One thing that a strict form says differently from the schema that it was made of.
+    """One difference between a strict form and the schema that it was made from.
 
     Attributes:
         path: Where, as a JSON Pointer in the schema; what a reference with siblings names counts as

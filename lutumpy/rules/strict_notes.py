@@ -39,7 +39,7 @@ _NOTES: dict[str, Callable[[Any], str]] = {
 
 
 def keyword_note(key: str, value: Any) -> str:
-    """What a keyword says, as short text; empty when there is nothing to say."""
+    """A keyword in words; empty for one that needs none, such as `default: null`."""
     if key in _NOTES:
         return _NOTES[key](value)
     return f"{key}: {_json(value)}."

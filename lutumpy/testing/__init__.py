@@ -1,4 +1,5 @@
-"""Help for testing programs that call tools: scripted answers, and a server that speaks the three APIs.
+"""Help for testing programs that call tools: scripted answers, and a server that speaks every API
+of the table.
 
 Names load when they are first used: a script needs neither the server's HTTP stack nor an SDK.
 """
@@ -9,7 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lutumpy.testing.script import Call, Failure, Reply, render, render_stream
+    from lutumpy.testing.replies import Call, Failure, Reply
+    from lutumpy.testing.script import render, render_stream
     from lutumpy.testing.scripted import ScriptedModel
     from lutumpy.testing.wire import WireRequest, WireServer, serve
 
@@ -26,9 +28,9 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Call": "script",
-    "Failure": "script",
-    "Reply": "script",
+    "Call": "replies",
+    "Failure": "replies",
+    "Reply": "replies",
     "render": "script",
     "render_stream": "script",
     "ScriptedModel": "scripted",

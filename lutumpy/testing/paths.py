@@ -1,57 +1,24 @@
 """Which API a path belongs to, and what is asked for there."""
 
+# Every API at the server says which paths are its own. Two may share one, as OpenAI and Anthropic
+# have their models at the same path. Then the headers decide, and without a sign in them the API
+# that stands first in the table.
+
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
-from lutumpy.testing.script import Api
+from lutumpy.testing.api_server import ApiServer
+
+__all__ = ["Target", "locate"]
 
 PREFIX = r"(?:/v1|/openai/v1|/openai)?"
 """What base URLs end with."""
 
-OPERATIONS: tuple[tuple[Api | None, str, Mapping[str, str]], ...] = (
-    ("openai_chat", "/chat/completions", {"POST": "create"}),
-    ("openai_chat", "/openai/deployments/{deployment}/chat/completions", {"POST": "create"}),
-    ("openai_responses", "/responses", {"POST": "create"}),
-    ("openai_responses", "/responses/input_tokens", {"POST": "count"}),
-    ("openai_responses", "/responses/{response}", {"GET": "response", "DELETE": "delete_response"}),
-    ("openai_responses", "/responses/{response}/cancel", {"POST": "cancel_response"}),
-    ("openai_responses", "/responses/{response}/input_items", {"GET": "input_items"}),
-    ("openai_responses", "/conversations", {"POST": "create_conversation"}),
-    (
-        "openai_responses",
-        "/conversations/{conversation}",
-        {"GET": "conversation", "POST": "update_conversation", "DELETE": "delete_conversation"},
-    ),
-    (
-        "openai_responses",
-        "/conversations/{conversation}/items",
-        {"GET": "items", "POST": "create_items"},
-    ),
-    (
-        "openai_responses",
-        "/conversations/{conversation}/items/{item}",
-        {"GET": "item", "DELETE": "delete_item"},
-    ),
-    ("anthropic_messages", "/messages", {"POST": "create"}),
-    ("anthropic_messages", "/messages/count_tokens", {"POST": "count"}),
-    (None, "/models", {"GET": "models"}),
-    (None, "/models/{model:path}", {"GET": "model"}),
-)
-"""API, path, and what each method means there. OpenAI and Anthropic have their models at the same path."""
-
-FAMILIES: tuple[tuple[str, Api], ...] = (
-    ("/messages", "anthropic_messages"),
-    ("/responses", "openai_responses"),
-    ("/conversations", "openai_responses"),
-    ("/chat", "openai_chat"),
-)
-"""How the paths of each API begin, for those that the server doesn't know."""
-
-BODIES = frozenset({"create", "count", "update_conversation", "create_items"})
-"""Operations that can't come without a body."""
+_PREFIX = re.compile(PREFIX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,43 +26,53 @@ class Target:
     """Where a request leads.
 
     Attributes:
-        api: The API whose path it is.
+        server: The API whose path it is.
         operation: What is asked for; empty if the path is unknown, or known without this method.
         ids: What the path names.
         methods: The methods that a known path takes.
     """
 
-    api: Api
+    server: ApiServer
     operation: str = ""
     ids: Mapping[str, str] = field(default_factory=dict[str, str])
     methods: tuple[str, ...] = ()
 
     @property
     def needs_body(self) -> bool:
-        return self.operation in BODIES
+        return self.operation in self.server.needs_body
 
 
-def _pattern(template: str) -> re.Pattern[str]:
-    named = re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", template)
-    named = re.sub(r"\{(\w+):path\}", r"(?P<\1>.+)", named)
-    return re.compile(("" if template.startswith("/openai") else PREFIX) + named)
-
-
-_COMPILED: list[tuple[Api | None, re.Pattern[str], Mapping[str, str]]] = [
-    (api, _pattern(template), methods) for api, template, methods in OPERATIONS
-]
-_PREFIX = re.compile(PREFIX)
-
-
-def locate(method: str, path: str, headers: Mapping[str, str]) -> Target:
-    """Where a request leads. Paths of both vendors are told apart by the header that Anthropic's API requires."""
-    shared: Api = "anthropic_messages" if "anthropic-version" in headers else "openai_chat"
-    for api, pattern, methods in _COMPILED:
-        match = pattern.fullmatch(path)
-        if match is not None:
-            return Target(api or shared, methods.get(method, ""), match.groupdict(), tuple(methods))
+def locate(
+    method: str, path: str, headers: Mapping[str, str], servers: Iterable[ApiServer]
+) -> Target:
+    """Where a request leads; a path that nobody knows belongs to the API that it begins like, or to
+    the first.
+    """
+    # Sorting keeps the order of the table among those that the headers say nothing of.
+    ordered = sorted(servers, key=lambda server: not server.claims(headers))
+    for server in ordered:
+        target = _find_route(server, method, path)
+        if target is not None:
+            return target
     bare = _PREFIX.sub("", path, count=1)
-    for start, family in FAMILIES:
-        if bare == start or bare.startswith(f"{start}/"):
-            return Target(family)
-    return Target(shared)
+    for server in ordered:
+        for start in server.path_starts:
+            if bare == start or bare.startswith(f"{start}/"):
+                return Target(server)
+    return Target(ordered[0])
+
+
+def _find_route(server: ApiServer, method: str, path: str) -> Target | None:
+    for route in server.routes:
+        match = _pattern_of(route.path, route.is_whole).fullmatch(path)
+        if match is not None:
+            operation = route.methods.get(method, "")
+            return Target(server, operation, match.groupdict(), tuple(route.methods))
+    return None
+
+
+@cache
+def _pattern_of(path: str, is_whole: bool) -> re.Pattern[str]:
+    named = re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", path)
+    named = re.sub(r"\{(\w+):path\}", r"(?P<\1>.+)", named)
+    return re.compile(named if is_whole else PREFIX + named)

@@ -5,12 +5,27 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .render_chat import pieces
+from lutumpy.testing.replies import Call, Reply, split_text
 
-if TYPE_CHECKING:
-    from .script import Call, Reply
+__all__ = ["SHAPING", "render", "render_failure", "render_stream", "signature"]
+
+SHAPING = frozenset({"compaction"})
+"""Parameters of a request on which the shape of an answer depends: a compaction is one block, the
+summary.
+"""
+
+KINDS: Mapping[int, str] = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    529: "overloaded_error",
+}
+"""The type of an error by its HTTP status."""
 
 STOP = {
     "stop": "end_turn",
@@ -22,9 +37,9 @@ STOP = {
 }
 
 
-def _blocks(reply: Reply, number: int, body: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _render_blocks(reply: Reply, number: int, body: Mapping[str, Any]) -> list[dict[str, Any]]:
     if _is_compaction(body):
-        return [_compaction(reply, number)]
+        return [_render_compaction(reply, number)]
     blocks: list[dict[str, Any]] = []
     if reply.reasoning is not None:
         blocks.append(
@@ -38,7 +53,7 @@ def _blocks(reply: Reply, number: int, body: Mapping[str, Any]) -> list[dict[str
     for index, call in enumerate(reply.calls):
         use_id = call.id if call.id is not None else f"toolu_01{number:014d}{index:08d}"
         blocks.append(
-            {"type": "tool_use", "id": use_id, "name": call.name, "input": _input(reply, call)}
+            {"type": "tool_use", "id": use_id, "name": call.name, "input": _read_input(reply, call)}
         )
     return blocks
 
@@ -47,7 +62,7 @@ def _is_compaction(body: Mapping[str, Any]) -> bool:
     return body.get("compaction") is not None
 
 
-def _compaction(reply: Reply, number: int) -> dict[str, Any]:
+def _render_compaction(reply: Reply, number: int) -> dict[str, Any]:
     """The summary; without words the compaction has failed [SDK]."""
     summary = reply.text or None
     return {
@@ -64,18 +79,16 @@ def signature(thinking: str, number: int) -> str:
     return "EqsB" + base64.b64encode(f"{number}:{thinking}".encode()).decode()
 
 
-def _input(reply: Reply, call: Call) -> dict[str, Any]:
+def _read_input(reply: Reply, call: Call) -> dict[str, Any]:
     value = call.object
     if value is not None:
         return value
-    return (
-        {}
-        if reply.finish_reason == "length" or not call.text.strip()
-        else {"INVALID_JSON": call.text}
-    )
+    # The API has to send an object. What a model was cut off in is lost, other text is wrapped.
+    is_lost = reply.finish_reason == "length" or not call.text.strip()
+    return {} if is_lost else {"INVALID_JSON": call.text}
 
 
-def _input_text(call: Call) -> str:
+def _write_input(call: Call) -> str:
     """What the API streams: the model's own spacing, and nothing for no arguments."""
     value = call.object
     if value is None:
@@ -85,7 +98,7 @@ def _input_text(call: Call) -> str:
     return call.text if isinstance(call.arguments, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _usage(reply: Reply, written: int) -> dict[str, Any]:
+def _count_usage(reply: Reply, written: int) -> dict[str, Any]:
     return {
         "input_tokens": reply.tokens[0],
         "cache_creation_input_tokens": 0,
@@ -112,36 +125,38 @@ def render(reply: Reply, *, number: int, model: str, body: Mapping[str, Any]) ->
         "id": f"msg_01{number:022d}",
         "type": "message",
         "role": "assistant",
-        "content": _blocks(reply, number, body),
+        "content": _render_blocks(reply, number, body),
         "stop_reason": _stop_reason(reply, body),
         "stop_sequence": None,
         "stop_details": _stop_details(reply, body),
-        "usage": _usage(reply, reply.tokens[1]),
+        "usage": _count_usage(reply, reply.tokens[1]),
     }
 
 
 def render_stream(
     reply: Reply, *, number: int, model: str, body: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
+    # The message comes first, without what is still to arrive: its content, its end, its tokens.
     start = {
         **render(reply, number=number, model=model, body=body),
         "content": [],
         "stop_reason": None,
         "stop_details": None,
-        "usage": _usage(reply, 1),
+        "usage": _count_usage(reply, 1),
     }
     events: list[dict[str, Any]] = [{"type": "message_start", "message": start}]
     calls = iter(reply.calls)
-    for index, block in enumerate(_blocks(reply, number, body)):
+    for index, block in enumerate(_render_blocks(reply, number, body)):
         if block["type"] == "thinking":
             empty: dict[str, Any] = {**block, "thinking": "", "signature": ""}
             deltas: list[dict[str, Any]] = [
-                {"type": "thinking_delta", "thinking": piece} for piece in pieces(block["thinking"])
+                {"type": "thinking_delta", "thinking": part}
+                for part in split_text(block["thinking"])
             ]
             deltas.append({"type": "signature_delta", "signature": block["signature"]})
         elif block["type"] == "text":
             empty = {**block, "text": ""}
-            deltas = [{"type": "text_delta", "text": piece} for piece in pieces(block["text"])]
+            deltas = [{"type": "text_delta", "text": part} for part in split_text(block["text"])]
         elif block["type"] == "compaction":
             empty = {**block, "content": None}
             deltas = [
@@ -149,9 +164,11 @@ def render_stream(
             ]
         else:
             empty = {**block, "input": {}}
-            parts = ["", *pieces(_input_text(next(calls)))]
+            # The first piece of arguments is always an empty one.
+            parts = ["", *split_text(_write_input(next(calls)))]
             deltas = [{"type": "input_json_delta", "partial_json": part} for part in parts]
         events.append({"type": "content_block_start", "index": index, "content_block": empty})
+        # The API sends one now and then; here once, where decoders meet it most often.
         if index == 0:
             events.append({"type": "ping"})
         events += [
@@ -168,3 +185,16 @@ def render_stream(
     )
     events.append({"type": "message_stop"})
     return events
+
+
+def render_failure(
+    status: int, message: str, *, kind: str, param: str | None, code: str | None, request_id: str
+) -> dict[str, Any]:
+    """The JSON of an error; a code stands in its `details`, and a parameter nowhere."""
+    if not kind:
+        usual = "api_error" if status >= 500 else "invalid_request_error"
+        kind = KINDS.get(status, usual)
+    error: dict[str, Any] = {"type": kind, "message": message}
+    if code is not None:
+        error["details"] = {"error_code": code}
+    return {"type": "error", "error": error, "request_id": request_id}

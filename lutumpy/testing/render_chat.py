@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from .script import Call, Reply
+from lutumpy.testing.render_openai import CREATED, call_id, render_failure
+from lutumpy.testing.replies import Reply, split_text
 
-CREATED = 1_767_225_600
-PIECE = 8
+__all__ = ["SHAPING", "render", "render_failure", "render_stream"]
+
+SHAPING = frozenset({"n"})
+"""Parameters of a request on which the shape of an answer depends: the number of choices."""
+
 FINISH = {
     "stop": "stop",
     "tool_calls": "tool_calls",
@@ -21,16 +24,7 @@ FINISH = {
 }
 
 
-def pieces(text: str) -> list[str]:
-    """`text` in parts of a few characters, as models stream it."""
-    return [text[start : start + PIECE] for start in range(0, len(text), PIECE)]
-
-
-def call_id(call: Call, number: int, index: int) -> str:
-    return call.id if call.id is not None else f"call_{number:016d}{index:08d}"
-
-
-def _usage(reply: Reply) -> dict[str, Any]:
+def _count_usage(reply: Reply) -> dict[str, Any]:
     prompt, completion = reply.tokens
     return {
         "prompt_tokens": prompt,
@@ -46,30 +40,31 @@ def _usage(reply: Reply) -> dict[str, Any]:
     }
 
 
-def _count(body: Mapping[str, Any]) -> int:
+def _count_choices(body: Mapping[str, Any]) -> int:
     """How many choices were asked for."""
     n = body.get("n")
     return n if isinstance(n, int) else 1
 
 
-def _call_index(reply: Reply, choice: int, index: int) -> int:
+def _number_call(reply: Reply, choice: int, index: int) -> int:
     """Ids are counted on over the choices."""
     return choice * len(reply.calls) + index
 
 
-def _choice(reply: Reply, number: int, choice: int) -> dict[str, Any]:
+def _render_choice(reply: Reply, number: int, choice: int) -> dict[str, Any]:
     message: dict[str, Any] = {
         "role": "assistant",
         "content": reply.text or None,
         "refusal": reply.refusal,
         "annotations": [],
     }
+    # `None` is for an answer that has something else in place of text.
     if not reply.text and not reply.calls and reply.refusal is None:
         message["content"] = ""
     if reply.calls:
         message["tool_calls"] = [
             {
-                "id": call_id(call, number, _call_index(reply, choice, index)),
+                "id": call_id(call, number, _number_call(reply, choice, index)),
                 "type": "function",
                 "function": {"name": call.name, "arguments": call.text},
             }
@@ -89,8 +84,10 @@ def render(reply: Reply, *, number: int, model: str, body: Mapping[str, Any]) ->
         "object": "chat.completion",
         "created": CREATED + number,
         "model": model,
-        "choices": [_choice(reply, number, choice) for choice in range(_count(body))],
-        "usage": _usage(reply),
+        "choices": [
+            _render_choice(reply, number, choice) for choice in range(_count_choices(body))
+        ],
+        "usage": _count_usage(reply),
         "service_tier": "default",
         "system_fingerprint": "fp_000000000000",
     }
@@ -111,28 +108,30 @@ def render_stream(
             "usage": usage,
         }
 
-    choices = [_deltas(reply, number, choice) for choice in range(_count(body))]
+    choices = [_render_deltas(reply, number, choice) for choice in range(_count_choices(body))]
     # The choices take turns, as they are sampled side by side.
     events = [
         chunk([delta]) for deltas in zip_longest(*choices) for delta in deltas if delta is not None
     ]
-    events.append(chunk([], _usage(reply)))
+    # The usage has a chunk of its own, without choices.
+    events.append(chunk([], _count_usage(reply)))
     return events
 
 
-def _deltas(reply: Reply, number: int, choice: int) -> list[dict[str, Any]]:
+def _render_deltas(reply: Reply, number: int, choice: int) -> list[dict[str, Any]]:
     """One choice in pieces."""
 
     def delta(value: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
         return {"index": choice, "delta": value, "logprobs": None, "finish_reason": finish}
 
+    # As of a whole answer: the text is empty where one follows or nothing does, else `None`.
     only_calls = bool(reply.calls) and not reply.text
     deltas = [delta({"role": "assistant", "content": None if only_calls else "", "refusal": None})]
-    deltas += [delta({"content": piece}) for piece in pieces(reply.text)]
-    deltas += [delta({"refusal": piece}) for piece in pieces(reply.refusal or "")]
+    deltas += [delta({"content": part}) for part in split_text(reply.text)]
+    deltas += [delta({"refusal": part}) for part in split_text(reply.refusal or "")]
     for index, call in enumerate(reply.calls):
         function = {"name": call.name, "arguments": ""}
-        use_id = call_id(call, number, _call_index(reply, choice, index))
+        use_id = call_id(call, number, _number_call(reply, choice, index))
         deltas.append(
             delta(
                 {
@@ -142,9 +141,9 @@ def _deltas(reply: Reply, number: int, choice: int) -> list[dict[str, Any]]:
                 }
             )
         )
-        for piece in pieces(call.text):
+        for part in split_text(call.text):
             deltas.append(
-                delta({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
+                delta({"tool_calls": [{"index": index, "function": {"arguments": part}}]})
             )
     deltas.append(delta({}, FINISH[reply.finish_reason]))
     return deltas

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .render_chat import CREATED, call_id, pieces
+from lutumpy.testing.render_openai import CREATED, call_id, render_failure
+from lutumpy.testing.replies import Reply, split_text
 
-if TYPE_CHECKING:
-    from .script import Reply
+__all__ = ["conversation_id", "render", "render_failure", "render_stream", "waiting"]
 
 EMPTY: dict[str, dict[str, Any]] = {
     "reasoning": {"summary": []},
@@ -22,13 +22,13 @@ INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 
 ECHOED = (
-    "access_programs background image instructions max_output_tokens metadata parallel_tool_calls previous_response_id "
-    "store temperature tool_choice tools top_p truncation"
+    "access_programs background image instructions max_output_tokens metadata "
+    "parallel_tool_calls previous_response_id store temperature tool_choice tools top_p truncation"
 ).split()
 """Parameters of a request that come back in its answer."""
 
 
-def _echo(body: Mapping[str, Any]) -> dict[str, Any]:
+def _echo_request(body: Mapping[str, Any]) -> dict[str, Any]:
     echo = {key: body[key] for key in ECHOED if body.get(key) is not None}
     held = conversation_id(body)
     return echo if held is None else {**echo, "conversation": {"id": held}}
@@ -56,7 +56,7 @@ def _item_id(prefix: str, number: int, index: int) -> str:
     return f"{prefix}_{number:034x}{index:016x}"
 
 
-def _envelope(number: int, model: str, body: Mapping[str, Any]) -> dict[str, Any]:
+def _make_envelope(number: int, model: str, body: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "id": f"resp_{number:050x}",
         "object": "response",
@@ -90,14 +90,14 @@ def _envelope(number: int, model: str, body: Mapping[str, Any]) -> dict[str, Any
         "usage": None,
         "user": None,
         "metadata": {},
-        **_echo(body),
+        **_echo_request(body),
     }
 
 
-def _finished(
+def _finish(
     reply: Reply, number: int, model: str, output: list[dict[str, Any]], body: Mapping[str, Any]
 ) -> dict[str, Any]:
-    answer = _envelope(number, model, body)
+    answer = _make_envelope(number, model, body)
     read, written = reply.tokens
     reason = INCOMPLETE.get(reply.finish_reason)
     answer["status"] = "completed" if reason is None else "incomplete"
@@ -114,7 +114,7 @@ def _finished(
     return answer
 
 
-def _output(reply: Reply, number: int) -> list[dict[str, Any]]:
+def _render_output(reply: Reply, number: int) -> list[dict[str, Any]]:
     output: list[dict[str, Any]] = []
     if reply.reasoning is not None:
         sealed = base64.urlsafe_b64encode(f"{number}:{reply.reasoning}".encode()).decode()
@@ -128,11 +128,13 @@ def _output(reply: Reply, number: int) -> list[dict[str, Any]]:
                 "encrypted_content": f"gAAAAAB{sealed}",
             }
         )
+    # An answer without anything is a message with an empty text.
     parts: list[dict[str, Any]] = []
     if reply.text or (not reply.calls and reply.refusal is None):
         parts.append({"type": "output_text", "annotations": [], "logprobs": [], "text": reply.text})
     if reply.refusal is not None:
         parts.append({"type": "refusal", "refusal": reply.refusal})
+    # Where the model was cut off: in the last call, or in the text when there is no call.
     cut = reply.finish_reason in INCOMPLETE
     if parts:
         output.append(
@@ -159,7 +161,7 @@ def _output(reply: Reply, number: int) -> list[dict[str, Any]]:
 
 
 def render(reply: Reply, *, number: int, model: str, body: Mapping[str, Any]) -> dict[str, Any]:
-    return _finished(reply, number, model, _output(reply, number), body)
+    return _finish(reply, number, model, _render_output(reply, number), body)
 
 
 def render_stream(
@@ -170,46 +172,48 @@ def render_stream(
     def event(kind: str, **fields: Any) -> None:
         events.append({"type": kind, "sequence_number": len(events), **fields})
 
-    output = _output(reply, number)
-    started = _envelope(number, model, body)
+    # The response itself comes with the first events and the last one, before and after its output.
+    output = _render_output(reply, number)
+    started = _make_envelope(number, model, body)
     if body.get("background") is True:
         event("response.created", response=waiting(started, "queued"))
         event("response.queued", response=waiting(started, "queued"))
     else:
         event("response.created", response=started)
     event("response.in_progress", response=started)
+    # Each item: added without contents, then these in pieces and once as a whole, then done.
     for index, item in enumerate(output):
         empty: dict[str, Any] = EMPTY[item["type"]]
         event("response.output_item.added", output_index=index, item={**item, **empty})
         place = {"item_id": item["id"], "output_index": index}
         if item["type"] == "function_call":
-            for piece in pieces(item["arguments"]):
-                event("response.function_call_arguments.delta", **place, delta=piece)
+            for text in split_text(item["arguments"]):
+                event("response.function_call_arguments.delta", **place, delta=text)
             event("response.function_call_arguments.done", **place, arguments=item["arguments"])
         for number_of_part, part in enumerate(item.get("content", ())):
-            _part(event, {**place, "content_index": number_of_part}, part)
+            _stream_part(event, {**place, "content_index": number_of_part}, part)
         for number_of_part, part in enumerate(item.get("summary", ())):
             where = {**place, "summary_index": number_of_part}
             event("response.reasoning_summary_part.added", **where, part={**part, "text": ""})
-            for piece in pieces(part["text"]):
-                event("response.reasoning_summary_text.delta", **where, delta=piece)
+            for text in split_text(part["text"]):
+                event("response.reasoning_summary_text.delta", **where, delta=text)
             event("response.reasoning_summary_text.done", **where, text=part["text"])
             event("response.reasoning_summary_part.done", **where, part=part)
         event("response.output_item.done", output_index=index, item=item)
-    answer = _finished(reply, number, model, output, body)
+    answer = _finish(reply, number, model, output, body)
     event(f"response.{answer['status']}", response=answer)
     return events
 
 
-def _part(event: Any, where: dict[str, Any], part: dict[str, Any]) -> None:
+def _stream_part(event: Any, where: dict[str, Any], part: dict[str, Any]) -> None:
     if part["type"] == "refusal":
         event("response.content_part.added", **where, part={**part, "refusal": ""})
-        for piece in pieces(part["refusal"]):
-            event("response.refusal.delta", **where, delta=piece)
+        for text in split_text(part["refusal"]):
+            event("response.refusal.delta", **where, delta=text)
         event("response.refusal.done", **where, refusal=part["refusal"])
     else:
         event("response.content_part.added", **where, part={**part, "text": ""})
-        for piece in pieces(part["text"]):
-            event("response.output_text.delta", **where, delta=piece, logprobs=[])
+        for text in split_text(part["text"]):
+            event("response.output_text.delta", **where, delta=text, logprobs=[])
         event("response.output_text.done", **where, text=part["text"], logprobs=[])
     event("response.content_part.done", **where, part=part)

@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
+import copy
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from lutumpy.adapters.anthropic import AnthropicMessages
-from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.adapters.provider_errors import adapter_error
-from lutumpy.adapters.sdk_body import Fields, body_dict
-from lutumpy.adapters.sdk_model import SdkModel
-from lutumpy.core.items import AssistantTurn
-from lutumpy.core.model import StructuredMode, TurnOptions, checked_structured
-from lutumpy.core.streaming import StreamDecoder
-from lutumpy.core.tool_specs import ToolOffering
-from lutumpy.core.transcript import Transcript
+from lutumpy.apis import Api, api_names, serving
 from lutumpy.errors import AdapterError, Problem
-from lutumpy.rules.anthropic import messages as anthropic
-from lutumpy.rules.openai.chat import messages as chat
-from lutumpy.rules.openai.responses import items as responses
-from lutumpy.testing.script import (
-    Api,
-    Failure,
-    Reply,
-    entries,
-    render,
-    render_failure,
-    render_stream,
+from lutumpy.models import (
+    AssistantTurn,
+    StructuredMode,
+    ToolOffering,
+    Transcript,
+    TurnOptions,
+    checked_structured,
 )
+from lutumpy.plain.json_values import decode
+from lutumpy.rules.shape import ApiRules
+from lutumpy.streaming import StreamDecoder
+from lutumpy.testing.replies import Failure, Reply, read_script
+from lutumpy.testing.script import render, render_failure, render_stream, shaping_keys
 
 __all__ = ["ScriptEntry", "ScriptedModel"]
 
@@ -36,36 +30,25 @@ StreamEntry: TypeAlias = "dict[str, Any] | Failure"
 ScriptAnswer: TypeAlias = "Reply | Failure | dict[str, Any] | bytes | str | list[StreamEntry]"
 ScriptEntry: TypeAlias = "ScriptAnswer | Callable[[Api, Mapping[str, Any]], ScriptAnswer]"
 
-_ADAPTERS: Mapping[str, Any] = {
-    "openai_chat": OpenAIChat,
-    "openai_responses": OpenAIResponses,
-    "anthropic_messages": AnthropicMessages,
-}
-SHAPING = ("compaction", "n")
-"""Parameters of a request on which the shape of its answer depends."""
-
-_CHECKS: Mapping[str, Callable[[Mapping[str, Any]], list[Problem]]] = {
-    "openai_chat": chat.check_request,
-    "openai_responses": responses.check_request,
-    "anthropic_messages": anthropic.check_request,
-}
-
 
 class ScriptedModel:
     """A model whose answers are written down beforehand.
 
-    Every turn goes the way that it goes with a provider, but for the network: the request is built by the adapter, checked
-    against the rules of its API, and the scripted answer is decoded by the adapter.
+    Every turn goes the way that it goes with a provider, but for the network: the request is built
+    by the adapter, checked against the rules of its API, and the scripted answer is decoded by the
+    adapter.
 
     Args:
-        script: The answers in order. A `Reply` or `Failure`; a `dict`, `bytes` or `str`, taken as the API's own JSON; a list
-            of stream events, a `Failure` among them breaking the stream there; or a function that is given the API and the
-            request's body and returns one of these.
-        api: Which API it stands for: `openai_chat`, `openai_responses` or `anthropic_messages`.
+        script: The answers in order. A `Reply` or `Failure`; a `dict`, `bytes` or `str`, taken as
+            the API's own JSON; a list of stream events, a `Failure` among them breaking the stream
+            there; or a function that is given the API and the request's body and returns one of
+            these.
+        api: Which API it stands for, as `lutumpy.apis.api_names` lists them; Chat Completions when
+            left out.
         model: The model's name in requests and answers.
         structured: How a structured turn asks for its value, as for the adapters.
-        check: Whether requests are held against the rules of the API. That walks the whole conversation each time: leave it
-            on in tests, switch it off where time is measured.
+        check: Whether requests are held against the rules of the API. That walks the whole
+            conversation each time: leave it on in tests, switch it off where time is measured.
         keep: How many of the last requests stay in `requests`; `None` for all.
 
     Attributes:
@@ -79,30 +62,31 @@ class ScriptedModel:
         self,
         script: Iterable[ScriptEntry],
         *,
-        api: Api = "openai_chat",
+        api: Api | None = None,
         model: str = "scripted",
         structured: StructuredMode = "native",
         check: bool = True,
         keep: int | None = None,
     ) -> None:
-        if api not in _ADAPTERS:
-            raise ValueError(f"api={api!r} is none of {', '.join(_ADAPTERS)}")
-        self.api: Api = api
+        self.api: Api = api if api is not None else api_names()[0]
         self.model = model
         self.structured: StructuredMode = checked_structured(structured)
         self.requested: int = 0
+        self._adapter: Any = serving(self.api, "adapter")
         # The user's `extra` may set another model than this one, so the adapter puts it in.
-        self._adapter: SdkModel = _ADAPTERS[api](model)
+        self._sender: Any = self._adapter(model)
+        self._rules: ApiRules = serving(self.api, "rules")
+        self._shaping = shaping_keys(self.api)
         self._check = check
         # Put together when somebody looks at them, and not checked requests only then.
         self._requests: deque[_Request] = deque(maxlen=keep)
-        self._script: deque[ScriptEntry] = entries(script)
+        self._script: deque[ScriptEntry] = read_script(script)
 
     def takes_forced_choice(self, extra: Mapping[str, Any]) -> bool:
         """Whether the adapter of its API would require a tool call of this model."""
-        return self.api != "anthropic_messages" or AnthropicMessages(
-            self.model
-        ).takes_forced_choice(extra)
+        # Not every API forbids it, and only such adapters have the method.
+        ask = getattr(self._sender, "takes_forced_choice", None)
+        return ask is None or bool(ask(extra))
 
     @property
     def requests(self) -> list[dict[str, Any]]:
@@ -124,7 +108,8 @@ class ScriptedModel:
         """The next answer; the transcript is not changed.
 
         Raises:
-            AdapterError: the API would refuse the request, the script says `Failure`, or it has no answer left.
+            AdapterError: the API would refuse the request, the script says `Failure`, or it has no
+                answer left.
             InvalidToolConstraints: the API is known to refuse the offer.
             TranscriptError: there is nothing to answer.
         """
@@ -134,8 +119,8 @@ class ScriptedModel:
         self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
     ) -> AssistantTurn:
         """The same without an event loop."""
-        request = self._asked(transcript, offering, options, stream=False)
-        answer = self._next(request)
+        request = self._take_request(transcript, offering, options, stream=False)
+        answer = self._take_answer(request)
         if isinstance(answer, Reply):
             answer = render(
                 answer, self.api, number=self.requested, model=self.model, body=request.shape
@@ -146,13 +131,15 @@ class ScriptedModel:
                 provider=self.api,
                 sent=False,
             )
-        turn: AssistantTurn = _ADAPTERS[self.api].response(answer)
+        turn: AssistantTurn = self._adapter.response(answer)
         return turn
 
     def open_stream(
         self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
     ) -> ScriptedStream:
-        """The next answer as a stream of the API's events, in the order of real ones. Raises as `respond` does, when entered."""
+        """The next answer as a stream of the API's events, in the order of real ones. Raises as
+        `respond` does, when entered.
+        """
         return ScriptedStream(self, transcript, offering, options)
 
     def open_stream_sync(
@@ -165,8 +152,8 @@ class ScriptedModel:
         self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
     ) -> list[StreamEntry]:
         """The events of the next answer; a `Failure` among them breaks the stream there."""
-        request = self._asked(transcript, offering, options, stream=True)
-        answer = self._next(request)
+        request = self._take_request(transcript, offering, options, stream=True)
+        answer = self._take_answer(request)
         if isinstance(answer, Reply):
             return [
                 *render_stream(
@@ -175,17 +162,18 @@ class ScriptedModel:
             ]
         if not isinstance(answer, list):
             raise AdapterError(
-                f"{self.api}: a streamed turn needs a Reply or a list of events in the script, not {type(answer).__name__}",
+                f"{self.api}: a streamed turn needs a Reply or a list of events in the script, "
+                f"not {type(answer).__name__}",
                 provider=self.api,
                 sent=False,
             )
         return answer
 
-    def failed(self, failure: Failure) -> AdapterError:
+    def error_of(self, failure: Failure) -> AdapterError:
         """The error that the adapter raises for a failure."""
-        return self._failed(failure.status, failure.message, failure.headers, kind=failure.kind)
+        return self._make_error(failure.status, failure.message, failure.headers, kind=failure.kind)
 
-    def _asked(
+    def _take_request(
         self,
         transcript: Transcript,
         offering: ToolOffering | None,
@@ -194,16 +182,53 @@ class ScriptedModel:
         stream: bool,
     ) -> _Request:
         """What the adapter would send, noted and checked."""
-        request = _Request(self._adapter._request(transcript, offering, options, stream=stream))
+        body = self._write_request(transcript, offering, options, stream=stream)
+        shape = {key: options.extra[key] for key in self._shaping if key in options.extra}
+        request = _Request(body, shape)
         self.requested += 1
         self._requests.append(request)
         if self._check:
-            for problem in _CHECKS[self.api](request.body):
+            for problem in self._rules.check_request(request.body):
                 if problem.certainty == "refused":
-                    raise self._refused(problem)
+                    raise self._make_refusal(problem)
         return request
 
-    def _next(self, request: _Request) -> Reply | dict[str, Any] | bytes | str | list[StreamEntry]:
+    def _write_request(
+        self,
+        transcript: Transcript,
+        offering: ToolOffering | None,
+        options: TurnOptions,
+        *,
+        stream: bool,
+    ) -> bytes | dict[str, Any]:
+        """The body that the adapter would send: its bytes, or JSON values from one that has no
+        client of its own.
+        """
+        # Adapters of the SDKs join bytes that the transcript keeps, which costs the same for each
+        # turn however long the conversation is. `request` is the way that every adapter has.
+        write = getattr(self._sender, "_body", None)
+        if write is not None:
+            data: bytes = write(transcript, offering, options, stream=stream)
+            return data
+        known = {
+            "temperature": options.temperature,
+            "max_output_tokens": options.max_output_tokens,
+            "output": options.output,
+        }
+        given = {name: value for name, value in known.items() if value is not None}
+        extra = dict(options.extra)
+        body = self._adapter.request(transcript, offering, stream=stream, **given, **extra)
+        # A parameter of the user's may name another model, and wins.
+        return {"model": self.model, **body}
+
+    def stream_decoder(self) -> StreamDecoder:
+        """A new decoder of its API for one stream."""
+        decoder: StreamDecoder = self._adapter.stream_decoder()
+        return decoder
+
+    def _take_answer(
+        self, request: _Request
+    ) -> Reply | dict[str, Any] | bytes | str | list[StreamEntry]:
         if not self._script:
             raise AdapterError(
                 f"{self.api}: the script has no answer left for request {self.requested}",
@@ -211,13 +236,13 @@ class ScriptedModel:
                 sent=False,
             )
         entry = self._script.popleft()
-        answer = entry(self.api, body_dict(request.fields)) if callable(entry) else entry
+        answer = entry(self.api, request.fresh_body()) if callable(entry) else entry
         if isinstance(answer, Failure):
-            raise self.failed(answer)
+            raise self.error_of(answer)
         return answer
 
-    def _refused(self, problem: Problem) -> AdapterError:
-        return self._failed(
+    def _make_refusal(self, problem: Problem) -> AdapterError:
+        return self._make_error(
             problem.status,
             problem.message,
             {},
@@ -226,13 +251,12 @@ class ScriptedModel:
             code=problem.code,
         )
 
-    def _failed(
+    def _make_error(
         self, status: int, message: str, headers: Mapping[str, str], **more: Any
     ) -> AdapterError:
         body = render_failure(self.api, status, message, **more)
-        cause = ScriptedStatusError(
-            status, {name.lower(): value for name, value in headers.items()}, body
-        )
+        lower = {name.lower(): value for name, value in headers.items()}
+        cause = ScriptedStatusError(status, message, lower, body)
         error = adapter_error(cause, self.api)
         error.__cause__ = cause
         return error
@@ -246,34 +270,41 @@ class ScriptedModel:
 class _Request:
     """What would have been sent."""
 
-    __slots__ = ("_body", "fields")
+    __slots__ = ("_body", "_sent", "shape")
 
-    def __init__(self, fields: Fields) -> None:
-        self.fields = fields
+    def __init__(self, sent: bytes | dict[str, Any], shape: dict[str, Any]) -> None:
+        self._sent = sent
         self._body: dict[str, Any] | None = None
+        # What of the body an answer's shape depends on.
+        self.shape = shape
 
     @property
     def body(self) -> dict[str, Any]:
         """The very JSON of it, read back once."""
         if self._body is None:
-            self._body = body_dict(self.fields)
+            self._body = self.fresh_body()
         return self._body
 
-    @property
-    def shape(self) -> dict[str, Any]:
-        """What of the body an answer's shape depends on."""
-        shaping = {name: self.fields[name] for name in SHAPING if name in self.fields}
-        return body_dict(shaping) if shaping else {}
+    def fresh_body(self) -> dict[str, Any]:
+        """The same for a script's function, which may change it."""
+        if not isinstance(self._sent, bytes):
+            return copy.deepcopy(self._sent)
+        body: dict[str, Any] = decode(self._sent)
+        return body
 
 
 class ScriptedStatusError(Exception):
-    """The cause of an `AdapterError` from a script: what an SDK's status error says, under the same names."""
+    """The cause of an `AdapterError` from a script: what an SDK's status error says, under the same
+    names.
+    """
 
-    def __init__(self, status_code: int, headers: Mapping[str, str], body: dict[str, Any]) -> None:
+    def __init__(
+        self, status_code: int, message: str, headers: Mapping[str, str], body: dict[str, Any]
+    ) -> None:
         self.status_code = status_code
         self.headers = headers
         self.body = body
-        super().__init__(str(body["error"]["message"]))
+        super().__init__(message)
 
     @property
     def response(self) -> ScriptedStatusError:
@@ -297,7 +328,7 @@ class ScriptedStream:
         offering: ToolOffering | None,
         options: TurnOptions,
     ) -> None:
-        self.decoder: StreamDecoder = _ADAPTERS[model.api].stream_decoder()
+        self.decoder: StreamDecoder = model.stream_decoder()
         self.request_id: str | None = None
         self.closed: bool = False
         self._model = model
@@ -311,7 +342,7 @@ class ScriptedStream:
         self.closed = True
 
     async def __aenter__(self) -> AsyncIterator[Any]:
-        self._events = _async(self.__enter__())
+        self._events = _iterate(self.__enter__())
         return self._events
 
     async def __aexit__(self, *exc: object) -> None:
@@ -322,12 +353,12 @@ class ScriptedStream:
     def _chunks(self, events: list[StreamEntry]) -> Iterator[Any]:
         for event in events:
             if isinstance(event, Failure):
-                error = self._model.failed(event)
+                error = self._model.error_of(event)
                 error.partial = self.decoder.partial()
                 raise error
             yield event
 
 
-async def _async(chunks: Iterator[Any]) -> AsyncGenerator[Any, None]:
+async def _iterate(chunks: Iterator[Any]) -> AsyncGenerator[Any, None]:
     for chunk in chunks:
         yield chunk

@@ -1,7 +1,15 @@
-"""A loopback server that speaks the three APIs, plays a script, and refuses what the real ones refuse.
+"""A loopback server that speaks every API of the table, plays a script, and refuses what the real
+ones refuse.
 
 Needs the `testing` extra (starlette and uvicorn).
 """
+
+# What is hard: the server runs in a thread of its own, so that it serves sync and async clients
+# alike, and a script's function may wait for another request to be answered. So a function of the
+# script is called in a pool of threads, and the one lock, which guards the script, the requests and
+# what each API remembers, is never held while it runs, nor while bytes are read or sent. A request
+# takes the lock up to four times: for its number, to be checked, to be remembered with its answer,
+# and to be recorded.
 
 from __future__ import annotations
 
@@ -15,9 +23,11 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from lutumpy.core.safe_text import safe_str
+from lutumpy.apis import Api, api_row, by_name, serves, serving
 from lutumpy.errors import Problem
-from lutumpy.testing.script import Api, Failure, Reply, entries
+from lutumpy.plain.safe_text import safe_str
+from lutumpy.testing.api_server import CREATE, ApiServer
+from lutumpy.testing.replies import Failure, Reply, read_script
 
 try:
     import uvicorn
@@ -28,18 +38,19 @@ try:
     from starlette.routing import Route
 
     from lutumpy.testing.exchange import Answer, Exchange
-    from lutumpy.testing.memory import Memory
-    from lutumpy.testing.paths import Target, locate
-    from lutumpy.testing.resources import Resources
+    from lutumpy.testing.paths import locate
 except ImportError as _error:
     raise ImportError(
-        'lutumpy.testing.wire needs starlette and uvicorn; install them with: python -m pip install ".[testing]" (in a clone)'
+        "lutumpy.testing.wire needs starlette and uvicorn; install them with: "
+        'python -m pip install ".[testing]" (in a clone)'
     ) from _error
 
 __all__ = ["Answer", "Entry", "WireRequest", "WireServer", "serve"]
 
 Entry = Answer | Callable[[Api, Mapping[str, Any]], Answer]
-"""One entry of a script: an answer, or a function that is asked for it with the API and the request's body."""
+"""One entry of a script: an answer, or a function that is asked for it with the API and the
+request's body.
+"""
 
 START_SECONDS = 10.0
 STOP_SECONDS = 10.0
@@ -52,11 +63,11 @@ class WireRequest:
     """One request that the server got, and what became of it.
 
     Attributes:
-        api: The API whose path it is: `openai_chat`, `openai_responses` or `anthropic_messages`. What OpenAI has at no
-            path of these, as its models, counts as `openai_chat`.
+        api: The API whose path it is. What OpenAI has at the path of no API, as its models, counts
+            as Chat Completions.
         path: The URL's path.
         headers: Headers, names in lower case.
-        body: The parsed body; None if it was no JSON, or there was none.
+        body: The parsed body; None if it wasn't JSON, or there was none.
         status: Status of the answer.
         problems: Everything that the rules found, doubtful and discouraged things included.
         method: The HTTP method.
@@ -77,8 +88,8 @@ def serve(
     """A server to be entered: `with serve([...]) as server:` or `async with`.
 
     Args:
-        script: Answers to the valid requests, in order; a request beyond the last gets a 500 that says so. With None
-            every valid request is answered with `Reply(text="OK")`.
+        script: Answers to the valid requests, in order; a request beyond the last gets a 500 that
+            says so. With None every valid request is answered with `Reply(text="OK")`.
         host: Address to listen on.
         port: Port to listen on, 0 for a free one.
 
@@ -89,23 +100,23 @@ def serve(
 
 
 class WireServer:
-    """The running server: where it is, what it was asked, and what it still has to say. Safe to use from any thread."""
+    """The running server: where it is, what it was asked, and what it still has to say. Safe to use
+    from any thread.
+    """
 
     def __init__(
         self, script: Iterable[Entry] | None = (), *, host: str = "127.0.0.1", port: int = 0
     ) -> None:
         self._host = host
         self._port = port
-        self._script: deque[Entry] = entries(() if script is None else script)
+        self._script: deque[Entry] = read_script(() if script is None else script)
         self._endless = script is None
         self._lock = threading.Lock()
         self._requests: list[WireRequest] = []
         self._number = 0
-        self._memory = Memory()
+        self._apis: list[ApiServer] = _make_servers()
         self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
-
-    # ------------------------------------------------------------- use
 
     @property
     def url(self) -> str:
@@ -145,7 +156,8 @@ class WireServer:
         if self._thread is not None:
             raise RuntimeError("the server runs already")
         listener = socket.create_server((self._host, self._port))
-        # Accepted connections inherit it; without, an answer's head and body wait 40 ms for each other.
+        # Accepted connections inherit it; without, an answer's head and body wait 40 ms for each
+        # other.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._port = listener.getsockname()[1]
         config = uvicorn.Config(
@@ -196,28 +208,27 @@ class WireServer:
             self._thread.join(STOP_SECONDS)
         self._server = self._thread = None
 
-    # ---------------------------------------------------------- answer
+    # --- Answering, in the thread of the server ---------------------------------------------------
 
     async def _answer(self, request: Request) -> Response:
         with self._lock:
             self._number += 1
             number = self._number
-        target = locate(request.method, request.scope["path"], request.headers)
-        exchange = Exchange(target.api, number, request)
+        target = locate(request.method, request.scope["path"], request.headers, self._apis)
+        exchange = Exchange(target, number, request)
         problems: list[Problem] = []
         data = await request.body()
-        body, is_json = _parsed(data)
-        response = exchange.nowhere(target) or exchange.refused_headers()
+        body, is_json = _parse_body(data)
+        response = exchange.refuse_target() or exchange.refuse_headers()
         if response is None and not is_json and (data or target.needs_body):
-            response = exchange.not_json()
-        if response is None and target.operation != "create":
-            with self._lock:
-                resources = Resources(self._memory, exchange, target, request.query_params, body)
-                response, problems = resources.answer(target.operation)
+            response = exchange.refuse_body()
+        if response is None and target.operation == CREATE:
+            response, problems = await self._answer_as_model(exchange, body)
         elif response is None:
-            response, problems = await self._created(exchange, target, body)
+            with self._lock:
+                response, problems = exchange.respond_from_memory(body)
         record = WireRequest(
-            target.api,
+            target.server.api,
             request.url.path,
             dict(request.headers),
             body,
@@ -229,33 +240,34 @@ class WireServer:
             self._requests.append(record)
         return response
 
-    async def _created(
-        self, exchange: Exchange, target: Target, body: Any
+    async def _answer_as_model(
+        self, exchange: Exchange, body: Any
     ) -> tuple[Response, list[Problem]]:
         """The answer to a request for a model's answer, and the problems of the request."""
-        api, deployment = target.api, target.ids.get("deployment")
-        if deployment is not None and isinstance(body, dict) and body.get("model") is None:
-            body["model"] = deployment
+        server = exchange.server
+        if isinstance(body, dict):
+            server.complete_body(body, exchange.target.ids)
         with self._lock:
-            problems = self._memory.check(api, body)
-        response = exchange.refusal(problems)
+            problems = server.check(body)
+        response = exchange.refuse_problems(problems)
         if response is not None:
             return response, problems
         try:
-            answer = await self._next(api, body)
-            response, said, events = exchange.respond(answer, body)
-            if said is not None:
+            answer = await self._next(server.api, body)
+            response, rendered, events = exchange.respond(answer, body)
+            if rendered is not None:
                 with self._lock:
-                    self._memory.remember(api, body, said, events)
+                    server.remember(body, rendered, events)
             return response, problems
         finally:
             with self._lock:
-                self._memory.release(body)
+                server.release(body)
 
     async def _next(self, api: Api, body: Mapping[str, Any]) -> Answer:
         with self._lock:
             if self._script:
                 entry: Entry = self._script.popleft()
+            # Without a script any answer will do; with one, running out of answers is a mistake.
             elif self._endless:
                 entry = Reply(text="OK")
             else:
@@ -270,6 +282,7 @@ class WireServer:
             )
 
 
+# The SDKs would ask again, and the test would fail later and elsewhere.
 def _stop_retrying(message: str) -> Failure:
     return Failure(500, message, headers={"x-should-retry": "false"})
 
@@ -284,8 +297,20 @@ class _ReadyServer(uvicorn.Server):
         self._ready.set()
 
 
-def _parsed(data: bytes) -> tuple[Any, bool]:
-    """The body as JSON, and whether it is any."""
+def _make_servers() -> list[ApiServer]:
+    """One for each API whose answers can be rendered; those of one maker share the names of its
+    models.
+    """
+    models: dict[str, dict[str, None]] = {}
+    servers: list[ApiServer] = []
+    for api in by_name("rendering"):
+        kind: type[ApiServer] = serving(api, "server") if serves(api, "server") else ApiServer
+        servers.append(kind(api, models.setdefault(api_row(api).family, {})))
+    return servers
+
+
+def _parse_body(data: bytes) -> tuple[Any, bool]:
+    """The body as JSON, and whether it is JSON at all."""
     try:
         return json.loads(data), True
     except (ValueError, RecursionError):

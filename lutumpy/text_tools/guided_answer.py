@@ -20,8 +20,8 @@ import re
 from collections.abc import Sequence
 
 from lutumpy import ToolDef
-from lutumpy.core.json_values import clean_text
 from lutumpy.models import ToolOffering
+from lutumpy.plain.json_values import clean_text
 from lutumpy.text_tools.guided_schema import ANSWER
 from lutumpy.text_tools.instruction import tool_list
 from lutumpy.text_tools.json_scanner import JsonScanner

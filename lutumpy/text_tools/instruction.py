@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lutumpy import ToolDef
-from lutumpy.core import json_values
 from lutumpy.models import ToolOffering
+from lutumpy.plain import json_values
 
 __all__ = ["call_instruction", "demands", "tool_list"]
 

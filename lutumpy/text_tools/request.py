@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from lutumpy import AssistantTurn, ToolDef, Transcript
-from lutumpy.core import json_values
 from lutumpy.models import OutputSpec, ToolOffering, TurnOptions
+from lutumpy.plain import json_values
 from lutumpy.text_tools.derived import DerivedItems
 from lutumpy.text_tools.guided_answer import GuidedAnswers
 from lutumpy.text_tools.guided_schema import guided_output

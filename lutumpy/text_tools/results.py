@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from lutumpy import AssistantTurn, TextPart
-from lutumpy.core import json_values
 from lutumpy.models import (
     CallBlock,
     Message,
@@ -15,6 +14,7 @@ from lutumpy.models import (
     TextBlock,
     ToolResults,
 )
+from lutumpy.plain import json_values
 
 __all__ = ["PROJECTED", "SpellCalls", "projected_turn", "results_message"]
 

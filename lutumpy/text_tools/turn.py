@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from lutumpy import AssistantTurn, TranscriptError, Usage
-from lutumpy.core import json_values
 from lutumpy.models import Block, CallBlock, ReasoningBlock, TextBlock, dump_turn, load_turn
+from lutumpy.plain import json_values
 from lutumpy.text_tools.protocol import ParsedCall, ParsedText
 
 __all__ = ["API", "inner_turn", "text_turn"]

@@ -12,6 +12,7 @@ from lutumpy.tool_doctor.check import check_tools
 from lutumpy.tool_doctor.differences import Difference, differences
 from lutumpy.tool_doctor.loading import load_toolset
 from lutumpy.tool_doctor.lock import (
+    LOCK_FILE,
     Drift,
     Lock,
     LockedTool,
@@ -23,6 +24,7 @@ from lutumpy.tool_doctor.lock import (
 from lutumpy.tool_doctor.report import Finding, Severity, ToolListSize, ToolReport
 
 __all__ = [
+    "LOCK_FILE",
     "Difference",
     "Drift",
     "Finding",

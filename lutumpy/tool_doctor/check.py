@@ -10,7 +10,7 @@
 #   offer               the tools that are on by default; all of them, where some are off
 #
 # A finding that holds for several APIs becomes one finding that lists them (`found`). One
-# that was made without strict isn't made again with it (`known`), and one of the default offer isn't
+# that was made without strict isn't made again with it (`known`), one of the default offer isn't
 # made again for all tools. What only strict adapters or the offer of all tools would run into is a
 # warning and not an error, since the application may never do that.
 
@@ -23,7 +23,7 @@ from typing import Any
 from lutumpy import DeclarationError, Selector, ToolDef, Toolset
 from lutumpy.apis import Api, api_names, serving
 from lutumpy.doctor import Certainty, Problem
-from lutumpy.rules.pointer import pointer
+from lutumpy.plain.pointer import pointer
 from lutumpy.rules.schema_walk import walk
 from lutumpy.rules.strict import Dialect, strict_changes, strict_counts
 from lutumpy.tool_doctor.declaration import declaration_findings

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from lutumpy import ToolDef
-from lutumpy.rules.pointer import pointer
+from lutumpy.plain.pointer import pointer
 from lutumpy.rules.schema_walk import resolve, walk
 from lutumpy.tool_doctor.report import Finding
 from lutumpy.tools.compiled import CompiledTool

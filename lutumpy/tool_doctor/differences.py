@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from lutumpy.core import json_values
-from lutumpy.rules.pointer import escape
+from lutumpy.plain import json_values
+from lutumpy.plain.pointer import escape
 
 __all__ = ["Difference", "canonical", "differences"]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from lutumpy import Toolset
-from lutumpy.core.safe_text import safe_str
 from lutumpy.errors import ToolsetNotLoadedError
+from lutumpy.plain.safe_text import safe_str
 
 __all__ = ["load_toolset"]
 
@@ -27,8 +27,8 @@ def load_toolset(name: str, *, directory: str | Path | None = None) -> type[Tool
             `sys.path` and stays there.
 
     Raises:
-        ToolsetNotLoadedError: The name is wrong, the import fails, or it names something that is not a
-            toolset.
+        ToolsetNotLoadedError: The name is wrong, the import fails, or it leads to something else
+            than a toolset.
     """
     module_name, colon, attribute = name.partition(":")
     if not (colon and module_name and attribute):

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from lutumpy import ToolDef, Toolset
-from lutumpy.core import json_values
 from lutumpy.errors import LockError
+from lutumpy.plain import json_values
 from lutumpy.tool_doctor.differences import Difference, canonical, differences
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
 ]
 
 LOCK_FILE = "lutumpy.lock.json"
+"""The name of the lock file, where none is given."""
 VERSION = 1
 _FORMAT = "lutumpy.lock"
 

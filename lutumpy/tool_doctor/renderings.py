@@ -10,8 +10,8 @@ from typing import Any
 
 from lutumpy import DeclarationError, InvalidToolConstraints, ToolDef, Transcript
 from lutumpy.apis import Api, serving
-from lutumpy.core import json_values
 from lutumpy.models import ToolOffering, ToolSpec
+from lutumpy.plain import json_values
 from lutumpy.rules.shape import DeclaredTool
 
 __all__ = ["Rendering", "list_bytes", "list_tokens", "read_declared", "render"]

@@ -36,10 +36,10 @@ from typing import Any, Literal, NamedTuple, TypeGuard
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, from_json, to_json
 
-from lutumpy.core.json_values import may_hold_constants
-from lutumpy.core.preview import shorten
-from lutumpy.core.values import dataclass
 from lutumpy.errors import ToolError
+from lutumpy.plain.json_values import may_hold_constants
+from lutumpy.plain.preview import shorten
+from lutumpy.plain.values import dataclass
 from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.failures import tool_error_message
 

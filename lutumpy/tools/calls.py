@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Generic, Literal
 from typing_extensions import TypeVar
 
 from lutumpy.core.items import REJECTION_PREFIX, ToolMetadata
-from lutumpy.core.safe_text import safe_repr
-from lutumpy.core.values import dataclass
+from lutumpy.plain.safe_text import safe_repr
+from lutumpy.plain.values import dataclass
 from lutumpy.tools.arguments import ArgumentRepair
 from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.edits import edited_input, run_with_some

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple, TypeGuard, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from lutumpy.core import json_values
+from lutumpy.plain import json_values
 from lutumpy.tools.closed import closed_validator
 from lutumpy.tools.definition import ToolDef
 from lutumpy.tools.numbers import NoJsonNumber, refuse_silent_numbers

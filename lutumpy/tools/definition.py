@@ -6,8 +6,8 @@ import math
 from dataclasses import field
 from typing import Any, Literal, get_args
 
-from lutumpy.core.values import dataclass
 from lutumpy.errors import DeclarationError
+from lutumpy.plain.values import dataclass
 
 __all__ = ["Effect", "ToolDef", "ToolOptions"]
 

@@ -32,8 +32,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from lutumpy.core.preview import shorten
-from lutumpy.core.values import dataclass
+from lutumpy.plain.preview import shorten
+from lutumpy.plain.values import dataclass
 
 if TYPE_CHECKING:
     # Not at run time: a program whose tools have no docstrings doesn't pay for the parsers.

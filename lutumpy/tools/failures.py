@@ -18,8 +18,8 @@ from collections.abc import Iterable
 
 from pydantic import ValidationError
 
-from lutumpy.core.safe_text import class_name, safe_str
 from lutumpy.errors import ToolError
+from lutumpy.plain.safe_text import class_name, safe_str
 
 __all__ = ["FAILED", "failure_text", "is_for_the_model", "tool_error_message"]
 

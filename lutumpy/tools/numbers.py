@@ -22,7 +22,7 @@ from typing import Any
 from pydantic import TypeAdapter
 from pydantic_core import from_json, to_json
 
-from lutumpy.core.json_values import as_written
+from lutumpy.plain.json_values import as_written
 
 __all__ = ["NoJsonNumber", "refuse_silent_numbers"]
 

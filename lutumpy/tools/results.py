@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any, cast
 
-from lutumpy.core import json_values
 from lutumpy.core.items import (
     REJECTION_PREFIX,
     Part,
@@ -15,7 +14,8 @@ from lutumpy.core.items import (
     ToolMetadata,
 )
 from lutumpy.core.parts import PARTS, content_problem
-from lutumpy.core.values import dataclass
+from lutumpy.plain import json_values
+from lutumpy.plain.values import dataclass
 from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.failures import FAILED, failure_text
 

@@ -45,8 +45,8 @@ from pydantic.json_schema import (
 )
 from typing_extensions import NotRequired, Required
 
-from lutumpy.core.safe_text import safe_str
 from lutumpy.errors import DeclarationError
+from lutumpy.plain.safe_text import safe_str
 from lutumpy.rules.schema_walk import subschemas
 from lutumpy.tools.annotations import annotated_texts, type_and_metadata
 from lutumpy.tools.docstrings import attribute_docstrings, read_docstring

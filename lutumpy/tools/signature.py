@@ -35,9 +35,9 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, create_model
 
-from lutumpy.core.safe_text import safe_str
-from lutumpy.core.values import dataclass
 from lutumpy.errors import DeclarationError
+from lutumpy.plain.safe_text import safe_str
+from lutumpy.plain.values import dataclass
 from lutumpy.tools.annotations import annotated_texts, type_and_metadata
 from lutumpy.tools.docstrings import Docs, read_docstring
 from lutumpy.tools.schema import MADE_HERE, reason_of

@@ -145,7 +145,7 @@ def test_an_adapter_that_nobody_holds_takes_its_client_with_it(url: str) -> None
         llm = OpenAIChat("m", base_url=url, api_key="k")
         await ask(llm)
         clients.append(
-            await llm._transport._async()
+            await llm._transport._async_client_here()
         )  # the client is private, and closing it is what this is about
         del llm
         await asyncio.sleep(0)
@@ -162,10 +162,10 @@ def test_event_loops_in_several_threads_have_a_client_each(url: str) -> None:
 
     async def main() -> None:
         await ask(llm)
-        clients.append(await llm._transport._async())
+        clients.append(await llm._transport._async_client_here())
         all_here.wait(10)
         await ask(llm)
-        clients.append(await llm._transport._async())
+        clients.append(await llm._transport._async_client_here())
 
     threads = [threading.Thread(target=lambda: asyncio.run(main())) for _ in range(3)]
     for thread in threads:

@@ -299,7 +299,9 @@ def test_a_post_that_gives_no_answer_is_told() -> None:
         def post(self, *_: Any, **__: Any) -> Any:
             return 5
 
-    with pytest.raises(TypeError, match=r"post\(\) gave a int, which is no answer of a provider"):
+    with pytest.raises(
+        TypeError, match=r"post\(\) gave a int, which is not an answer of a provider"
+    ):
         OpenAIChat("m", Stub(api_key="k")).respond_sync(asked(), None, TurnOptions())
 
 
@@ -466,7 +468,7 @@ def test_reply_object_takes_every_form_and_leaves_a_mapping_alone() -> None:
         == "hi"
     )
     assert reply_object(httpx2.Response(200, json=REPLY), "p") == REPLY
-    with pytest.raises(AdapterError, match="no JSON object"):
+    with pytest.raises(AdapterError, match="not a JSON object"):
         reply_object(object(), "p")
 
 

@@ -1,7 +1,8 @@
-"""Decoding one call, beside what `validate_json` takes for the same text alone, with 1 and with 100 tools.
+"""Decoding one call, beside what `validate_json` takes for the same text alone, with 1 and with 100
+tools.
 
-Two floors: the validator of the very model that is the call's input, and one that gives a plain dictionary, which no
-model can reach. All are run in turns; the times are the best of several.
+Two floors: the validator of the very model that is the call's input, and one that gives a plain
+dictionary, which no model can reach. All are run in turns; the times are the best of several.
 """
 
 from __future__ import annotations
@@ -73,7 +74,8 @@ def microseconds(*runs: Callable[[], object]) -> list[float]:
 def main() -> None:
     to_dict = TypeAdapter(Arguments).validator.validate_json
     print(
-        "one call                  validate_json (dict)   validate_json (model)   Toolset.parse    : dict   : model"
+        "one call                  validate_json (dict)   validate_json (model)   Toolset.parse    "
+        ": dict   : model"
     )
     for size in (1, 100):
         functions = [function(n) for n in range(size)]
@@ -95,7 +97,8 @@ def main() -> None:
             lambda: [parse(call).input for call in calls],  # noqa: B023
         )
         print(
-            f"{size:3} tools {plain:31.2f} us {model:20.2f} us {ours:12.2f} us {ours / plain:9.2f} {ours / model:9.2f}"
+            f"{size:3} tools {plain:31.2f} us {model:20.2f} us {ours:12.2f} us {ours / plain:9.2f} "
+            f"{ours / model:9.2f}"
         )
 
 

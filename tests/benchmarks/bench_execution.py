@@ -1,7 +1,9 @@
-"""What the executor adds to running trivial async tools: beside a bare anyio task group, for one round and for many calls.
+"""What the executor adds to running trivial async tools: beside a bare anyio task group, for one
+round and for many calls.
 
-The bare side starts a task for each call, runs the tool's function under a timeout, and makes the result; that much any executor has to
-do. Both take turns in one run; the best time of each counts, since whatever else the machine does only makes it slower.
+The bare side starts a task for each call, runs the tool's function under a timeout, and makes the
+result; that much any executor has to do. Both take turns in one run; the best time of each counts,
+since whatever else the machine does only makes it slower.
 """
 
 from __future__ import annotations

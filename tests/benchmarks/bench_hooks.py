@@ -1,8 +1,8 @@
 """What hooks add to a round: 64 calls with three trivial hooks each, beside the same round without.
 
-A round is everything between two requests: decode the reply's bytes, read it, decide, run 64 trivial async tools, commit, and
-build the bytes of the next request. Both kinds take turns in one run; the best time of each counts, since whatever else the
-machine does only makes a round slower.
+A round is everything between two requests: decode the reply's bytes, read it, decide, run 64
+trivial async tools, commit, and build the bytes of the next request. Both kinds take turns in one
+run; the best time of each counts, since whatever else the machine does only makes a round slower.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """A round beside the same work done by hand, and what a conversation of many rounds costs for each.
 
-`double`: the scripted model, against a loop over plain dictionaries that validates arguments and keeps the history in a list.
-`openai`, `anthropic`: the official SDK's client with a transport that answers from memory, against a loop that encodes each
-message once and posts joined bytes through the same client. Both sides take turns in one run; the best time of each counts.
+`double`: the scripted model, against a loop over plain dictionaries that validates arguments and
+keeps the history in a list. `openai`, `anthropic`: the official SDK's client with a transport that
+answers from memory, against a loop that encodes each message once and posts joined bytes through
+the same client. Both sides take turns in one run; the best time of each counts.
 """
 
 from __future__ import annotations
@@ -201,7 +202,9 @@ def client(api: Api, replies: list[bytes]) -> Any:
 async def seconds(
     makes: list[Callable[[], Callable[[], Awaitable[None]]]], repeats: int
 ) -> list[float]:
-    """The best time of several for each, taken in turns; what each needs is made beforehand, and not counted."""
+    """The best time of several for each, taken in turns; what each needs is made beforehand, and
+    not counted.
+    """
     best = [float("inf")] * len(makes)
     for _ in range(repeats):
         for k, make in enumerate(makes):
@@ -248,7 +251,8 @@ async def main() -> None:
             ours, floor = await seconds(sides(kind, width, ROUNDS), REPEATS)
             turns = (ROUNDS + 1) / 1e6
             print(
-                f"{kind:<12}{width:>6}{ours / turns:>13.1f}{floor / turns:>9.1f}{ours / floor:>7.2f}"
+                f"{kind:<12}{width:>6}{ours / turns:>13.1f}{floor / turns:>9.1f}"
+                f"{ours / floor:>7.2f}"
             )
     print()
     print(f"{'':<12}{'rounds':>7}{'us a round':>13}")

@@ -1,7 +1,9 @@
-"""One streamed call in deltas of 8 bytes, as ratios to a floor of the same input: its events made and read, and collected.
+"""One streamed call in deltas of 8 bytes, as ratios to a floor of the same input: its events made
+and read, and collected.
 
-A floor is the shortest code that gets the arguments out of these very events: read the piece, append it to a list, join,
-one `validate_json`; `join` does the same with ready strings. The times are of the processor, the best of several.
+A floor is the shortest code that gets the arguments out of these very events: read the piece,
+append it to a list, join, one `validate_json`; `join` does the same with ready strings. The times
+are of the processor, the best of several.
 """
 
 from __future__ import annotations
@@ -115,7 +117,7 @@ def checked(outcome: object, ready: object) -> object:
 
 
 def milliseconds(*runs: Callable[[], object], times: int = 5) -> list[float]:
-    """The best processor time of several for each, taken in turns, without the garbage collector."""
+    """The best processor time of several for each, in turns, without the garbage collector."""
     best = [float("inf")] * len(runs)
     for _ in range(times):
         for k, run in enumerate(runs):
@@ -131,7 +133,8 @@ def milliseconds(*runs: Callable[[], object], times: int = 5) -> list[float]:
 def main() -> None:
     verdicts: list[str] = []
     print(
-        "one call in deltas of 8 bytes, objects of the SDK; milliseconds, and times the floor of the same events"
+        "one call in deltas of 8 bytes, objects of the SDK; milliseconds, and times the floor of "
+        "the same events"
     )
     print(f"{'':<20}{'size':>8}{'join':>9}{'floor':>9}{'told':>9}{'':>8}{'collected':>11}")
     for api, kind in KINDS.items():
@@ -150,21 +153,25 @@ def main() -> None:
                 lambda api=api, events=events: collected(api, events),
             )
             print(
-                f"{api:<20}{size // 1000:>5} kB{strings:>9.2f}{floor:>9.2f}{each:>9.2f}{each / floor:>7.1f}x"
+                f"{api:<20}{size // 1000:>5} "
+                f"kB{strings:>9.2f}{floor:>9.2f}{each:>9.2f}{each / floor:>7.1f}x"
                 f"{quiet:>11.2f}{quiet / floor:>7.2f}x"
             )
             costs.append((each, quiet))
             if api == "anthropic_messages":
                 verdicts.append(
-                    f"{api} {size // 1000} kB: told {each / floor:.1f}, at most {MOST_TOLD:.0f} is good"
+                    f"{api} {size // 1000} kB: told {each / floor:.1f}, at most {MOST_TOLD:.0f} is "
+                    "good"
                 )
                 verdicts.append(
-                    f"{api} {size // 1000} kB: collected {quiet / floor:.2f}, at most {MOST_COLLECTED} is good"
+                    f"{api} {size // 1000} kB: collected {quiet / floor:.2f}, at most "
+                    f"{MOST_COLLECTED} is good"
                 )
         for way, k in (("told", 0), ("collected", 1)):
             growth = costs[2][k] / costs[1][k] / (SIZES[2] / SIZES[1])
             verdicts.append(
-                f"{api} {way}: 1 MB takes {growth:.2f} times ten of 100 kB, at most {MOST_GROWTH} is linear"
+                f"{api} {way}: 1 MB takes {growth:.2f} times ten of 100 kB, at most {MOST_GROWTH} "
+                "is linear"
             )
     print()
     print(*verdicts, sep="\n")

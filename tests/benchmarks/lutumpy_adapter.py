@@ -1,4 +1,5 @@
-"""This library as one side of a side-by-side benchmark of tool-calling libraries: the public API, as a careful user has it.
+"""This library as one side of a side-by-side benchmark of tool-calling libraries: the public API,
+as a careful user has it.
 
 The harness is not part of this project; it loads this file by its path. See `docs/benchmarks.md`.
 """
@@ -124,9 +125,14 @@ class Lutumpy(Adapter):
     modes = ("double", "wire-openai", "wire-anthropic")
     has_hook = True
     stream_paths = {
-        "sdk events, told": "offer.reader over ready Anthropic SDK objects, every event made and read",
+        "sdk events, told": (
+            "offer.reader over ready Anthropic SDK objects, every event made and read"
+        ),
         "sdk events, collected": "the same, reader.collect: nobody looks at the events",
-        "sse bytes, told": "a streamed turn of AnthropicMessages, the SDK's client over a transport in memory, every event read",
+        "sse bytes, told": (
+            "a streamed turn of AnthropicMessages, the SDK's client over a transport in memory, "
+            "every event read"
+        ),
         "sse bytes, collected": "the same, stream.collect()",
         "chat sdk events, told": "as sdk events, for Chat Completions",
         "chat dicts, told": "the same from dicts",
@@ -134,7 +140,10 @@ class Lutumpy(Adapter):
     }
     notes = {
         "W3": "Toolset.parse: finds the tool, validates, and makes the typed call",
-        "W4": "double: ScriptedModel without its check of the provider's rules; one async hook for each tool",
+        "W4": (
+            "double: ScriptedModel without its check of the provider's rules; one async hook for "
+            "each tool"
+        ),
     }
 
     def build_toolset(self, functions: Functions) -> Any:
@@ -210,7 +219,9 @@ class Lutumpy(Adapter):
 
 @cache
 def stream_tools() -> type[Toolset[Any]]:
-    """One toolset for all streams, as a program has it; what is made at first use is made while the harness warms up."""
+    """One toolset for all streams, as a program has it; what is made at first use is made while the
+    harness warms up.
+    """
     return make_toolset(make_functions(1))
 
 

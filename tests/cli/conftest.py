@@ -32,7 +32,9 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
-    """Write values as lines, or a text, into a file of the current directory, which is an empty one; gives its name."""
+    """Write values as lines, or a text, into a file of the current directory, which is an empty
+    one; gives its name.
+    """
     monkeypatch.chdir(tmp_path)
 
     def write(name: str, *values: Any, text: str | None = None) -> str:

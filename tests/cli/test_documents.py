@@ -1,4 +1,4 @@
-"""Values of files as documents, and whose API they are for: held against every recorded exchange."""
+"""Values of files as documents, and whose API they are for, against every recorded exchange."""
 
 from __future__ import annotations
 
@@ -178,7 +178,8 @@ def test_other_values_are_no_documents(value: Any) -> None:
 
 leaves = st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=8))
 keys = st.sampled_from(
-    "model messages input role content type tools tool_calls request response api status format version items system "
+    "model messages input role content type tools tool_calls request response api status format "
+    "version items system "
     "max_tokens text tool_use function_call call_id tool_choice instructions decisions".split()
 )
 odd = st.recursive(

@@ -1,4 +1,4 @@
-"""Files read value by value: what comes out, where faults are said to be, and how little is held."""
+"""Files read value by value: what comes out, and where faults are said to be."""
 
 from __future__ import annotations
 

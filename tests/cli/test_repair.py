@@ -1,4 +1,6 @@
-"""`lutumpy repair`: it shows before it writes, writes whole files or none, and leaves what was valid as it stood."""
+"""`lutumpy repair`: it shows before it writes, writes whole files or none, and leaves what was
+valid as it stood.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""`lutumpy show`: everything that was said, with problems and decisions where they belong, and nothing that harms."""
+"""`lutumpy show`: everything that was said, with problems and decisions where they belong, and
+nothing that harms.
+"""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.table import Table
 
-from lutumpy.cli.terminal import FileProgress, Output, harmless, shortened, styled
+from lutumpy.cli.terminal import FileProgress, Output, cut_text, harmless, styled
 
 EVERYTHING = st.text(
     alphabet=st.characters(), max_size=40
@@ -25,8 +25,8 @@ def test_nothing_that_acts_on_a_terminal_is_left(text: str) -> None:
         assert character in "\n\t" or (ord(character) >= 0x20 and not 0x7F <= ord(character) < 0xA0)
         assert not 0xD800 <= ord(character) <= 0xDFFF
         assert (
-            character
-            not in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200b\u200e\u200f\ufeff\u2028\u2029"
+            character not in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+            "\u200b\u200e\u200f\ufeff\u2028\u2029"
         )
     assert harmless(shown) == shown
     shown.encode()
@@ -60,8 +60,8 @@ def test_what_is_taken_out_is_shown(text: str, shown: str) -> None:
 
 
 def test_a_cut_says_how_much_is_missing() -> None:
-    assert shortened("x" * 10, 10) == "x" * 10
-    assert shortened("x" * 13, 10) == "x" * 10 + "... (3 more characters)"
+    assert cut_text("x" * 10, 10) == "x" * 10
+    assert cut_text("x" * 13, 10) == "x" * 10 + "… (3 more characters)"
 
 
 def test_styles_go_only_to_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,6 @@
-"""Call ids that are missing, taken, or can't be sent (rule C6): in whole answers, streams and histories, of every API."""
+"""Call ids that are missing, taken, or can't be sent (rule C6): in whole answers, streams and
+histories, of every API.
+"""
 
 from __future__ import annotations
 
@@ -128,9 +130,11 @@ def committed(session: Session, outcome: Any) -> list[str]:
 
 
 def assert_pairs_everywhere(session: Session, count: int, read_from: str = "") -> None:
-    """Every API takes the session, with `count` calls that have the right results, also after a dump.
+    """Every API takes the session, with `count` calls that have the right results, also after a
+    dump.
 
-    The Messages API takes no id but of ASCII. What was read from a history of its own goes back to it as it is all the same.
+    The Messages API takes no id but of ASCII. What was read from a history of its own goes back to
+    it as it is all the same.
     """
     dump = session.dump()
     for loaded in (Session.load(dump), Session.load(json.dumps(dump)), session):
@@ -242,7 +246,7 @@ def test_a_call_of_the_older_form_and_one_for_approval_have_names_that_can_be_se
     Session.load(session.dump())
 
 
-# --- cost ----------------------------------------------------------------------------------------------------------
+# --- cost -----------------------------------------------------------------------------------------
 
 
 class Counted(frozenset[str]):

@@ -15,7 +15,10 @@ NAMES = ("Problem", "Repair", "apply_repairs", "check_messages", "propose_repair
 
 def run(*scripts: str) -> list[str]:
     """What a fresh interpreter prints; each further script has the package imported anew."""
-    forget = "for name in [name for name in sys.modules if name.partition('.')[0] == 'lutumpy']: del sys.modules[name]"
+    forget = (
+        "for name in [name for name in sys.modules if name.partition('.')[0] == 'lutumpy']: del "
+        "sys.modules[name]"
+    )
     script = f"\nimport sys\n{forget}\n".join(scripts)
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
@@ -47,7 +50,10 @@ def test_a_star_import_brings_them_all() -> None:
 
 
 def test_the_doctor_loads_no_sdk() -> None:
-    script = "from lutumpy.doctor import *; import sys; propose_repairs('openai_chat', [{}]); print(*sys.modules)"
+    script = (
+        "from lutumpy.doctor import *; import sys; propose_repairs('openai_chat', [{}]); "
+        "print(*sys.modules)"
+    )
     assert {"openai", "anthropic", "httpx", "starlette"} & set(run(script)) == set()
 
 

@@ -91,7 +91,9 @@ def test_a_place_is_told_by_the_answers_and_results_before_it() -> None:
 
 
 def test_a_key_that_was_kept_is_still_the_places_own() -> None:
-    """Keys of calls are made of it, and outlive the process; another digest would run a tool twice after an update."""
+    """Keys of calls are made of it, and outlive the process; another digest would run a tool twice
+    after an update.
+    """
     image = ImagePart(data=b"1", media_type="image/png")
     kept = "746354659e671bb7f2bab2a6b268a1e05353a4848dcc1713c9c2cc8562b5826c"
     assert origin("go", image).digest().hex() == kept

@@ -7,6 +7,8 @@ import random
 from pathlib import Path
 from typing import Any
 
+from lutumpy.doctor.catalogue import Row, repairs_of
+
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 Json = dict[str, Any]
 History = list[Any]
@@ -14,6 +16,8 @@ History = list[Any]
 APIS = ("openai_chat", "openai_responses", "anthropic_messages")
 KEYS = {"openai_chat": "messages", "openai_responses": "input", "anthropic_messages": "messages"}
 PNG = "iVBORw0KGgo="
+ROWS: dict[str, Row] = {rule: row for api in APIS for rule, row in repairs_of(api).rows.items()}
+"""Every rule about histories, of all three APIs."""
 
 
 def recorded(api: str) -> list[History]:

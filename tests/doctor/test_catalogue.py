@@ -1,4 +1,4 @@
-"""The table of rules is true: of the code that finds problems, and of the page that users read."""
+"""The tables of rules are true: of the code that finds problems, and of the page for users."""
 
 from __future__ import annotations
 
@@ -8,70 +8,149 @@ from pathlib import Path
 
 import pytest
 
-from lutumpy.doctor.catalogue import KINDS, RULES
-from lutumpy.doctor.propose import ALSO
+from lutumpy.apis import serving
+from lutumpy.doctor.catalogue import (
+    KINDS,
+    Mending,
+    Row,
+    all_at_once,
+    one_by_one,
+    repairs_of,
+    rows_of,
+    stages_of,
+)
+from lutumpy.rules.catalogue import Rule, rules_by_id
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "doctor.md"
-MODULES = (
-    "anthropic/messages",
-    "anthropic/sequence",
-    "openai/chat/messages",
-    "openai/responses/items",
-    "openai/responses/sequence",
-)
+FOLDERS = {
+    "openai_chat": "openai/chat",
+    "openai_responses": "openai/responses",
+    "anthropic_messages": "anthropic",
+}
+TITLES = {
+    "openai_chat": "Chat Completions",
+    "openai_responses": "Responses",
+    "anthropic_messages": "Messages",
+}
+MODULES = ("messages", "blocks", "items", "sequence", "server_tools")
+"""The modules of an API's rules that check histories."""
+
 OF_REQUESTS = frozenset(
     "body effort_for_model held_prefix required thinking unknown_parameter".split()
 )
-"""What these modules say of a request around its transcript."""
+"""What these modules say of a request around its history."""
 
 CERTAINTY = {"refused": "refused", "some": "some hosts", "discouraged": "works badly"}
-APIS = {"chat": "Chat Completions", "responses": "Responses", "anthropic": "Messages"}
 
 
-def named_in_the_code() -> set[str]:
-    found: set[str] = set()
+def rules_in_the_code(api: str) -> set[str]:
+    """The ids of rules that the checks of an API's histories name."""
+    prefix = serving(api, "rules").PREFIX
+    found = {f"{prefix}.encoding", f"{prefix}.nesting"}  # checked alike for every API
     for module in MODULES:
-        tree = ast.parse((ROOT / "lutumpy" / "rules" / f"{module}.py").read_text())
-        for node in ast.walk(tree):
+        path = ROOT / "lutumpy" / "rules" / FOLDERS[api] / f"{module}.py"
+        if not path.exists():
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                match = re.fullmatch(r"(?:anthropic|chat|responses)\.(\w+)", node.value)
+                match = re.fullmatch(rf"{prefix}\.(\w+)", node.value)
                 if match is not None and match[1] not in OF_REQUESTS:
                     found.add(node.value)
     return found
 
 
-def test_the_table_has_every_rule_of_the_code_and_no_other() -> None:
-    everywhere = {
-        f"{api}.{rule}" for api in APIS for rule in ("encoding", "nesting")
-    }  # spelled with the API's name
-    assert named_in_the_code() | everywhere == set(RULES)
+def ids_in_the_file(path: Path, marker: str) -> list[str]:
+    """The ids of the rows that a table's file writes out, each as often as it stands there."""
+    return re.findall(marker, path.read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize("api", FOLDERS)
+def test_the_table_has_every_rule_of_the_code_and_no_other(api: str) -> None:
+    assert rules_in_the_code(api) == set(repairs_of(api).rows)
+
+
+@pytest.mark.parametrize("api", FOLDERS)
+def test_each_rule_stands_once_in_the_table_of_rules_and_once_in_that_of_repairs(api: str) -> None:
+    rules = ROOT / "lutumpy" / "rules" / FOLDERS[api] / "catalogue.py"
+    repairs = ROOT / "lutumpy" / "doctor" / FOLDERS[api] / "stages.py"
+    wanted = sorted(repairs_of(api).rows)
+    assert sorted(ids_in_the_file(rules, r'Rule\(\s*"([\w.]+)"')) == wanted
+    assert sorted(ids_in_the_file(repairs, r'^    "([\w.]+)": Mending')) == wanted
+
+
+@pytest.mark.parametrize("api", FOLDERS)
+def test_no_file_of_the_doctor_but_the_table_spells_the_id_of_a_rule_without_need(api: str) -> None:
+    """Menders of several rules ask which one a problem breaks; nothing else names a rule."""
+    folder = ROOT / "lutumpy" / "doctor" / FOLDERS[api]
+    named: list[str] = []
+    for path in folder.glob("*.py"):
+        if path.name != "stages.py":
+            named += re.findall(r'"((?:chat|responses|anthropic)\.\w+)"', path.read_text())
+    assert len(named) <= 4
+
+
+def all_rows() -> dict[str, Row]:
+    return {rule: row for api in FOLDERS for rule, row in repairs_of(api).rows.items()}
 
 
 def test_of_each_rule_without_a_repair_the_table_says_why() -> None:
-    assert [rule for rule, about in RULES.items() if not about.repairs and not about.left] == []
+    rows = all_rows()
+    unsaid = [rule for rule in rows if not rows[rule].mending.repairs]
+    assert [rule for rule in unsaid if not rows[rule].mending.left] == []
+
+
+def test_a_rule_has_repairs_if_and_only_if_a_stage_mends_it() -> None:
+    for row in all_rows().values():
+        assert bool(row.mending.steps) == bool(row.mending.repairs), row.rule.id
 
 
 def test_what_is_mended_without_a_sure_refusal_is_mended_at_all() -> None:
-    assert all(RULES[rule].repairs for rule in ALSO)
-    assert all(RULES[rule].certainties != ("refused",) for rule in ALSO)
+    for row in all_rows().values():
+        if row.mending.although_unsure:
+            assert row.mending.repairs
+            assert row.rule.certainties != ("refused",)
 
 
-def rows_of(api: str) -> list[str]:
+@pytest.mark.parametrize("api", FOLDERS)
+def test_every_stage_is_of_use(api: str) -> None:
+    assert all(stage.rules for stage in repairs_of(api).stages)
+
+
+def mend_nothing(*_: object) -> None:
+    """Stands for a mender."""
+
+
+def test_tables_that_disagree_are_refused() -> None:
+    rule = Rule("toy.role", "Each message has a role", ("refused",))
+    with pytest.raises(ValueError, match="twice"):
+        rules_by_id(rule, rule)
+    with pytest.raises(ValueError, match=r"one of the two tables only: toy\.role"):
+        rows_of({"toy.role": rule}, {})
+    with pytest.raises(ValueError, match="without a place"):
+        stages_of((), {"toy.role": Mending(one_by_one("roles", mend_nothing))})
+    mixed = {
+        "toy.role": Mending(one_by_one("roles", mend_nothing)),
+        "toy.part": Mending(all_at_once("roles", mend_nothing)),
+    }
+    with pytest.raises(ValueError, match="in one way"):
+        stages_of(("roles",), mixed)
+
+
+def lines_for(api: str) -> list[str]:
     found = []
-    for rule, about in RULES.items():
-        if rule.partition(".")[0] == api:
-            certainty = ", ".join(CERTAINTY[word] for word in about.certainties)
-            repairs = ", ".join(f"`{kind}`" for kind in about.repairs) or "none"
-            repairs += f"; left: {about.left}" if about.left else ""
-            found.append(f"| `{rule}` | {about.what} | {certainty} | {repairs} |")
+    for rule, row in repairs_of(api).rows.items():
+        certainty = ", ".join(CERTAINTY[word] for word in row.rule.certainties)
+        repairs = ", ".join(f"`{kind}`" for kind in row.mending.repairs) or "none"
+        repairs += f"; left: {row.mending.left}" if row.mending.left else ""
+        found.append(f"| `{rule}` | {row.rule.requires} | {certainty} | {repairs} |")
     return found
 
 
-@pytest.mark.parametrize("api", list(APIS))
+@pytest.mark.parametrize("api", FOLDERS)
 def test_the_page_shows_the_table(api: str) -> None:
-    section = PAGE.read_text().partition(f"### {APIS[api]}\n")[2].partition("\n#")[0]
-    assert [line for line in section.splitlines() if line.startswith("| `")] == rows_of(api)
+    section = PAGE.read_text().partition(f"### {TITLES[api]}\n")[2].partition("\n#")[0]
+    assert [line for line in section.splitlines() if line.startswith("| `")] == lines_for(api)
 
 
 def test_the_page_says_what_each_kind_of_repair_does() -> None:

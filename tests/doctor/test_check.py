@@ -1,4 +1,4 @@
-"""`check_messages`: the rules about transcripts behind one door, with places that a program can go to."""
+"""`check_messages`: the rules about histories behind one door, with places for programs."""
 
 from __future__ import annotations
 
@@ -77,15 +77,16 @@ def test_no_recorded_history_that_was_accepted_is_refused_for_sure(api: Api) -> 
         assert [p for p in problems if p.certainty == "refused"] == [], row["source"]
 
 
+TOOL_RETURN = "test_multimodal_tool_return_matrix[{}].yaml#1"
 REJECTED = {
     "test_openai_o1_mini_system_role[developer].yaml#0": "chat.role_for_model",
     "test_openai_o1_mini_system_role[system].yaml#0": "chat.role_for_model",
-    "test_multimodal_tool_return_matrix[direct-binary-audio-openai_chat].yaml#1": "chat.audio_for_model",
-    "test_multimodal_tool_return_matrix[direct-url-audio-openai_responses].yaml#1": "responses.file_url",
-    "test_multimodal_tool_return_matrix[direct-url_force_download-audio-openai_responses].yaml#1": "responses.file_data",
-    "test_multimodal_tool_return_matrix[tool_return_content-url_force_download-audio-openai_responses].yaml#1": (
-        "responses.file_data"
-    ),
+    TOOL_RETURN.format("direct-binary-audio-openai_chat"): "chat.audio_for_model",
+    TOOL_RETURN.format("direct-url-audio-openai_responses"): "responses.file_url",
+    TOOL_RETURN.format("direct-url_force_download-audio-openai_responses"): "responses.file_data",
+    TOOL_RETURN.format(
+        "tool_return_content-url_force_download-audio-openai_responses"
+    ): "responses.file_data",
     "test_openai_responses_thinking_with_modified_history.yaml#1": "responses.dangling_reasoning",
     # About the request, not about the transcript in it:
     "test_anthropic_explicit_effort_xhigh_unsupported_model_errors.yaml#0": None,
@@ -315,7 +316,7 @@ def test_what_json_does_not_know_is_refused(api: Api, value: Any) -> None:
 
 
 def test_the_test_servers_rules_are_these_rules() -> None:
-    """One source: what `check_messages` is sure about, the check of a whole request is sure about."""
+    """Both checks have one source: what `check_messages` is sure about, that of requests is."""
     checks = {"openai_chat": chat, "openai_responses": responses, "anthropic_messages": anthropic}
     for row in rows("violations.jsonl"):
         messages = row.get("value") if row["path"] in ("messages", "input") else None

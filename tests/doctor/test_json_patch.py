@@ -1,4 +1,4 @@
-"""JSON Patch and JSON Pointer as RFC 6902 and 6901 have them, as far as a document of objects and lists needs."""
+"""JSON Patch and JSON Pointer (RFC 6902 and 6901), as far as objects and lists need them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from lutumpy.doctor.json_patch import PatchError, apply_operations, pointer, resolve, tokens
+from lutumpy.doctor.json_patch import PatchError, apply_operations, resolve
+from lutumpy.plain.pointer import pointer, tokens
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Media types, marks for the cache, status of items, what an assistant shows: what is mended, and what is left for you."""
+"""Media types, cache marks, status of items, what an assistant shows: mended, or left for you."""
 
 from __future__ import annotations
 
@@ -60,20 +60,54 @@ MENDED: list[tuple[Api, str, Json, Json]] = [
     ("anthropic_messages", "set_field", image("image/tiff"), IMAGE),
     ("anthropic_messages", "set_field", image(None), IMAGE),
     ("anthropic_messages", "set_field", image("image/pjpeg", "AAAA"), image("image/jpeg", "AAAA")),
-    ("anthropic_messages", "set_field", document("application/octet-stream", "JVBERi0="), document("application/pdf", "JVBERi0=")),
+    (
+        "anthropic_messages",
+        "set_field",
+        document("application/octet-stream", "JVBERi0="),
+        document("application/pdf", "JVBERi0="),
+    ),
     ("anthropic_messages", "set_field", document("text/html", "hello", "text"), PLAIN),
     ("anthropic_messages", "set_content", document("text/markdown; charset=utf-8", WORDS), PLAIN),
     ("anthropic_messages", "set_content", document("application/json", WORDS), PLAIN),
-    ("openai_chat", "set_content", shown("data:application/pdf;base64,JVBERi0="),
-     {"type": "file", "file": {"filename": "file.pdf", "file_data": "data:application/pdf;base64,JVBERi0="}}),
+    (
+        "openai_chat",
+        "set_content",
+        shown("data:application/pdf;base64,JVBERi0="),
+        {
+            "type": "file",
+            "file": {"filename": "file.pdf", "file_data": "data:application/pdf;base64,JVBERi0="},
+        },
+    ),
     ("openai_chat", "set_content", file("image/png", PNG), shown(f"data:image/png;base64,{PNG}")),
-    ("openai_chat", "set_content", file("image/tiff", JPEG), shown(f"data:image/jpeg;base64,{JPEG}")),
-    ("openai_responses", "set_content", seen("data:application/pdf;base64,JVBERi0="),
-     {"type": "input_file", "filename": "file.pdf", "file_data": "data:application/pdf;base64,JVBERi0="}),
-    ("openai_responses", "set_content", seen(f"data:text/plain;base64,{WORDS}"), {"type": "input_text", "text": "hello"}),
-    ("openai_responses", "set_content", {"type": "input_file", "filename": "a.jpg", "file_data": f"data:image/jpg;base64,{JPEG}"},
-     seen(f"data:image/jpeg;base64,{JPEG}")),
-]  # fmt: skip
+    (
+        "openai_chat",
+        "set_content",
+        file("image/tiff", JPEG),
+        shown(f"data:image/jpeg;base64,{JPEG}"),
+    ),
+    (
+        "openai_responses",
+        "set_content",
+        seen("data:application/pdf;base64,JVBERi0="),
+        {
+            "type": "input_file",
+            "filename": "file.pdf",
+            "file_data": "data:application/pdf;base64,JVBERi0=",
+        },
+    ),
+    (
+        "openai_responses",
+        "set_content",
+        seen(f"data:text/plain;base64,{WORDS}"),
+        {"type": "input_text", "text": "hello"},
+    ),
+    (
+        "openai_responses",
+        "set_content",
+        {"type": "input_file", "filename": "a.jpg", "file_data": f"data:image/jpg;base64,{JPEG}"},
+        seen(f"data:image/jpeg;base64,{JPEG}"),
+    ),
+]
 
 
 @pytest.mark.parametrize(("api", "kind", "part", "wanted"), MENDED)
@@ -219,18 +253,26 @@ NOTE: Json = {"type": "text", "text": "[shown by the assistant's message]"}
 @pytest.mark.parametrize(
     ("history", "wanted"),
     [
-        ([USER, said("assistant", TEXT, IMAGE, PDF), MORE], [USER, said("assistant", TEXT), MORE, said("user", NOTE, IMAGE, PDF)]),
+        (
+            [USER, said("assistant", TEXT, IMAGE, PDF), MORE],
+            [USER, said("assistant", TEXT), MORE, said("user", NOTE, IMAGE, PDF)],
+        ),
         ([USER, said("assistant", IMAGE), MORE], [USER, MORE, said("user", NOTE, IMAGE)]),
         (
             [USER, said("assistant", IMAGE, use("a")), said("user", result("a"))],
-            [USER, said("assistant", use("a")), said("user", result("a")), said("user", NOTE, IMAGE)],
+            [
+                USER,
+                said("assistant", use("a")),
+                said("user", result("a")),
+                said("user", NOTE, IMAGE),
+            ],
         ),
         (
             [USER, said("assistant", IMAGE), said("assistant", TEXT, PDF)],
             [USER, said("assistant", TEXT), said("user", NOTE, IMAGE, PDF)],
         ),
     ],
-)  # fmt: skip
+)
 def test_images_of_an_assistants_message_become_the_users(
     history: list[Any], wanted: list[Any], client: Client
 ) -> None:

@@ -1,4 +1,4 @@
-"""Histories that mix APIs, as a switch of the provider leaves them: what another API spelled is kept, paired and accepted."""
+"""Histories that mix APIs, as a switch of the provider leaves them, are converted and accepted."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
-from composed import APIS, PNG, History, composed
+from composed import APIS, PNG, ROWS, History, composed
 from profiles import examples
 from test_mutations import Client
 from test_repairs import USER, Json, mended, output, tool
 
 from lutumpy.apis import Api
 from lutumpy.doctor import apply_repairs, check_messages, propose_repairs
-from lutumpy.doctor.catalogue import RULES
-from lutumpy.doctor.written import FAILED
+from lutumpy.doctor.spelling import FAILED
 from lutumpy.testing.wire import serve
 
 DIRECTIONS = [(other, api) for api in APIS for other in APIS if api != other]
@@ -64,7 +63,10 @@ def calls_of(history: History) -> dict[str, tuple[str, Any]]:
 
 
 def results_of(history: History) -> dict[str, tuple[str, bool]]:
-    """The text of each result, by id, and whether it shows something too; marks of errors are words of the text."""
+    """The text of each result, by id, and whether it shows something too.
+
+    Words that mark an error are left out of the text.
+    """
     found: dict[str, tuple[str, bool]] = {}
     for node in walk(history):
         call_id = node.get("tool_call_id", node.get("tool_use_id"))
@@ -646,31 +648,80 @@ def test_a_model_shows_nothing_so_what_it_was_to_show_is_the_users(
     [
         ("openai_chat", INPUT_PDF, CHAT_PDF),
         ("openai_chat", PDF, CHAT_PDF),
-        ("openai_chat", {"type": "input_file", "file_id": "file-1"}, {"type": "file", "file": {"file_id": "file-1"}}),
-        ("openai_chat", {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "x"}},
-         {"type": "text", "text": "x"}),
-        ("openai_chat", {"type": "input_file", "file_url": "https://x/a.pdf"},
-         {"type": "text", "text": "[file left out: https://x/a.pdf]"}),
-        ("openai_chat", {"type": "image", "source": {"type": "file", "file_id": "file_1"}},
-         {"type": "text", "text": "[image left out: file_1]"}),
-        ("openai_chat", {"type": "search_result", "source": "x", "title": "y", "content": []},
-         {"type": "text", "text": '{"type":"search_result","source":"x","title":"y","content":[]}'}),
-        ("openai_responses", {"type": "document", "source": {"type": "url", "url": "https://x/a.pdf"}},
-         {"type": "input_file", "file_url": "https://x/a.pdf"}),
-        ("openai_responses", {"type": "file", "file": {"file_id": "file-1"}}, {"type": "input_file", "file_id": "file-1"}),
-        ("openai_responses", {"type": "image", "source": {"type": "file", "file_id": "file_1"}},
-         {"type": "input_text", "text": "[image left out: file_1]"}),
-        ("openai_responses", {"type": "document", "source": {"type": "file", "file_id": "f"}},
-         {"type": "input_text", "text": "[file left out: f]"}),
-        ("anthropic_messages", {"type": "input_image", "image_url": "https://x/1.png"},
-         {"type": "image", "source": {"type": "url", "url": "https://x/1.png"}}),
-        ("anthropic_messages", {"type": "input_image", "file_id": "file-1"}, {"type": "text", "text": "[image left out: file-1]"}),
-        ("anthropic_messages", {"type": "input_audio", "input_audio": {"data": "AA==", "format": "wav"}},
-         {"type": "text", "text": "[audio left out]"}),
+        (
+            "openai_chat",
+            {"type": "input_file", "file_id": "file-1"},
+            {"type": "file", "file": {"file_id": "file-1"}},
+        ),
+        (
+            "openai_chat",
+            {
+                "type": "document",
+                "source": {"type": "text", "media_type": "text/plain", "data": "x"},
+            },
+            {"type": "text", "text": "x"},
+        ),
+        (
+            "openai_chat",
+            {"type": "input_file", "file_url": "https://x/a.pdf"},
+            {"type": "text", "text": "[file left out: https://x/a.pdf]"},
+        ),
+        (
+            "openai_chat",
+            {"type": "image", "source": {"type": "file", "file_id": "file_1"}},
+            {"type": "text", "text": "[image left out: file_1]"},
+        ),
+        (
+            "openai_chat",
+            {"type": "search_result", "source": "x", "title": "y", "content": []},
+            {
+                "type": "text",
+                "text": '{"type":"search_result","source":"x","title":"y","content":[]}',
+            },
+        ),
+        (
+            "openai_responses",
+            {"type": "document", "source": {"type": "url", "url": "https://x/a.pdf"}},
+            {"type": "input_file", "file_url": "https://x/a.pdf"},
+        ),
+        (
+            "openai_responses",
+            {"type": "file", "file": {"file_id": "file-1"}},
+            {"type": "input_file", "file_id": "file-1"},
+        ),
+        (
+            "openai_responses",
+            {"type": "image", "source": {"type": "file", "file_id": "file_1"}},
+            {"type": "input_text", "text": "[image left out: file_1]"},
+        ),
+        (
+            "openai_responses",
+            {"type": "document", "source": {"type": "file", "file_id": "f"}},
+            {"type": "input_text", "text": "[file left out: f]"},
+        ),
+        (
+            "anthropic_messages",
+            {"type": "input_image", "image_url": "https://x/1.png"},
+            {"type": "image", "source": {"type": "url", "url": "https://x/1.png"}},
+        ),
+        (
+            "anthropic_messages",
+            {"type": "input_image", "file_id": "file-1"},
+            {"type": "text", "text": "[image left out: file-1]"},
+        ),
+        (
+            "anthropic_messages",
+            {"type": "input_audio", "input_audio": {"data": "AA==", "format": "wav"}},
+            {"type": "text", "text": "[audio left out]"},
+        ),
         ("anthropic_messages", INPUT_PDF, PDF),
-        ("anthropic_messages", {"type": "refusal", "refusal": "No."}, {"type": "text", "text": "No."}),
+        (
+            "anthropic_messages",
+            {"type": "refusal", "refusal": "No."},
+            {"type": "text", "text": "No."},
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_part_of_another_api_shows_the_same_here(
     api: Api, part: Json, wanted: Json, client: Client
 ) -> None:
@@ -691,6 +742,6 @@ def test_reasoning_of_another_api_goes_from_a_message_that_says_more(api: Api) -
 def test_what_no_api_can_read_as_a_call_is_not_taken_for_another_apis(junk: Any) -> None:
     for api in APIS:
         for repair in propose_repairs(api, [{"tool_calls": junk}, USER]):
-            assert repair.kind in RULES[repair.rule].repairs
+            assert repair.kind in ROWS[repair.rule].mending.repairs
             assert "another API" not in repair.reason
             assert "the API that wrote it" not in repair.reason

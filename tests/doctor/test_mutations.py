@@ -1,4 +1,4 @@
-"""Valid histories, broken in every way that the rules know: each is found, mended, and then accepted by the test server."""
+"""Valid histories, broken in every way that the rules know, are mended and then accepted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds for every transcript: nothing sure to be refused is left, nothing valid changes, twice changes nothing."""
+"""What holds for every history: nothing sure to be refused is left, nothing valid changes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import random
 from typing import Any, get_args
 
 import pytest
-from composed import APIS, History, composed, recorded
+from composed import APIS, ROWS, History, composed, recorded
 from counting import calls_made
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,9 +18,10 @@ from profiles import examples
 from lutumpy import TranscriptError
 from lutumpy.apis import Api
 from lutumpy.doctor import Problem, apply_repairs, check_messages, propose_repairs
-from lutumpy.doctor.catalogue import KINDS, RULES
-from lutumpy.doctor.json_patch import apply_operations, tokens
+from lutumpy.doctor.catalogue import KINDS
+from lutumpy.doctor.json_patch import apply_operations
 from lutumpy.doctor.repair import Repair, RepairKind
+from lutumpy.plain.pointer import tokens
 from lutumpy.rules.paths import path_of
 
 SURE = "refused"
@@ -37,13 +38,14 @@ NOT_MENDED = frozenset(
         "chat.parts",
         "responses.parts",
         "anthropic.block",
+        "anthropic.error_content",  # what an error shows in a block of a type that nobody knows
     }
 )
-"""Rules of which some breaches can't be mended without guessing. The rest of a repairable rule's breaches all are."""
+"""Rules of which some breaches can't be mended without guessing; all others are mended."""
 
 PLACED = frozenset(
-    "set_role set_content wrap_arguments rename_tool drop_key drop_empty drop_id drop_result drop_call "
-    "drop_duplicate drop_reference drop_reasoning replace_characters".split()
+    "set_role set_content wrap_arguments rename_tool drop_key drop_empty drop_id drop_result "
+    "drop_call drop_duplicate drop_reference drop_reasoning replace_characters".split()
 )
 """Kinds that change what their position names, and no other message."""
 
@@ -52,9 +54,10 @@ RECORDED = {
 }  # an input may be a text
 
 WORDS = st.sampled_from(
-    "type role content tool_calls id call_id tool_call_id tool_use_id name function arguments user assistant tool system "
-    "text tool_use tool_result reasoning function_call function_call_output custom_tool_call message input summary output "
-    "is_error cache_control signature thinking server_tool_use custom c1 c2 toolu_1 fc_1 rs_1 msg_1".split()
+    "type role content tool_calls id call_id tool_call_id tool_use_id name function arguments user "
+    "assistant tool system text tool_use tool_result reasoning function_call function_call_output "
+    "custom_tool_call message input summary output is_error cache_control signature thinking "
+    "server_tool_use custom c1 c2 toolu_1 fc_1 rs_1 msg_1".split()
 )
 SCALARS = st.none() | st.booleans() | st.integers(-3, 3) | st.floats() | WORDS | st.text(max_size=4)
 JSON = st.recursive(
@@ -105,7 +108,7 @@ def test_no_json_makes_the_doctor_raise(api: Api, history: Any) -> None:
             mended = apply_repairs(history, repairs)
             assert propose_repairs(api, mended, thorough=thorough) == []
         for problem in found:
-            assert problem.certainty in RULES[problem.rule].certainties
+            assert problem.certainty in ROWS[problem.rule].rule.certainties
 
 
 @pytest.mark.parametrize("api", APIS)
@@ -129,12 +132,12 @@ def test_after_the_repairs_nothing_is_sure_to_be_refused_but_what_takes_a_guess(
     assert {p.rule for p in left} <= NOT_MENDED or len(mended) == 1
     assert propose_repairs(api, mended, server_held_prefix=held, thorough=thorough) == []
     for repair in repairs:
-        assert repair.kind in RULES[repair.rule].repairs, repair
+        assert repair.kind in ROWS[repair.rule].mending.repairs, repair
         json.dumps(repair.patch, allow_nan=False)
 
 
 def assert_placed(document: list[Any], repair: Repair) -> None:
-    """The position is there in the messages just before the repair, and the edit is in the same message."""
+    """The position is there just before the repair, and the edit is in the same message."""
     path = path_of(repair.position, document)
     if not path or not isinstance(path[0], int):
         assert repair.rule == "anthropic.cache_control"  # counted over the whole request
@@ -183,7 +186,7 @@ def test_recorded_histories_get_no_repairs(api: Api) -> None:
 
 
 def units(api: str, history: History) -> list[tuple[tuple[Any, ...], str]]:
-    """What a repair may leave alone: messages or items, and Anthropic's blocks, with their paths."""
+    """What a repair may leave alone, with its path: messages or items, and blocks of Messages."""
     if api != "anthropic_messages":
         return [((index,), json.dumps(entry)) for index, entry in enumerate(history)]
     found: list[tuple[tuple[Any, ...], str]] = []
@@ -205,7 +208,7 @@ def units(api: str, history: History) -> list[tuple[tuple[Any, ...], str]]:
 def test_what_no_problem_names_stays_as_it_is_and_in_its_order(
     api: Api, data: st.DataObject, seed: int
 ) -> None:
-    """One place is broken; ids that change together, and reasoning with what followed it, are named by their ids."""
+    """One place is broken. What changes together with it is named by its ids."""
     history = composed(api, random.Random(seed))
     name = data.draw(st.sampled_from(sorted(MUTATIONS[api])))
     if MUTATIONS[api][name](random.Random(seed), history) is None:
@@ -253,12 +256,12 @@ def test_repairs_fit_their_own_transcript_alone(api: Api, data: st.DataObject, s
 
 
 def test_of_each_rule_that_may_stay_broken_the_table_says_why() -> None:
-    assert [rule for rule in NOT_MENDED if not RULES[rule].left] == []
+    assert [rule for rule in NOT_MENDED if not ROWS[rule].mending.left] == []
 
 
 def test_every_kind_of_repair_mends_some_rule() -> None:
     assert (
-        {kind for rule in RULES.values() for kind in rule.repairs}
+        {kind for row in ROWS.values() for kind in row.mending.repairs}
         == set(KINDS)
         == set(get_args(RepairKind))
     )
@@ -266,7 +269,7 @@ def test_every_kind_of_repair_mends_some_rule() -> None:
 
 @pytest.mark.parametrize("api", APIS)
 def test_work_grows_with_the_messages_not_with_their_square(api: Api) -> None:
-    """Calls, not seconds, counted in one run: of the check, and of the repairs where every round is broken."""
+    """Counted are calls, not seconds: of the check, and of repairs where every round is broken."""
 
     def work(rounds: int, *, mend: bool) -> int:
         rng = random.Random(5)
@@ -286,7 +289,7 @@ def test_work_grows_with_the_messages_not_with_their_square(api: Api) -> None:
 
 
 def _renumber(entry: Any, index: int) -> None:
-    """Ids of reasoning and messages that no other round has; calls keep theirs, as real programs do."""
+    """Give reasoning and messages ids of their own; calls keep theirs, as in real programs."""
     if isinstance(entry, dict) and isinstance(entry.get("id"), str):
         entry["id"] = f"{entry['id']}_{index}"
 

@@ -9,9 +9,9 @@ import pytest
 
 from lutumpy import TranscriptError
 from lutumpy.apis import Api
-from lutumpy.core import json_values
 from lutumpy.doctor import Repair, apply_repairs, check_messages, propose_repairs
 from lutumpy.doctor.wording import INTERRUPTED
+from lutumpy.plain import json_values
 
 Json = dict[str, Any]
 USER: Json = {"role": "user", "content": "x"}
@@ -72,98 +72,231 @@ def mended(api: Api, messages: list[Any], **options: Any) -> tuple[list[str], li
 
 CHAT: list[tuple[list[str], list[Any], list[Any]]] = [
     # An open call is closed in the order of the calls.
-    (["close_call"], [USER, caller("a", "b", "c"), tool("a"), tool("c")],
-     [USER, caller("a", "b", "c"), tool("a"), tool("b", INTERRUPTED), tool("c")]),
-    (["close_call", "close_call"], [USER, caller("a", "b")],
-     [USER, caller("a", "b"), tool("a", INTERRUPTED), tool("b", INTERRUPTED)]),
+    (
+        ["close_call"],
+        [USER, caller("a", "b", "c"), tool("a"), tool("c")],
+        [USER, caller("a", "b", "c"), tool("a"), tool("b", INTERRUPTED), tool("c")],
+    ),
+    (
+        ["close_call", "close_call"],
+        [USER, caller("a", "b")],
+        [USER, caller("a", "b"), tool("a", INTERRUPTED), tool("b", INTERRUPTED)],
+    ),
     # Results that stand elsewhere are moved, not closed.
-    (["move_result", "move_result"], [USER, caller("a", "b"), MORE, tool("b", "2"), tool("a", "1")],
-     [USER, caller("a", "b"), tool("a", "1"), tool("b", "2"), MORE]),
+    (
+        ["move_result", "move_result"],
+        [USER, caller("a", "b"), MORE, tool("b", "2"), tool("a", "1")],
+        [USER, caller("a", "b"), tool("a", "1"), tool("b", "2"), MORE],
+    ),
     (["move_result"], [tool("a"), USER, caller("a")], [USER, caller("a"), tool("a")]),
     # An id may come again in a later round: each round keeps its own result.
-    (["move_result", "close_call"], [USER, caller("a"), MORE, tool("a", "1"), USER, caller("a")],
-     [USER, caller("a"), tool("a", "1"), MORE, USER, caller("a"), tool("a", INTERRUPTED)]),
-    (["drop_result"], [USER, caller("a"), tool("a", "1"), tool("a", "2")], [USER, caller("a"), tool("a", "1")]),
+    (
+        ["move_result", "close_call"],
+        [USER, caller("a"), MORE, tool("a", "1"), USER, caller("a")],
+        [USER, caller("a"), tool("a", "1"), MORE, USER, caller("a"), tool("a", INTERRUPTED)],
+    ),
+    (
+        ["drop_result"],
+        [USER, caller("a"), tool("a", "1"), tool("a", "2")],
+        [USER, caller("a"), tool("a", "1")],
+    ),
     (["drop_result"], [tool("z"), USER], [USER]),
-    (["rename_id"], [USER, caller("a", "a"), tool("a", "1"), tool("a", "2")],
-     [USER, caller("a", "a_2"), tool("a", "1"), tool("a_2", "2")]),
-    (["wrap_arguments"], [USER, caller("a", arguments='{"c": "Os'), tool("a")],
-     [USER, caller("a", arguments='{"INVALID_JSON":"{\\"c\\": \\"Os"}'), tool("a")]),
-    (["wrap_arguments"], [USER, caller("a", arguments={"c": 1}), tool("a")],
-     [USER, caller("a", arguments='{"c":1}'), tool("a")]),
-    (["wrap_arguments"], [USER, caller("a", arguments=""), tool("a")], [USER, caller("a"), tool("a")]),
-    (["set_content"], [USER, caller("a"), tool("a", {"rain": 3})], [USER, caller("a"), tool("a", '{"rain":3}')]),
+    (
+        ["rename_id"],
+        [USER, caller("a", "a"), tool("a", "1"), tool("a", "2")],
+        [USER, caller("a", "a_2"), tool("a", "1"), tool("a_2", "2")],
+    ),
+    (
+        ["wrap_arguments"],
+        [USER, caller("a", arguments='{"c": "Os'), tool("a")],
+        [USER, caller("a", arguments='{"INVALID_JSON":"{\\"c\\": \\"Os"}'), tool("a")],
+    ),
+    (
+        ["wrap_arguments"],
+        [USER, caller("a", arguments={"c": 1}), tool("a")],
+        [USER, caller("a", arguments='{"c":1}'), tool("a")],
+    ),
+    (
+        ["wrap_arguments"],
+        [USER, caller("a", arguments=""), tool("a")],
+        [USER, caller("a"), tool("a")],
+    ),
+    (
+        ["set_content"],
+        [USER, caller("a"), tool("a", {"rain": 3})],
+        [USER, caller("a"), tool("a", '{"rain":3}')],
+    ),
     (["drop_empty"], [USER, {"role": "assistant", "content": None}, MORE], [USER, MORE]),
     # A turn that was stored twice is one turn: its results are not made up.
-    (["drop_duplicate"], [USER, caller("a"), caller("a"), tool("a")], [USER, caller("a"), tool("a")]),
-    (["drop_duplicate", "close_call"], [USER, caller("a"), caller("a")], [USER, caller("a"), tool("a", INTERRUPTED)]),
-    (["close_call"], [USER, caller("a"), caller("a", arguments='{"c":1}'), tool("a")],
-     [USER, caller("a"), tool("a", INTERRUPTED), caller("a", arguments='{"c":1}'), tool("a")]),
-    (["move_message", "drop_empty"], [[USER, caller("a"), tool("a")], None, MORE], [USER, caller("a"), tool("a"), MORE]),
-    (["set_role", "set_role"], [{"role": "Human", "content": "x"}, {"role": "ai", "content": "y"}],
-     [USER, {"role": "assistant", "content": "y"}]),
-]  # fmt: skip
+    (
+        ["drop_duplicate"],
+        [USER, caller("a"), caller("a"), tool("a")],
+        [USER, caller("a"), tool("a")],
+    ),
+    (
+        ["drop_duplicate", "close_call"],
+        [USER, caller("a"), caller("a")],
+        [USER, caller("a"), tool("a", INTERRUPTED)],
+    ),
+    (
+        ["close_call"],
+        [USER, caller("a"), caller("a", arguments='{"c":1}'), tool("a")],
+        [USER, caller("a"), tool("a", INTERRUPTED), caller("a", arguments='{"c":1}'), tool("a")],
+    ),
+    (
+        ["move_message", "drop_empty"],
+        [[USER, caller("a"), tool("a")], None, MORE],
+        [USER, caller("a"), tool("a"), MORE],
+    ),
+    (
+        ["set_role", "set_role"],
+        [{"role": "Human", "content": "x"}, {"role": "ai", "content": "y"}],
+        [USER, {"role": "assistant", "content": "y"}],
+    ),
+]
 
 
 RESPONSES: list[tuple[list[str], list[Any], list[Any]]] = [
-    (["close_call"], [USER, call("a"), call("b"), output("a"), MORE],
-     [USER, call("a"), call("b"), output("a"), output("b", INTERRUPTED), MORE]),
-    (["close_call"], [USER, call("a"), call("b"), output("b"), MORE],
-     [USER, call("a"), call("b"), output("a", INTERRUPTED), output("b"), MORE]),
+    (
+        ["close_call"],
+        [USER, call("a"), call("b"), output("a"), MORE],
+        [USER, call("a"), call("b"), output("a"), output("b", INTERRUPTED), MORE],
+    ),
+    (
+        ["close_call"],
+        [USER, call("a"), call("b"), output("b"), MORE],
+        [USER, call("a"), call("b"), output("a", INTERRUPTED), output("b"), MORE],
+    ),
     (["move_result"], [output("a"), USER, call("a"), MORE], [USER, call("a"), output("a"), MORE]),
     (["drop_result"], [USER, output("z")], [USER]),
-    (["drop_result"], [USER, call("a"), output("a", "1"), output("a", "2")], [USER, call("a"), output("a", "1")]),
+    (
+        ["drop_result"],
+        [USER, call("a"), output("a", "1"), output("a", "2")],
+        [USER, call("a"), output("a", "1")],
+    ),
     # A call that was sent twice is one call; two calls of one id are two.
     (["drop_duplicate"], [USER, call("a"), call("a"), output("a")], [USER, call("a"), output("a")]),
-    (["rename_id"], [USER, call("a"), output("a", "1"), call("a"), output("a", "2")],
-     [USER, call("a"), output("a", "1"), call("a_2"), output("a_2", "2")]),
+    (
+        ["rename_id"],
+        [USER, call("a"), output("a", "1"), call("a"), output("a", "2")],
+        [USER, call("a"), output("a", "1"), call("a_2"), output("a_2", "2")],
+    ),
     # Reasoning goes with the ids that would ask for it.
     (["drop_reasoning"], [USER, REASONING, MORE], [USER, MORE]),
-    (["drop_reasoning"],
-     [USER, REASONING, {"role": "assistant", "content": "x"}, call("a", id="fc_1"), output("a")],
-     [USER, {"role": "assistant", "content": "x"}, call("a"), output("a")]),
+    (
+        ["drop_reasoning"],
+        [USER, REASONING, {"role": "assistant", "content": "x"}, call("a", id="fc_1"), output("a")],
+        [USER, {"role": "assistant", "content": "x"}, call("a"), output("a")],
+    ),
     (["drop_id"], [USER, call("a", id="call_a"), output("a")], [USER, call("a"), output("a")]),
     (["set_role"], [USER, call("a"), tool("a")], [USER, call("a"), output("a")]),
-    (["set_field"], [USER, call("a"), {**output("a"), "type": "custom_tool_call_output"}], [USER, call("a"), output("a")]),
+    (
+        ["set_field"],
+        [USER, call("a"), {**output("a"), "type": "custom_tool_call_output"}],
+        [USER, call("a"), output("a")],
+    ),
     # A screenshot can't be made up.
-    (["drop_call"], [USER, {"type": "computer_call", "call_id": "a", "action": {}}, MORE], [USER, MORE]),
-]  # fmt: skip
+    (
+        ["drop_call"],
+        [USER, {"type": "computer_call", "call_id": "a", "action": {}}, MORE],
+        [USER, MORE],
+    ),
+]
 
 
 ANTHROPIC: list[tuple[list[str], list[Any], list[Any]]] = [
-    (["close_call"], [USER, assistant(use("a"), use("b")), user(result("a"), TEXT)],
-     [USER, assistant(use("a"), use("b")), user(result("a"), CLOSED, TEXT)]),
+    (
+        ["close_call"],
+        [USER, assistant(use("a"), use("b")), user(result("a"), TEXT)],
+        [USER, assistant(use("a"), use("b")), user(result("a"), CLOSED, TEXT)],
+    ),
     # A crash: the next request still has to say what the user said.
-    (["close_call"], [USER, assistant(use("b")), MORE], [USER, assistant(use("b")), user(CLOSED), MORE]),
+    (
+        ["close_call"],
+        [USER, assistant(use("b")), MORE],
+        [USER, assistant(use("b")), user(CLOSED), MORE],
+    ),
     (["close_call"], [USER, assistant(use("b"))], [USER, assistant(use("b")), user(CLOSED)]),
-    (["move_result"], [USER, assistant(use("a")), user(TEXT, result("a"))],
-     [USER, assistant(use("a")), user(result("a"), TEXT)]),
-    (["move_result"], [USER, assistant(use("a")), user(TEXT), assistant(TEXT), user(result("a"), TEXT)],
-     [USER, assistant(use("a")), user(result("a"), TEXT), assistant(TEXT), user(TEXT)]),
+    (
+        ["move_result"],
+        [USER, assistant(use("a")), user(TEXT, result("a"))],
+        [USER, assistant(use("a")), user(result("a"), TEXT)],
+    ),
+    (
+        ["move_result"],
+        [USER, assistant(use("a")), user(TEXT), assistant(TEXT), user(result("a"), TEXT)],
+        [USER, assistant(use("a")), user(result("a"), TEXT), assistant(TEXT), user(TEXT)],
+    ),
     # What is left of a message from which the last block was moved is nothing.
-    (["move_result", "drop_empty"], [USER, assistant(use("a")), MORE, user(result("a")), assistant(TEXT)],
-     [USER, assistant(use("a")), user(result("a")), MORE, assistant(TEXT)]),
-    (["move_result"], [USER, assistant(use("a"), result("a")), assistant(TEXT), MORE],
-     [USER, assistant(use("a")), assistant(TEXT), user(result("a")), MORE]),
-    (["drop_result"], [USER, assistant(use("a")), user(result("a"), result("a"))],
-     [USER, assistant(use("a")), user(result("a"))]),
-    (["rename_id"], [USER, assistant(use("a"), use("a")), user(result("a"), result("a"))],
-     [USER, assistant(use("a"), use("a_2")), user(result("a"), result("a_2"))]),
-    (["wrap_arguments"], [USER, assistant(use("a", input='{"c":')), user(result("a"))],
-     [USER, assistant(use("a", input={"INVALID_JSON": '{"c":'})), user(result("a"))]),
-    (["wrap_arguments"], [USER, assistant(use("a", input='{"c": 1}')), user(result("a"))],
-     [USER, assistant(use("a", input={"c": 1})), user(result("a"))]),
-    (["drop_empty"], [USER, assistant({"type": "text", "text": ""}, use("a")), user(result("a"))],
-     [USER, assistant(use("a")), user(result("a"))]),
-    (["drop_reasoning"], [USER, assistant(TEXT, {"type": "thinking", "thinking": "", "signature": "S"}), MORE],
-     [USER, assistant(TEXT), MORE]),
-    (["set_role"], [{"role": "system", "content": "Be brief."}, USER],
-     [{"role": "user", "content": "<system>\nBe brief.\n</system>"}, USER]),
-    (["move_message"], [USER, {"role": "system", "content": "!"}, MORE], [USER, MORE, {"role": "system", "content": "!"}]),
-    (["set_role"], [USER, {"role": "model", "content": [TEXT]}, MORE], [USER, assistant(TEXT), MORE]),
-    (["move_content"], [USER, assistant(use("a")), user(result("a", is_error=True, content=[TEXT, {"type": "image"}]))],
-     [USER, assistant(use("a")), user(result("a", is_error=True, content=[TEXT]), {"type": "image"})]),
-]  # fmt: skip
+    (
+        ["move_result", "drop_empty"],
+        [USER, assistant(use("a")), MORE, user(result("a")), assistant(TEXT)],
+        [USER, assistant(use("a")), user(result("a")), MORE, assistant(TEXT)],
+    ),
+    (
+        ["move_result"],
+        [USER, assistant(use("a"), result("a")), assistant(TEXT), MORE],
+        [USER, assistant(use("a")), assistant(TEXT), user(result("a")), MORE],
+    ),
+    (
+        ["drop_result"],
+        [USER, assistant(use("a")), user(result("a"), result("a"))],
+        [USER, assistant(use("a")), user(result("a"))],
+    ),
+    (
+        ["rename_id"],
+        [USER, assistant(use("a"), use("a")), user(result("a"), result("a"))],
+        [USER, assistant(use("a"), use("a_2")), user(result("a"), result("a_2"))],
+    ),
+    (
+        ["wrap_arguments"],
+        [USER, assistant(use("a", input='{"c":')), user(result("a"))],
+        [USER, assistant(use("a", input={"INVALID_JSON": '{"c":'})), user(result("a"))],
+    ),
+    (
+        ["wrap_arguments"],
+        [USER, assistant(use("a", input='{"c": 1}')), user(result("a"))],
+        [USER, assistant(use("a", input={"c": 1})), user(result("a"))],
+    ),
+    (
+        ["drop_empty"],
+        [USER, assistant({"type": "text", "text": ""}, use("a")), user(result("a"))],
+        [USER, assistant(use("a")), user(result("a"))],
+    ),
+    (
+        ["drop_reasoning"],
+        [USER, assistant(TEXT, {"type": "thinking", "thinking": "", "signature": "S"}), MORE],
+        [USER, assistant(TEXT), MORE],
+    ),
+    (
+        ["set_role"],
+        [{"role": "system", "content": "Be brief."}, USER],
+        [{"role": "user", "content": "<system>\nBe brief.\n</system>"}, USER],
+    ),
+    (
+        ["move_message"],
+        [USER, {"role": "system", "content": "!"}, MORE],
+        [USER, MORE, {"role": "system", "content": "!"}],
+    ),
+    (
+        ["set_role"],
+        [USER, {"role": "model", "content": [TEXT]}, MORE],
+        [USER, assistant(TEXT), MORE],
+    ),
+    (
+        ["move_content"],
+        [
+            USER,
+            assistant(use("a")),
+            user(result("a", is_error=True, content=[TEXT, {"type": "image"}])),
+        ],
+        [
+            USER,
+            assistant(use("a")),
+            user(result("a", is_error=True, content=[TEXT]), {"type": "image"}),
+        ],
+    ),
+]
 
 
 @pytest.mark.parametrize(
@@ -363,7 +496,7 @@ def nested(levels: int, leaf: Any = 1) -> Any:
 @pytest.mark.parametrize("levels", [299, 300, 1_000, 50_000])
 @pytest.mark.parametrize("api", ["openai_chat", "openai_responses", "anthropic_messages"])
 def test_no_nesting_makes_the_doctor_raise(api: Api, levels: int) -> None:
-    """A value that is nested too deeply is told, and becomes its JSON text; what is not, stays as it is."""
+    """A value that is nested too deeply is reported and becomes its JSON text."""
     deep = nested(levels)
     places: list[Any] = [
         {"role": "user", "content": deep},
@@ -487,7 +620,8 @@ def test_a_repair_is_a_receipt_with_the_exact_edit() -> None:
     assert repair == Repair(
         kind="close_call",
         rule="anthropic.results_after_uses",
-        reason="The call has no result in the message behind it, and the API wants one; it is closed as interrupted.",
+        reason="The call has no result in the next message, but the API requires one; "
+        "it is closed as interrupted.",
         position="messages.1",
         call_ids=("b",),
         tools=("weather",),
@@ -567,5 +701,32 @@ def test_a_call_is_not_closed_twice_by_the_same_repair() -> None:
 
 
 def test_what_is_no_repair_is_told() -> None:
-    with pytest.raises(TranscriptError, match="repair 1 is none: int"):
+    with pytest.raises(TranscriptError, match="repair 1 is not a Repair but int"):
         apply_repairs([{"role": "user", "content": "Look."}], [5])  # type: ignore[list-item]
+
+
+# An item without a type is read as a reference, whatever other keys it has.
+ENCRYPTED: Json = {"type": "reasoning", "id": "rs_0", "summary": [], "encrypted_content": "gAAA"}
+SPOKEN: Json = {
+    "type": "message",
+    "id": "msg_0",
+    "role": "assistant",
+    "content": [{"type": "output_text", "text": "Rain."}],
+}
+TYPELESS: Json = {key: value for key, value in ENCRYPTED.items() if key != "type"}
+
+
+@pytest.mark.parametrize("copy_of_it", [TYPELESS, {"type": "item_reference", "id": "rs_0"}])
+def test_a_reference_to_an_item_of_the_same_input_is_left_out(copy_of_it: Json) -> None:
+    kinds, after = mended("openai_responses", [USER, ENCRYPTED, copy_of_it, SPOKEN, USER])
+    assert kinds == ["drop_duplicate"]
+    assert after == [USER, ENCRYPTED, SPOKEN, USER]
+
+
+def test_an_item_of_an_unknown_type_with_the_id_of_another_loses_it() -> None:
+    history = [USER, ENCRYPTED, SPOKEN, {"type": 5, "id": "rs_0"}, USER]
+    found = [p.rule for p in check_messages("openai_responses", history)]
+    assert "responses.duplicate_item" in found
+    after = apply_repairs(history, propose_repairs("openai_responses", history))
+    left = [p.rule for p in check_messages("openai_responses", after) if p.certainty == "refused"]
+    assert "responses.duplicate_item" not in left

@@ -1,4 +1,7 @@
-"""The record of a plan: what was asked, what will run, who let it pass, changed or refused it, and why (rules H2, H6, H7)."""
+"""The record of a plan (rules H2, H6, H7).
+
+For each call: what was asked, what will run, who let it pass, changed or refused it, and why.
+"""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ from lutumpy import (
     tool,
     tool_input,
 )
-from lutumpy.hooks.pipeline import snapshot
+from lutumpy.hooks.pipeline import copy_input
 from lutumpy.testing import Call
 
 
@@ -82,7 +82,7 @@ def test_a_snapshot_is_taken_of_what_can_be_copied() -> None:  # H2
 
     lock = threading.Lock()
     odd = Odd(lock=lock, names=["a"])
-    copy = snapshot(odd)
+    copy = copy_input(odd)
     odd.names.append("b")
     assert copy.names == ["a"]
     assert copy.lock is lock

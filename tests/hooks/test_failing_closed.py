@@ -1,4 +1,7 @@
-"""Whatever goes wrong in a hook: nothing is decided, the round stays open, its inputs are as decoded (rules H2, H4, H5a)."""
+"""Whatever goes wrong in a hook, nothing is decided (rules H2, H4, H5a).
+
+The round stays open, and its inputs are as they were decoded.
+"""
 
 from __future__ import annotations
 
@@ -158,7 +161,7 @@ async def test_a_timeout_around_the_hooks_leaves_the_round_open() -> None:  # H4
     round.discard()
 
 
-# --- the sync forms ------------------------------------------------------------------------------------------------------
+# --- the sync forms -------------------------------------------------------------------------------
 
 
 def test_an_async_hook_is_refused_before_any_hook_runs() -> None:
@@ -243,7 +246,7 @@ async def test_a_plain_hook_may_give_an_awaitable_to_the_async_form() -> None:
     plan.discard()
 
 
-# --- who owns the answer -------------------------------------------------------------------------------------------------
+# --- who owns the answer --------------------------------------------------------------------------
 
 
 async def test_a_plan_takes_the_place_of_its_round() -> None:  # H5a
@@ -381,7 +384,7 @@ async def test_a_dropped_plan_warns_and_a_closed_one_does_not() -> None:  # H5a
         del plan
 
 
-# --- the wrong thing -------------------------------------------------------------------------------------------------------
+# --- the wrong thing ------------------------------------------------------------------------------
 
 
 async def test_a_registry_of_another_toolset_is_refused_before_any_hook_runs() -> None:  # H5a
@@ -398,15 +401,15 @@ async def test_a_registry_of_another_toolset_is_refused_before_any_hook_runs() -
         OtherTools.hooks().with_hooks(Every()),
         AppTools.hooks().data.with_hooks(Every()),
     ):
-        with pytest.raises(HookError, match="no registry of AppTools"):
+        with pytest.raises(HookError, match="not a registry of AppTools"):
             await round.apply_hooks(registry)
-        with pytest.raises(HookError, match="no registry of AppTools"):
+        with pytest.raises(HookError, match="not a registry of AppTools"):
             round.apply_hooks_sync(registry)
         with pytest.raises(HookError, match="a call of AppTools"):
             await registry.apply(round.calls[0])
     plan = await round.apply_hooks(lambda call: Reject("no"))
     with pytest.raises(
-        HookError, match="no registry of AppTools"
+        HookError, match="not a registry of AppTools"
     ):  # also when every call is decided
         await plan.apply_hooks(OtherTools.hooks())
     assert seen == []

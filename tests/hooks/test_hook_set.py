@@ -343,7 +343,7 @@ def test_a_function_is_checked_against_the_slot_and_the_slot_against_the_set() -
 
     for wrong in (More.greet, More.title, "rank", None, AppHooks().rank):
         with pytest.raises(
-            HookRegistrationError, match=r"is no slot of AppHooks: give AppHooks\.<slot>"
+            HookRegistrationError, match=r"is not a slot of AppHooks: give AppHooks\.<slot>"
         ):
             hooks.on(wrong)
     more = More("you")

@@ -1,4 +1,4 @@
-"""Hooks of a function, written with the function's own parameters; checked by name when they are registered."""
+"""Hooks with the parameters of a function, checked by name when they are registered."""
 
 from __future__ import annotations
 
@@ -282,16 +282,35 @@ def test_a_decision_without_an_input_is_the_same_after_a_copy() -> None:
 
 
 REFUSED: list[tuple[Any, str]] = [
-    (lambda metadata, amuont: None, r"pay_hook has no parameter 'amuont'; it has \(metadata, input\) or \(metadata, amount, to\)"),
-    (lambda metadata, amount, too: None, r"has no parameter 'too'; it has \(amount, to\); did you mean to\?"),
+    (
+        lambda metadata, amuont: None,
+        r"pay_hook has no parameter 'amuont'; "
+        r"it has \(metadata, input\) or \(metadata, amount, to\)",
+    ),
+    (
+        lambda metadata, amount, too: None,
+        r"has no parameter 'too'; it has \(amount, to\); did you mean to\?",
+    ),
     (lambda metadata, amount, too="Ann": None, r"has no parameter 'too'.*did you mean to\?"),
     (lambda metadata, amount, ledger: None, r"'ledger' is marked Skip: .* end with `\*\*_: Any`"),
     (lambda metadata, ledger=None: None, r"'ledger' is marked Skip"),
-    (lambda metadata, amount, /: None, r"'metadata' must be usable by name.*'amount' must be usable by name"),
+    (
+        lambda metadata, amount, /: None,
+        r"'metadata' must be usable by name.*'amount' must be usable by name",
+    ),
     (lambda metadata, amount, *rest: None, r"name the parameters that it needs in place of \*rest"),
-    (lambda metadata, input, amount: None, r"no parameter 'amount'; it has \(metadata, input\) or \(metadata, amount, to\)"),
-    (lambda metadata, input, amount=1: None, r"amount can't be asked for here: hooks of 'pay' take \(metadata, input\) or"),
-    (lambda metadata, input, **rest: None, r"name the parameters that it needs, of \(metadata, input\) or"),
+    (
+        lambda metadata, input, amount: None,
+        r"no parameter 'amount'; it has \(metadata, input\) or \(metadata, amount, to\)",
+    ),
+    (
+        lambda metadata, input, amount=1: None,
+        r"amount can't be asked for here: hooks of 'pay' take \(metadata, input\) or",
+    ),
+    (
+        lambda metadata, input, **rest: None,
+        r"name the parameters that it needs, of \(metadata, input\) or",
+    ),
     (lambda meta, input: None, r"no parameter 'meta'"),
 ]  # fmt: skip
 
@@ -348,9 +367,7 @@ def test_a_parameter_called_input_is_given_unless_the_annotation_says_the_whole_
         Tools.hooks().on(Tools.say)(lambda metadata, text: None)  # type: ignore[call-overload,misc]
 
 
-def test_a_function_with_a_parameter_called_metadata_has_the_old_form_only_and_registration_says_so() -> (
-    None
-):
+def test_a_function_with_a_parameter_called_metadata_has_hooks_of_the_old_form_only() -> None:
     def old(metadata: ToolMetadata, input: BaseModel) -> ToolDecision:
         return Complete(f"{metadata.id} {input.metadata}")  # type: ignore[attr-defined]
 
@@ -359,7 +376,8 @@ def test_a_function_with_a_parameter_called_metadata_has_the_old_form_only_and_r
     assert decide(hooks, LABEL).output == "call_3 m"
     with pytest.raises(
         HookRegistrationError,
-        match=r"no parameter 'text'; it has \(metadata, input\) only, since a parameter of the tool is called 'metadata'",
+        match=r"no parameter 'text'; it has \(metadata, input\) only, "
+        "since a parameter of the tool is called 'metadata'",
     ):
         hooks.on(Tools.label)(lambda metadata, text: None)
 
@@ -468,13 +486,20 @@ class Wider(Weather):
 @pytest.mark.parametrize(
     ("annotation", "returns"),
     [
-        (Weather, ToolDecision[Weather, Any]), (BaseModel, ToolDecision), (Any, Any), (object, ToolDecision),
-        (HasCity, ToolDecision), (Union[Weather, GetUser], ToolDecision[Union[Weather, GetUser], Any]),
-        (Annotated[Weather, "note"], ToolDecision), ("NotThere", "NorThis"), ("Weather", "ToolDecision[Weather, Any]"),
-        (ToolInput, RunNormally[Wider]), (Weather | None, Reject),
+        (Weather, ToolDecision[Weather, Any]),
+        (BaseModel, ToolDecision),
+        (Any, Any),
+        (object, ToolDecision),
+        (HasCity, ToolDecision),
+        (Union[Weather, GetUser], ToolDecision[Union[Weather, GetUser], Any]),
+        (Annotated[Weather, "note"], ToolDecision),
+        ("NotThere", "NorThis"),
+        ("Weather", "ToolDecision[Weather, Any]"),
+        (ToolInput, RunNormally[Wider]),
+        (Weather | None, Reject),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_a_hook_that_may_be_for_the_tool_is_taken(annotation: Any, returns: Any) -> None:
     hooks: Any = OldTools.hooks()
     hooks.on(OldTools.weather)(takes(annotation, returns))

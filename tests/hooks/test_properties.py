@@ -31,18 +31,24 @@ OUTPUTS = {
     "count_users": 7,
 }
 
+ARGUMENTS = {
+    "weather": ['{"city": "Oslo"}', '{"city": 3}', '{"ci', "", '{"city": "\\ud800"}'],
+    "delete-file": ['{"path": "/"}', "null", "[]"],
+    "add": ['{"a": 1, "b": "2"}', "{}"],
+    "get_user": ['{"user_id": "ann"}', '"x"'],
+    "count_users": [""],
+    "no_such_tool": ["{}"],
+}
 calls = st.lists(
     st.one_of(
-        st.builds(Call, st.just("weather"), st.sampled_from(['{"city": "Oslo"}', '{"city": 3}', '{"ci', "", '{"city": "\\ud800"}'])),
-        st.builds(Call, st.just("delete-file"), st.sampled_from(['{"path": "/"}', "null", "[]"])),
-        st.builds(Call, st.just("add"), st.sampled_from(['{"a": 1, "b": "2"}', "{}"])),
-        st.builds(Call, st.just("get_user"), st.sampled_from(['{"user_id": "ann"}', '"x"'])),
-        st.builds(Call, st.just("count_users"), st.just("")),
-        st.builds(Call, st.just("no_such_tool"), st.just("{}")),
+        [
+            st.builds(Call, st.just(name), st.sampled_from(texts))
+            for name, texts in ARGUMENTS.items()
+        ]
     ),
     min_size=1,
     max_size=5,
-)  # fmt: skip
+)
 
 ACTIONS = [
     "pass",

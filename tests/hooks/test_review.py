@@ -1,4 +1,7 @@
-"""`any_result_hook`: what results say may be replaced before the commit, never what they answer (rules K1, K3)."""
+"""`any_result_hook`: the content of results may be replaced before the commit (rules K1, K3).
+
+Which call they answer, and how, may not.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Recorded histories, random ones, and what each API makes of a request: for the tests beside this module."""
+"""Recorded histories, random ones, and what each API makes of a request: for the tests beside this
+module.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,9 @@ def body_of(api: str, transcript: Transcript) -> dict[str, Json] | None:
 
 
 def refused(api: str, body: dict[str, Json]) -> list[str]:
-    """What the API would certainly refuse in a request, by our rules and, where it lies beside, by its own description."""
+    """What the API would certainly refuse in a request, by our rules and, where it lies beside, by
+    its own description.
+    """
     return sorted(broken_rules(api, body)) + described(api, body)
 
 
@@ -102,7 +106,7 @@ def _described() -> Callable[[str, Json], list[str]]:
 described = _described()
 
 
-# --- random histories --------------------------------------------------------------------------------------------------
+# --- random histories -----------------------------------------------------------------------------
 
 texts = st.sampled_from(["", " ", "Hello", "日本", '"quoted" [x', "x" * 60]) | st.text(max_size=8)
 said = st.sampled_from(["Hello", "What is it?", "日本", "x" * 60])

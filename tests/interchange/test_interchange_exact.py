@@ -57,11 +57,12 @@ def test_a_dump_of_it_sends_the_same_bytes_to_every_api_R4(row: dict[str, Json])
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row["status"] == 200], ids=name_of)
 def test_the_request_holds_it_where_it_goes_on(row: dict[str, Json]) -> None:
-    """K5: it goes on like any other transcript, and what was read stays as it was, whatever comes."""
+    """K5: it goes on like any other transcript, and what was read stays as it was."""
     api, transcript = row["api"], read(row)
     asked = [{"role": "user", "content": "And?"}]
     if transcript.turns() and transcript.turns()[-1].results_only:
-        asked = []  # a tool of the provider still runs, so its turn goes on without a word (rule R6)
+        # A tool of the provider still runs, so its turn goes on without a word (rule R6).
+        asked = []
     else:
         transcript.push_user("And?")
     body = ADAPTERS[api].request(transcript)
@@ -109,7 +110,7 @@ def test_the_recorded_histories_are_varied() -> None:
     assert all(row["source"] and row["licence"] for row in ROWS)
 
 
-# --- forms that the recordings lack ------------------------------------------------------------------------------------
+# --- forms that the recordings lack ---------------------------------------------------------------
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 USE = {"type": "tool_use", "id": "t1", "name": "f", "input": {"b": 1, "a": 2}}
@@ -442,7 +443,7 @@ def test_random_histories_are_written_back_unchanged(api: str) -> None:
     exact()
 
 
-# --- arbitrary JSON ----------------------------------------------------------------------------------------------------
+# --- arbitrary JSON -------------------------------------------------------------------------------
 
 leaves = (
     st.none()
@@ -458,14 +459,19 @@ values = st.recursive(
     ),
 )
 KINDS = (
-    "text image document tool_use tool_result thinking redacted_thinking server_tool_use web_search_tool_result "
-    "function custom function_call function_call_output message reasoning computer_call computer_call_output file "
-    "tool_search_call tool_search_output mcp_approval_request mcp_approval_response item_reference image_url "
+    "text image document tool_use tool_result thinking redacted_thinking server_tool_use "
+    "web_search_tool_result "
+    "function custom function_call function_call_output message reasoning computer_call "
+    "computer_call_output file "
+    "tool_search_call tool_search_output mcp_approval_request mcp_approval_response item_reference "
+    "image_url "
     "input_text input_file base64 url content search_result compaction shell_call shell_call_output"
 ).split()
 WORDS = (
-    "role content type id call_id tool_call_id tool_use_id name tool_calls function_call function arguments input "
-    "output text thinking signature data source url image_url file summary status execution action is_error refusal "
+    "role content type id call_id tool_call_id tool_use_id name tool_calls function_call function "
+    "arguments input "
+    "output text thinking signature data source url image_url file summary status execution action "
+    "is_error refusal "
     "audio custom approval_request_id approve file_data media_type"
 ).split()
 roles = st.sampled_from(["user", "assistant", "system", "developer", "tool", "function"])
@@ -502,7 +508,8 @@ def nested(inner: st.SearchStrategy[Json]) -> st.SearchStrategy[Json]:
     )
 
 
-# Most entries are somebody's whose words need no answer, so that most histories are read; the rest is anything.
+# Most entries are somebody's whose words need no answer, so that most histories are read; the rest
+# is anything.
 tame = st.builds(
     lambda role, entry: {**entry, "role": role, "type": "message"},
     st.sampled_from(["user", "assistant"]),
@@ -542,7 +549,7 @@ def test_any_json_is_written_back_equal_or_refused(api: str) -> None:
     exact()
 
 
-# --- objects of the SDKs -----------------------------------------------------------------------------------------------
+# --- objects of the SDKs --------------------------------------------------------------------------
 
 
 def test_objects_of_the_openai_sdk_are_read_as_it_would_send_them() -> None:
@@ -659,7 +666,7 @@ def test_blocks_of_the_anthropic_sdk_are_read_as_it_would_send_them() -> None:
     ]
 
 
-# --- going on ----------------------------------------------------------------------------------------------------------
+# --- going on -------------------------------------------------------------------------------------
 
 
 def test_it_goes_on_with_a_model_and_keeps_what_it_was() -> None:

@@ -1,4 +1,6 @@
-"""A history of one API is sent to the others with the same meaning, in a form that they take (rules R2, R3, K5)."""
+"""A history of one API is sent to the others with the same meaning, in a form that they take (rules
+R2, R3, K5).
+"""
 
 from __future__ import annotations
 
@@ -224,7 +226,10 @@ def test_anthropic_to_chat() -> None:
                 {"type": "text", "text": "a cat"},
                 {
                     "type": "text",
-                    "text": "[1 attachment of the result of call toolu_1 (look): see the user message after the tool results]",
+                    "text": (
+                        "[1 attachment of the result of call toolu_1 (look): see the user message "
+                        "after the tool results]"
+                    ),
                 },
             ],
         },

@@ -98,11 +98,11 @@ def test_every_place_is_named_and_the_way_out_K5(
         (None, "not NoneType"),
         ({"role": "user"}, "not dict"),
         (b"[]", "not bytes"),
-        (["x"], "no JSON object but str"),
-        ([USER, {"role": "user", "content": float("nan")}], "is no JSON"),
-        ([{"role": "user", "content": object()}], "object is no JSON value"),
-        ([{"role": "user", "content": {1, 2}}], "set is no JSON value"),
-        ([{"role": "user", "content": 10**5000}], "is no JSON"),
+        (["x"], "not a JSON object but str"),
+        ([USER, {"role": "user", "content": float("nan")}], "is not JSON"),
+        ([{"role": "user", "content": object()}], "object is not a JSON value"),
+        ([{"role": "user", "content": {1, 2}}], "set is not a JSON value"),
+        ([{"role": "user", "content": 10**5000}], "is not JSON"),
     ],
 )
 def test_what_is_no_json_is_refused(api: str, history: Json, said: str) -> None:
@@ -115,7 +115,7 @@ def test_what_is_nested_too_deeply_is_refused(depth: int) -> None:
     value: Json = "x"
     for _ in range(depth):
         value = [value]
-    with pytest.raises(TranscriptError, match="is no JSON"):
+    with pytest.raises(TranscriptError, match="is not JSON"):
         Transcript.from_messages("openai_chat", [{"role": "user", "content": value}])
 
 
@@ -152,7 +152,9 @@ def test_lone_surrogates_are_replaced_as_everywhere() -> None:
 
 
 def test_outputs_whose_calls_the_server_holds_need_to_be_told_of() -> None:
-    """An input of nothing but outputs can only go on with what the server holds; any other has to say so."""
+    """An input of nothing but outputs can only go on with what the server holds; any other has to
+    say so.
+    """
     mixed = [output("a"), USER]
     with pytest.raises(TranscriptError, match="'a' has no call"):
         Transcript.from_messages("openai_responses", mixed)

@@ -67,7 +67,7 @@ def users(transcript: Transcript) -> list[str]:
     return [item.text for item in transcript if isinstance(item, Message)]
 
 
-# --- rounds ------------------------------------------------------------------------------------------------------------
+# --- rounds ---------------------------------------------------------------------------------------
 
 
 def test_a_round_is_what_the_user_says_and_all_that_comes_of_it() -> None:
@@ -131,7 +131,7 @@ def test_a_text_in_the_message_of_results_stays_with_them() -> None:
     assert AnthropicMessages.messages(transcript.select(transcript.rounds()[:1])) == history[:4]
 
 
-# --- windows -----------------------------------------------------------------------------------------------------------
+# --- windows --------------------------------------------------------------------------------------
 
 
 def test_the_last_rounds_that_fit_are_kept_whole() -> None:
@@ -364,7 +364,7 @@ def test_a_round_of_another_transcript_is_refused() -> None:
     assert users(transcript.select([])) == ["Be brief."]
 
 
-# --- tokens ------------------------------------------------------------------------------------------------------------
+# --- tokens ---------------------------------------------------------------------------------------
 
 
 def test_text_is_estimated_at_four_bytes_a_token() -> None:
@@ -411,7 +411,7 @@ def test_everything_that_is_sent_counts() -> None:
     assert tokens_of(read_only[0], len) == len('{"type":"compaction_trigger"}')
 
 
-# --- whatever the conversation -----------------------------------------------------------------------------------------
+# --- whatever the conversation --------------------------------------------------------------------
 
 
 def check_windows(transcript: Transcript, number: int, own: str | None) -> None:
@@ -444,7 +444,8 @@ def check_windows(transcript: Transcript, number: int, own: str | None) -> None:
             if api != own:
                 assert broken_rules(api, body) == set()
             elif whole is not None:
-                # What was read goes back as it was, also what this API never took: a window brings nothing new.
+                # What was read goes back as it was, also what this API never took: a window brings
+                # nothing new.
                 assert broken_rules(own, body) <= broken_rules(own, whole)
         loaded = Session.load(json.dumps(Session(window).dump())).transcript
         for api in ADAPTERS:
@@ -495,7 +496,9 @@ def test_windows_of_random_histories_are_taken_by_every_other_api(api: str) -> N
 
 
 class Windows(Conversations):
-    """The conversations of `test_conversations`, some begun by a history that was read; what is sent is their windows."""
+    """The conversations of `test_conversations`, some begun by a history that was read; what is
+    sent is their windows.
+    """
 
     seed = 0
     own: str | None = None

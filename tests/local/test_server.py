@@ -196,7 +196,7 @@ port, model, way = int(sys.argv[1]), sys.argv[2], sys.argv[3]
 server = serve(model, options={"sampling.watch": port})
 server.__enter__()
 if way == "fork" and os.fork() == 0:
-    # Holds the server's input open, as any fork of a program does, for longer than the program lives.
+    # Holds the server's input open, as any fork of a program does, longer than the program lives.
     with socket.create_connection(("127.0.0.1", port)) as mine:
         mine.recv(1)
     os._exit(0)

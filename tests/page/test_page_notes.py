@@ -21,7 +21,7 @@ from lutumpy.doctor.json_patch import apply_operations
 from lutumpy.errors import Problem
 from lutumpy.page import render
 from lutumpy.page.positions import Origins
-from lutumpy.rules.pointer import tokens
+from lutumpy.plain.pointer import tokens
 
 
 @dataclass(frozen=True)

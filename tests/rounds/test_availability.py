@@ -1,4 +1,7 @@
-"""What is offered and what is required are values: equal ones are one, and each says what it is (rules A1, A2)."""
+"""Availability and requirement are values (rules A1, A2).
+
+Equal ones are one, and each shows what it is.
+"""
 
 from __future__ import annotations
 

@@ -111,9 +111,13 @@ def test_all_problems_together_in_call_order_and_nothing_changes_K3() -> None:
     with pytest.raises(CommitError) as caught:
         round.commit(session, results)
     assert kinds(caught) == [
-        ("wrong_tool", "c1"), ("wrong_arguments", "c1"), ("missing_result", "c2"), ("wrong_output", "c3"),
-        ("duplicate_result", "c4"), ("extra_result", "zz"),
-    ]  # fmt: skip
+        ("wrong_tool", "c1"),
+        ("wrong_arguments", "c1"),
+        ("missing_result", "c2"),
+        ("wrong_output", "c3"),
+        ("duplicate_result", "c4"),
+        ("extra_result", "zz"),
+    ]
     assert [p.message for p in caught.value.problems[:3]] == [
         "call 'c1' of 'a' has a result of the tool 'b'",
         "call 'c1' of 'a' has a result for other arguments",
@@ -124,7 +128,7 @@ def test_all_problems_together_in_call_order_and_nothing_changes_K3() -> None:
     )
     assert [p.message for p in caught.value.problems[4:]] == [
         "call 'c4' of 'a' has 2 results",
-        "result for 'zz' (a): 'zz' is no call of this round",
+        "result for 'zz' (a): 'zz' is not a call of this round",
     ]
     assert [p.tool for p in caught.value.problems] == ["a", "a", "b", "a", "a", "a"]
     assert list(session.transcript) == before
@@ -138,8 +142,11 @@ def test_what_is_wrong_with_several_results_for_a_call_is_said_once_K3() -> None
     with pytest.raises(CommitError) as caught:
         round.commit(session, [unfit, unfit, unfit])
     assert kinds(caught) == [
-        ("duplicate_result", "c1"), ("wrong_tool", "c1"), ("wrong_arguments", "c1"), ("wrong_output", "c1")
-    ]  # fmt: skip
+        ("duplicate_result", "c1"),
+        ("wrong_tool", "c1"),
+        ("wrong_arguments", "c1"),
+        ("wrong_output", "c1"),
+    ]
     round.discard()
 
 
@@ -178,9 +185,14 @@ def test_failures_and_rejections_are_never_empty_K6() -> None:
         Call("a", id="c5"),
     )
     a, b, c, d, e = round.calls
-    round.commit(session, [
-        a.fail(""), b.fail(ValueError("secret \ud800")), c.reject(""), ToolResult(d.metadata, "why", "rejected"), e.fail(KeyError()),
-    ])  # fmt: skip
+    results = [
+        a.fail(""),
+        b.fail(ValueError("secret \ud800")),
+        c.reject(""),
+        ToolResult(d.metadata, "why", "rejected"),
+        e.fail(KeyError()),
+    ]
+    round.commit(session, results)
     texts = [t for _, t, _ in written(session)]
     assert texts[0].strip()
     assert texts[1] == "The tool failed with ValueError."
@@ -325,7 +337,7 @@ def test_staleness_and_rebase_K4() -> None:
 
 @pytest.mark.parametrize("api", ["openai_chat", "openai_responses", "anthropic_messages"])
 def test_a_rebase_gives_fresh_ids_where_the_host_counts_them_K4_C6(api: Any) -> None:
-    """Two answers in flight, both with the id that the host begins with: neither tool's result is lost."""
+    """Two answers in flight, both with the host's first id: neither tool's result is lost."""
     adapter: Any = {
         "openai_chat": OpenAIChat,
         "openai_responses": OpenAIResponses,
@@ -473,7 +485,8 @@ def test_one_result_in_place_of_a_list_is_told_and_the_round_stays_open() -> Non
     one: Any = round.calls[0].fail("no")
     with pytest.raises(
         TypeError,
-        match="commit takes a list of results, not ToolResult; nothing was written, the round is still open",
+        match="commit takes a list of results, not ToolResult; "
+        "nothing was written, the round is still open",
     ):
         round.commit(session, one)
     round.commit(session, [one])

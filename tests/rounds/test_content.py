@@ -1,4 +1,7 @@
-"""What a result may say: text or parts that the library knows, so that a committed session can always be sent (K3b)."""
+"""The content of a result: text, or parts that the library knows (rule K3b).
+
+So a committed session can always be sent.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a turn came to: a finished answer, which `collect_staged` leaves to be committed or discarded."""
+"""A finished answer, which `collect_staged` leaves to be committed or discarded."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ def test_an_answer_that_was_not_staged_is_in_the_session_already() -> None:
     for end in (lambda: outcome.commit(session), outcome.discard):
         with pytest.raises(
             RoundClosedError,
-            match=r"^the answer is in the session already; only collect_staged\(\) leaves that to you$",
+            match=r"^the answer is in the session already; "
+            r"only collect_staged\(\) leaves that to you$",
         ):
             end()
     assert [turn.text for turn in session.turns()] == ["done"]

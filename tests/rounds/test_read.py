@@ -1,4 +1,7 @@
-"""Decoding an answer against an offer (rules C1 to C10); one toolset, answers written by hand for each API."""
+"""Decoding an answer against an offer (rules C1 to C10).
+
+One toolset, and answers written by hand for each API.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a round costs, counted in functions of this package that are entered: no clock is asked, so it holds on any machine."""
+"""What a round costs, counted in functions of this package that are entered.
+
+No clock is asked, so it holds on any machine.
+"""
 
 from __future__ import annotations
 
@@ -124,7 +127,8 @@ def _drain(work: Any) -> None:
         work.send(None)
 
 
-# What a round takes today, and a little room: a change that needs more should be a decision, not an accident.
+# What a round takes today, and a little room: a change that needs more should be a decision, not an
+# accident.
 LIMITS: dict[Api, tuple[int, int]] = {
     "openai_chat": (112, 17),
     "openai_responses": (118, 23),
@@ -195,5 +199,6 @@ def test_each_item_is_encoded_once(api: Api) -> None:
     llm, session = model(api, 50, 1), Session()
     session.push_user("go")
     found = entered(lambda: _drain(play(session, llm, None, 50)))
-    # The user's message, and a turn with its results in each round but the last, which nobody has asked for yet.
+    # The user's message, and a turn with its results in each round but the last, which nobody has
+    # asked for yet.
     assert found["history_encoder.py:add"] + found["encode.py:add"] == 1 + 2 * 49

@@ -34,6 +34,7 @@ OTHER_MEANINGS = {
     ("encode.py", 1024),  # how long an id may be before the adapter makes up another one
     ("ids.py", 64),  # how long an id may be that the doctor makes up
     ("stages.py", 4),  # the steps of a path
+    ("turns.py", 4),  # the same
 }
 
 

@@ -1,7 +1,7 @@
 """The tool runners of the official SDKs from npm against the test server.
 
-`LUTUMPY_NPM` is a folder in whose `node_modules` the packages of `npm/package.json` are; without it, or without node,
-nothing runs here. `nox -s npm` makes one.
+`LUTUMPY_NPM` is a folder in whose `node_modules` the packages of `npm/package.json` are; without
+it, or without node, nothing runs here. `nox -s npm` makes one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ if NODE is None:
 
 
 def run(name: str, *arguments: str) -> Any:
-    """What a script prints. It comes by standard input, so that its imports are looked for in the folder."""
+    """What a script prints. It comes by standard input, so that its imports are looked for in the
+    folder.
+    """
     package = "@anthropic-ai/sdk" if name == "anthropic_runner" else "openai"
     if not (Path(FOLDER) / "node_modules" / package).is_dir():
         pytest.skip(f"{package} is not in {FOLDER}")

@@ -1,4 +1,6 @@
-"""The tool runners of the official SDKs against the test server: what they send by themselves is what the API takes."""
+"""The tool runners of the official SDKs against the test server: what they send by themselves is
+what the API takes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The test server, through the real SDK clients: what it answers, what it refuses, what it remembers."""
+"""The test server, through the real SDK clients: what it answers, what it refuses, what it
+remembers.
+"""
 
 from __future__ import annotations
 
@@ -207,7 +209,8 @@ def test_a_broken_transcript_is_a_bad_request_with_the_providers_words(server: W
     error = caught.value
     assert isinstance(error.body, dict)
     assert error.body["message"] == (
-        "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. "
+        "An assistant message with 'tool_calls' must be followed by tool messages responding to "
+        "each 'tool_call_id'. "
         "The following tool_call_ids did not have response messages: call_1"
     )
     assert (error.param, error.type, error.code) == (
@@ -233,7 +236,8 @@ def test_responses_and_messages_refuse_too(server: WireServer) -> None:
     assert isinstance(bad.value.body, dict)
     assert bad.value.body["error"] == {
         "type": "invalid_request_error",
-        "message": "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_1. "
+        "message": "messages.1: `tool_use` ids were found without `tool_result` blocks immediately "
+        "after: toolu_1. "
         "Each `tool_use` block must have a corresponding `tool_result` block in the next message.",
     }
     assert bad.value.request_id == bad.value.body["request_id"]

@@ -1,5 +1,6 @@
-"""What the test server answers beside a model's answers, through the real SDK clients: models, counts, stored responses,
-conversations, choices, and paths that there aren't."""
+"""What the test server answers beside a model's answers, through the real SDK clients: models,
+counts, stored responses, conversations, choices, and paths that there aren't.
+"""
 
 from __future__ import annotations
 
@@ -212,11 +213,13 @@ def test_the_input_of_a_response_is_listed_with_what_came_before(
     for wrong, message in (
         (
             {"limit": 0},
-            "Invalid 'limit': integer below minimum value. Expected a value >= 1, but got 0 instead.",
+            "Invalid 'limit': integer below minimum value. "
+            "Expected a value >= 1, but got 0 instead.",
         ),
         (
             {"limit": 101},
-            "Invalid 'limit': integer above maximum value. Expected a value <= 100, but got 101 instead.",
+            "Invalid 'limit': integer above maximum value. "
+            "Expected a value <= 100, but got 101 instead.",
         ),
         (
             {"limit": "many"},
@@ -531,7 +534,8 @@ def test_as_many_choices_are_streamed(server: WireServer, client: Any) -> None:
         (0, "Invalid 'n': integer below minimum value. Expected a value >= 1, but got 0 instead."),
         (
             129,
-            "Invalid 'n': integer above maximum value. Expected a value <= 128, but got 129 instead.",
+            "Invalid 'n': integer above maximum value. "
+            "Expected a value <= 128, but got 129 instead.",
         ),
         ("two", "Invalid type for 'n': expected an integer, but got a string instead."),
         (True, "Invalid type for 'n': expected an integer, but got a boolean instead."),

@@ -23,10 +23,10 @@ from lutumpy import (
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.core import json_values
-from lutumpy.core.safe_text import class_name, safe_repr, safe_str
 from lutumpy.execution import Dispatcher, ToolExecutor
 from lutumpy.hooks import BaseToolCall
+from lutumpy.plain import json_values
+from lutumpy.plain.safe_text import class_name, safe_repr, safe_str
 from lutumpy.testing import Call, Reply, ScriptedModel
 from lutumpy.tools.failures import failure_text, is_for_the_model
 

@@ -124,4 +124,4 @@ class Declared(Toolset):
 
 OpenAIChat()  # refused
 OpenAIChat("m", clinet=None)  # refused
-ScriptedModel([], api="openai")  # refused
+ScriptedModel([], api=5)  # refused

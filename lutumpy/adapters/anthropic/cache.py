@@ -28,8 +28,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from lutumpy.core import json_values
-from lutumpy.core.json_values import encode
+from lutumpy.plain import json_values
+from lutumpy.plain.json_values import encode
 from lutumpy.rules.anthropic.limits import MAX_BREAKPOINTS
 
 __all__ = [
@@ -159,10 +159,10 @@ def takes_breakpoint(message: bytes, *, as_read: bool = False) -> bool:
             return True  # made here, of blocks that all do
         if not message.startswith(_ASSISTANT):
             return False
-    said = json_values.decode(message)
-    content = said.get("content")
+    fields = json_values.decode(message)
+    content = fields.get("content")
     block = content[-1] if isinstance(content, list) and content else None
-    if not isinstance(block, dict) or said.get("role") == "system" or "cache_control" in block:
+    if not isinstance(block, dict) or fields.get("role") == "system" or "cache_control" in block:
         return False
     kind, text = block.get("type"), block.get("text")
     if kind == "text" and not (isinstance(text, str) and text.strip()):

@@ -23,13 +23,13 @@ from lutumpy.adapters.sdk_body import (
 )
 from lutumpy.adapters.sdk_model import SdkModel
 from lutumpy.adapters.sdk_spans import TracedMethod
-from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import OutputSpec, StructuredMode, check_options
 from lutumpy.core.streaming import StreamDecoder
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import AdapterError, DeclarationError, InvalidToolConstraints
+from lutumpy.plain import json_values
 from lutumpy.rules.strict import ANTHROPIC_STRICT, strict_schema
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ class AnthropicMessages(SdkModel):
         changed.
 
         Raises:
-            AdapterError: it is no JSON object, or an error body. Nothing that a model can write
+            AdapterError: it is not a JSON object, or an error body. Nothing that a model can write
                 raises.
         """
         message = reply_object(reply, API)
@@ -264,7 +264,7 @@ class AnthropicMessages(SdkModel):
             raise error
         if "content" not in reply:
             raise AdapterError(
-                f"{API}: the answer is no message: it has no content",
+                f"{API}: the answer is not a message: it has no content",
                 provider=API,
                 request_id=request_id,
             )

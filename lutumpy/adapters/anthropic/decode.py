@@ -22,7 +22,7 @@ from lutumpy.core.items import (
     TextBlock,
     Usage,
 )
-from lutumpy.core.json_values import clean_text, encode, encode_text, holds_non_finite
+from lutumpy.plain.json_values import clean_text, encode, encode_text, holds_non_finite
 
 __all__ = [
     "API",
@@ -47,7 +47,7 @@ TOOLSET_KIND = "toolset"
 
 REASONING = frozenset({"thinking", "redacted_thinking"})
 
-# The vendor's own advice for arguments that are no object: the text, wrapped (fine-grained tool
+# The vendor's own advice for arguments that are not an object: the text, wrapped (fine-grained tool
 # streaming).
 INVALID_INPUT = "INVALID_JSON"
 _NO_NUMBER = (
@@ -84,7 +84,7 @@ SERVER_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
 
 
 class UnparsedInput(str):
-    """The text of a streamed `input` that is no JSON: the model's own words, to be kept as the
+    """The text of a streamed `input` that is not JSON: the model's own words, kept as the
     arguments (rule C2).
     """
 

@@ -57,7 +57,6 @@ from lutumpy.adapters.anthropic.turn_blocks import (
     parse_input,
     shorten_to_prefill,
 )
-from lutumpy.core import json_values
 from lutumpy.core.encoding import Renamer
 from lutumpy.core.items import (
     AssistantTurn,
@@ -71,8 +70,9 @@ from lutumpy.core.items import (
     ToolResults,
     Verbatim,
 )
-from lutumpy.core.json_values import encode
 from lutumpy.errors import TranscriptError
+from lutumpy.plain import json_values
+from lutumpy.plain.json_values import encode
 from lutumpy.rules.anthropic.limits import CALL_ID, MAX_HISTORY_NAME, MAX_NAME_OF_OLDER_HOSTS, NAME
 
 __all__ = ["MessagesEncoder"]

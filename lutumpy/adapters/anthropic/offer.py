@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from lutumpy.adapters.anthropic.decode import API
-from lutumpy.core import json_values
-from lutumpy.core.json_values import encode
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.errors import DeclarationError, InvalidToolConstraints, Problem
+from lutumpy.plain import json_values
+from lutumpy.plain.json_values import encode
 from lutumpy.rules.anthropic import models as anthropic_models
 from lutumpy.rules.anthropic.limits import (
     MAX_NAME,

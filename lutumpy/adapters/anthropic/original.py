@@ -7,8 +7,8 @@ from typing import Any
 
 from lutumpy.adapters.anthropic.decode import REASONING
 from lutumpy.adapters.anthropic.parts import text_blocks
-from lutumpy.core import json_values
-from lutumpy.core.json_values import encode
+from lutumpy.plain import json_values
+from lutumpy.plain.json_values import encode
 
 # Entries are kept as the bytes that were read, and parsed only for a request that needs another
 # form of them: that is rare, so nothing parsed is kept.

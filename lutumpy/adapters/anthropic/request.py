@@ -12,9 +12,9 @@ from lutumpy.adapters.anthropic.decode import API
 from lutumpy.adapters.anthropic.encode import MessagesEncoder
 from lutumpy.adapters.anthropic.offer import check_forced, tool_choice, tools
 from lutumpy.adapters.sdk_body import Fields, add_extra
-from lutumpy.core.json_values import encode
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
+from lutumpy.plain.json_values import encode
 from lutumpy.rules.anthropic import models as anthropic_models
 
 __all__ = ["DEFAULT_MAX_TOKENS", "encoder_of", "request_fields"]

@@ -48,7 +48,6 @@ from lutumpy.adapters.anthropic.stream_blocks import BEGINNINGS, StreamedBlock
 from lutumpy.adapters.anthropic.stream_events import read_event
 from lutumpy.adapters.provider_errors import error_body
 from lutumpy.core.items import AssistantTurn, TextBlock
-from lutumpy.core.json_values import encode_text
 from lutumpy.core.streaming import (
     CallDelta,
     CallDone,
@@ -59,6 +58,7 @@ from lutumpy.core.streaming import (
     TextDelta,
 )
 from lutumpy.errors import AdapterError
+from lutumpy.plain.json_values import encode_text
 
 __all__ = ["MessagesStreamDecoder"]
 
@@ -154,9 +154,9 @@ class MessagesStreamDecoder:
     def feed_all(self, chunks: Iterable[Any]) -> None:
         """Take all of `chunks`, and report nothing. Raises as `feed` does.
 
-        The loop looks at an event as `feed_arguments` does, but only whether it goes on with the call of the
-        event before, and it doesn't ask for ASCII, as nobody is told of the piece. The plain loop
-        over `feed_arguments` and `feed` was tried: it takes half as long again for each event.
+        The loop looks at an event as `feed_arguments` does, but only whether it goes on with the
+        call of the event before, and it doesn't ask for ASCII, as nobody sees the piece. The plain
+        loop over `feed_arguments` and `feed` was tried: it takes half as long again for each event.
         """
         # The index of the call that the event before was about, and what takes its pieces. Compared
         # by identity: the index is the same object from event to event as long as it is small, and
@@ -234,7 +234,7 @@ class MessagesStreamDecoder:
     def _take_message_start(self, message: Any, deltas: list[Delta]) -> None:
         if not isinstance(message, dict) or self._message is not None:
             return
-        # Why it stopped is said at the end; what stands here is null, or a host's mistake.
+        # The stop reason comes at the end; what stands here is null, or a host's mistake.
         self._message = {**message, "stop_reason": None}
         self._take_usage(message.get("usage"))
         model, response_id = message.get("model"), message.get("id")
@@ -256,7 +256,7 @@ class MessagesStreamDecoder:
         news = {key: value for key, value in event.items() if key not in ("type", "delta", "usage")}
         news.update(delta if isinstance(delta, dict) else {})
         if stopped := self._stop_reason:
-            # Calls may have been told as done on the strength of the first one.
+            # Calls may have been reported as done because of the first one.
             news.pop("stop_reason", None)
         self._message.update({key: value for key, value in news.items() if value is not None})
         if stopped or not self._stop_reason:
@@ -268,7 +268,7 @@ class MessagesStreamDecoder:
             deltas.append(RefusalDelta(text))
 
     def _take_usage(self, usage: Any) -> None:
-        """Take token counts: they are totals so far, and null says nothing."""
+        """Take token counts: each is the total so far, and a null changes nothing."""
         if isinstance(usage, dict):
             self._usage.update({key: value for key, value in usage.items() if value is not None})
 
@@ -353,7 +353,7 @@ class MessagesStreamDecoder:
         self._read_closed_blocks(deltas)
 
     def _read_closed_blocks(self, deltas: list[Delta]) -> None:
-        """Read the blocks that are closed, and tell which calls are done.
+        """Read the blocks that are closed, and report the calls that are done.
 
         The last call of an answer that was cut is a truncated one however whole it looks, so a call
         is done only when another one began, or when the answer is known not to be cut.

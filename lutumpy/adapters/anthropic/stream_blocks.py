@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from lutumpy.adapters.anthropic.decode import UnparsedInput
-from lutumpy.core import json_values
+from lutumpy.plain import json_values
 
 __all__ = ["BEGINNINGS", "StreamedBlock"]
 
-# Which kind of block each kind of delta belongs to. A delta of another kind says nothing to a block
+# Which kind of block each kind of delta belongs to. A delta of another kind is ignored by a block
 # that is listed here.
 _BELONGS = {
     "citations_delta": "text",
@@ -76,7 +76,7 @@ class StreamedBlock:
         self._values: dict[str, Any] = {}
 
     def add(self, kind: str, delta: Mapping[str, Any]) -> str:
-        """Take a delta, and give the piece of it that can be told."""
+        """Add a delta; returns the text in it that may be reported, or an empty one."""
         if kind == "input_json_delta":
             return self._add_input(delta.get("partial_json"))
         if self.kind not in _SEALED:

@@ -30,7 +30,7 @@ _TEXT_FIELDS = {
 
 
 def read_event(chunk: Any) -> Mapping[str, Any]:
-    """An event as a mapping; an empty one for what is no event of this API.
+    """An event as a mapping; an empty one for anything that is not an event of this API.
 
     An object of the SDK is dumped only when that is needed: a dump of each delta would cost more
     than all the rest of reading the stream.

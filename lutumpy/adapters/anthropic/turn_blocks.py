@@ -6,9 +6,9 @@ from typing import Any
 
 from lutumpy.adapters.anthropic.decode import API, INVALID_INPUT, REASONING
 from lutumpy.adapters.anthropic.original import kind_of
-from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn, CallBlock
-from lutumpy.core.json_values import encode
+from lutumpy.plain import json_values
+from lutumpy.plain.json_values import encode
 
 __all__ = [
     "encode_message",
@@ -44,8 +44,8 @@ def shorten_to_prefill(message: bytes) -> list[bytes]:
     "final assistant content cannot end with trailing whitespace"; "The final block in an assistant
     message cannot be `thinking`", and without thinking such a message may hold none at all.
     """
-    said = json_values.decode(message)
-    content = said.get("content")
+    fields = json_values.decode(message)
+    content = fields.get("content")
     if isinstance(content, str):
         kept: Any = content.rstrip()
     else:
@@ -58,7 +58,7 @@ def shorten_to_prefill(message: bytes) -> list[bytes]:
             if isinstance(text, str) and text.strip():
                 kept.append({**last, "text": text.rstrip()})
                 break
-    return [encode({**said, "content": kept})] if kept else []
+    return [encode({**fields, "content": kept})] if kept else []
 
 
 def parse_input(call: CallBlock) -> dict[str, Any]:

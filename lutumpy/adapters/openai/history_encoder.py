@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING
 
 from pydantic_core import from_json
 
-from lutumpy.core import json_values
 from lutumpy.core.encoding import Renamer
 from lutumpy.core.items import (
     AssistantTurn,
@@ -36,9 +35,10 @@ from lutumpy.core.items import (
     TextBlock,
     ToolResults,
 )
-from lutumpy.core.json_values import encode_text
 from lutumpy.core.parts import cut_arguments, cut_text
 from lutumpy.errors import TranscriptError
+from lutumpy.plain import json_values
+from lutumpy.plain.json_values import encode_text
 from lutumpy.rules.call_ids import CallIdRule
 from lutumpy.rules.openai.limits import MAX_ARGUMENTS, MAX_NAME, NAME
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from lutumpy.core import json_values
-from lutumpy.core.json_values import encode
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.errors import DeclarationError, InvalidToolConstraints, Problem
+from lutumpy.plain import json_values
+from lutumpy.plain.json_values import encode
 from lutumpy.rules.openai.limits import MAX_NAME, MAX_TOOLS, NAME
 from lutumpy.rules.openai.schema import check_parameters
 from lutumpy.rules.schema_walk import with_items

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from lutumpy.core import json_values
 from lutumpy.core.items import Usage
-from lutumpy.core.json_values import clean_text, encode_text
+from lutumpy.plain import json_values
+from lutumpy.plain.json_values import clean_text, encode_text
 
 __all__ = [
     "TokenNames",

@@ -1,487 +1,281 @@
-"""Repairs of Anthropic's messages: what stands inside one message or block, and in which role."""
+"""What mends a history of Messages: the doctor's table of its rules.
+
+What the rules require, and how sure a refusal is, stands in `rules/anthropic/catalogue.py`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Mapping
 
+from lutumpy.doctor.anthropic.blocks import (
+    drop_provider_block,
+    drop_thinking_block,
+    drop_unknown_keys,
+    fill_empty_error,
+    mend_block,
+    mend_input,
+    mend_is_error,
+    mend_name,
+    mend_result_content,
+    mend_text,
+    move_out_of_error,
+    set_toolset_name,
+)
+from lutumpy.doctor.anthropic.cache_marks import mend_cache_marks
 from lutumpy.doctor.anthropic.ids import mend_ids, mend_repeats
-from lutumpy.doctor.anthropic.order import mend_shown, mend_thinking_first, mend_uses_last
-from lutumpy.doctor.anthropic.pairing import mend_order, mend_pairing, mend_roles
-from lutumpy.doctor.anthropic.turns import Conversation
-from lutumpy.doctor.editor import Editor, Path
-from lutumpy.doctor.entries import mend_entry, mend_role_name
-from lutumpy.doctor.foreign import mend_foreign_part
-from lutumpy.doctor.media import mend_block
-from lutumpy.doctor.mending import (
-    Mender,
-    Stage,
-    drop_entry,
-    drop_key,
-    each,
-    message_index,
-    placed,
-    replace_characters,
-    write_nested,
+from lutumpy.doctor.anthropic.media import mend_media_type
+from lutumpy.doctor.anthropic.messages import (
+    cut_white_space,
+    drop_empty_user,
+    drop_last_thinking,
+    drop_thinking,
+    mend_content,
+    mend_message,
+    mend_role,
+    move_system,
+    write_system_as_user,
 )
-from lutumpy.doctor.wording import NO_TEXT, UNNAMED, as_object, as_text
-from lutumpy.errors import Problem
-from lutumpy.rules.anthropic.blocks import CLOSED_BLOCKS, RESULT_TYPES
-from lutumpy.rules.anthropic.limits import MAX_BREAKPOINTS, MAX_HISTORY_NAME
-from lutumpy.rules.anthropic.messages import ROLES
-from lutumpy.rules.anthropic.sequence import ASSISTANT_ONLY, THINKING
+from lutumpy.doctor.anthropic.order import (
+    mend_order,
+    mend_thinking_first,
+    mend_uses_last,
+    move_shown,
+)
+from lutumpy.doctor.anthropic.pairing import mend_pairing, mend_speakers
+from lutumpy.doctor.anthropic.spelling import SPELLING
+from lutumpy.doctor.catalogue import (
+    Mending,
+    all_at_once,
+    for_any_certainty,
+    one_by_one,
+    rows_of,
+    stages_of,
+)
+from lutumpy.doctor.conversion import conversion_to
+from lutumpy.doctor.mending import replace_characters, write_nested
+from lutumpy.rules.anthropic.catalogue import RULES
 
-_MESSAGE_KEYS = frozenset({"role", "content"})
+__all__ = ["ROWS", "SPELLING", "STAGES"]
 
+# The order of the stages:
+#
+#   nesting, encoding        first, so that everything after them sees JSON that can be compared
+#   conversion               before shapes are mended: what is odd here may be right in another API
+#   entries .. errors        each message and block by itself, from the outside in
+#   call ids, repeated ids   before pairing, which goes by ids
+#   system roles, positions  system messages divide turns, so they stand right before turns are read
+#   media                    blocks that are to be moved next are whole then
+#   shown, speakers          blocks in the wrong role make other turns, so they come before pairing
+#   pairing, provider tools  results to their calls; what the provider's own tools left open
+#   uses last .. thinking    the order inside a turn, when its calls and results are settled; and
+#   disabled                 reasoning that has lost what it led to by all this
+#   empty messages           what the stages before have emptied
+#   cache marks, endings     the marks that are left are counted, the message that is last is known
+#   reused ids, order        what works and is unwise, when everything else is whole
+_ORDER = (
+    "nesting",
+    "encoding",
+    "conversion",
+    "entries",
+    "contents",
+    "blocks",
+    "block fields",
+    "call fields",
+    "empty texts",
+    "errors",
+    "call ids",
+    "repeated ids",
+    "system roles",
+    "system positions",
+    "media",
+    "shown",
+    "speakers",
+    "pairing",
+    "provider tools",
+    "uses last",
+    "thinking first",
+    "thinking last",
+    "thinking disabled",
+    "empty messages",
+    "cache marks",
+    "endings",
+    "reused ids",
+    "order",
+)
+# Whichever rule a message of another API breaks first, no host of this one can read it.
+_CONVERT = for_any_certainty("conversion", conversion_to(SPELLING))
+_REQUEST_IS_LEFT = (
+    "repairs don't touch the request's `tools`, and the messages don't show what should be declared"
+)
 
-def _block_path(problem: Problem) -> Path:
-    """The block that a problem is in: of a message, or of a result."""
-    path = problem.path
-    return path[:5] if len(path) > 4 and path[3] == "content" else path[:3]
-
-
-def _of_block(mend: Callable[[Editor, Problem, Path, dict[str, Any]], None]) -> Mender:
-    """A mender of the block that a problem is in, as far as there is one."""
-
-    def mender(editor: Editor, problem: Problem) -> None:
-        path = _block_path(problem)
-        block = editor.get(path)
-        if isinstance(block, dict):
-            mend(editor, problem, path, block)
-
-    return mender
-
-
-def _role(editor: Editor, problem: Problem) -> None:
-    path = problem.path[:1]
-    if mend_role_name(editor, problem, ROLES):
-        return
-    message = editor.get(path)
-    content = message.get("content") if isinstance(message, dict) else None
-    kinds = (
-        {str(block.get("type")) for block in content if isinstance(block, dict)}
-        if isinstance(content, list)
-        else set()
-    )
-    if "tool_result" in kinds and "tool_use" not in kinds:
-        role, sign = "user", "results"
-    elif "tool_use" in kinds and "tool_result" not in kinds:
-        role, sign = "assistant", "calls"
-    elif kinds & set(ASSISTANT_ONLY) and "tool_result" not in kinds:
-        role, sign = "assistant", "the model's reasoning or calls"
-    else:
-        return
-    editor.put((*path, "role"), role)
-    editor.done(
-        "set_role",
-        problem,
-        f"The role is missing or unknown; a message with {sign} is of the role {role!r}.",
-    )
-
-
-def _message(editor: Editor, problem: Problem) -> None:
-    if not isinstance(editor.get(problem.path[:1]), dict):
-        mend_entry(editor, problem, lambda entry: entry.get("role") in ROLES)
-    else:
-        drop_key(editor, problem, _MESSAGE_KEYS, problem.path[:1])
-
-
-def _content(editor: Editor, problem: Problem) -> None:
-    path = problem.path[:1]
-    message = editor.get(path)
-    if not isinstance(message, dict) or isinstance(message.get("content"), (str, list)):
-        return
-    content = message.get("content")
-    if content is None or content == {}:
-        drop_entry(
-            editor, path, problem, "drop_empty", "The message has no content; it is left out."
-        )
-    elif isinstance(content, dict) and isinstance(content.get("type"), str):
-        editor.put((*path, "content"), [content])
-        editor.done(
-            "set_content",
-            problem,
-            "The content is one block without a list around it; the list is added.",
-        )
-    else:
-        editor.put((*path, "content"), as_text(content))
-        editor.done(
-            "set_content",
-            problem,
-            "The content is neither text nor blocks; it is written as JSON text.",
-        )
-
-
-def _block(editor: Editor, problem: Problem) -> None:
-    path = _block_path(problem)
-    block = editor.get(path)
-    if isinstance(block, str) and block:
-        editor.expect(path)
-        editor.set_entry(path, {"type": "text", "text": block})
-        editor.done("set_content", problem, "A bare text among the blocks becomes a text block.")
-    elif not isinstance(block, dict):
-        drop_entry(
-            editor,
-            path,
-            problem,
-            "drop_empty",
-            "What stands among the blocks is none; it is left out.",
-        )
-    elif isinstance(block.get("text"), str) and block.get("type") in (
-        None,
-        "input_text",
-        "output_text",
-    ):
-        editor.expect((*path, "text"))
-        editor.put((*path, "type"), "text")
-        editor.done(
-            "set_content", problem, "A text stands here as a block of type 'text', with this API."
-        )
-    else:
-        is_models = len(path) == 3 and editor.get((path[0], "role")) == "assistant"
-        mend_foreign_part("anthropic_messages", editor, problem, path, assistant=is_models)
-
-
-def _block_keys(editor: Editor, problem: Problem) -> None:
-    path = _block_path(problem)
-    block = editor.get(path)
-    known = CLOSED_BLOCKS.get(str(block.get("type"))) if isinstance(block, dict) else None
-    if known is not None:
-        drop_key(editor, problem, known, path)
-
-
-@_of_block
-def _text(editor: Editor, problem: Problem, path: Path, block: dict[str, Any]) -> None:
-    value = block.get("text")
-    if value is None or value == "":
-        drop_entry(
-            editor,
-            path,
-            problem,
-            "drop_empty",
-            "The text block is empty, and the API refuses that; it is left out.",
-        )
-    elif not isinstance(value, str):
-        editor.put((*path, "text"), as_text(value))
-        editor.done(
-            "set_content", problem, "The block's text is no text; it is written as JSON text."
-        )
-
-
-def _thinking_block(editor: Editor, problem: Problem) -> None:
-    reason = "Reasoning without its text or its signature is none of this API's; it is left out."
-    drop_entry(editor, _block_path(problem), problem, "drop_reasoning", reason)
-
-
-# --------------------------------------------------------- calls and results
-
-
-@_of_block
-def _input(editor: Editor, problem: Problem, path: Path, block: dict[str, Any]) -> None:
-    editor.expect_keys(path, "id")
-    editor.put((*path, "input"), as_object(block.get("input")))
-    editor.done(
-        "wrap_arguments",
-        problem,
-        "The input has to be an object with this API; it is read if it is the JSON of one, else kept inside one.",
-    )
-
-
-@_of_block
-def _name(editor: Editor, problem: Problem, path: Path, block: dict[str, Any]) -> None:
-    name = block.get("name")
-    new = name[:MAX_HISTORY_NAME] if isinstance(name, str) and name else UNNAMED
-    editor.expect_keys(path, "id")
-    editor.put((*path, "name"), new)
-    editor.done(
-        "rename_tool",
-        problem,
-        f"The API refuses this name of a tool in a history; it is {new!r} instead.",
-    )
-
-
-@_of_block
-def _is_error(editor: Editor, problem: Problem, path: Path, block: dict[str, Any]) -> None:
-    value = block.get("is_error")
-    editor.expect_keys(path, "tool_use_id")
-    if value is None:
-        editor.remove_key((*path, "is_error"))
-    else:
-        editor.put(
-            (*path, "is_error"), value.lower() == "true" if isinstance(value, str) else bool(value)
-        )
-    editor.done(
-        "set_field", problem, "`is_error` is true or false; this value is read as one of them."
-    )
-
-
-@_of_block
-def _result_content(editor: Editor, problem: Problem, path: Path, block: dict[str, Any]) -> None:
-    content = block.get("content")
-    editor.expect_keys(path, "tool_use_id")
-    if content is None:
-        editor.remove_key((*path, "content"))
-    elif isinstance(content, dict) and content.get("type") in RESULT_TYPES:
-        editor.put((*path, "content"), [content])
-    else:
-        editor.put((*path, "content"), as_text(content))
-    editor.done(
-        "set_content",
-        problem,
-        "A result's content is text or a list of blocks; it is written as one of them.",
-    )
-
-
-def _empty_error(editor: Editor, problem: Problem) -> None:
-    path = problem.path[:3]
-    editor.expect_keys(path, "tool_use_id", "is_error")
-    editor.put((*path, "content"), NO_TEXT)
-    editor.done("set_content", problem, "A result that is an error has to say something.")
-
-
-def _error_content(editor: Editor, problem: Problem) -> None:
-    """An error takes text only: what else it shows goes behind the results of its message."""
-    path = problem.path[:3]
-    parts = editor.get((*path, "content"))
-    if not isinstance(parts, list):
-        return
-    others = [
-        number
-        for number, part in enumerate(parts)
-        if isinstance(part, dict) and part.get("type") in RESULT_TYPES and part["type"] != "text"
-    ]
-    if not others:
-        return
-    editor.expect_keys(path, "tool_use_id", "is_error")
-    if len(others) == len(parts):
-        editor.insert(
-            (*path, "content", 0), {"type": "text", "text": f"{NO_TEXT} See below the results."}
-        )
-    for number in others:
-        editor.move((*path, "content", number), editor.end(path[:2]))
-    editor.done(
-        "move_content",
-        problem,
-        "A result that is an error takes text only; the rest goes behind the results.",
-    )
-
-
-def _toolset_name(editor: Editor, problem: Problem) -> None:
-    path = problem.path[:3]
-    wanted: Any = None
-    for turn in Conversation(editor).turns[::-1]:
-        if turn.first < int(path[0]) and turn.role == "assistant":
-            wanted = next(
-                (
-                    b.get("toolset_name")
-                    for _, b in turn.of("tool_use")
-                    if b.get("id") in problem.call_ids
-                ),
-                None,
-            )
-            break
-    if isinstance(wanted, str):
-        editor.expect_keys(path, "tool_use_id")
-        editor.put((*path, "toolset_name"), wanted)
-        editor.done("set_field", problem, "A result names the toolset that its call named.")
-
-
-def _server_block(editor: Editor, problem: Problem) -> None:
-    path = problem.path[:3]
-    block = editor.get(path)
-    is_result = isinstance(block, dict) and "tool_use_id" in block
-    reason = (
-        "The provider's tool call that this result answers isn't there; the result is left out."
-        if is_result
-        else "The provider's tool never answered this call, and the conversation has gone on; the call is left out."
-    )
-    drop_entry(editor, path, problem, "drop_result" if is_result else "drop_call", reason)
-
-
-# ---------------------------------------------------------- turns and their end
-
-
-def _thinking_last(editor: Editor, problems: list[Problem]) -> None:
-    conversation = Conversation(editor)
-    for problem in problems:
-        index = message_index(problem)
-        turn = conversation.at(index) if index is not None else None
-        reason = (
-            "Reasoning has lost what it led to: it can't be the last of a message; it is left out."
-        )
-        for path, block in reversed(turn.blocks if turn is not None else []):
-            if block.get("type") not in THINKING:
-                break
-            drop_entry(editor, path, problem, "drop_reasoning", reason)
-
-
-def _thinking_disabled(editor: Editor, problem: Problem) -> None:
-    reason = (
-        "Without `thinking` in the request the last message can't hold reasoning; it is left out."
-    )
-    drop_entry(editor, problem.path[:3], problem, "drop_reasoning", reason)
-
-
-def _empty_user(editor: Editor, problem: Problem) -> None:
-    index = message_index(problem)
-    while (
-        index is not None
-        and isinstance(message := editor.get((index,)), dict)
-        and message.get("role") == "user"
-    ):
-        drop_entry(
-            editor,
-            (index,),
-            problem,
-            "drop_empty",
-            "The message says nothing, which the API refuses; it is left out.",
-        )
-        index += 1
-
-
-def _system_as_user(editor: Editor, problem: Problem) -> None:
-    """Instructions where the API takes none: as a user's message, marked, which is how requests of this library do it."""
-    path = problem.path[:1]
-    message = editor.get(path)
-    if not isinstance(message, dict):
-        return
-    content = message.get("content")
-    if isinstance(content, str):
-        editor.put((*path, "content"), _marked(content))
-    for number, block in enumerate(content if isinstance(content, list) else ()):
-        if isinstance(block, dict) and isinstance(block.get("text"), str):
-            editor.put((*path, "content", number, "text"), _marked(block["text"]))
-    editor.put((*path, "role"), "user")
-    editor.done(
-        "set_role",
-        problem,
-        "The API takes no system message here; it becomes a marked message of the user's.",
-    )
-
-
-def _marked(text: str) -> str:
-    return f"<system>\n{text}\n</system>"
-
-
-def _system_position(editor: Editor, problems: list[Problem]) -> None:
-    """Instructions between two messages of the user's go behind the second."""
-    roles = [
-        message.get("role") if isinstance(message, dict) else None for message in editor.document
-    ]
-    for problem, index in placed(problems):
-        end = index
-        while end < len(roles) and roles[end] != "assistant":
-            end += 1
-        at = index
-        while at < len(roles) and roles[at] == "system":
-            editor.expect((at, "role"))
-            editor.move((at,), (end,))
-            at += 1
-        reason = "A system message stands before an assistant message or at the end; it is moved behind what the user says."
-        editor.done("move_message", problem, reason)
-
-
-def _prefill_whitespace(editor: Editor, problem: Problem) -> None:
-    path: Path = (*problem.path[:1], "content")
-    content = editor.get(path)
-    if isinstance(content, list) and content:
-        path = (*path, len(content) - 1, "text")
-        content = editor.get(path)
-    if isinstance(content, str) and content != content.rstrip():
-        editor.put(path, content.rstrip())
-        editor.done(
-            "set_content", problem, "The last message can't end in white space; it is cut off."
-        )
-
-
-def _cache_controls(editor: Editor, problems: list[Problem]) -> None:
-    """What is no mark goes, and what is wrong in one; the last four marks are the useful ones, those before them go."""
-    counted = [problem for problem in problems if not problem.path]
-    for problem in problems:
-        if message_index(problem) is None or editor.get(problem.path) is None:
-            continue
-        is_lifetime = problem.path[-1] == "ttl"
-        editor.remove_key(problem.path)
-        reason = (
-            "A mark can't last so long, or longer than one before it; it gets the usual lifetime."
-            if is_lifetime
-            else "The API doesn't know such a mark for the cache; it is left out."
-        )
-        editor.done("drop_key", problem, reason)
-    if not counted:
-        return
-    places: list[Path] = []
-    for turn in Conversation(editor).turns:
-        for path, block in turn.blocks:
-            places.append(path)
-            inner = block.get("content")
-            for number, part in enumerate(
-                inner if isinstance(inner, list) and len(path) == 3 else ()
-            ):
-                if isinstance(part, dict):
-                    places.append((*path, "content", number))
-    marked = [p for p in places if len(p) > 2 and editor.get((*p, "cache_control")) is not None]
-    outside = sum(
-        1
-        for block in editor.outside
-        if isinstance(block, dict) and block.get("cache_control") is not None
-    )
-    for path in marked[: max(0, len(marked) + outside - MAX_BREAKPOINTS)]:
-        editor.remove_key((*path, "cache_control"))
-        reason = f"A request takes {MAX_BREAKPOINTS} of these marks; the first ones are left out."
-        editor.done("drop_key", counted[0], reason)
-
-
-def _stage(**menders: Any) -> tuple[frozenset[str], Stage]:
-    named = {f"anthropic.{name}": mender for name, mender in menders.items()}
-    return frozenset(named), each(named)
-
-
-def _rules(*names: str) -> frozenset[str]:
-    return frozenset([f"anthropic.{name}" for name in names])
-
-
-STAGES: tuple[tuple[frozenset[str], Stage], ...] = (
-    _stage(nesting=write_nested),
-    _stage(encoding=replace_characters),
-    _stage(role=_role, messages=_message),
-    _stage(content=_content),
-    _stage(block=_block),
-    _stage(block_keys=_block_keys, text=_text, thinking_block=_thinking_block),
-    _stage(
-        tool_use_input=_input,
-        tool_use_name=_name,
-        is_error=_is_error,
-        result_content=_result_content,
+_MENDINGS: Mapping[str, Mending] = {
+    "anthropic.nesting": Mending(
+        one_by_one("nesting", write_nested), repairs=("set_content",), although_unsure=True
     ),
-    _stage(empty_text=_text),
-    _stage(empty_error=_empty_error, error_content=_error_content),
-    (_rules("tool_use_id", "server_id"), mend_ids),
-    (_rules("unique_ids"), mend_repeats),
-    _stage(system_first=_system_as_user, system_for_model=_system_as_user),
-    (_rules("system_position"), _system_position),
-    _stage(image_type=mend_block, document_type=mend_block),
-    (_rules("block_role"), mend_shown),
-    (_rules("block_role"), mend_roles),
-    (
-        _rules(
-            "results_after_uses", "results_first", "use_for_result", "single_result", "block_role"
+    "anthropic.encoding": Mending(
+        one_by_one("encoding", replace_characters), repairs=("replace_characters",)
+    ),
+    "anthropic.messages": Mending(
+        _CONVERT,
+        one_by_one("entries", mend_message),
+        repairs=("drop_key", "drop_empty", "move_message", "convert_message", "drop_reasoning"),
+        left="a text or a number among the messages doesn't show who said it; "
+        "an empty list can't be filled",
+    ),
+    "anthropic.role": Mending(
+        _CONVERT,
+        one_by_one("entries", mend_role),
+        repairs=("set_role", "convert_message", "drop_reasoning"),
+        left="a message whose role neither its name nor its blocks show",
+    ),
+    "anthropic.system_for_model": Mending(
+        one_by_one("system roles", write_system_as_user), repairs=("set_role",)
+    ),
+    "anthropic.content": Mending(
+        _CONVERT,
+        one_by_one("contents", mend_content),
+        repairs=("drop_empty", "set_content", "convert_message", "drop_reasoning"),
+        left="the only message, if it is empty",
+    ),
+    "anthropic.block": Mending(
+        _CONVERT,
+        one_by_one("blocks", mend_block),
+        repairs=("drop_empty", "set_content", "convert_message", "drop_reasoning"),
+        left="blocks of an unknown type: the program has to express them in another way",
+    ),
+    "anthropic.block_keys": Mending(
+        one_by_one("block fields", drop_unknown_keys), repairs=("drop_key",)
+    ),
+    "anthropic.text": Mending(
+        one_by_one("block fields", mend_text), repairs=("drop_empty", "set_content")
+    ),
+    "anthropic.empty_text": Mending(one_by_one("empty texts", mend_text), repairs=("drop_empty",)),
+    "anthropic.tool_use_id": Mending(
+        all_at_once("call ids", mend_ids), repairs=("replace_id", "match_result", "drop_result")
+    ),
+    "anthropic.tool_use_name": Mending(
+        one_by_one("call fields", mend_name), repairs=("rename_tool",)
+    ),
+    "anthropic.image_type": Mending(
+        one_by_one("media", mend_media_type),
+        repairs=("set_field",),
+        left="files that have to be converted first",
+    ),
+    "anthropic.image_size": Mending(left="the program has to make the image smaller"),
+    "anthropic.document_type": Mending(
+        one_by_one("media", mend_media_type),
+        repairs=("set_field", "set_content"),
+        left="files that have to be converted first",
+    ),
+    "anthropic.document_size": Mending(left="only the program knows what may be cut"),
+    "anthropic.tool_use_input": Mending(
+        one_by_one("call fields", mend_input), repairs=("wrap_arguments",)
+    ),
+    "anthropic.server_id": Mending(all_at_once("call ids", mend_ids), repairs=("replace_id",)),
+    "anthropic.thinking_block": Mending(
+        one_by_one("block fields", drop_thinking_block), repairs=("drop_reasoning",)
+    ),
+    "anthropic.is_error": Mending(one_by_one("call fields", mend_is_error), repairs=("set_field",)),
+    "anthropic.result_content": Mending(
+        one_by_one("call fields", mend_result_content), repairs=("set_content",)
+    ),
+    "anthropic.empty_error": Mending(
+        one_by_one("errors", fill_empty_error), repairs=("set_content",)
+    ),
+    "anthropic.error_content": Mending(
+        one_by_one("errors", move_out_of_error),
+        repairs=("move_content",),
+        left="blocks of an unknown type in the result: "
+        "the program has to express them in another way",
+    ),
+    "anthropic.system": Mending(left="repairs change only the messages"),
+    "anthropic.cache_control": Mending(
+        all_at_once("cache marks", mend_cache_marks),
+        repairs=("drop_key",),
+        left="marks in `system` and `tools`: repairs change only the messages",
+    ),
+    "anthropic.system_first": Mending(
+        one_by_one("system roles", write_system_as_user), repairs=("set_role",)
+    ),
+    "anthropic.system_position": Mending(
+        all_at_once("system positions", move_system), repairs=("move_message",)
+    ),
+    "anthropic.block_role": Mending(
+        all_at_once("shown", move_shown),
+        all_at_once("speakers", mend_speakers),
+        all_at_once("pairing", mend_pairing),
+        repairs=(
+            "move_content",
+            "set_role",
+            "move_call",
+            "move_result",
+            "drop_result",
+            "drop_reasoning",
         ),
-        mend_pairing,
     ),
-    _stage(
-        use_for_server_result=_server_block,
-        mixed_turn_results_only=_server_block,
-        server_result_missing=_server_block,
+    "anthropic.empty_user": Mending(
+        one_by_one("empty messages", drop_empty_user),
+        repairs=("drop_empty",),
+        left="the only message, if it is empty",
     ),
-    (_rules("uses_last"), mend_uses_last),
-    (_rules("thinking_first"), mend_thinking_first),
-    (_rules("thinking_last"), _thinking_last),
-    _stage(thinking_disabled=_thinking_disabled),
-    _stage(empty_user=_empty_user),
-    (_rules("cache_control"), _cache_controls),
-    _stage(prefill_whitespace=_prefill_whitespace, toolset_name=_toolset_name),
-    (_rules("reused_id"), mend_repeats),
-    (_rules("result_order"), mend_order),
-)
-"""What is mended first, and so on: each pass mends one stage, and the next one sees the messages as they are then."""
+    "anthropic.unique_ids": Mending(
+        all_at_once("repeated ids", mend_repeats), repairs=("rename_id",)
+    ),
+    "anthropic.reused_id": Mending(all_at_once("reused ids", mend_repeats), repairs=("rename_id",)),
+    "anthropic.results_after_uses": Mending(
+        all_at_once("pairing", mend_pairing), repairs=("close_call", "move_result")
+    ),
+    "anthropic.results_first": Mending(
+        all_at_once("pairing", mend_pairing), repairs=("move_result", "close_call")
+    ),
+    "anthropic.use_for_result": Mending(
+        all_at_once("pairing", mend_pairing), repairs=("move_result", "drop_result")
+    ),
+    "anthropic.single_result": Mending(
+        all_at_once("pairing", mend_pairing), repairs=("drop_result",)
+    ),
+    "anthropic.result_order": Mending(all_at_once("order", mend_order), repairs=("move_result",)),
+    "anthropic.uses_last": Mending(
+        all_at_once("uses last", mend_uses_last),
+        repairs=("move_content",),
+        left="signed reasoning and calls of the provider's own tools, which keep their places",
+    ),
+    "anthropic.toolset_name": Mending(
+        one_by_one("endings", set_toolset_name), repairs=("set_field",), although_unsure=True
+    ),
+    "anthropic.use_for_server_result": Mending(
+        one_by_one("provider tools", drop_provider_block), repairs=("drop_result",)
+    ),
+    "anthropic.mixed_turn_results_only": Mending(
+        one_by_one("provider tools", drop_provider_block), repairs=("drop_call",)
+    ),
+    "anthropic.server_result_missing": Mending(
+        one_by_one("provider tools", drop_provider_block), repairs=("drop_call",)
+    ),
+    "anthropic.server_tool_declared": Mending(left=_REQUEST_IS_LEFT),
+    "anthropic.thinking_first": Mending(
+        all_at_once("thinking first", mend_thinking_first),
+        repairs=("move_content",),
+        left="lost reasoning can't be made up, because it is signed: "
+        "send the request without a budget",
+    ),
+    "anthropic.thinking_last": Mending(
+        all_at_once("thinking last", drop_last_thinking), repairs=("drop_reasoning",)
+    ),
+    "anthropic.thinking_disabled": Mending(
+        one_by_one("thinking disabled", drop_thinking), repairs=("drop_reasoning",)
+    ),
+    "anthropic.thinking_modified": Mending(left="only the server knows what it has sent"),
+    "anthropic.prefill": Mending(left="the program knows what the user says next"),
+    "anthropic.prefill_whitespace": Mending(
+        one_by_one("endings", cut_white_space), repairs=("set_content",), although_unsure=True
+    ),
+    "anthropic.tool_declared": Mending(left=_REQUEST_IS_LEFT),
+    "anthropic.tool_reference": Mending(left=_REQUEST_IS_LEFT),
+}
+
+ROWS = rows_of(RULES, _MENDINGS)
+"""Every rule, with what is done about it."""
+
+STAGES = stages_of(_ORDER, _MENDINGS)
+"""What is mended first, and so on."""

@@ -220,7 +220,7 @@ def _check_tool_result(where: str, inner: str, block: Mapping[str, Any]) -> list
 
 
 def _check_empty_error(where: str, inner: str, block: Mapping[str, Any]) -> list[Problem]:
-    """An error says something [reported]."""
+    """A result with `is_error` must have content [reported]."""
     if block.get("is_error") is not True or block.get("content") not in (None, "", [], ()):
         return []
     message = f"{inner}: content cannot be empty if `is_error` is true"

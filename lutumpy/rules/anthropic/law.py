@@ -30,7 +30,8 @@ __all__ = [
 
 PREFIX = "anthropic"
 STRICT = ANTHROPIC_STRICT
-# Fitted to the usage of recorded answers. Anthropic adds instructions of its own as soon as there are tools.
+# Fitted to the usage of recorded answers. Anthropic adds instructions of its own as soon as there
+# are tools.
 TOKENS_OF_TOOLS = (0.25, 450)
 SHAPE = RequestShape(
     messages_key="messages",

@@ -12,6 +12,7 @@ from typing import Any
 
 from lutumpy.rules.anthropic import models as anthropic_models
 from lutumpy.rules.anthropic.blocks import BLOCK_TYPES, check_block, check_keys, shape, wrong_tag
+from lutumpy.rules.anthropic.catalogue import is_vendor_only
 from lutumpy.rules.anthropic.limits import MAX_BREAKPOINTS, MIN_BUDGET
 from lutumpy.rules.anthropic.parameters import cache_problems, check_sampling
 from lutumpy.rules.anthropic.requests import check_requested, continues_thread
@@ -92,7 +93,7 @@ def check_request(
         issued=issued,
         held=held,
     )
-    return for_compatible_host("anthropic", found) if compatible else found
+    return for_compatible_host(found, is_vendor_only) if compatible else found
 
 
 def check_messages(
@@ -131,7 +132,7 @@ def check_messages(
     )
     if tools is not None:
         found += _check_declared(messages, tools)
-    return for_compatible_host("anthropic", found) if compatible else found
+    return for_compatible_host(found, is_vendor_only) if compatible else found
 
 
 def _check_declared(messages: Any, tools: Sequence[Any]) -> list[Problem]:

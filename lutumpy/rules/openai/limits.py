@@ -4,8 +4,9 @@ What only one of the two has stands in `chat/limits.py` and `responses/limits.py
 strict mode takes belong to the strict form itself: `rules.strict.OPENAI_STRICT.formats`.
 `tests/rules/test_openai_limits.py` fails when another module spells one of these facts again.
 
-Where a fact comes from stands in brackets: [API description] is OpenAI's OpenAPI document, [guide]
-the pages of its documentation, [error text] what a recorded or reported refusal says.
+Where a fact comes from stands in brackets: [API description] is OpenAI's OpenAPI document, [SDK]
+its Python package, [guide] its documentation, [recorded], [probed] and [reported] are answers of
+OpenAI: those in recordings, to trial requests, and in what users report.
 """
 
 from __future__ import annotations
@@ -16,22 +17,22 @@ from collections.abc import Mapping
 # ---------------------------------------------------------------- names and tools
 
 NAME = re.compile(r"[a-zA-Z0-9_-]+")
-"""A tool's or a function's name, as a whole [API description]."""
+"""A tool's or a function's name, as a whole [SDK, probed, reported]."""
 NAME_PATTERN = "^[a-zA-Z0-9_-]+$"
-"""The same pattern as refusals quote it [error text]."""
+"""The same pattern as refusals quote it [probed, reported]."""
 MAX_NAME = 64
-"""Characters of a tool's name [API description of both]. Responses accepts more on some endpoints:
-see `MAX_DECLARED_NAME` there."""
+"""Characters of a tool's name [SDK]. Responses may accept more: see `MAX_DECLARED_NAME` there."""
 MAX_TOOLS = 128
-"""Tools in one request [API description of Chat Completions; error text of both]."""
+"""Tools in one request [probed, reported]: "Expected an array with maximum length 128"."""
 MAX_DESCRIPTION = 1024
-"""Characters of a tool's description. [guide]; requests with more are accepted today."""
+"""Characters of a tool's description. The number was documented once; it is not enforced
+[recorded: 4 accepted requests have more]."""
 
 # ---------------------------------------------------------------- lengths in a history
 
 MAX_ARGUMENTS = 1_048_576
-"""Characters of a call's arguments, or of a custom tool's input. [error text, reported]: with
-longer ones every later request of the conversation fails."""
+"""Characters of a call's arguments, or of a custom tool's input [reported]: with longer ones every
+later request of the conversation fails."""
 MAX_TEXT_PART = 10_485_760
 """Characters of a text part or of an output on Responses [API description]. Nobody documents the
 number for Chat Completions; it is taken to accept no more."""
@@ -54,7 +55,9 @@ INTEGER_RANGES: Mapping[str, tuple[int, int]] = {"n": (1, 128)}
 """Least and greatest value of each count [API description]."""
 
 # ---------------------------------------------------------------- strict schemas
-# All of these are of the guide to structured outputs, section "Supported schemas".
+# All of these are in the guide to structured outputs; levels and properties are probed, too:
+# "14 levels of nesting exceeds limit of 10.", "6000 parameters exceeds limit of 5000." In 2024 they
+# were smaller (100 properties, 5 levels), and some hosts may still use those numbers.
 
 MAX_STRICT_PROPERTIES = 5000
 """Properties in one schema, those of nested objects included."""

@@ -25,7 +25,7 @@ from lutumpy.rules.schema_walk import Path, resolve, type_names, walk
 from lutumpy.rules.strict import OPENAI_STRICT
 
 ROOT_FORBIDDEN = ("oneOf", "anyOf", "allOf", "enum", "not")
-"""Keywords that no function's parameters may have at the root [error text]."""
+"""Keywords that no function's parameters may have at the root [reported]."""
 STRICT_FORBIDDEN = (
     "allOf",
     "oneOf",
@@ -45,7 +45,7 @@ STRICT_DOUBTFUL = (
     "minProperties",
     "maxProperties",
 )
-"""Keywords that were refused once; the guide no longer names them, and some hosts still refuse."""
+"""Keywords that are on no list, so nobody knows for sure whether they are refused."""
 FINE_TUNED_FORBIDDEN = (
     "minLength",
     "maxLength",
@@ -141,7 +141,7 @@ class _SchemaChecker:
             self.add("schema_properties", "object schema missing properties.", "some", ())
 
     def check_array(self, path: Path, node: Mapping[str, Any]) -> None:
-        """An array says what its items are, strict or not [recorded]."""
+        """An array says what its items are, strict or not [reported]."""
         if "array" in type_names(node) and "items" not in node:
             self.add("schema_items", "array schema missing items.", path=path)
 

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from profiles import examples
 
 from lutumpy.adapters.anthropic import AnthropicMessages
-from lutumpy.core import json_values
 from lutumpy.core.items import (
     AssistantTurn,
     CallBlock,
@@ -35,6 +34,7 @@ from lutumpy.core.items import (
 from lutumpy.core.tool_specs import ToolMode, ToolOffering, ToolSpec
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import DeclarationError, InvalidToolConstraints, TranscriptError
+from lutumpy.plain import json_values
 from lutumpy.rules.anthropic.messages import check_request
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "anthropic_messages.jsonl"

@@ -34,7 +34,7 @@ from lutumpy.core.items import (
     RefusalBlock,
     TextBlock,
 )
-from lutumpy.core.json_values import encode
+from lutumpy.plain.json_values import encode
 
 __all__ = ["chat_finish", "decode_call", "decode_chat"]
 

@@ -26,12 +26,12 @@ from lutumpy.adapters.openai.history_encoder import (
 from lutumpy.adapters.openai.offer import offer_fields, refuse_tools, tool_list
 from lutumpy.adapters.openai.parts import chat_part, cut_output
 from lutumpy.adapters.sdk_body import Fields, add_extra
-from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn, CallBlock, Message, Part, ResultBlock, TextPart
-from lutumpy.core.json_values import encode
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import InvalidToolConstraints, Problem
+from lutumpy.plain import json_values
+from lutumpy.plain.json_values import encode
 from lutumpy.rules.call_ids import CALL_ID_RULES, CallIds
 from lutumpy.rules.openai.chat.limits import MAX_CALLS
 from lutumpy.rules.openai.chat.tools import (

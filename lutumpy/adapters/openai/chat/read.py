@@ -34,9 +34,9 @@ from lutumpy.adapters.reading import (
     text_only,
 )
 from lutumpy.core.items import AssistantTurn, CallBlock, Message, Part, ResultBlock, Role, TextPart
-from lutumpy.core.json_values import clean_text
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import TranscriptError
+from lutumpy.plain.json_values import clean_text
 from lutumpy.rules.openai.chat import messages as chat
 
 __all__ = ["read_chat"]

@@ -18,13 +18,13 @@ from lutumpy.adapters.openai.responses.stream import ResponsesStreamDecoder
 from lutumpy.adapters.provider_errors import error_body
 from lutumpy.adapters.replies import reply_object
 from lutumpy.adapters.sdk_body import body_dict, checked_offer, checked_transcript, history_list
-from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import OutputSpec
 from lutumpy.core.streaming import StreamDecoder
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import AdapterError
+from lutumpy.plain import json_values
 
 __all__ = ["OpenAIResponses"]
 

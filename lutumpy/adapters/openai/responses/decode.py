@@ -37,8 +37,8 @@ from lutumpy.core.items import (
     RefusalBlock,
     TextBlock,
 )
-from lutumpy.core.json_values import encode
 from lutumpy.errors import AdapterError
+from lutumpy.plain.json_values import encode
 
 __all__ = [
     "CALLS",

@@ -22,12 +22,12 @@ from lutumpy.adapters.openai.offer import offer_fields, refuse_tools, tool_list
 from lutumpy.adapters.openai.parts import cut_output, responses_part
 from lutumpy.adapters.openai.responses.item_ids import fit_ids
 from lutumpy.adapters.sdk_body import Fields, add_extra
-from lutumpy.core import json_values
 from lutumpy.core.items import AssistantTurn, CallBlock, Message, ResultBlock, TextPart
-from lutumpy.core.json_values import encode
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import Problem
+from lutumpy.plain import json_values
+from lutumpy.plain.json_values import encode
 from lutumpy.rules.call_ids import ANY_ID, CallIdRule
 from lutumpy.rules.openai.limits import MAX_ARGUMENTS, MAX_TEXT_PART
 from lutumpy.rules.openai.responses.limits import MAX_CALL_ID

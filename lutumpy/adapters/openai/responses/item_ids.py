@@ -48,7 +48,7 @@ def fit_ids(items: list[dict[str, Any]], seen: set[str]) -> list[dict[str, Any]]
     # Whether a tie is broken, so that no further id may be sent.
     broken = False
     for item in items:
-        item_id: Any = item.get("id")
+        item_id = item.get("id")
         kind = item.get("type")
         fits = item_id is None or _fits(item_id, "" if is_foreign else kind, seen)
         if kind == "mcp_approval_request":
@@ -56,7 +56,7 @@ def fit_ids(items: list[dict[str, Any]], seen: set[str]) -> list[dict[str, Any]]
         elif fits and item_id is None:
             fitted.append(_without_id(item))
         elif fits and not broken:
-            seen.add(item_id)
+            seen.add(item["id"])
             fitted.append(item)
         elif kind == "reasoning":
             broken = True

@@ -46,9 +46,9 @@ from lutumpy.core.items import (
     TextPart,
     Verbatim,
 )
-from lutumpy.core.json_values import encode, encode_text
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import TranscriptError
+from lutumpy.plain.json_values import encode, encode_text
 from lutumpy.rules.openai.responses import items as responses
 
 __all__ = ["read_responses"]

@@ -16,6 +16,7 @@ from lutumpy.rules.declared import undeclared
 from lutumpy.rules.encoding import check_encoding
 from lutumpy.rules.hosts import for_compatible_host
 from lutumpy.rules.openai import media
+from lutumpy.rules.openai.chat.catalogue import is_vendor_only
 from lutumpy.rules.openai.chat.limits import MAX_CALL_ID, MAX_CALLS
 from lutumpy.rules.openai.chat.tools import check_model_limits, check_tool_choice, check_tools
 from lutumpy.rules.openai.limits import MAX_NAME
@@ -97,7 +98,7 @@ def check_request(body: Mapping[str, Any], *, compatible: bool = False) -> list[
     found += check_model_limits(body, model)
     found += check_model_parameters("chat", body)
     found += _check_pairing(messages)
-    return for_compatible_host("chat", found) if compatible else found
+    return for_compatible_host(found, is_vendor_only) if compatible else found
 
 
 def check_messages(
@@ -121,7 +122,7 @@ def check_messages(
     found += _check_pairing(messages)
     if tools is not None:
         found += undeclared("chat.tool_declared", _named_calls(messages), tools)
-    return for_compatible_host("chat", found) if compatible else found
+    return for_compatible_host(found, is_vendor_only) if compatible else found
 
 
 def _check_parameters(body: Mapping[str, Any]) -> list[Problem]:
@@ -216,7 +217,7 @@ def _check_part(message: str, where: str, part: Any, role: str, model: str | Non
     if kind is None:
         return [missing("chat.parts", f"{where}.type")]
     allowed = PARTS[role]
-    # Images in other messages have a text of their own [recorded]; other wrong kinds share one.
+    # An image in the wrong message is refused in words of its own.
     if kind == "image_url" and kind not in allowed:
         text = (
             f"Invalid '{message}'. Image URLs are only allowed for messages with role 'user', "
@@ -322,7 +323,7 @@ def _check_call_id(where: str, value: Any) -> list[Problem]:
     if not isinstance(value, str):
         return [wrong_type("chat.call_id", where, "a string", value)]
     if not value:
-        # OpenAI's answer to an empty id is not recorded; some hosts send them and take them back.
+        # Unlike on Responses, no refusal of an empty id is known for sure.
         return [empty_string("chat.call_id", where, "some")]
     if len(value) > MAX_CALL_ID:
         return [long_string("chat.call_id", where, MAX_CALL_ID, len(value))]

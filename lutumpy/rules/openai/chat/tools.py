@@ -114,7 +114,7 @@ def check_tool_choice(body: Mapping[str, Any]) -> list[Problem]:
     """The problems of a request's `tool_choice` and `parallel_tool_calls`."""
     found: list[Problem] = []
     has_tools = bool(items(body.get("tools")))
-    # Both are refused without tools, in the same words [recorded].
+    # Without tools, both are refused in the same words.
     for key in ("tool_choice", "parallel_tool_calls"):
         if body.get(key) is not None and not has_tools:
             message = (

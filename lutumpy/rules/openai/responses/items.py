@@ -18,6 +18,7 @@ from lutumpy.rules.encoding import check_encoding
 from lutumpy.rules.hosts import for_compatible_host
 from lutumpy.rules.openai import media
 from lutumpy.rules.openai.models import check_model_parameters
+from lutumpy.rules.openai.responses.catalogue import is_vendor_only
 from lutumpy.rules.openai.responses.limits import (
     ID_PREFIXES,
     MAX_CALL_ID,
@@ -62,7 +63,7 @@ ITEM_TYPES = (
     "program_output reasoning shell_call shell_call_output tool_search_call tool_search_output "
     "web_search_call"
 ).split()
-"""The types of input items [API description, error text]."""
+"""The types of input items [API description]."""
 KNOWN_PREFIXES = ("function_call", "message", "reasoning")
 """Items whose prefix of the id users report as checked; of the others only recordings show one."""
 
@@ -143,7 +144,7 @@ def check_request(
     found += check_tool_choice(body, held)
     found += check_model_parameters("responses", body)
     found += check_sequence(entries, held, required_reasoning)
-    return for_compatible_host("responses", found) if compatible else found
+    return for_compatible_host(found, is_vendor_only) if compatible else found
 
 
 def check_messages(
@@ -171,7 +172,7 @@ def check_messages(
     if tools is not None:
         declared = [*tools, *_tools_in_input(input)]
         found += undeclared("responses.tool_declared", _named_calls(input), declared)
-    return for_compatible_host("responses", found) if compatible else found
+    return for_compatible_host(found, is_vendor_only) if compatible else found
 
 
 def _check_parameters(body: Mapping[str, Any], counted: bool) -> list[Problem]:
@@ -401,7 +402,7 @@ def _check_media(where: str, kind: str, part: Mapping[str, Any]) -> list[Problem
     found = media.check_file_data(
         "responses.file_data", "responses.part_length", f"{where}.file_data", data
     )
-    # One problem for one file: the data is what counts where both are given.
+    # One problem for one file, even if it has both data and an address.
     return found or media.check_file_url("responses.file_url", f"{where}.file_url", url)
 
 
@@ -418,7 +419,7 @@ def _check_reasoning(where: str, item: Mapping[str, Any]) -> list[Problem]:
 
 def _check_call(where: str, kind: str, item: Mapping[str, Any]) -> list[Problem]:
     found = _check_call_id(f"{where}.call_id", item.get("call_id"))
-    # Longer names than a declared tool may have: the model may have called one that was renamed.
+    # In a history a name may be longer than in a declaration.
     name = text(item.get("name"))
     found += check_name("responses.call_name", f"{where}.name", item.get("name"), MAX_HISTORY_NAME)
     key = "arguments" if kind == "function_call" else "input"

@@ -1,4 +1,6 @@
-"""What the table of APIs needs to know of Responses: the shape of its requests, its signs, and its checks."""
+"""What the table of APIs needs to know of Responses: the shape of its requests, its signs, and its
+checks.
+"""
 
 from __future__ import annotations
 

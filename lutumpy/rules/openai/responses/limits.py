@@ -10,7 +10,7 @@ from lutumpy.rules.openai.limits import MAX_TEXT_PART
 MAX_CALL_ID = 64
 """Characters of a call's id [API description]."""
 MAX_ITEM_ID = 64
-"""Characters of an item's id [error text]."""
+"""Characters of an item's id [API description]."""
 ID_PREFIXES: Mapping[str, str] = {
     "function_call": "fc",
     "custom_tool_call": "ctc",
@@ -24,8 +24,9 @@ ID_PREFIXES: Mapping[str, str] = {
     "mcp_call": "mcp",
     "mcp_list_tools": "mcpl",
 }
-"""How an item's id begins, by the type of the item. [error text] of function calls, messages and
-reasoning: "Expected an ID that begins with 'fc'"; of the others it is what recordings show."""
+"""How an item's id begins, by the type of the item. Of function calls, messages and reasoning it is
+reported as checked ("Expected an ID that begins with 'fc'"); of the others it is what recordings
+show."""
 MAX_DECLARED_NAME = 128
 """Characters of a declared tool's name [API description]; some endpoints refuse more than the
 `MAX_NAME` that both APIs share."""

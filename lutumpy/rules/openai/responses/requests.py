@@ -31,7 +31,7 @@ def check_background(body: Mapping[str, Any]) -> list[Problem]:
     if background and body.get("store") is False:
         message = "Background mode requires 'store' to be true."
         found.append(Problem("responses.background", "store", message, "refused", param="store"))
-    # A later window means that nobody waits for the answer, so there is nothing to stream to.
+    # What is made in a later window can't be streamed now.
     options = body.get("background_options")
     window = options.get("completion_window") if isinstance(options, Mapping) else None
     if window in LATER_WINDOWS and (not background or body.get("stream") is True):

@@ -95,7 +95,7 @@ def _check_item_ids(entries: Any) -> list[Problem]:
                 f"Duplicate item found with id {item_id}. Remove duplicate items from your input "
                 "and try again."
             )
-            # Ids of outputs are optional, and no recording repeats one.
+            # Whether a repeated id of an output is refused is not known.
             certainty: Certainty = "some" if kind.endswith("_output") else "refused"
             rule, where = "responses.duplicate_item", f"input[{index}].id"
             found.append(Problem(rule, where, message, certainty, param="input"))
@@ -196,7 +196,7 @@ def _check_pairing(entries: Any, server_held_prefix: bool) -> list[Problem]:
                 found.append(Problem(rule, where, message, "some", call_ids=ids, tools=tools))
                 if any(other.kind == kind for other in calls[call_id]):
                     continue
-            # The provider runs most searches for tools itself, and needs no output of those.
+            # A search for tools that the provider runs itself needs no output of ours.
             needs = kind != "tool_search_call" or item.get("execution") == "client"
             call = _Call(where, kind, call_id, needs, tools)
             calls.setdefault(call_id, []).append(call)

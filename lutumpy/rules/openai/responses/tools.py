@@ -28,7 +28,7 @@ TOOL_TYPES = (
     "tool_search web_search web_search_2025_08_26 web_search_preview "
     "web_search_preview_2025_03_11"
 ).split()
-"""[API description]; most of them OpenAI runs itself, and nothing is claimed about their fields."""
+"""The types of tools [API description]; most of them OpenAI runs itself."""
 CHOICES = ("none", "auto", "required")
 NAMED_CHOICES = ("function", "custom")
 """Types of tools that a choice names: the user's own."""
@@ -66,8 +66,7 @@ def _check_tool(
         return [missing("responses.tools", f"{where}.type")]
     if kind not in TOOL_TYPES:
         return [wrong_value("responses.tools", f"{where}.type", kind, TOOL_TYPES)]
-    # The other types are the provider's own tools. Their fields change often, and a wrong one is
-    # refused with a text that says so; nothing is claimed about them here.
+    # The other types are the provider's own tools; nothing is claimed about their fields.
     if kind not in ("function", "custom", "namespace"):
         return []
     name = tool.get("name")
@@ -85,7 +84,7 @@ def _check_tool(
         )
         rule = "responses.tool_description"
         found.append(Problem(rule, f"{where}.description", message, "discouraged"))
-    # Namespaces don't nest, so what stands in one is looked at once and no deeper.
+    # A namespace in a namespace is not looked into.
     if kind == "namespace" and not in_namespace:
         for index, member in enumerate(items(tool.get("tools"))):
             found += _check_tool(f"{where}.tools[{index}]", member, model, in_namespace=True)

@@ -1,0 +1,31 @@
+"""How a command ends that was interrupted, or whose output nobody reads."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+__all__ = ["INTERRUPTED", "NOBODY_READS", "quiet_code"]
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as of a program that SIGINT ended."""
+
+NOBODY_READS = 141
+"""Exit code when the reader of a pipe has gone, as of a program that SIGPIPE ended."""
+
+
+def quiet_code(error: KeyboardInterrupt | BrokenPipeError) -> int:
+    """The exit code for `error`; nothing more is written to standard output after this."""
+    # The interpreter flushes standard output when it ends, and would complain that it can't.
+    _forget_output()
+    return INTERRUPTED if isinstance(error, KeyboardInterrupt) else NOBODY_READS
+
+
+def _forget_output() -> None:
+    """Let what is still in the buffer go nowhere."""
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+    except (OSError, ValueError):
+        pass

@@ -1,0 +1,85 @@
+"""Images and documents of Messages: read, written, and mended where their media type is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from lutumpy.doctor.anthropic.turns import block_path
+from lutumpy.doctor.editor import Editor, Path
+from lutumpy.doctor.media import WRITTEN_AS_TEXT, decode_text_file
+from lutumpy.doctor.pieces import Media, Piece, non_empty_text
+from lutumpy.doctor.spelling import Json
+from lutumpy.errors import Problem
+from lutumpy.rules.media import PDF, PLAIN, image_type, plain_type, type_of_bytes
+
+__all__ = ["mend_media_type", "read_source", "write_source"]
+
+# The beginning of every PDF, `%PDF-`, in base64.
+_PDF_BEGINS = "JVBERi0"
+
+
+def read_source(block: Mapping[str, Any]) -> Piece | None:
+    """The source of an `image` or a `document`, in the terms of no API."""
+    source = block.get("source")
+    if not isinstance(source, Mapping):
+        return None
+    kind: Literal["image", "file"] = "image" if block.get("type") == "image" else "file"
+    name, data = non_empty_text(block.get("title")), non_empty_text(source.get("data"))
+    form = source.get("type")
+    if form == "base64" and data is not None:
+        return Media(kind, f"data:{source.get('media_type')};base64,{data}", name=name)
+    if form == "text" and data is not None:
+        return Media(kind, text=data, name=name)
+    url, file_id = non_empty_text(source.get("url")), non_empty_text(source.get("file_id"))
+    if (form == "url" and url is not None) or (form == "file" and file_id is not None):
+        return Media(kind, url, file_id, "anthropic", name)
+    return None
+
+
+def write_source(media: Media) -> Json | None:
+    """The block that shows an image or a file; `None` for sounds and for files of other vendors."""
+    if media.kind == "audio":
+        return None
+    if media.data is not None:
+        media_type, data = media.data
+        source: Json = {"type": "base64", "media_type": media_type, "data": data}
+    elif media.url is not None and not media.url.startswith("data:"):
+        source = {"type": "url", "url": media.url}
+    else:
+        return None
+    if media.kind == "image":
+        return {"type": "image", "source": source}
+    document: Json = {"type": "document", "source": source}
+    if media.name is not None:
+        document["title"] = media.name
+    return document
+
+
+def mend_media_type(editor: Editor, problem: Problem) -> None:
+    """The media type that the bytes show; a document that is plain text becomes text."""
+    path: Path = (*block_path(problem), "source")
+    source = editor.get(path)
+    data = source.get("data") if isinstance(source, dict) else None
+    if not isinstance(source, dict) or not isinstance(data, str):
+        return
+    block = editor.get(path[:-1])
+    media_type = source.get("media_type")
+    named = plain_type(media_type if isinstance(media_type, str) else None)
+    actual: str | None = None
+    if block.get("type") == "image":
+        actual = type_of_bytes(data) or image_type(named)
+    elif source.get("type") == "text":
+        actual = PLAIN
+    elif data.startswith(_PDF_BEGINS):
+        actual = PDF
+    if actual is not None:
+        editor.put((*path, "media_type"), actual)
+        reason = "The API doesn't know this media type; it is set to what the name or bytes show."
+        editor.done("set_field", problem, reason)
+        return
+    text = decode_text_file(named, data)
+    if text and block.get("type") == "document":
+        editor.expect((*path, "type"))
+        editor.put(path, {"type": "text", "media_type": PLAIN, "data": text})
+        editor.done("set_content", problem, WRITTEN_AS_TEXT)

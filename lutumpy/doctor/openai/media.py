@@ -1,0 +1,140 @@
+"""Images, files and sounds of OpenAI's APIs: read, written, and mended where their type is wrong.
+
+Both APIs name the same things, Chat Completions in an object of its own (`image_url.url`,
+`file.file_data`), Responses in the part itself (`image_url`, `file_data`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lutumpy.doctor.editor import Editor, Path, copied
+from lutumpy.doctor.media import WRITTEN_AS_TEXT, decode_text_file
+from lutumpy.doctor.pieces import Media, Piece, non_empty_text
+from lutumpy.doctor.spelling import Json
+from lutumpy.errors import Problem
+from lutumpy.rules.media import PDF, data_type, image_type, type_of_bytes
+
+__all__ = [
+    "mend_chat_media",
+    "mend_responses_media",
+    "read_audio",
+    "read_file",
+    "read_image",
+    "write_audio",
+]
+
+# ------------------------------------------------------------ for conversion
+
+
+def read_image(part: Mapping[str, Any]) -> Piece | None:
+    """`image_url` of Chat Completions, `input_image` of Responses."""
+    image = part.get("image_url")
+    if isinstance(image, Mapping):
+        url, detail = image.get("url"), image.get("detail")
+    else:
+        url, detail = image, part.get("detail")
+    url, file_id = non_empty_text(url), non_empty_text(part.get("file_id"))
+    if url is None and file_id is None:
+        return None
+    return Media("image", url, file_id, "openai", detail=non_empty_text(detail))
+
+
+def read_file(part: Mapping[str, Any]) -> Piece | None:
+    """`file` of Chat Completions, `input_file` of Responses."""
+    file = part.get("file")
+    body: Mapping[str, Any] = file if isinstance(file, Mapping) else part
+    url = non_empty_text(body.get("file_data")) or non_empty_text(body.get("file_url"))
+    file_id = non_empty_text(body.get("file_id"))
+    if url is None and file_id is None:
+        return None
+    return Media("file", url, file_id, "openai", non_empty_text(body.get("filename")))
+
+
+def read_audio(part: Mapping[str, Any]) -> Piece | None:
+    """`input_audio` of both."""
+    audio = part.get("input_audio")
+    return Media("audio", audio=audio) if isinstance(audio, Mapping) else None
+
+
+def write_audio(media: Media) -> Json | None:
+    """A sound as both write it; `None` for anything else."""
+    if media.audio is None:
+        return None
+    return {"type": "input_audio", "input_audio": copied(dict(media.audio))}
+
+
+# ------------------------------------------------------------------ mending
+
+
+def mend_chat_media(editor: Editor, problem: Problem) -> None:
+    """An image that is a PDF, a file that is an image or a text: written as what it is."""
+    path = problem.path[:3]
+    part = editor.get(path)
+    body = part.get(str(part.get("type"))) if isinstance(part, dict) else None
+    if not isinstance(part, dict) or not isinstance(body, dict):
+        return
+    new: Json | None = None
+    if part["type"] == "image_url" and _is_pdf(body.get("url")):
+        new = {"type": "file", "file": {"filename": "file.pdf", "file_data": body["url"]}}
+    elif part["type"] == "file":
+        image = _image_url_of(body.get("file_data"))
+        if image is not None:
+            new = {"type": "image_url", "image_url": {"url": image}}
+        else:
+            new = _text_part_of(body.get("file_data"), "text")
+    _replace_part(editor, problem, path, new)
+
+
+def mend_responses_media(editor: Editor, problem: Problem) -> None:
+    """An image or a file that is something else by its type: written as what it is."""
+    path = problem.path[:3]
+    part = editor.get(path)
+    if not isinstance(part, dict):
+        return
+    new: Json | None
+    if part.get("type") == "input_file":
+        image = _image_url_of(part.get("file_data"))
+        if image is not None:
+            new = {"type": "input_image", "image_url": image}
+        else:
+            new = _text_part_of(part.get("file_data"), "input_text")
+    elif _is_pdf(part.get("image_url")):
+        new = {"type": "input_file", "filename": "file.pdf", "file_data": part["image_url"]}
+    else:
+        new = _text_part_of(part.get("image_url"), "input_text")
+    _replace_part(editor, problem, path, new)
+
+
+def _replace_part(editor: Editor, problem: Problem, path: Path, new: Json | None) -> None:
+    if new is None:
+        return
+    editor.expect(path)
+    editor.set_entry(path, new)
+    reason = WRITTEN_AS_TEXT
+    if "text" not in new:
+        reason = f"This API takes such data as a part of type {new['type']!r}; it is rewritten so."
+    editor.done("set_content", problem, reason)
+
+
+def _is_pdf(url: Any) -> bool:
+    return data_type(url) == PDF
+
+
+def _image_url_of(url: Any) -> str | None:
+    """The data URL of an image, with the media type that its name or its bytes show."""
+    named = data_type(url)
+    if named is None:
+        return None
+    data = url.partition(",")[2]
+    actual = type_of_bytes(data) or image_type(named)
+    return f"data:{actual};base64,{data}" if actual is not None else None
+
+
+def _text_part_of(url: Any, kind: str) -> Json | None:
+    """A file that is plain text, as a text part."""
+    if not isinstance(url, str):
+        return None
+    text = decode_text_file(data_type(url) or "", url.partition(",")[2])
+    return {"type": kind, "text": text} if text else None

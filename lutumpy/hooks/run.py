@@ -1,0 +1,187 @@
+"""One run of hooks over the calls of an answer, and the record of it."""
+
+# It doesn't know rounds: it takes the states of calls, and returns their states after the hooks.
+# `rounds/round.py` makes a plan of these.
+#
+#   made --decide_calls()--> asking hooks, call by call --> the new states: the run is a record now
+#                                  |
+#                                  +--> an error: restore_inputs() takes every edit back
+#
+# What is hard is the price. Hooks look at every call and change few, and a hook that lets a call
+# pass may cost two entered functions at most (its decision, and the generator that goes on;
+# `tests/rounds/test_round_cost.py`). So there is one generator for all calls, not one for each, and
+# the common answer of a hook, "go on as it is", is recognised right here, without entering
+# `decide`.
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from types import CoroutineType
+from typing import Any, TypeAlias, Union
+
+from lutumpy.errors import HookError
+from lutumpy.hooks.calling import hook_failure
+from lutumpy.hooks.changes import InputWatch
+from lutumpy.hooks.decisions import UNCHANGED, Policy, RunNormally
+from lutumpy.hooks.implementations import label
+from lutumpy.hooks.logs import INFO, logger
+from lutumpy.hooks.pipeline import (
+    NOT_ASKED,
+    UNDECIDED,
+    CallOrIssue,
+    CallState,
+    Chain,
+    HookStep,
+    Source,
+    chain_of,
+    copy_input,
+    decide,
+    name_hook_and_call,
+    refuse_async,
+)
+from lutumpy.hooks.tool_hooks import ToolHooks, chains_for
+from lutumpy.plain.driving import is_async
+from lutumpy.tools.arguments import Decoded, decode_arguments
+from lutumpy.tools.calls import BaseToolCall
+
+__all__ = ["Decider", "HookRun"]
+
+Decider: TypeAlias = Union[ToolHooks[Any], Policy[Any]]
+
+
+class HookRun:
+    """One run of hooks over pending calls.
+
+    Args:
+        hooks: A registry, or a policy: a plain callable that decides every call.
+        calls: All calls of the answer, also those that are decided already.
+        copy_inputs: Whether inputs are copied before the hooks see them. The inputs of a round can
+            be decoded again; those of a plan have the edits of earlier hooks.
+        sync: Whether nothing can be awaited, so that async hooks are refused.
+
+    Attributes:
+        source: Who decides: `hook` or `policy`.
+        chains: The hooks by tool name; tools without hooks are left out.
+        policy: The chain that decides calls of every tool, in place of `chains`.
+        begun: The calls that hooks have seen, each with a copy of its input before; `None` where
+            the input was as decoded.
+        changed_by: By call id, the positions in the chain of the hooks that were seen to change the
+            input.
+
+    Raises:
+        HookError: `hooks` can't decide about these calls; nothing was decided.
+    """
+
+    __slots__ = ("_copies_inputs", "_sync", "begun", "chains", "changed_by", "policy", "source")
+
+    def __init__(
+        self, hooks: Decider, calls: Sequence[CallOrIssue], *, copy_inputs: bool, sync: bool
+    ) -> None:
+        self.source: Source
+        self.chains: Mapping[str, Chain]
+        self.policy: Chain | None
+        if isinstance(hooks, ToolHooks):
+            self.source, self.chains, self.policy = "hook", chains_for(hooks, calls), None
+        elif callable(hooks):
+            step = HookStep(hooks, label(hooks), is_async(hooks), "call_only")
+            self.source, self.chains, self.policy = "policy", {}, chain_of([step])
+        else:
+            raise HookError(
+                f"apply_hooks takes a registry or a callable, not {type(hooks).__name__}; "
+                "the round is still open"
+            )
+        self._copies_inputs = copy_inputs
+        self._sync = sync
+        self.begun: list[tuple[BaseToolCall, Any]] = []
+        self.changed_by: dict[str, list[int]] = {}
+
+    def chain_for(self, tool: str) -> Chain | None:
+        """The hooks of a tool; `None` where there are none."""
+        return self.policy or self.chains.get(tool)
+
+    def decide_calls(self, states: Sequence[CallState]) -> Generator[Any, Any, list[CallState]]:
+        """Decide every pending call in order; yields what has to be awaited.
+
+        Args:
+            states: Every call of the answer: pending, decided, or an issue.
+
+        Returns:
+            The same list with the states after the hooks.
+
+        Raises:
+            HookError: a hook raised, or decided something that doesn't fit. Inputs may be changed
+                already: call `restore_inputs`.
+        """
+        decided = list(states)
+        policy, chains = self.policy, self.chains
+        log = logger().isEnabledFor(INFO)
+        if self._sync:
+            self._refuse_async_hooks(decided)
+        for index, call in enumerate(decided):
+            if not isinstance(call, BaseToolCall):
+                continue
+            # As in `chain_for`, without entering it for each call.
+            chain = policy or chains.get(call.metadata.name)
+            if chain is None:
+                continue
+            self.begun.append((call, copy_input(call.input) if self._copies_inputs else None))
+            metadata, value = call.metadata, call.input
+            # A single hook isn't watched: what it changed can be found out later (hooks/audit.py).
+            watch = InputWatch(value.__dict__.copy()) if len(chain.steps) > 1 else None
+            passed_count, first_decision = 0, NOT_ASKED
+            # The quick path is `decide` for one case: a hook that takes the input and passes the
+            # call on as it is. Both go on to the next hook then, and nothing else happens.
+            #
+            #   the hook gives                     here                 in `decide`
+            #   ---------------------------------  -------------------  -----------------------
+            #   RunNormally() or the same input    look, next hook      look, (log,) next hook
+            #   anything else                      left to `decide`     judged there
+            #   a hook that takes the call         left to `decide`     called there
+            #   decisions are logged               left to `decide`     logged there
+            #
+            # `decide` continues where this stopped: with the decision at hand, if there is one.
+            try:
+                for function in () if log else chain.input_functions:
+                    decision = function(metadata, value)
+                    if type(decision) is CoroutineType:
+                        decision = yield decision
+                    if type(decision) is not RunNormally or (
+                        decision.input is not value and decision.input is not UNCHANGED
+                    ):
+                        first_decision = decision
+                        break
+                    if watch is not None:
+                        watch.look(value, passed_count)
+                    passed_count += 1
+            except Exception as error:
+                place = name_hook_and_call(chain.steps[passed_count], metadata)
+                raise hook_failure(place, error, UNDECIDED) from error
+            if passed_count < len(chain.steps):
+                decided[index] = yield from decide(
+                    call,
+                    chain.steps,
+                    self.source,
+                    log=log,
+                    start=passed_count,
+                    first_decision=first_decision,
+                    watch=watch,
+                )
+            if watch is not None and watch.changed_by:
+                self.changed_by[metadata.id] = watch.changed_by
+        return decided
+
+    def restore_inputs(self) -> None:
+        """Give every call that a hook has seen the input that it had before the run."""
+        for call, input_before in self.begun:
+            if input_before is None:
+                decoded = decode_arguments(call.tool, call.metadata.arguments)
+                input_before = decoded.input if isinstance(decoded, Decoded) else call.input
+            call.input = input_before
+
+    def _refuse_async_hooks(self, states: Sequence[CallState]) -> None:
+        """Before any hook runs: an async one in the middle would leave a run half done."""
+        for call in states:
+            if isinstance(call, BaseToolCall):
+                chain = self.chain_for(call.metadata.name)
+                if chain is not None:
+                    refuse_async(chain.steps, call.metadata)

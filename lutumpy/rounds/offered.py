@@ -1,0 +1,52 @@
+"""The tools that were offered, as the readers of an answer know them.
+
+`Offer` is built on this and reads answers itself, so it needs the readers. What the readers need of
+an offer is here, so that they don't need `Offer`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Generic
+
+from typing_extensions import TypeVar
+
+from lutumpy.core.tool_specs import ToolMode, ToolOffering, ToolSpec
+from lutumpy.tools.calls import BaseToolCall
+from lutumpy.tools.selectors import Selector
+
+__all__ = ["NO_TOOLS", "OfferedTools"]
+
+C_co = TypeVar("C_co", bound=BaseToolCall, default=BaseToolCall, covariant=True)
+
+
+class OfferedTools(ToolOffering, Generic[C_co]):
+    """The tools of one turn, and how their calls are read.
+
+    Attributes:
+        selectors: The offered tools, in order.
+        offered: Their names.
+        by_name: Every tool of the toolset by name, offered or not: a call of one that wasn't
+            offered has another issue than a call of an unknown one.
+    """
+
+    __slots__ = ("by_name", "offered", "selectors")
+
+    def __init__(
+        self,
+        selectors: tuple[Selector[Any, Any, Any], ...] = (),
+        by_name: Mapping[str, Selector[Any, Any, Any]] | None = None,
+        specs: tuple[ToolSpec, ...] = (),
+        mode: ToolMode = "auto",
+        forced: str | None = None,
+        parallel: bool = True,
+    ) -> None:
+        # For adapters it is names, texts and schemas; the selectors are for the way back.
+        super().__init__(specs, mode, forced, parallel)
+        self.selectors: tuple[Selector[Any, Any, Any], ...] = selectors
+        self.offered: frozenset[str] = frozenset([s.name for s in selectors])
+        self.by_name: Mapping[str, Selector[Any, Any, Any]] = by_name or {}
+
+
+NO_TOOLS: OfferedTools[Any] = OfferedTools()
+"""What a turn without tools reads its answer with: every call is unknown."""

@@ -1,0 +1,204 @@
+"""One API at the test server: where it listens, what it refuses, what it remembers.
+
+`ApiServer` is enough for an API whose requests each hold their whole conversation: it takes what
+the API's rules let pass, at the paths that they name, and remembers nothing. The `server` of a row
+in the table of APIs is a subclass for one that does more: the words of its refusals, and what it
+keeps of its own answers, to which later requests refer.
+"""
+
+# A request passes these stations; a refusal ends it at once:
+#
+#     path and method     routes, unknown_path, unknown_method
+#     headers             refuse_headers
+#     JSON                unreadable_body
+#     an operation        resources: answered from memory, without the script
+#     a model's answer    complete_body, check, (the script,) arrange or arrange_events, remember;
+#                         release at the end
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeAlias
+
+from lutumpy.apis import Api, serving
+from lutumpy.errors import Problem
+from lutumpy.rules.shape import ApiRules
+from lutumpy.testing.replies import Failure
+
+__all__ = [
+    "CREATE",
+    "ApiServer",
+    "Json",
+    "Query",
+    "Refused",
+    "Resource",
+    "Route",
+    "first_refusal",
+    "objects",
+]
+
+Json: TypeAlias = dict[str, Any]
+
+CREATE = "create"
+"""The operation that a model answers; every other one is answered from memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A path of an API.
+
+    Attributes:
+        path: The path; `{name}` stands for one segment, `{name:path}` for what is left.
+        methods: What each HTTP method means there: the name of an operation.
+        is_whole: Whether the path begins at the root, and not behind what base URLs end with.
+    """
+
+    path: str
+    methods: Mapping[str, str]
+    is_whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A request for something that isn't a model's answer.
+
+    Attributes:
+        ids: What its path names.
+        options: What stands behind the question mark.
+        body: Its JSON; `None` where it has none.
+    """
+
+    ids: Mapping[str, str] = field(default_factory=dict[str, str])
+    options: Mapping[str, str] = field(default_factory=dict[str, str])
+    body: Any = None
+
+
+Resource: TypeAlias = Callable[[Query], "Json | list[Json]"]
+"""Answers a query: a JSON object, or the events of a stream. It may raise `Refused`."""
+
+
+class Refused(Exception):
+    """A request that gets an error; the first of the problems is what it says."""
+
+    def __init__(self, *problems: Problem) -> None:
+        self.problems: list[Problem] = list(problems)
+        super().__init__(problems[0].message)
+
+
+class ApiServer:
+    """One API at the test server. Nothing here is locked: the server calls one method at a time.
+
+    Args:
+        api: The API.
+        models: The models that requests of this API's maker have named, in order; shared by the
+            APIs of one maker.
+    """
+
+    request_id_header: ClassVar[str] = "x-request-id"
+    """The header of an answer with the id of its request."""
+
+    path_starts: ClassVar[tuple[str, ...]] = ()
+    """How paths begin that are taken for this API's where no route is known."""
+
+    stream_end: ClassVar[bytes] = b""
+    """What an event stream ends with."""
+
+    needs_body: ClassVar[frozenset[str]] = frozenset({CREATE})
+    """Operations that can't come without a body."""
+
+    def __init__(self, api: Api, models: dict[str, None]) -> None:
+        self.api: Api = api
+        self.models = models
+        self.rules: ApiRules = serving(api, "rules")
+
+    # --- Where it listens ------------------------------------------------------------------------
+
+    @property
+    def routes(self) -> tuple[Route, ...]:
+        """Its paths; the first that fits counts."""
+        return tuple([Route(path, {"POST": CREATE}) for path in self.rules.SHAPE.paths])
+
+    def claims(self, headers: Mapping[str, str]) -> bool:
+        """Whether headers say that a request is for this API, where its path is one of several
+        APIs.
+        """
+        return False
+
+    # --- What it refuses -------------------------------------------------------------------------
+
+    def unknown_path(self, method: str, path: str) -> Failure:
+        """The answer to a request for a path that doesn't exist."""
+        return Failure(404, "Not Found")
+
+    def unknown_method(self, method: str, path: str) -> Failure:
+        """The answer to a request with a method that its path doesn't take."""
+        return Failure(405, "Method Not Allowed")
+
+    def unreadable_body(self) -> Failure:
+        """The answer to a body that isn't JSON."""
+        return Failure(400, "The request body is not valid JSON")
+
+    def refuse_headers(self, headers: Mapping[str, str]) -> Failure | None:
+        """The answer to a request without a key, or `None`; any key is good."""
+        return None
+
+    def check(self, body: Any, *, is_counted: bool = False) -> list[Problem]:
+        """The problems of a request for an answer, with what it refers to.
+
+        Args:
+            body: The request.
+            is_counted: It only asks for its tokens to be counted.
+        """
+        return self.rules.check_request(body)
+
+    # --- What it answers and remembers -----------------------------------------------------------
+
+    def complete_body(self, body: Json, ids: Mapping[str, str]) -> None:
+        """Put into the body what the path says."""
+
+    def resources(self) -> Mapping[str, Resource]:
+        """What is answered from memory, by operation."""
+        return {}
+
+    def arrange(self, answer: Json, body: Mapping[str, Any]) -> Json:
+        """A rendered answer as it is sent."""
+        return answer
+
+    def arrange_events(self, events: list[Json], body: Mapping[str, Any]) -> list[Json]:
+        """The rendered events of an answer as they are sent."""
+        return events
+
+    def write_event(self, event: Json) -> bytes:
+        """An event of a stream; its `type` is its name, where it has one."""
+        kind = event.get("type")
+        name = f"event: {kind}\n" if isinstance(kind, str) else ""
+        data = json.dumps(event, ensure_ascii=False, separators=(",", ":"))
+        return f"{name}data: {data}\n\n".encode("utf-8", "surrogatepass")
+
+    def remember(
+        self, body: Mapping[str, Any], answer: Mapping[str, Any], events: list[Json] | None = None
+    ) -> None:
+        """Keep what later requests may refer to.
+
+        Args:
+            body: The request.
+            answer: The answer's JSON.
+            events: Its events, if it was streamed.
+        """
+        if isinstance(body.get("model"), str):
+            self.models[body["model"]] = None
+
+    def release(self, body: Any) -> None:
+        """The request was answered or has failed: nothing is in flight for it any more."""
+
+
+def first_refusal(problems: list[Problem]) -> Problem | None:
+    """The first problem that the API refuses for sure."""
+    return next((problem for problem in problems if problem.certainty == "refused"), None)
+
+
+def objects(value: Any) -> list[Json]:
+    """The objects of a list; none of what isn't a list."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

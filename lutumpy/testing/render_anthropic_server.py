@@ -1,0 +1,263 @@
+"""Messages at the test server: signed thinking, threads, models, and counts of tokens."""
+
+# A thread is a conversation that the API holds. Each of its answers is a place to go on from, once:
+#
+#     state        how it gets there                          a request that continues it
+#     open         its answer was given                       is answered, and in flight meanwhile
+#     in flight    a request continues it                     thread_continue_in_flight
+#     continued    the answer to that request was given       thread_already_continued
+#     unknown      it was never given, or without `thread`    thread_not_found
+#
+# A request that fails puts the thread back from "in flight" to "open".
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from lutumpy.apis import Api
+from lutumpy.errors import Problem
+from lutumpy.rules.anthropic.messages import check_request
+from lutumpy.rules.anthropic.requests import FIXED_BY_THREAD, continues_thread
+from lutumpy.testing.api_server import (
+    ApiServer,
+    Json,
+    Query,
+    Refused,
+    Resource,
+    Route,
+    first_refusal,
+    objects,
+)
+from lutumpy.testing.lists import count_tokens, index_after, write_page
+from lutumpy.testing.replies import Failure
+
+__all__ = ["MessagesServer"]
+
+NO_KEY = "x-api-key header is required"
+NO_VERSION = "anthropic-version: header is required"
+FIRST_MODEL = "claude-sonnet-5"
+"""The first model of the list, which has those that requests have named after it. Any other can be
+retrieved.
+"""
+
+UNFINISHED = ("pause_turn", "compaction")
+"""Stop reasons after which a thread goes on without a new message."""
+
+COUNTED = ("system", "tools", "messages")
+"""What costs tokens in a request."""
+
+MAX_PAGE = 100
+
+
+@dataclass(slots=True)
+class Thread:
+    """A conversation that Messages holds, up to one of its answers.
+
+    Attributes:
+        messages: Everything up to that answer, with it.
+        fixed: The `system` and `tools` that it was created with.
+        is_unfinished: Whether the answer doesn't end a turn.
+        is_continued: Whether another answer has followed: each can be continued once.
+        is_in_flight: Whether one is being given.
+    """
+
+    messages: list[Any]
+    fixed: dict[str, Any]
+    is_unfinished: bool
+    is_continued: bool = False
+    is_in_flight: bool = False
+
+
+class MessagesServer(ApiServer):
+    """Messages, and Anthropic's models."""
+
+    request_id_header: ClassVar[str] = "request-id"
+    path_starts: ClassVar[tuple[str, ...]] = ("/messages",)
+    needs_body: ClassVar[frozenset[str]] = ApiServer.needs_body | {"count"}
+
+    def __init__(self, api: Api, models: dict[str, None]) -> None:
+        super().__init__(api, models)
+        # Thinking texts by the signature that was given with them.
+        self._signed: dict[str, str] = {}
+        # By the id of the answer that a thread ends with.
+        self._threads: dict[str, Thread] = {}
+
+    @property
+    def routes(self) -> tuple[Route, ...]:
+        return (
+            *super().routes,
+            Route("/messages/count_tokens", {"POST": "count"}),
+            Route("/models", {"GET": "models"}),
+            Route("/models/{model:path}", {"GET": "model"}),
+        )
+
+    def claims(self, headers: Mapping[str, str]) -> bool:
+        # OpenAI has its models at the same path; this header is required here.
+        return "anthropic-version" in headers
+
+    def refuse_headers(self, headers: Mapping[str, str]) -> Failure | None:
+        bearer = headers.get("authorization", "").removeprefix("Bearer").strip()
+        if not (bearer or headers.get("x-api-key")):
+            return Failure(401, NO_KEY)
+        return None if headers.get("anthropic-version") else Failure(400, NO_VERSION)
+
+    def resources(self) -> Mapping[str, Resource]:
+        return {"models": self._list_models, "model": self._retrieve_model, "count": self._count}
+
+    # --- Models and counts -----------------------------------------------------------------------
+
+    def _list_models(self, query: Query) -> Json:
+        names = dict.fromkeys([FIRST_MODEL, *self.models])
+        data = [_describe_model(name) for name in names]
+        start = index_after(data, query.options.get("after_id"))
+        stop = len(data)
+        if "before_id" in query.options:
+            stop = index_after(data, query.options["before_id"]) - 1
+        limit = query.options.get("limit", "")
+        shown = data[start:stop][: int(limit) if limit.isdecimal() else MAX_PAGE]
+        has_more = bool(shown) and shown[-1]["id"] != data[stop - 1]["id"]
+        return write_page(shown, has_more=has_more)
+
+    def _retrieve_model(self, query: Query) -> Json:
+        return _describe_model(query.ids["model"])
+
+    def _count(self, query: Query) -> Json:
+        problems = self.check(query.body, is_counted=True)
+        if first_refusal(problems) is not None:
+            # The sort keeps the order among the refusals, and puts the doubtful ones behind them.
+            raise Refused(*sorted(problems, key=lambda problem: problem.certainty != "refused"))
+        counted = [query.body[key] for key in COUNTED if query.body.get(key) is not None]
+        answer: Json = {"input_tokens": count_tokens(counted)}
+        if query.body.get("context_management") is not None:
+            answer["context_management"] = {"original_input_tokens": answer["input_tokens"]}
+        return answer
+
+    # --- Signed thinking and threads -------------------------------------------------------------
+
+    def check(self, body: Any, *, is_counted: bool = False) -> list[Problem]:
+        """As for every API; a thread that the request may continue is in flight from then on."""
+        found = check_request(body, issued=self._signed, counted=is_counted)
+        if first_refusal(found) is not None or not isinstance(body, Mapping):
+            return found
+        if not continues_thread(body):
+            return found
+        previous = body["thread"]["previous_message_id"]
+        thread = self._threads.get(previous)
+        refusal = _refuse_thread(thread, previous)
+        if refusal is not None:
+            return [*found, refusal]
+        assert thread is not None, "a thread that isn't there is refused"
+        if not body["messages"] and not thread.is_unfinished:
+            message = "messages: at least one message is required"
+            return [*found, Problem("anthropic.messages", "messages", message, "refused")]
+        found = self._check_whole(thread, body)
+        thread.is_in_flight = first_refusal(found) is None
+        return found
+
+    def _check_whole(self, thread: Thread, body: Mapping[str, Any]) -> list[Problem]:
+        """The problems of the request that says all of what a thread and its continuation say."""
+        whole = {key: value for key, value in body.items() if key != "thread"}
+        whole.update(thread.fixed, messages=[*thread.messages, *body["messages"]])
+        found = check_request(whole, issued=self._signed)
+        if body["messages"]:
+            return found
+        # It ends with the answer that is to go on, which isn't a prefill of the user's.
+        return [problem for problem in found if not problem.rule.startswith("anthropic.prefill")]
+
+    def remember(
+        self, body: Mapping[str, Any], answer: Mapping[str, Any], events: list[Json] | None = None
+    ) -> None:
+        super().remember(body, answer, events)
+        for block in objects(answer.get("content")):
+            if block.get("type") == "thinking" and isinstance(block.get("signature"), str):
+                self._signed[block["signature"]] = block.get("thinking", "")
+        if body.get("thread") is not None and isinstance(answer.get("id"), str):
+            self._keep_thread(body, answer)
+
+    def release(self, body: Any) -> None:
+        thread = self._continued_by(body)
+        if thread is not None:
+            thread.is_in_flight = False
+
+    def _continued_by(self, body: Any) -> Thread | None:
+        """The thread that a request continues, if there is one."""
+        if not isinstance(body, Mapping) or not continues_thread(body):
+            return None
+        previous = body["thread"].get("previous_message_id")
+        return self._threads.get(previous) if isinstance(previous, str) else None
+
+    def _keep_thread(self, body: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
+        continued = self._continued_by(body)
+        fixed = {key: body[key] for key in FIXED_BY_THREAD if body.get(key) is not None}
+        messages = _without_cache_control(body.get("messages") or [])
+        if continued is not None:
+            continued.is_continued = True
+            fixed = continued.fixed
+            messages = [*continued.messages, *messages]
+        stop = answer.get("stop_reason")
+        if stop == "compaction":
+            messages = []  # the summary stands for all of them
+        turn = {"role": "assistant", "content": answer.get("content")}
+        self._threads[answer["id"]] = Thread(
+            [*messages, turn], _without_cache_control(fixed), stop in UNFINISHED
+        )
+
+
+def _refuse_thread(thread: Thread | None, previous: str) -> Problem | None:
+    """Why a thread can't be continued; status and code are the SDK's, the words are its
+    descriptions of them.
+    """
+    if thread is None:
+        message = (
+            f"No usable Thread state was found for `previous_message_id` {previous}. "
+            'Replay the full conversation with `thread: {"type": "create"}` to start a new Thread.'
+        )
+        return _thread_problem(message, "thread_not_found", status=404, kind="not_found_error")
+    if thread.is_continued:
+        message = (
+            f"The response that `previous_message_id` names ({previous}) has already been "
+            "continued, and each response can be continued only once. Continue from the Thread's "
+            "most recent response `id`."
+        )
+        return _thread_problem(message, "thread_already_continued")
+    if thread.is_in_flight:
+        message = (
+            f"Another request is still continuing from the same `previous_message_id` ({previous})."
+        )
+        return _thread_problem(message, "thread_continue_in_flight")
+    return None
+
+
+def _thread_problem(message: str, code: str, **more: Any) -> Problem:
+    where = "thread.continue.previous_message_id"
+    return Problem("anthropic.thread", where, message, "refused", code=code, **more)
+
+
+def _without_cache_control(value: Any) -> Any:
+    """A copy without the cache markers, which were set for the request that came with them."""
+    if isinstance(value, Mapping):
+        return {
+            key: _without_cache_control(inner)
+            for key, inner in value.items()
+            if key != "cache_control"
+        }
+    return [_without_cache_control(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _describe_model(name: str) -> Json:
+    return {
+        "type": "model",
+        "id": name,
+        "display_name": name.replace("-", " ").title(),
+        "created_at": "2026-01-01T00:00:00Z",
+        "lifecycle": "active",
+        "line": None,
+        "deprecated_at": None,
+        "retires_at": None,
+        "max_input_tokens": 200_000,
+        "max_tokens": 64_000,
+        "capabilities": None,
+        "allowed_fallback_models": [],
+    }

@@ -1,0 +1,298 @@
+"""Responses at the test server: stored responses, conversations, and counts of tokens.
+
+Envelopes are those that the SDKs read. A request is checked twice: by itself, and behind what the
+server holds before it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from lutumpy.apis import Api
+from lutumpy.errors import Problem
+from lutumpy.rules.openai.responses.items import check_messages, check_request
+from lutumpy.rules.openai.shapes import check_integer, long_array, missing, wrong_type, wrong_value
+from lutumpy.testing.api_server import Json, Query, Refused, Resource, Route, first_refusal, objects
+from lutumpy.testing.lists import count_tokens, index_after, unknown_item, write_page
+from lutumpy.testing.render_openai_server import OpenAIServer
+from lutumpy.testing.render_responses import waiting
+from lutumpy.testing.render_responses_store import (
+    Conversation,
+    ResponseStore,
+    StoredResponse,
+    input_items,
+    unknown_conversation,
+)
+
+__all__ = ["ResponsesServer"]
+
+COUNTED = ("instructions", "tools")
+"""What costs tokens in a request, beside its input."""
+
+MAX_ITEMS = 20
+MAX_PAGE = 100
+ORDERS = ("asc", "desc")
+MAY_FOLLOW = ("responses.output_for_call", "responses.dangling_reasoning")
+"""What a conversation may lack until more is added to it."""
+
+
+class ResponsesServer(OpenAIServer):
+    """Responses, with its conversations."""
+
+    path_starts: ClassVar[tuple[str, ...]] = ("/responses", "/conversations")
+    needs_body: ClassVar[frozenset[str]] = OpenAIServer.needs_body | {
+        "count",
+        "update_conversation",
+        "create_items",
+    }
+
+    def __init__(self, api: Api, models: dict[str, None]) -> None:
+        super().__init__(api, models)
+        # Ids of reasoning items by the ids of the items that they belong to.
+        self._reasoning: dict[str, str] = {}
+        self._store = ResponseStore()
+
+    @property
+    def routes(self) -> tuple[Route, ...]:
+        conversation = "/conversations/{conversation}"
+        return (
+            *super().routes,
+            Route("/responses/input_tokens", {"POST": "count"}),
+            Route("/responses/{response}", {"GET": "response", "DELETE": "delete_response"}),
+            Route("/responses/{response}/cancel", {"POST": "cancel_response"}),
+            Route("/responses/{response}/input_items", {"GET": "input_items"}),
+            Route("/conversations", {"POST": "create_conversation"}),
+            Route(
+                conversation,
+                {
+                    "GET": "conversation",
+                    "POST": "update_conversation",
+                    "DELETE": "delete_conversation",
+                },
+            ),
+            Route(f"{conversation}/items", {"GET": "items", "POST": "create_items"}),
+            Route(f"{conversation}/items/{{item}}", {"GET": "item", "DELETE": "delete_item"}),
+        )
+
+    def resources(self) -> Mapping[str, Resource]:
+        return {
+            "count": self._count,
+            "response": self._retrieve_response,
+            "delete_response": self._delete_response,
+            "cancel_response": self._cancel_response,
+            "input_items": self._list_input,
+            "create_conversation": self._create_conversation,
+            "conversation": self._retrieve_conversation,
+            "update_conversation": self._update_conversation,
+            "delete_conversation": self._delete_conversation,
+            "items": self._list_items,
+            "create_items": self._create_items,
+            "item": self._retrieve_item,
+            "delete_item": self._delete_item,
+        }
+
+    # --- A model's answer ------------------------------------------------------------------------
+
+    def check(self, body: Any, *, is_counted: bool = False) -> list[Problem]:
+        found = check_request(body, required_reasoning=self._reasoning, counted=is_counted)
+        if first_refusal(found) is not None or not isinstance(body, Mapping):
+            return found
+        held = self._store.held_before(body)
+        if isinstance(held, Problem):
+            return [*found, held]
+        if held and not is_counted:
+            whole = [*held, *input_items(body)]
+            found += check_messages(whole, required_reasoning=self._reasoning)
+        return found
+
+    def arrange(self, answer: Json, body: Mapping[str, Any]) -> Json:
+        """An answer in the background isn't there yet when the request for it is answered."""
+        return waiting(answer, "queued") if body.get("background") is True else answer
+
+    def remember(
+        self, body: Mapping[str, Any], answer: Mapping[str, Any], events: list[Json] | None = None
+    ) -> None:
+        super().remember(body, answer, events)
+        for before, item in itertools.pairwise(objects(answer.get("output"))):
+            before_id, item_id = before.get("id"), item.get("id")
+            has_ids = isinstance(before_id, str) and isinstance(item_id, str)
+            if before.get("type") == "reasoning" and has_ids:
+                self._reasoning[str(item_id)] = str(before_id)
+        self._store.keep(body, dict(answer), events)
+
+    def _count(self, query: Query) -> Json:
+        problems = self.check(query.body, is_counted=True)
+        if first_refusal(problems) is not None:
+            # The sort keeps the order among the refusals, and puts the doubtful ones behind them.
+            raise Refused(*sorted(problems, key=lambda problem: problem.certainty != "refused"))
+        counted = [query.body[key] for key in COUNTED if query.body.get(key) is not None]
+        held = self._store.held_before(query.body)
+        before = [] if isinstance(held, Problem) else held
+        counted += [*before, *input_items(query.body)]
+        return {"object": "response.input_tokens", "input_tokens": count_tokens(counted)}
+
+    # --- Stored responses ------------------------------------------------------------------------
+
+    def _find_response(self, query: Query) -> StoredResponse:
+        wanted = query.ids["response"]
+        found = self._store.responses.get(wanted)
+        if found is None:
+            message = f"Response with id '{wanted}' not found."
+            raise Refused(
+                Problem("responses.response", "response_id", message, "refused", status=404)
+            )
+        return found
+
+    def _retrieve_response(self, query: Query) -> Json | list[Json]:
+        stored = self._find_response(query)
+        stored.is_given = True
+        if query.options.get("stream") != "true":
+            return stored.answer
+        if not stored.in_background or stored.events is None:
+            message = (
+                "Only a response that was created with 'background' and 'stream' true can be "
+                "streamed again."
+            )
+            raise Refused(Problem("responses.stream", "stream", message, "refused", param="stream"))
+        start = query.options.get("starting_after", "")
+        after = int(start) if start.isdecimal() else -1
+        return [event for event in stored.events if event["sequence_number"] > after]
+
+    def _cancel_response(self, query: Query) -> Json:
+        stored = self._find_response(query)
+        if not stored.in_background:
+            message = "Cannot cancel a synchronous response."
+            raise Refused(Problem("responses.cancel", "response_id", message, "refused"))
+        stored.cancel()
+        return stored.answer
+
+    def _delete_response(self, query: Query) -> Json:
+        self._find_response(query)
+        wanted = query.ids["response"]
+        del self._store.responses[wanted]
+        return {"id": wanted, "object": "response", "deleted": True}
+
+    def _list_input(self, query: Query) -> Json:
+        return _list(self._find_response(query).items, query.options)
+
+    # --- Conversations ---------------------------------------------------------------------------
+
+    def _find_conversation(self, query: Query) -> Conversation:
+        wanted = query.ids["conversation"]
+        found = self._store.conversations.get(wanted)
+        if found is None:
+            raise Refused(unknown_conversation(wanted, "conversation_id"))
+        return found
+
+    def _create_conversation(self, query: Query) -> Json:
+        body = _check_fields(query.body, "items", "metadata")
+        items = _check_new_items(body.get("items") or [])
+        return self._store.begin_conversation(body.get("metadata") or {}, items).answer
+
+    def _retrieve_conversation(self, query: Query) -> Json:
+        return self._find_conversation(query).answer
+
+    def _update_conversation(self, query: Query) -> Json:
+        found = self._find_conversation(query)
+        body = _check_fields(query.body, "metadata")
+        if "metadata" not in body:
+            raise Refused(missing("responses.required", "metadata"))
+        found.metadata = dict(body["metadata"] or {})
+        return found.answer
+
+    def _delete_conversation(self, query: Query) -> Json:
+        found = self._find_conversation(query)
+        del self._store.conversations[found.id]
+        return {"id": found.id, "object": "conversation.deleted", "deleted": True}
+
+    def _list_items(self, query: Query) -> Json:
+        return _list(self._find_conversation(query).items, query.options)
+
+    def _create_items(self, query: Query) -> Json:
+        found = self._find_conversation(query)
+        body = _check_fields(query.body, "items", required="items")
+        added = [self._store.list_item(item) for item in _check_new_items(body["items"])]
+        found.items += added
+        return {"object": "list", **write_page(added, has_more=False)}
+
+    def _find_item(self, query: Query) -> tuple[Conversation, Json]:
+        conversation = self._find_conversation(query)
+        wanted = query.ids["item"]
+        for item in conversation.items:
+            if item.get("id") == wanted:
+                return conversation, item
+        raise Refused(unknown_item(wanted))
+
+    def _retrieve_item(self, query: Query) -> Json:
+        return self._find_item(query)[1]
+
+    def _delete_item(self, query: Query) -> Json:
+        conversation, item = self._find_item(query)
+        conversation.items.remove(item)
+        return conversation.answer
+
+
+# --- Checks of what was sent ---------------------------------------------------------------------
+
+
+def _check_fields(sent: Any, *known: str, required: str | None = None) -> Json:
+    """The body, which has these keys alone."""
+    body = {} if sent is None else sent
+    if not isinstance(body, dict):
+        raise Refused(wrong_type("responses.body", "body", "an object", body))
+    found = [_unknown_parameter(key) for key in body if key not in known]
+    if required is not None and body.get(required) is None:
+        found.append(missing("responses.required", required))
+    if not isinstance(body.get("metadata") or {}, dict):
+        found.append(wrong_type("responses.metadata", "metadata", "an object", body["metadata"]))
+    if found:
+        raise Refused(*found)
+    return body
+
+
+def _unknown_parameter(key: str) -> Problem:
+    rule, message = "responses.unknown_parameter", f"Unknown parameter: '{key}'."
+    return Problem(rule, key, message, "refused", param=key, code="unknown_parameter")
+
+
+def _check_new_items(items: Any) -> list[Any]:
+    """Items to add: their shapes are checked, not whether every call has its output yet."""
+    if not isinstance(items, list):
+        raise Refused(wrong_type("responses.input", "items", "an array of objects", items))
+    found: list[Problem] = []
+    if len(items) > MAX_ITEMS:
+        found.append(long_array("responses.input", "items", MAX_ITEMS, len(items)))
+    for problem in check_messages(items, server_held_prefix=True):
+        if problem.certainty == "refused" and problem.rule not in MAY_FOLLOW:
+            # The rules speak of a request's `input`; here the same list is called `items`.
+            message = problem.message.replace("input[", "items[")
+            param = problem.param and problem.param.replace("input", "items", 1)
+            found.append(replace(problem, message=message, param=param))
+    if found:
+        raise Refused(*found)
+    return items
+
+
+def _list(items: list[Json], options: Mapping[str, str]) -> Json:
+    """A page of a list, the latest first unless asked otherwise."""
+    order, limit = options.get("order", "desc"), options.get("limit", "20")
+    if order not in ORDERS:
+        raise Refused(wrong_value("responses.page", "order", order, ORDERS))
+    problems = check_integer("responses.page", "limit", _read_number(limit), 1, MAX_PAGE)
+    if problems:
+        raise Refused(*problems)
+    ordered = items if order == "asc" else items[::-1]
+    start = index_after(ordered, options.get("after"))
+    shown = ordered[start : start + int(limit)]
+    has_more = start + len(shown) < len(ordered)
+    return {"object": "list", **write_page(shown, has_more=has_more)}
+
+
+def _read_number(text: str) -> int | str:
+    try:
+        return int(text)
+    except ValueError:
+        return text

@@ -1,0 +1,143 @@
+"""What a script says: answers of a model and errors of its provider, without the spelling of an
+API.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+__all__ = ["FINISHES", "Call", "Failure", "Reply", "read_script", "split_text"]
+
+E = TypeVar("E")
+
+FINISHES = ("stop", "tool_calls", "length", "content_filter", "refusal", "paused")
+
+# Characters of a delta: a few, so that words and JSON are split at every kind of place.
+_DELTA = 8
+
+
+def split_text(text: str) -> list[str]:
+    """`text` in parts of a few characters, as models stream it."""
+    return [text[start : start + _DELTA] for start in range(0, len(text), _DELTA)]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call in a scripted answer.
+
+    Attributes:
+        name: Name of the tool, declared or not.
+        arguments: A mapping, or the argument text as the model wrote it, which need not be JSON.
+        id: Id of the call; counted in the provider's shape if not given.
+    """
+
+    name: str
+    arguments: str | Mapping[str, Any] = "{}"
+    id: str | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise TypeError(f"Call takes a tool's name as text, not {self.name!r}")
+        if not isinstance(self.arguments, (str, Mapping)):
+            raise TypeError(
+                "arguments= takes a mapping or the text that the model wrote, "
+                f"not {self.arguments!r}"
+            )
+
+    @property
+    def text(self) -> str:
+        """The arguments as text, compact."""
+        if isinstance(self.arguments, str):
+            return self.arguments
+        return json.dumps(self.arguments, ensure_ascii=False, separators=(",", ":"))
+
+    @property
+    def object(self) -> dict[str, Any] | None:
+        """The arguments as a JSON object, or None if they aren't one."""
+        if not isinstance(self.arguments, str):
+            return dict(self.arguments)
+        try:
+            value = json.loads(self.arguments)
+        except (ValueError, RecursionError):
+            return None
+        return value if isinstance(value, dict) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One answer of the model.
+
+    Attributes:
+        text: What it says.
+        calls: The tools that it calls, in order.
+        finish: Why it stopped: stop, tool_calls, length, content_filter, refusal, paused. Found
+            from the rest if not given.
+        reasoning: What it thought; an empty text gives a block without words, as models that hide
+            them send. An API that shows no reasoning leaves it out.
+        refusal: The words of a refusal.
+        usage: Input and output tokens.
+        model: Name of the model that answers; the requested one if not given.
+    """
+
+    text: str = ""
+    calls: Sequence[Call] = ()
+    finish: str | None = None
+    reasoning: str | None = None
+    refusal: str | None = None
+    usage: tuple[int, int] | None = None
+    model: str | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise TypeError(f"text= takes text, not {self.text!r}")
+        if isinstance(self.calls, Call) or any(not isinstance(call, Call) for call in self.calls):
+            raise TypeError(f"calls= takes a list of Call(name, arguments), not {self.calls!r}")
+        if self.finish is not None and self.finish not in FINISHES:
+            raise ValueError(f"finish={self.finish!r} is none of {', '.join(FINISHES)}")
+
+    @property
+    def finish_reason(self) -> str:
+        """`finish`, or what the rest implies."""
+        if self.finish is not None:
+            return self.finish
+        if self.refusal is not None:
+            return "refusal"
+        return "tool_calls" if self.calls else "stop"
+
+    @property
+    def tokens(self) -> tuple[int, int]:
+        """`usage`, or a count by the length of what was written."""
+        if self.usage is not None:
+            return self.usage
+        called = sum([len(call.name) + len(call.text) for call in self.calls])
+        written = len(self.text) + len(self.refusal or "") + called
+        return 20, max(1, written // 4)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An HTTP error in place of an answer.
+
+    Attributes:
+        status: HTTP status, 400 to 599.
+        message: The error's message.
+        kind: `error.type`; the provider's usual one for the status if empty.
+        headers: More headers, such as `retry-after`.
+    """
+
+    status: int
+    message: str
+    kind: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def read_script(script: Iterable[E]) -> deque[E]:
+    """The entries of a script; `TypeError` for one entry where a list of them is wanted."""
+    is_entry = isinstance(script, (Reply, Failure, Mapping, str, bytes))
+    if is_entry or not isinstance(script, Iterable):
+        raise TypeError(f"a script is a list of answers, as [Reply(text='Hello.')], not {script!r}")
+    return deque(script)

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from lutumpy import NeedsTools, Reject, RunNormally, Toolset, Transcript, tool, tool_fn
 from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.apis import Api, api_names
-from lutumpy.doctor import propose_repairs
-from lutumpy.doctor.check import check_messages
+from lutumpy.doctor import check_messages, propose_repairs
 from lutumpy.doctor.json_patch import apply_operations
 from lutumpy.errors import Problem
 from lutumpy.page import render

@@ -44,7 +44,7 @@ from lutumpy import (
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.testing.wire import WireServer, serve
+from lutumpy.testing import WireServer, serve
 
 ADAPTERS: dict[str, Any] = {
     "openai_chat": OpenAIChat,

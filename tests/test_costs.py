@@ -34,8 +34,7 @@ from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.costs import costs_nothing
 from lutumpy.models import Unsettled
-from lutumpy.testing import Call, Failure, Reply, ScriptedModel, render_stream
-from lutumpy.testing.wire import serve
+from lutumpy.testing import Call, Failure, Reply, ScriptedModel, render_stream, serve
 from lutumpy.text_tools import TextTools
 
 APIS = ("openai_chat", "openai_responses", "anthropic_messages")

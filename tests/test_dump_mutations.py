@@ -20,13 +20,13 @@ from lutumpy import (
     ImagePart,
     NeedsTools,
     Session,
+    TextPart,
     Transcript,
     TranscriptError,
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.core.items import TextPart
-from lutumpy.doctor.check import check_messages
+from lutumpy.doctor import check_messages
 
 APIS: dict[str, Any] = {
     "openai_chat": OpenAIChat,

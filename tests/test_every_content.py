@@ -15,16 +15,25 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from profiles import examples
 
-from lutumpy import Session, Toolset, Transcript, tool, tool_fn
+from lutumpy import (
+    FilePart,
+    ImagePart,
+    NeedsTools,
+    Session,
+    TextPart,
+    ToolResult,
+    Toolset,
+    Transcript,
+    tool,
+    tool_fn,
+)
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.core.items import FilePart, ImagePart, Part, ResultBlock, TextPart, ToolResults
-from lutumpy.rounds.outcome import NeedsTools
+from lutumpy.models import Part, ResultBlock, ToolResults
 from lutumpy.rules.anthropic import messages as anthropic
 from lutumpy.rules.openai.chat import messages as chat
 from lutumpy.rules.openai.limits import MAX_IMAGE_URL, MAX_TEXT_PART
 from lutumpy.rules.openai.responses import items as responses
-from lutumpy.tools.results import ToolResult
 
 APIS: dict[str, tuple[Any, Any]] = {
     "openai_chat": (OpenAIChat, chat),

@@ -21,6 +21,7 @@ from profiles import examples
 
 import lutumpy
 from lutumpy import (
+    AssistantTurn,
     Complete,
     DroppedRoundError,
     Finished,
@@ -39,7 +40,6 @@ from lutumpy import (
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.core.items import AssistantTurn
 from lutumpy.testing import Call, Reply, ScriptedModel
 
 PACKAGE = os.path.dirname(lutumpy.__file__)

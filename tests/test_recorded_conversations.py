@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from lutumpy import Transcript
+from lutumpy import AssistantTurn, TextPart, Transcript
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.core.items import AssistantTurn, Message, ResultBlock, TextPart, ToolResults
+from lutumpy.models import Message, ResultBlock, ToolResults
 
 Json = Any
 ADAPTERS: dict[str, Any] = {

@@ -26,10 +26,8 @@ from lutumpy import (
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.core.items import CallBlock, ResultBlock, ToolResults
-from lutumpy.models import Message, TurnOptions
-from lutumpy.testing import Call, Failure, Reply, ScriptedModel
-from lutumpy.testing.script import render
+from lutumpy.models import CallBlock, Message, ResultBlock, ToolResults, TurnOptions
+from lutumpy.testing import Call, Failure, Reply, ScriptedModel, render
 
 APIS = {
     "openai_chat": OpenAIChat,

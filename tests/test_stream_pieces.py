@@ -36,9 +36,9 @@ from lutumpy import (
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.rounds.reader import Reader
+from lutumpy.models import Api
+from lutumpy.streaming import Reader
 from lutumpy.testing import Call, Failure, Reply, ScriptedModel, render_stream
-from lutumpy.testing.script import Api
 
 ADAPTERS: dict[Api, Any] = {
     "openai_chat": OpenAIChat,

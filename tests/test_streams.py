@@ -32,8 +32,7 @@ from lutumpy import (
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.testing import Call, Failure, Reply, ScriptedModel
-from lutumpy.testing.script import render, render_stream
+from lutumpy.testing import Call, Failure, Reply, ScriptedModel, render, render_stream
 
 ADAPTERS: dict[str, Any] = {
     "openai_chat": OpenAIChat,

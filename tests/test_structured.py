@@ -35,13 +35,13 @@ from lutumpy import (
     ToolInput,
     ToolRequirement,
     Toolset,
+    Transcript,
     TurnResult,
     tool,
     tool_input,
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.core.transcript import Transcript
 from lutumpy.errors import Problem
 from lutumpy.rules.anthropic import messages as anthropic
 from lutumpy.rules.openai.chat import messages as chat

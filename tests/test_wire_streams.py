@@ -34,10 +34,9 @@ from lutumpy import (
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.hooks import BaseToolCall
+from lutumpy.models import Api, ToolTurn
 from lutumpy.rounds.events import Event
-from lutumpy.rounds.turns import ToolTurn
 from lutumpy.testing import Call, Failure, Reply, WireServer, render_stream, serve
-from lutumpy.testing.script import Api
 
 ADAPTERS: dict[Api, Any] = {
     "openai_chat": OpenAIChat,

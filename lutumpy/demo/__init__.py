@@ -4,6 +4,16 @@ The tools and the loop are what a user of the library writes; `examples/quicksta
 same without the report.
 """
 
+# The conversation has a fixed script, and each of its answers shows one thing:
+#
+#   answer   the model                                  shows
+#   -------------------------------------------------------------------------------------
+#   1        asks for two orders, one id as a text      parallel calls; a text becomes an int
+#   2        names a carrier that doesn't exist         an issue beside a good call
+#   3        corrects itself                            the model reads what the issue said
+#   4        refunds                                    a call with an effect (--hooks: edited)
+#   5        answers                                    the end of the loop
+
 from __future__ import annotations
 
 import os
@@ -81,11 +91,10 @@ SCRIPT = [
 
 
 async def execute(round: ToolRound | ToolRoundPlan) -> list[ToolResult]:
-    """Run every call of a round, or those that hooks left; what can't be done is answered as
-    failed.
-    """
+    """Run the calls of a round, or those that hooks left to run; what can't be done has failed."""
     results: list[ToolResult] = []
     for call in round.pending if isinstance(round, ToolRoundPlan) else round.calls:
+        # `matches` tells type checkers which input and result this call has.
         if _HelpDesk.get_order.matches(call):
             try:
                 results.append(call.complete(await call.call(shop=SHOP)))
@@ -153,7 +162,7 @@ async def run(
         report.field("user", [QUESTION])
         body: dict[str, Any] = {}
         for number in range(1, MOST_ROUNDS + 1):
-            # What the turn sends.
+            # The turn sends the same; it is made here only to be shown at the end.
             body = llm.request(
                 session.transcript, _HelpDesk.offer(), model=llm.model, stream=stream
             )
@@ -281,11 +290,9 @@ async def _connect(
         except ImportError as error:
             raise DemoError(str(error)) from error
         server = await stack.enter_async_context(serve(script))
-        url = (
-            server.anthropic_base_url
-            if provider.client == "AsyncAnthropic"
-            else server.openai_base_url
-        )
+        url = server.openai_base_url
+        if provider.client == "AsyncAnthropic":
+            url = server.anthropic_base_url
         options = {"base_url": url, "api_key": "no-key-needed"}
         where = "answered by a test server on this machine"
     if provider.client == "AsyncAnthropic":

@@ -34,7 +34,7 @@ MARGIN = 11
 
 
 class Report:
-    """Says what happened, line by line."""
+    """Writes what happened, line by line."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
@@ -45,11 +45,11 @@ class Report:
 
     def field(self, name: str, lines: Sequence[str], *, cut: bool = False) -> None:
         for line in lines:
-            shown = (
-                [_cut(line)]
-                if cut
-                else textwrap.wrap(line, WIDTH - MARGIN, subsequent_indent="    ")
-            )
+            if cut:
+                shown = [_cut_line(line)]
+            else:
+                shown = textwrap.wrap(line, WIDTH - MARGIN, subsequent_indent="    ")
+            # Only the first line carries the name; the others are set under it.
             for piece in shown:
                 self._write(f"{name} ".ljust(MARGIN) + piece)
                 name = ""
@@ -167,14 +167,14 @@ def outline(entry: Mapping[str, Any]) -> Iterator[str]:
         answered = entry.get("tool_call_id") or entry.get("call_id")
         yield f"{who}{f'{answered}  ' if answered else ''}{content}"
     for part in content if isinstance(content, list) else ():
-        yield f"{who}{_part(part)}"
+        yield f"{who}{_describe_part(part)}"
     for call in entry.get("tool_calls") or ():
         yield f"{who}{call['id']}  {call['function']['name']} {call['function']['arguments']}"
     if "arguments" in entry:
         yield f"{who}{entry['call_id']}  {entry['name']} {entry['arguments']}"
 
 
-def _part(part: Mapping[str, Any]) -> str:
+def _describe_part(part: Mapping[str, Any]) -> str:
     kind = part["type"]
     if kind == "tool_use":
         return (
@@ -185,6 +185,6 @@ def _part(part: Mapping[str, Any]) -> str:
     return str(part.get("text", kind))
 
 
-def _cut(text: str) -> str:
+def _cut_line(text: str) -> str:
     text = " ".join(text.split("\n"))
     return text if len(text) <= WIDTH - MARGIN else text[: WIDTH - MARGIN - 3] + "..."

@@ -74,13 +74,13 @@ def download_wheel(requirement: str, directory: Path, progress: Progress | None 
             environment,
             directory,
             output.fileno(),
-            lambda: progress and progress(_size(directory)),
+            lambda: progress and progress(_measure_largest(directory)),
         )
         output.seek(0)
-        said = output.read().decode("utf-8", "replace")
+        printed = output.read().decode("utf-8", "replace")
     found = list(wheels.glob("*.whl"))
     if code != 0 or len(found) != 1:
-        lines = [line.strip() for line in said.splitlines() if line.strip()][-ERROR_LINES:]
+        lines = [line.strip() for line in printed.splitlines() if line.strip()][-ERROR_LINES:]
         raise FetchError(
             f"pip could not download {requirement}; nothing was kept. It said:\n" + "\n".join(lines)
         )
@@ -120,7 +120,7 @@ def run(
         raise
 
 
-def _size(directory: Path) -> int:
+def _measure_largest(directory: Path) -> int:
     """Bytes of the largest file below: pip writes to one, and may copy it at the end."""
     largest = 0
     for folder, _, names in os.walk(directory):

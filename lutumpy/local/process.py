@@ -1,6 +1,21 @@
-"""The process of a server: started, told what to serve, listened to, and ended together with who
-started it.
-"""
+"""The process of a server: how it is started, given its parameters, logged and ended."""
+
+# What is hard: the process must end together with this one, its pipes must never block it, and a
+# start that fails must say why.
+#
+#   state      how it gets there                       stdin     stdout          stderr
+#   ------------------------------------------------------------------------------------------------
+#   starting   Popen; one line of JSON is sent         open      awaited         read always
+#   ready      it answered {"url": ...}                open      nothing more    read always
+#   failed     it answered {"error": ...}, ended, or   closed    closed          closed
+#              took too long; it is killed
+#   ended      `end` closed its stdin; it is killed    closed    closed          closed
+#              if that doesn't help in 5 seconds
+#
+# The closed stdin is the sign to end. The system closes it also when this process is killed, so no
+# exit handler is needed, and none would run then. Windows has no way to wait for a pipe with a
+# timeout, so a thread reads the one line of the answer. Another thread reads the log for as long as
+# the server runs: a full pipe would stop llama.cpp in the middle of a request.
 
 from __future__ import annotations
 
@@ -59,7 +74,7 @@ class ServerProcess:
             start_new_session=True,
         )
         try:
-            self._thread("lutumpy-local-log", self._keep_log)
+            self._start_thread("lutumpy-local-log", self._keep_log)
             self.url: str = self._handshake(parameters, timeout)
         except BaseException:
             self._process.kill()
@@ -77,7 +92,7 @@ class ServerProcess:
         """
         process = self._process
         with contextlib.suppress(OSError):  # it has ended already
-            _pipe(process.stdin).close()
+            _require_pipe(process.stdin).close()
         try:
             process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
@@ -85,28 +100,28 @@ class ServerProcess:
             process.wait()
         while self._threads:
             self._threads.pop().join()
-        _pipe(process.stdout).close()
-        _pipe(process.stderr).close()
+        _require_pipe(process.stdout).close()
+        _require_pipe(process.stderr).close()
 
     def failure(self) -> str:
         """What went wrong, after the log: its first error, else its last line; with a colon in
         front, or empty.
         """
         for line in self.log:
-            _, found, said = line.partition(" E ")
+            _, found, reply = line.partition(" E ")
             if found:
-                return f": {said.strip()}"
+                return f": {reply.strip()}"
         return f": {self.log[-1]}" if self.log else ""
 
     def _handshake(self, parameters: Mapping[str, Any], timeout: float) -> str:
         process = self._process
         setup = {"parent": os.getpid(), "path": sys.path, "parameters": parameters}
         with contextlib.suppress(OSError):  # it has ended already, and the missing answer tells
-            _pipe(process.stdin).write(json.dumps(setup).encode() + b"\n")
-            _pipe(process.stdin).flush()
-        answer: list[bytes] = []
-        reader = self._thread(
-            "lutumpy-local-start", lambda: answer.append(_pipe(process.stdout).readline())
+            _require_pipe(process.stdin).write(json.dumps(setup).encode() + b"\n")
+            _require_pipe(process.stdin).flush()
+        lines: list[bytes] = []
+        reader = self._start_thread(
+            "lutumpy-local-start", lambda: lines.append(_require_pipe(process.stdout).readline())
         )
         reader.join(timeout)
         if reader.is_alive():
@@ -116,32 +131,32 @@ class ServerProcess:
                 f"a large model may need a larger start_timeout",
                 self.log,
             )
-        said: dict[str, str] = json.loads(answer[0] or b"{}")
-        if "url" in said:
-            return said["url"]
+        reply: dict[str, str] = json.loads(lines[0] or b"{}")
+        if "url" in reply:
+            return reply["url"]
         self.end()  # so that the log is complete
-        if "error" in said:
+        if "error" in reply:
             raise LocalServerError(
-                f"the server could not be started: {said['error']}{self.failure()}", self.log
+                f"the server could not be started: {reply['error']}{self.failure()}", self.log
             )
         raise LocalServerError(
             f"the server ended with code {process.returncode} while it started{self.failure()}",
             self.log,
         )
 
-    def _thread(self, name: str, target: Callable[[], object]) -> threading.Thread:
+    def _start_thread(self, name: str, target: Callable[[], object]) -> threading.Thread:
         thread = threading.Thread(target=target, name=name, daemon=True)
         thread.start()
         self._threads.append(thread)
         return thread
 
     def _keep_log(self) -> None:
-        for raw in _pipe(self._process.stderr):
+        for raw in _require_pipe(self._process.stderr):
             line = raw.decode("utf-8", "replace").rstrip()
             self.log.append(line)
             logger.debug("%s", line)
 
 
-def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
+def _require_pipe(stream: IO[bytes] | None) -> IO[bytes]:
     assert stream is not None  # all three were asked for
     return stream

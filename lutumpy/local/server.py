@@ -1,5 +1,21 @@
 """llama.cpp's own HTTP server on the loopback, for any GGUF file."""
 
+# What is hard: a native server must never outlive its block, whatever fails while it starts or
+# ends, and the block may be sync or async.
+#
+#   state         _process   _clients      url, chat() ...        entering
+#   -----------------------------------------------------------------------------
+#   not running   None       empty         LocalServerError       starts the server
+#   running       set        made on use   work                   LocalServerError
+#   crashed       set        made on use   LocalServerError       LocalServerError
+#
+# `_start` leads from the first to the second; when it raises, the first remains and no process is
+# left. `_stop` leads back from the other two, so the same object can be entered again.
+#
+# `async with` does the same work in a thread. Cancelling the task can't stop that thread, so a
+# cancellation waits until the start has ended; leaving the block is shielded for the same reason.
+# Clients are closed before the server: they hold connections, which it would wait for.
+
 from __future__ import annotations
 
 import importlib.util
@@ -47,8 +63,8 @@ def serve(
     may run at once.
 
     Args:
-        model: A GGUF file; SmolLM2-135M-Instruct when left out, which is fetched on entering if it
-            isn't in the cache.
+        model: A GGUF file; SmolLM2-135M-Instruct if omitted, which is fetched on entering if
+            it isn't in the cache.
         port: Port to listen on, 0 for a free one.
         context_tokens: Longest conversation, its answer included, in tokens; `None` for what the
             model was trained with, which may need much memory. A model that was trained with less
@@ -98,10 +114,10 @@ class LocalServer:
         options: Mapping[str, Any] | None = None,
         start_timeout: float = 120.0,
     ) -> None:
-        _check("port", port, 0, 65535)
-        _check("context_tokens", context_tokens, 1)
-        _check("slots", slots, 1)
-        _check("threads", threads, 1)
+        _check_number("port", port, 0, 65535)
+        _check_number("context_tokens", context_tokens, 1)
+        _check_number("slots", slots, 1)
+        _check_number("threads", threads, 1)
         if start_timeout <= 0:
             raise ValueError(f"start_timeout must be more than 0 seconds, not {start_timeout}")
         self._path = None if model is None else Path(model)
@@ -174,19 +190,19 @@ class LocalServer:
         Args:
             options: Of `OpenAIChat`, as `temperature=0`.
         """
-        return OpenAIChat(self.model, self._openai(), **options)
+        return OpenAIChat(self.model, self._open_openai(), **options)
 
     def responses(self, **options: Any) -> OpenAIResponses:
         """The same for Responses."""
-        return OpenAIResponses(self.model, self._openai(), **options)
+        return OpenAIResponses(self.model, self._open_openai(), **options)
 
     def messages(self, **options: Any) -> AnthropicMessages:
         """The same for Messages."""
-        return AnthropicMessages(self.model, self._anthropic(), **options)
+        return AnthropicMessages(self.model, self._open_anthropic(), **options)
 
-    # The loopback is nothing for a proxy that the environment names.
+    # A proxy named by the environment can't reach this machine's loopback, so it is left out.
 
-    def _openai(self) -> AsyncOpenAI | OpenAI:
+    def _open_openai(self) -> AsyncOpenAI | OpenAI:
         base_url = self.openai_base_url
         client: AsyncOpenAI | OpenAI | None = self._clients.get("openai")
         if client is None:
@@ -203,7 +219,7 @@ class LocalServer:
             self._clients["openai"] = client
         return client
 
-    def _anthropic(self) -> AsyncAnthropic | Anthropic:
+    def _open_anthropic(self) -> AsyncAnthropic | Anthropic:
         base_url = self.anthropic_base_url
         client: AsyncAnthropic | Anthropic | None = self._clients.get("anthropic")
         if client is None:
@@ -240,8 +256,7 @@ class LocalServer:
             self._stop()
 
     async def __aenter__(self) -> LocalServer:
-        # A cancellation is held back until the server has started or failed, so that none is left
-        # behind.
+        # A cancellation waits until the server has started or failed, so that none is left behind.
         await anyio.to_thread.run_sync(self._start)
         self._async = True
         return self
@@ -268,14 +283,14 @@ class LocalServer:
             self._path = fetch()
         _check_file(self._path)
         try:
-            self._process = ServerProcess(self._parameters(self._path), self._start_timeout)
+            self._process = ServerProcess(self._collect_parameters(self._path), self._start_timeout)
         except LocalServerError as error:
-            reason = _reason(error, self._port, self._path)
+            reason = _explain_failure(error, self._port, self._path)
             if reason is None:
                 raise
             raise LocalServerError(reason, error.log) from error
 
-    def _parameters(self, path: Path) -> dict[str, Any]:
+    def _collect_parameters(self, path: Path) -> dict[str, Any]:
         parameters: dict[str, Any] = {
             "model.path": str(path.absolute()),
             "model_alias": [self.model],
@@ -283,7 +298,7 @@ class LocalServer:
             "port": self._port,
             "n_ctx": (self._context_tokens or 0) * self._slots,
             "n_parallel": self._slots,
-            # Pages in a browser have no business with it.
+            # No page in a browser may use it.
             "cors_origins": "",
             "ui": False,
         }
@@ -304,8 +319,8 @@ class LocalServer:
             logger.warning("the server ended on its own with code %s%s", code, process.failure())
 
 
-def _reason(error: LocalServerError, port: int, path: Path) -> str | None:
-    """What is known of a failed start, in words of ours."""
+def _explain_failure(error: LocalServerError, port: int, path: Path) -> str | None:
+    """Why the start failed, in plain words; `None` if llama.cpp's log doesn't tell."""
     log = "\n".join(error.log)
     if "couldn't bind" in log:
         return (
@@ -320,17 +335,15 @@ def _reason(error: LocalServerError, port: int, path: Path) -> str | None:
 
 def _check_file(path: Path) -> None:
     if not path.exists():
-        raise LocalServerError(f"there is no file {path}")
+        raise LocalServerError(f"there is not a file {path}")
     if not path.is_file():
-        raise LocalServerError(f"{path} is no file")
+        raise LocalServerError(f"{path} is not a file")
     with path.open("rb") as stream:
         if stream.read(4) != b"GGUF":
-            raise LocalServerError(f"{path} is no GGUF file")
+            raise LocalServerError(f"{path} is not a GGUF file")
 
 
-def _check(name: str, value: int | None, low: int, high: int | None = None) -> None:
+def _check_number(name: str, value: int | None, low: int, high: int | None = None) -> None:
     if value is not None and (value < low or (high is not None and value > high)):
-        raise ValueError(
-            f"{name} must be {f'at least {low}' if high is None else f'{low} to {high}'}, not "
-            f"{value}"
-        )
+        bounds = f"at least {low}" if high is None else f"{low} to {high}"
+        raise ValueError(f"{name} must be {bounds}, not {value}")

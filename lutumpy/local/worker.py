@@ -24,10 +24,10 @@ def main() -> None:
     # Whatever native code prints goes to the log; the answer has a descriptor of its own.
     answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    _follow(setup["parent"])
+    _end_with_parent(setup["parent"])
     sys.path[:] = setup["path"]
     try:
-        server = _start(setup["parameters"])
+        server = _start_server(setup["parameters"])
     except Exception as error:
         answer.write(json.dumps({"error": f"{type(error).__name__}: {error}"}) + "\n")
         answer.close()
@@ -39,7 +39,7 @@ def main() -> None:
     os._exit(0)
 
 
-def _start(parameters: dict[str, Any]) -> Any:
+def _start_server(parameters: dict[str, Any]) -> Any:
     xllamacpp: Any = importlib.import_module("xllamacpp")
 
     params = xllamacpp.CommonParams()
@@ -54,7 +54,7 @@ def _start(parameters: dict[str, Any]) -> Any:
     return xllamacpp.Server(params)
 
 
-def _follow(parent: int) -> None:
+def _end_with_parent(parent: int) -> None:
     """End with the parent also when something else still holds the other end of the input, as a
     fork of the parent may.
     """

@@ -1,8 +1,8 @@
-"""The page: one HTML file that needs nothing else and asks nobody for anything.
+"""The page: one HTML file that needs no other file and no network.
 
-What the transcript holds gets into it as text only. The templates escape everything, and should
-that ever fail, the page's own policy lets nothing run or load but its one script and its one style
-sheet, which it knows by their digests.
+The transcript gets into it as text only. The templates escape everything. Should that ever fail,
+the page's own content security policy still lets nothing run or load but its one script and its one
+style sheet, which the policy names by their digests.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -29,7 +29,7 @@ from lutumpy import AssistantTurn, Session, Transcript
 from lutumpy.apis import Api, api_names, api_row
 from lutumpy.doctor import Problem
 from lutumpy.page import readers
-from lutumpy.page.model import ProblemView, RepairView, Step, ToolView
+from lutumpy.page.model import ProblemView, RepairView, ResultView, Step, ToolView
 from lutumpy.page.notes import (
     RepairLike,
     flat_decisions,
@@ -73,7 +73,8 @@ def render(
     Args:
         source: A session or transcript, or the messages of one API (items, on Responses): JSON
             values or SDK objects, in whatever state they are.
-        api: Whose API the messages are; needed for messages, not asked for else.
+        api: The API of the messages. Required for messages; ignored for a session or transcript,
+            except as the name in the heading.
         system: What stands beside the messages: Anthropic's `system`, the `instructions` of
             Responses.
         tools: The tools that were offered, as the API takes them.
@@ -83,18 +84,43 @@ def render(
             or several, in order.
         usage: Tokens of the answers among the messages, in order: `Usage`, or what the provider
             sent, or `None`. A transcript knows its own.
-        problems: What a check found; `None` where nothing was checked.
+        problems: What a check found; `None` if nothing was checked.
         repairs: Proposed edits.
         title: The page's heading.
-        limit: Characters of one text that are shown at most; the page says how many it left out.
+        limit: The most characters of one text to show; the page says how many it left out.
 
     Raises:
-        ValueError: messages without their `api`, or an unknown one.
-        TypeError: the source, or a decision, is of another kind.
+        ValueError: Messages come without their `api`, the API is unknown, or `limit` is below 1.
+        TypeError: The source or a decision is of an unsupported type.
     """
-    return "".join(
-        _chunks(
-            source, api, system, tools, answer, decisions, usage, problems, repairs, title, limit
+    if limit < 1:
+        raise ValueError(f"limit is a number of characters, at least 1, not {limit}")
+    timeline = _read_source(source, api, system, limit)
+    if answer is not None:
+        readers.read_turn(timeline, "answer", answer)
+    _add_usage(timeline, usage)
+    # Notes come after the last step, so that each finds what it is about. Decisions come first:
+    # those of a round that isn't committed add a step and calls, which problems may name.
+    decided = place_decisions(timeline, flat_decisions(decisions), limit)
+    found = None if problems is None else place_problems(timeline, problems)
+    proposed = place_repairs(timeline, repairs, limit)
+    rows = rows_of(timeline.steps)
+    tokens = sum([row.total for row in rows])
+    return (
+        _load_templates()
+        .get_template("page.html.j2")
+        .render(
+            title=title,
+            api=_api_name(source, api),
+            counts=_count_all(timeline.steps, decided, found, proposed, tokens),
+            steps=timeline.steps,
+            problems=found,
+            repairs=proposed,
+            tools=_view_tools(tools, limit),
+            charts=charts(rows),
+            rows=rows,
+            jumps=_choose_jumps(len(timeline.steps)),
+            **_load_assets(),
         )
     )
 
@@ -109,53 +135,14 @@ def write(
     Path(path).write_text(render(source, **options), encoding="utf-8", newline="\n")
 
 
-def _chunks(
-    source: Any,
-    api: Api | None,
-    system: Any,
-    tools: Iterable[Any],
-    answer: AssistantTurn | None,
-    decisions: Iterable[Any],
-    usage: Iterable[Any],
-    problems: Iterable[Problem] | None,
-    repairs: Iterable[RepairLike],
-    title: str,
-    limit: int,
-) -> Iterator[str]:
-    if limit < 1:
-        raise ValueError(f"limit is a number of characters, at least 1, not {limit}")
-    timeline = _read(source, api, system, limit)
-    if answer is not None:
-        readers.read_turn(timeline, "answer", answer)
-    _count_tokens(timeline, usage)
-    decided = place_decisions(timeline, flat_decisions(decisions), limit)
-    found = None if problems is None else place_problems(timeline, problems)
-    proposed = place_repairs(timeline, repairs, limit)
-    rows = rows_of(timeline.steps)
-    template = _environment().get_template("page.html.j2")
-    yield from template.generate(
-        title=title,
-        api=_api_name(source, api),
-        counts=_counts(timeline.steps, decided, found, proposed, sum([row.total for row in rows])),
-        steps=timeline.steps,
-        problems=found,
-        repairs=proposed,
-        tools=_tools(tools, limit),
-        charts=charts(rows),
-        rows=rows,
-        jumps=_jumps(len(timeline.steps)),
-        **_assets(),
-    )
-
-
-def _read(source: Any, api: Api | None, system: Any, limit: int) -> Timeline:
+def _read_source(source: Any, api: Api | None, system: Any, limit: int) -> Timeline:
     if isinstance(source, Session):
         source = source.transcript
     if isinstance(source, Transcript):
         return readers.read_transcript(source, limit)
     if api is None:
         raise ValueError(f"messages need their api: one of {', '.join(api_names())}")
-    api_row(api)  # it says which APIs there are
+    api_row(api)  # raises for an unknown API, and lists the known ones
     if not isinstance(source, (list, tuple, str)):
         raise TypeError(
             "a page shows a session, a transcript or a list of messages, not "
@@ -171,7 +158,7 @@ def _api_name(source: Any, api: Api | None) -> str:
     return ", ".join(dict.fromkeys([item.api for item in items if isinstance(item, AssistantTurn)]))
 
 
-def _count_tokens(timeline: Timeline, usage: Iterable[Any]) -> None:
+def _add_usage(timeline: Timeline, usage: Iterable[Any]) -> None:
     answers = iter(
         [step for step in timeline.steps if step.style == "assistant" and step.usage is None]
     )
@@ -181,51 +168,52 @@ def _count_tokens(timeline: Timeline, usage: Iterable[Any]) -> None:
             step.usage = usage_of(entry)
 
 
-def _counts(
+def _count_all(
     steps: Sequence[Step],
     decided: int,
     problems: Sequence[ProblemView] | None,
     repairs: Sequence[RepairView],
     tokens: int,
 ) -> list[Count]:
-    results = [
-        r
-        for step in steps
-        for group in (*[c.results for c in step.calls], step.strays)
-        for r in group
-    ]
+    results: list[ResultView] = []
+    for step in steps:
+        for call in step.calls:
+            results.extend(call.results)
+        results.extend(step.strays)
     failed = sum([result.status == "error" for result in results])
     rejected = sum([result.status == "rejected" for result in results])
     calls = sum([len(step.calls) for step in steps])
     counts = [
-        _count(len(steps), "step"),
-        _count(sum([bool(step.calls) for step in steps]), "round"),
-        _count(calls, "tool call"),
+        _make_count(len(steps), "step"),
+        _make_count(sum([bool(step.calls) for step in steps]), "round"),
+        _make_count(calls, "tool call"),
     ]
     if failed:
-        counts.append(_count(failed, "failed result", style="bad"))
+        counts.append(_make_count(failed, "failed result", style="bad"))
     if rejected:
-        counts.append(_count(rejected, "rejected result", style="warn"))
+        counts.append(_make_count(rejected, "rejected result", style="warn"))
     if decided:
-        counts.append(_count(decided, "decision by hooks", "decisions by hooks", style="warn"))
+        counts.append(_make_count(decided, "decision by hooks", "decisions by hooks", style="warn"))
     if problems is not None:
-        counts.append(_count(len(problems), "problem", style="bad" if problems else "good"))
+        counts.append(_make_count(len(problems), "problem", style="bad" if problems else "good"))
     if repairs:
-        counts.append(_count(len(repairs), "proposed repair", style="good"))
+        counts.append(_make_count(len(repairs), "proposed repair", style="good"))
     if tokens:
-        counts.append(_count(tokens, "token"))
+        counts.append(_make_count(tokens, "token"))
     return counts
 
 
-def _count(number: int, one: str, many: str = "", style: str = "") -> Count:
-    return Count(f"{number:,}", one if number == 1 else many or f"{one}s", style)
+def _make_count(number: int, one: str, many: str = "", style: str = "") -> Count:
+    noun = one if number == 1 else many or f"{one}s"
+    return Count(f"{number:,}", noun, style)
 
 
-def _tools(tools: Iterable[Any], limit: int) -> list[ToolView]:
+def _view_tools(tools: Iterable[Any], limit: int) -> list[ToolView]:
     views: list[ToolView] = []
     for tool in tools:
         data = unwrap(tool)
         fields: dict[str, Any] = data if isinstance(data, dict) else {}
+        # Chat Completions wraps what a tool declares; the others have it at the top.
         inner = fields.get("function")
         body = cast("dict[str, Any]", inner) if isinstance(inner, dict) else fields
         name, description = body.get("name") or body.get("type"), body.get("description")
@@ -239,15 +227,17 @@ def _tools(tools: Iterable[Any], limit: int) -> list[ToolView]:
     return views
 
 
-def _jumps(steps: int) -> range:
+def _choose_jumps(steps: int) -> range:
     """Steps to jump to in a long conversation: at most forty, evenly apart."""
-    return range(1, steps + 1, max(25, -(-steps // 1_000) * 25)) if steps > 100 else range(0)
+    if steps <= 100:
+        return range(0)
+    return range(1, steps + 1, max(25, -(-steps // 1_000) * 25))
 
 
 @cache
-def _environment() -> Environment:
-    # `finalize` sees every value before it is escaped, so hidden characters can't get through where
-    # a template forgot the filter `shown`.
+def _load_templates() -> Environment:
+    # `finalize` gets every value before it is escaped, so hidden characters can't get through even
+    # where a template forgot the filter `shown`.
     environment = Environment(
         loader=PackageLoader("lutumpy.page"),
         autoescape=True,
@@ -263,7 +253,7 @@ def _environment() -> Environment:
 
 
 @cache
-def _assets() -> dict[str, Markup]:
+def _load_assets() -> dict[str, Markup]:
     """The style sheet and the script, and the policy that names them by digest."""
     folder = resources.files("lutumpy.page") / "templates"
     style = (folder / "page.css").read_text(encoding="utf-8").strip()

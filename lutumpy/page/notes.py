@@ -1,4 +1,17 @@
-"""Problems, repairs and decisions of hooks, put to what they are about."""
+"""Problems, repairs and decisions of hooks, each noted at what it is about."""
+
+# What is hard: the three are written in three languages, and none of them is the page's.
+#
+#   what        says where it belongs by                          found by
+#   ---------------------------------------------------------------------------------------------
+#   a problem   a path or a position in the source, call ids      `find`, else its first known call
+#   a repair    the paths of its patch, its position, call ids    `Origins`, since earlier repairs
+#                                                                 have moved things; then `find`
+#   a decision  the id of its call, in the order of the rounds    the oldest call with that id that
+#                                                                 has no decision yet
+#
+# Whatever can't be placed is still shown: problems and repairs in the list at the top of the page,
+# decisions in a last step of their own, since a round that isn't committed has no place yet.
 
 from __future__ import annotations
 
@@ -17,13 +30,16 @@ from lutumpy.page.model import (
     RepairView,
     Step,
 )
-from lutumpy.page.positions import Origins, find, of_pointer, of_position, of_problem
+from lutumpy.page.positions import Origins, find, of_position, of_problem
 from lutumpy.page.text import data_value
 from lutumpy.page.timeline import Timeline
 from lutumpy.plain import json_values
+from lutumpy.plain.pointer import tokens
+from lutumpy.plain.preview import shorten
 
 __all__ = ["RepairLike", "flat_decisions", "place_decisions", "place_problems", "place_repairs"]
 
+# A problem's certainty as the page says it.
 WORDS: Mapping[str, str] = {
     "refused": "Refused",
     "some": "May be refused",
@@ -60,19 +76,19 @@ class RepairLike(Protocol):
 
 def place_problems(timeline: Timeline, problems: Iterable[Problem]) -> list[ProblemView]:
     """Every problem in the order given, each noted where it belongs."""
-    calls = _first_calls(timeline)
+    calls = _index_calls(timeline)
     views: list[ProblemView] = []
     for number, problem in enumerate(problems, 1):
-        found = find(timeline, of_problem(problem)) or next(
-            (calls[i] for i in problem.call_ids if i in calls), None
-        )
-        # The common answer is `400 invalid_request_error`; any other one says something.
+        found = find(timeline, of_problem(problem))
+        if found is None:
+            found = next((calls[i] for i in problem.call_ids if i in calls), None)
+        # Almost every refusal is `400 invalid_request_error`; only another one is worth a line.
         usual = (problem.status, problem.kind) == (400, "invalid_request_error")
         details = [] if usual else [f"HTTP {problem.status} {problem.kind}"]
-        details += [f"code {problem.code}"] if problem.code else []
-        details += [f"call {call_id}" for call_id in problem.call_ids[:20]] + [
-            f"tool {name}" for name in problem.tools[:20]
-        ]
+        if problem.code:
+            details.append(f"code {problem.code}")
+        details += [f"call {call_id}" for call_id in problem.call_ids[:20]]
+        details += [f"tool {name}" for name in problem.tools[:20]]
         view = ProblemView(
             number,
             problem.rule,
@@ -98,7 +114,7 @@ def place_repairs(
     origins = Origins(timeline.size)
     views: list[RepairView] = []
     for number, repair in enumerate(repairs, 1):
-        paths = [*_changed(repair.patch), of_position(repair.position)]
+        paths = [*_list_touched_paths(repair.patch), of_position(repair.position)]
         places = [find(timeline, origins.steps(path)) for path in paths]
         found = next((place for place in places if place is not None), None)
         if isinstance(found, Step):
@@ -107,7 +123,7 @@ def place_repairs(
             found = named[0] if len(named) == 1 else found
         origins.apply(repair.patch)
         anchor = found.anchor if found is not None else None
-        operations = tuple(_operations(repair.patch, limit))
+        operations = tuple(_view_operations(repair.patch, limit))
         view = RepairView(
             number, repair.reason, repair.position or "the request", anchor, operations
         )
@@ -117,10 +133,9 @@ def place_repairs(
     return views
 
 
-def _changed(patch: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-    """The paths that say best what an edit is about, the best first: what it takes or changes, what
-    it tests, what it adds.
-    """
+def _list_touched_paths(patch: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    """The paths of a patch, those first that best say what it is about."""
+    # What is taken away or changed is shown; what is added isn't there yet.
     keys = (
         ("move", "from"),
         ("remove", "path"),
@@ -130,34 +145,31 @@ def _changed(patch: Sequence[Mapping[str, Any]]) -> list[list[str]]:
         ("copy", "path"),
     )
     return [
-        of_pointer(str(entry.get(key, "")))
+        tokens(str(entry.get(key, "")))
         for name, key in keys
         for entry in patch
         if entry.get("op") == name
     ]
 
 
-def _operations(patch: Iterable[Mapping[str, Any]], limit: int) -> Iterator[Operation]:
-    """What the operations of a patch do.
-
-    Its tests change nothing, but know what stands where something is changed.
-    """
+def _view_operations(patch: Iterable[Mapping[str, Any]], limit: int) -> Iterator[Operation]:
+    """What each operation of a patch changes, with the value before it where that is known."""
+    # The patches of repairs test a value before they replace or remove it. The tests change nothing
+    # and aren't shown, but they are the only ones that say what stood there.
     tested: dict[str, Any] = {}
     for entry in patch:
         name, path, origin = str(entry.get("op", "")), str(entry.get("path", "")), entry.get("from")
         if name == "test":
             tested[path] = entry.get("value")
             continue
-        before = (
-            data_value(tested[path], limit)
-            if name in ("replace", "remove") and path in tested
-            else None
-        )
+        before = None
+        if name in ("replace", "remove") and path in tested:
+            before = data_value(tested[path], limit)
         after = data_value(entry["value"], limit) if "value" in entry else None
         yield Operation(name, path, before, after, None if origin is None else str(origin))
 
 
-def _first_calls(timeline: Timeline) -> dict[str, CallView]:
+def _index_calls(timeline: Timeline) -> dict[str, CallView]:
     calls: dict[str, CallView] = {}
     for call in timeline.calls():
         calls.setdefault(call.call_id, call)
@@ -203,18 +215,18 @@ def place_decisions(timeline: Timeline, decisions: Iterable[Mapping[str, Any]], 
             call = queue.popleft()
         else:
             if open_round is None:
-                open_round = timeline.say(
+                open_round = timeline.add_step(
                     "assistant", (), ("open-round",), ("a round that is not in the transcript",)
                 )
-            call = timeline.call(
+            call = timeline.add_call(
                 open_round, call_id, tool, asked, ("open-round", len(open_round.calls))
             )
-        call.decision = _decision(data, call, limit)
+        call.decision = _view_decision(data, call, limit)
         count += call.decision.kind not in ("pending", "issue")
     return count
 
 
-def _decision(data: Mapping[str, Any], call: CallView, limit: int) -> DecisionView:
+def _view_decision(data: Mapping[str, Any], call: CallView, limit: int) -> DecisionView:
     kind = str(data.get("decision", ""))
     by = " ".join([str(data[key]) for key in ("source", "by") if data.get(key)])
     reason = ": ".join([str(data[key]) for key in ("reason", "detail") if data.get(key)])
@@ -222,14 +234,15 @@ def _decision(data: Mapping[str, Any], call: CallView, limit: int) -> DecisionVi
     additions: list[Change] = []
     value = None
     if "input" in data and kind in ("edited", "handled", "rejected"):
-        before = _parsed(call.asked)
-        for change in _changes(before, data["input"], ""):
+        before = _parse_json(call.asked)
+        for change in _compare_values(before, data["input"], ""):
             (additions if change.before is None else changes).append(change)
         if changes or kind == "edited":
             value = data_value(data["input"], limit)
         else:
+            # Nothing but defaults of the tool were added: nobody decided that.
             additions = []
-    asked = tuple(_asked(data.get("hooks")))
+    asked = tuple(_describe_hooks(data.get("hooks")))
     return DecisionView(
         kind,
         by,
@@ -241,7 +254,7 @@ def _decision(data: Mapping[str, Any], call: CallView, limit: int) -> DecisionVi
     )
 
 
-def _asked(hooks: Any) -> Iterator[str]:
+def _describe_hooks(hooks: Any) -> Iterator[str]:
     """What each of several hooks did, as `hook Paths.read_file_hook: edited`."""
     for hook in hooks[:_MOST_CHANGES] if isinstance(hooks, (list, tuple)) else ():
         if isinstance(hook, Mapping):
@@ -249,30 +262,27 @@ def _asked(hooks: Any) -> Iterator[str]:
             yield f"{who}: {hook.get('did', '')}"
 
 
-def _parsed(text: str) -> Any:
+def _parse_json(text: str) -> Any:
     try:
         return json.loads(text) if text.strip() else {}
     except (ValueError, RecursionError):
         return text
 
 
-def _changes(before: Any, after: Any, path: str, depth: int = 0) -> Iterator[Change]:
-    """The fields that differ, deepest objects first opened; arrays and unlike values are compared
-    whole.
-    """
+def _compare_values(before: Any, after: Any, path: str, depth: int = 0) -> Iterator[Change]:
+    """The fields that differ, as deep as objects go; arrays are compared whole."""
     if isinstance(before, Mapping) and isinstance(after, Mapping) and depth < 20:
         for key in [*before, *[key for key in after if key not in before]]:
             inner = f"{path}.{key}" if path else str(key)
             if key not in after:
-                yield Change(inner, _short(before[key]), None)
+                yield Change(inner, _preview_value(before[key]), None)
             elif key not in before:
-                yield Change(inner, None, _short(after[key]))
+                yield Change(inner, None, _preview_value(after[key]))
             else:
-                yield from _changes(before[key], after[key], inner, depth + 1)
+                yield from _compare_values(before[key], after[key], inner, depth + 1)
     elif not json_values.equal(before, after):
-        yield Change(path or "input", _short(before), _short(after))
+        yield Change(path or "input", _preview_value(before), _preview_value(after))
 
 
-def _short(value: Any) -> str:
-    text = json_values.encode_text(value)
-    return text if len(text) <= _LONGEST_CHANGE else text[:_LONGEST_CHANGE] + "…"
+def _preview_value(value: Any) -> str:
+    return shorten(json_values.encode_text(value), _LONGEST_CHANGE)

@@ -93,11 +93,11 @@ def content_pieces(
     for index, part in enumerate(content):
         part = unwrap(part)
         if leave is None or not leave(index, part):
-            pieces.append(_piece(part, limit))
+            pieces.append(_read_part(part, limit))
     return pieces
 
 
-def _piece(part: Any, limit: int) -> Piece:
+def _read_part(part: Any, limit: int) -> Piece:
     if isinstance(part, str):
         return text_piece(part, limit)
     if not isinstance(part, Mapping):
@@ -123,15 +123,15 @@ def _piece(part: Any, limit: int) -> Piece:
     if kind == "redacted_thinking":
         return text_piece("", limit, "reasoning", "Reasoning, redacted by the provider")
     if kind in ("image_url", "input_image", "image"):
-        return _image(part, limit)
+        return _read_image(part, limit)
     if kind in ("file", "input_file", "document", "input_audio", "audio"):
-        return _file(part, limit)
+        return _read_file(part, limit)
     return data_piece(
         kind if isinstance(kind, str) and kind else "Part without a type", part, limit
     )
 
 
-def _image(part: Mapping[str, Any], limit: int) -> Piece:
+def _read_image(part: Mapping[str, Any], limit: int) -> Piece:
     found = part.get("image_url")
     found = found.get("url") if isinstance(found, Mapping) else found
     source = part.get("source")
@@ -165,7 +165,7 @@ def image_piece(media_type: str, data: str, limit: int) -> Piece:
     return Piece("image", f"Image that is not shown: {media_type[:100]}, {size}")
 
 
-def _file(part: Mapping[str, Any], limit: int) -> Piece:
+def _read_file(part: Mapping[str, Any], limit: int) -> Piece:
     inner = next(
         (
             part[k]
@@ -180,7 +180,7 @@ def _file(part: Mapping[str, Any], limit: int) -> Piece:
             content,
             limit,
             "file",
-            f"Document: {_words(part.get('title'), inner.get('media_type'))}",
+            f"Document: {_join_words(part.get('title'), inner.get('media_type'))}",
         )
     names = [
         part.get("filename"),
@@ -200,11 +200,11 @@ def _file(part: Mapping[str, Any], limit: int) -> Piece:
         (x for x in (inner.get("file_data"), part.get("file_data")) if isinstance(x, str)), None
     )
     size = f"{len(content) * 3 // 4:,} bytes" if content is not None else None
-    described = _words(*names, size)
+    described = _join_words(*names, size)
     return Piece("file", f"File: {described}") if described else data_piece("File", part, limit)
 
 
-def _words(*values: Any) -> str:
+def _join_words(*values: Any) -> str:
     return ", ".join(
         dict.fromkeys([value[:500] for value in values if isinstance(value, str) and value])
     )
@@ -225,7 +225,8 @@ def part_pieces(parts: tuple[Part, ...], limit: int) -> list[Piece]:
             pieces.append(
                 Piece(
                     "file",
-                    f"File: {_words(part.filename, part.media_type)}, {len(part.data):,} bytes",
+                    f"File: {_join_words(part.filename, part.media_type)}, "
+                    f"{len(part.data):,} bytes",
                 )
             )
         else:

@@ -29,7 +29,7 @@ def read_message(timeline: Timeline, index: int, message: Mapping[str, Any]) -> 
         elif kind == "tool_result":
             answered = True
             status: ResultStatus | None = "error" if part.get("is_error") is True else None
-            timeline.answer(
+            timeline.add_result(
                 part.get("tool_use_id"),
                 result_content(unwrap(part.get("content")), limit),
                 (index, "content", number),
@@ -41,9 +41,9 @@ def read_message(timeline: Timeline, index: int, message: Mapping[str, Any]) -> 
         message, _ANTHROPIC, limit
     )
     if pieces or calls or not answered:
-        step = timeline.say(message.get("role"), pieces, (index,))
+        step = timeline.add_step(message.get("role"), pieces, (index,))
         for number, call in calls:
             place: Place = (index, "content", number)
-            timeline.call(
+            timeline.add_call(
                 step, call.get("id"), call.get("name"), argument_text(call.get("input")), place
             )

@@ -32,16 +32,16 @@ def read_message(timeline: Timeline, index: int, message: Mapping[str, Any]) -> 
     role, content = message.get("role"), unwrap(message.get("content"))
     if role in ("tool", "function"):
         call_id = message.get("tool_call_id")
-        timeline.answer(
+        timeline.add_result(
             call_id if role == "tool" else message.get("name"),
             result_content(content, limit),
             (index,),
         )
         return
-    pieces = _reasoning_pieces(message, limit) + content_pieces(content, limit)
+    pieces = _read_reasoning(message, limit) + content_pieces(content, limit)
     if isinstance(message.get("refusal"), str):
         pieces.append(text_piece(message["refusal"], limit, "refusal", "Refusal"))
-    step = timeline.say(role, pieces + extra_piece(message, _CHAT, limit), (index,))
+    step = timeline.add_step(role, pieces + extra_piece(message, _CHAT, limit), (index,))
     calls = unwrap(message.get("tool_calls"))
     if isinstance(calls, (list, tuple)):
         for number, call in enumerate(calls):
@@ -51,7 +51,7 @@ def read_message(timeline: Timeline, index: int, message: Mapping[str, Any]) -> 
     legacy = unwrap(message.get("function_call"))
     if isinstance(legacy, Mapping):
         name = legacy.get("name")
-        timeline.call(
+        timeline.add_call(
             step,
             name,
             name,
@@ -69,12 +69,12 @@ def _add_call(timeline: Timeline, step: Step, call: Any, place: Place) -> None:
     body = unwrap(call.get(kind) if isinstance(kind, str) else None)
     body = body if isinstance(body, Mapping) else unwrap(call.get("function"))
     body = body if isinstance(body, Mapping) else {}
-    given = body.get("arguments", body.get("input"))
+    arguments = body.get("arguments", body.get("input"))
     word = kind if isinstance(kind, str) else safe_repr(kind)
-    timeline.call(step, call.get("id"), body.get("name"), argument_text(given), place, word)
+    timeline.add_call(step, call.get("id"), body.get("name"), argument_text(arguments), place, word)
 
 
-def _reasoning_pieces(message: Mapping[str, Any], limit: int) -> list[Piece]:
+def _read_reasoning(message: Mapping[str, Any], limit: int) -> list[Piece]:
     for key in ("reasoning_content", "reasoning"):
         text = message.get(key)
         if isinstance(text, str) and text:

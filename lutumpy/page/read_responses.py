@@ -34,33 +34,33 @@ def read_message(timeline: Timeline, index: int, item: Mapping[str, Any]) -> Non
     if kind == "message":
         pieces = content_pieces(item.get("content"), limit) + extra_piece(item, _RESPONSES, limit)
         if item.get("role") == "assistant":
-            timeline.answering(place).pieces.extend(pieces)
+            timeline.continue_answer(place).pieces.extend(pieces)
         else:
-            timeline.say(item.get("role"), pieces, place)
+            timeline.add_step(item.get("role"), pieces, place)
     elif kind == "reasoning":
-        timeline.answering(place).pieces.append(_reasoning_piece(item, limit))
+        timeline.continue_answer(place).pieces.append(_read_reasoning(item, limit))
     elif isinstance(kind, str) and kind.endswith("_output") and "call_id" in item:
         output = item.get("output") if "output" in item else item.get("tools")
-        timeline.answer(item.get("call_id"), result_content(unwrap(output), limit), place)
+        timeline.add_result(item.get("call_id"), result_content(unwrap(output), limit), place)
     elif (
         isinstance(kind, str)
         and kind.endswith("_call")
         and (kind == "function_call" or item.get("call_id"))
     ):
-        given = next((item[key] for key in _CALL_TEXTS if item.get(key) is not None), None)
+        arguments = next((item[key] for key in _CALL_TEXTS if item.get(key) is not None), None)
         name, space = item.get("name", kind), item.get("namespace")
         name = f"{space}.{name}" if isinstance(space, str) and space else name
         word = "function" if kind == "function_call" else kind
-        step = timeline.answering(place)
-        timeline.call(step, item.get("call_id"), name, argument_text(given), place, word)
+        step = timeline.continue_answer(place)
+        timeline.add_call(step, item.get("call_id"), name, argument_text(arguments), place, word)
     elif "role" in item and kind is not None:
-        timeline.say(item.get("role"), [data_piece(as_label(kind), item, limit)], place)
+        timeline.add_step(item.get("role"), [data_piece(as_label(kind), item, limit)], place)
     else:
         label = as_label(kind) if kind is not None else "Item without a type"
-        timeline.answering(place).pieces.append(data_piece(label, item, limit))
+        timeline.continue_answer(place).pieces.append(data_piece(label, item, limit))
 
 
-def _reasoning_piece(item: Mapping[str, Any], limit: int) -> Piece:
+def _read_reasoning(item: Mapping[str, Any], limit: int) -> Piece:
     texts: list[str] = []
     for key in ("summary", "content"):
         parts = unwrap(item.get(key))

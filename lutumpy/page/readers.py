@@ -57,16 +57,16 @@ def read_messages(api: Api, messages: Any, system: Any, limit: int) -> Timeline:
         except TranscriptError:
             pass  # a broken one: it is shown as it stands
     shape = serving(api, "rules").SHAPE
-    timeline = Timeline(_place_names(shape.position), limit)
+    timeline = Timeline(_spell_places(shape.position), limit)
     if system is not None and system != "" and system != []:
         place = (shape.system_key or "system",)
-        timeline.say("system", content_pieces(system, limit), place)
+        timeline.add_step("system", content_pieces(system, limit), place)
     if isinstance(messages, str):
-        timeline.say("user", content_pieces(messages, limit), (shape.messages_key,))
+        timeline.add_step("user", content_pieces(messages, limit), (shape.messages_key,))
     elif not isinstance(messages, Iterable) or isinstance(messages, Mapping):
         if messages is not None:
             piece = data_piece("Not a list of messages", messages, limit)
-            timeline.say(None, [piece], (shape.messages_key,))
+            timeline.add_step(None, [piece], (shape.messages_key,))
     else:
         _read_each(read, timeline, messages)
     return timeline
@@ -80,7 +80,7 @@ def _read_each(read: ReadMessage, timeline: Timeline, messages: Iterable[Any]) -
             read(timeline, index, message)
         else:
             piece = data_piece("Not a message", message, timeline.limit)
-            timeline.say(None, [piece], (index,))
+            timeline.add_step(None, [piece], (index,))
 
 
 def _read_unknown(timeline: Timeline, index: int, message: Mapping[str, Any]) -> None:
@@ -90,10 +90,10 @@ def _read_unknown(timeline: Timeline, index: int, message: Mapping[str, Any]) ->
     limit = timeline.limit
     pieces: list[Piece] = content_pieces(message.get("content"), limit)
     pieces += extra_piece(message, frozenset(("role", "content")), limit)
-    timeline.say(message.get("role"), pieces, (index,))
+    timeline.add_step(message.get("role"), pieces, (index,))
 
 
-def _place_names(position: str) -> Callable[[Place], str]:
+def _spell_places(position: str) -> Callable[[Place], str]:
     """How the places of an API are written, from how it names a message: `messages[{}]`,
     `messages.{}`.
     """
@@ -111,18 +111,18 @@ def _place_names(position: str) -> Callable[[Place], str]:
 # --- this library's own transcript ----------------------------------------------------------------
 
 
-def _item_name(place: Place) -> str:
+def _spell_item(place: Place) -> str:
     return "item " + ".".join([str(part) for part in place])
 
 
 def read_transcript(items: Iterable[Item], limit: int) -> Timeline:
     """The timeline of a `Transcript`."""
-    timeline = Timeline(_item_name, limit)
+    timeline = Timeline(_spell_item, limit)
     for index, item in enumerate(items):
         timeline.size = index + 1
         if isinstance(item, Message):
             tags = ("in one request only",) if item.ephemeral else ()
-            timeline.say(item.role, part_pieces(item.parts, limit), (index,), tags)
+            timeline.add_step(item.role, part_pieces(item.parts, limit), (index,), tags)
         elif isinstance(item, AssistantTurn):
             read_turn(timeline, index, item)
         else:
@@ -132,14 +132,14 @@ def read_transcript(items: Iterable[Item], limit: int) -> Timeline:
                     if isinstance(result.content, str)
                     else part_pieces(result.content, limit)
                 )
-                timeline.answer(result.call_id, content, (index, number), result.status)
+                timeline.add_result(result.call_id, content, (index, number), result.status)
     return timeline
 
 
 def read_turn(timeline: Timeline, index: int | str, turn: AssistantTurn) -> None:
     """Add one answer of a model to the timeline; `index` is its place."""
     limit = timeline.limit
-    step = timeline.say("assistant", (), (index,), _turn_tags(turn))
+    step = timeline.add_step("assistant", (), (index,), _list_turn_tags(turn))
     step.usage = turn.usage
     for number, block in enumerate(turn.blocks):
         if isinstance(block, TextBlock):
@@ -150,14 +150,16 @@ def read_turn(timeline: Timeline, index: int | str, turn: AssistantTurn) -> None
         elif isinstance(block, RefusalBlock):
             step.pieces.append(text_piece(block.text, limit, "refusal", "Refusal"))
         elif isinstance(block, CallBlock):
-            timeline.call(step, block.id, block.name, block.arguments, (index, number), block.kind)
+            timeline.add_call(
+                step, block.id, block.name, block.arguments, (index, number), block.kind
+            )
     others = [block.kind for block in turn.blocks if isinstance(block, OpaqueBlock)]
     if others:
         label = f"The answer in the provider's form ({', '.join(dict.fromkeys(others))})"
         step.pieces.append(data_piece(label, turn.native.decode("utf-8", "replace"), limit))
 
 
-def _turn_tags(turn: AssistantTurn) -> list[str]:
+def _list_turn_tags(turn: AssistantTurn) -> list[str]:
     tags = [turn.model] if turn.model else []
     if turn.finish_reason not in ("stop", "tool_calls"):
         tags.append(f"finish: {turn.finish_reason}")

@@ -45,7 +45,7 @@ _HIDDEN = re.compile(
 _HALVES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
-def _whole(text: str) -> str:
+def _join_halves(text: str) -> str:
     """`text` with LF for CR LF, and two halves of one character joined."""
     text = text.replace("\r\n", "\n")
     return _HALVES.sub(lambda m: m[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
@@ -55,7 +55,7 @@ def plain(text: str) -> str:
     """`text` for a place that takes no markup, such as an attribute: hidden characters as
     `⟦U+202E⟧`.
     """
-    return _HIDDEN.sub(lambda m: f"⟦U+{ord(m[0]):04X}⟧", _whole(text))
+    return _HIDDEN.sub(lambda m: f"⟦U+{ord(m[0]):04X}⟧", _join_halves(text))
 
 
 def shown(text: str) -> Markup:
@@ -65,7 +65,7 @@ def shown(text: str) -> Markup:
     return Markup(
         _HIDDEN.sub(
             lambda m: f'<b class="hidden-character">U+{ord(m[0]):04X}</b>',
-            str(escape(_whole(text))),
+            str(escape(_join_halves(text))),
         )
     )
 
@@ -140,7 +140,7 @@ def text_value(text: str, limit: int = LIMIT, *, json_expected: bool = False) ->
     brief = brief[:_BRIEF] + ("…" if len(brief) > _BRIEF or len(text) > _BRIEF * 2 else "")
     remark = ""
     if json_expected or head.startswith(("{", "[")):
-        problem = _json_problem(text)
+        problem = _find_json_problem(text)
         if problem is None and len(text) <= _PRETTY:
             return _set_out(text, brief)
         if problem is not None and json_expected:
@@ -156,7 +156,7 @@ def data_value(value: object, limit: int = LIMIT) -> Value:
     return text_value(value if isinstance(value, str) else json_values.encode_text(value), limit)
 
 
-def _json_problem(text: str) -> str | None:
+def _find_json_problem(text: str) -> str | None:
     try:
         json.loads(text)
     except RecursionError:
@@ -167,9 +167,9 @@ def _json_problem(text: str) -> str | None:
 
 
 def _set_out(text: str, brief: str) -> Value:
-    pieces = list(_layout(text))
+    pieces = list(_lay_out(text))
     pretty = "".join([piece for _, piece in pieces])
-    body = _coloured(pieces) if len(pretty) <= _COLOURED else shown(pretty)
+    body = _colour_tokens(pieces) if len(pretty) <= _COLOURED else shown(pretty)
     short = len(pretty) <= _OPEN_CHARACTERS and pretty.count("\n") < _OPEN_LINES
     return Value("json", brief, body, None if pretty == text else text, len(text), 0, short)
 
@@ -177,7 +177,7 @@ def _set_out(text: str, brief: str) -> Value:
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 
 
-def _layout(text: str) -> list[tuple[str, str]]:
+def _lay_out(text: str) -> list[tuple[str, str]]:
     """The tokens of a JSON text with the white space of a set-out one, each with its kind.
 
     It works on the text, not on the parsed value, so that repeated keys and the spelling of numbers
@@ -191,34 +191,34 @@ def _layout(text: str) -> list[tuple[str, str]]:
         inline = index <= inline_until
         if token in "{[":
             if not inline:
-                inline_until = max(inline_until, _inline_end(tokens, index))
+                inline_until = max(inline_until, _find_inline_end(tokens, index))
                 inline = index < inline_until
             laid.append(("", token))
             depth += 1
             if not inline:
-                laid.append(("", _line(depth)))
+                laid.append(("", _break_line(depth)))
         elif token in "}]":
             depth -= 1
             if not inline:
-                laid.append(("", _line(depth)))
+                laid.append(("", _break_line(depth)))
             laid.append(("", token))
         elif token == ",":
-            laid.append(("", ", " if index < inline_until else "," + _line(depth)))
+            laid.append(("", ", " if index < inline_until else "," + _break_line(depth)))
         elif token == ":":
             laid.append(("", ": "))
         elif token[0] == '"':
             key = index + 1 < len(tokens) and tokens[index + 1] == ":"
-            laid.append(("key" if key else "string", _readable(token)))
+            laid.append(("key" if key else "string", _unescape_string(token)))
         else:
             laid.append(("literal" if token in ("true", "false", "null") else "number", token))
     return laid
 
 
-def _line(depth: int) -> str:
+def _break_line(depth: int) -> str:
     return "\n" + "  " * min(depth, _DEEPEST)
 
 
-def _inline_end(tokens: list[str], start: int) -> int:
+def _find_inline_end(tokens: list[str], start: int) -> int:
     """Where the object or array that begins at `start` ends, if it is short and holds no other;
     else -1.
     """
@@ -233,13 +233,13 @@ def _inline_end(tokens: list[str], start: int) -> int:
     return -1
 
 
-def _readable(token: str) -> str:
+def _unescape_string(token: str) -> str:
     return (
         json.dumps(json.loads(token, strict=False), ensure_ascii=False) if "\\u" in token else token
     )
 
 
-def _coloured(pieces: list[tuple[str, str]]) -> Markup:
+def _colour_tokens(pieces: list[tuple[str, str]]) -> Markup:
     return Markup("").join(
         [
             Markup('<span class="{}">{}</span>').format(kind, shown(text)) if kind else shown(text)

@@ -15,25 +15,26 @@ from lutumpy.page.model import Step
 __all__ = ["Bar", "Chart", "Row", "Segment", "charts", "rows_of", "usage_of"]
 
 WIDTH, HEIGHT = 720.0, 96.0
+# More bars than these would be narrower than a finger or a pixel: neighbours are averaged instead.
 _MOST_BARS = 120
-_WIDEST = 40.0
+_WIDEST = 40.0  # so that two turns don't become two walls
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The tokens of one turn. `read` and `reasoning` are parts of `given` and `made`."""
+    """The tokens of one turn. `read` and `reasoning` are parts of `input` and `output`."""
 
     step: int
     anchor: str
-    given: int
+    input: int
     read: int
-    made: int
+    output: int
     reasoning: int
 
     @property
     def total(self) -> int:
         """Everything that the turn cost."""
-        return self.given + self.made
+        return self.input + self.output
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +76,9 @@ class Chart:
 
 
 def usage_of(value: Any) -> Usage | None:
-    """A `Usage` from one, or from the object that a provider's answer has; `None` where there is
-    nothing to count.
+    """The `Usage` in `value`: a `Usage` itself, or the usage object of a provider's answer.
+
+    `None` if `value` is neither.
     """
     if isinstance(value, Usage):
         return value
@@ -84,31 +86,37 @@ def usage_of(value: Any) -> Usage | None:
     data: Any = dump(mode="json") if dump is not None else value
     if not isinstance(data, Mapping):
         return None
-    given = _count(data.get("input_tokens", data.get("prompt_tokens")))
-    made = _count(data.get("output_tokens", data.get("completion_tokens")))
+    input_ = _read_count(data.get("input_tokens", data.get("prompt_tokens")))
+    output = _read_count(data.get("output_tokens", data.get("completion_tokens")))
     details = data.get("input_tokens_details", data.get("prompt_tokens_details"))
-    cached = _count(details.get("cached_tokens")) if isinstance(details, Mapping) else 0
-    written = _count(data.get("cache_creation_input_tokens", data.get("cache_creation_tokens")))
-    beside = _count(data.get("cache_read_input_tokens"))
-    made_details = data.get("output_tokens_details", data.get("completion_tokens_details"))
+    cached = _read_count(details.get("cached_tokens")) if isinstance(details, Mapping) else 0
+    written = _read_count(
+        data.get("cache_creation_input_tokens", data.get("cache_creation_tokens"))
+    )
+    beside = _read_count(data.get("cache_read_input_tokens"))
+    output_details = data.get("output_tokens_details", data.get("completion_tokens_details"))
     reasoning = data.get("reasoning_tokens")
-    if isinstance(made_details, Mapping):
-        reasoning = made_details.get(
-            "reasoning_tokens", made_details.get("thinking_tokens", reasoning)
+    if isinstance(output_details, Mapping):
+        reasoning = output_details.get(
+            "reasoning_tokens", output_details.get("thinking_tokens", reasoning)
         )
-    total = _count(data.get("total_tokens")) or given + made + beside + written * (
-        "cache_read_input_tokens" in data
-    )
-    cached = cached or beside or _count(data.get("cached_input_tokens"))
-    return Usage(given, made, total, cached, written, _count(reasoning))
+    total = _read_count(data.get("total_tokens"))
+    if not total:
+        total = input_ + output + beside
+        # Whoever counts cache reads beside the input counts cache writes beside it too; elsewhere
+        # they are part of the input.
+        if "cache_read_input_tokens" in data:
+            total += written
+    cached = cached or beside or _read_count(data.get("cached_input_tokens"))
+    return Usage(input_, output, total, cached, written, _read_count(reasoning))
 
 
-def _count(value: Any) -> int:
-    return (
-        value
-        if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 10**15
-        else 0
-    )
+def _read_count(value: Any) -> int:
+    # A history may hold anything in the place of a number. Past 10**15 the chart's arithmetic would
+    # lose digits, and no conversation has so many tokens.
+    if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 10**15:
+        return value
+    return 0
 
 
 def rows_of(steps: Sequence[Step]) -> list[Row]:
@@ -118,51 +126,61 @@ def rows_of(steps: Sequence[Step]) -> list[Row]:
         usage = step.usage
         if usage is None or not (usage.input_tokens or usage.output_tokens or usage.total_tokens):
             continue
-        made = usage.output_tokens
-        given = usage.all_input_tokens
-        read = min(usage.cached_input_tokens, given)
+        output = usage.output_tokens
+        all_input = usage.all_input_tokens
+        read = min(usage.cached_input_tokens, all_input)
         rows.append(
-            Row(step.number, step.anchor, given, read, made, min(usage.reasoning_tokens, made))
+            Row(
+                step.number,
+                step.anchor,
+                all_input,
+                read,
+                output,
+                min(usage.reasoning_tokens, output),
+            )
         )
     return rows
 
 
 def charts(rows: Sequence[Row]) -> tuple[Chart, ...]:
-    """Two charts, input and output: their sizes differ too much for one scale."""
+    """Two charts, input and output, because their sizes differ too much for one scale."""
     if not rows:
         return ()
-    given = [(row.read, row.given - row.read) for row in rows]
-    made = [(row.reasoning, row.made - row.reasoning) for row in rows]
+    inputs = [(row.read, row.input - row.read) for row in rows]
+    outputs = [(row.reasoning, row.output - row.reasoning) for row in rows]
     return (
-        _chart(
+        _draw_chart(
             "Input tokens",
             rows,
-            given,
+            inputs,
             (("cached", "read from the cache"), ("fresh", "new")),
             "input",
         ),
-        _chart(
+        _draw_chart(
             "Output tokens",
             rows,
-            made,
+            outputs,
             (("reasoning", "reasoning"), ("answer", "answer")),
             "output",
         ),
     )
 
 
-def _chart(
+def _draw_chart(
     title: str,
     rows: Sequence[Row],
     values: Sequence[tuple[int, int]],
     legend: tuple[tuple[str, str], tuple[str, str]],
     word: str,
 ) -> Chart:
+    # Turns for one bar, rounded up.
     size = -(-len(rows) // _MOST_BARS)
     groups = [(rows[k : k + size], values[k : k + size]) for k in range(0, len(rows), size)]
     means = [(sum([a for a, _ in v]) / len(v), sum([b for _, b in v]) / len(v)) for _, v in groups]
+    # All bars may be zero, and they are divided by the highest.
     highest = max([a + b for a, b in means]) or 1
     slot = WIDTH / len(groups)
+    # A fifth of each slot stays empty, so that bars don't touch.
     width = min(slot * 0.78, _WIDEST)
     bars: list[Bar] = []
     for k, ((members, _), (low, high)) in enumerate(zip(groups, means, strict=True)):
@@ -171,15 +189,15 @@ def _chart(
         segments = [
             Segment(
                 kind,
-                _number(x),
-                _number(HEIGHT - sum(heights[: n + 1])),
-                _number(width),
-                _number(heights[n]),
+                _format_length(x),
+                _format_length(HEIGHT - sum(heights[: n + 1])),
+                _format_length(width),
+                _format_length(heights[n]),
             )
             for n, (kind, _) in enumerate(legend)
             if heights[n] > 0
         ]
-        bars.append(Bar(_label(members, low, high, legend, word), tuple(segments)))
+        bars.append(Bar(_label_bar(members, low, high, legend, word), tuple(segments)))
     totals = [a + b for a, b in values]
     summary = (
         f"{len(rows):,} turn{'s' * (len(rows) > 1)}, {sum(totals):,} {word} tokens, from "
@@ -191,7 +209,7 @@ def _chart(
     return Chart(title, round(highest), tuple(bars), shown, summary)
 
 
-def _label(
+def _label_bar(
     members: Sequence[Row],
     low: float,
     high: float,
@@ -204,5 +222,5 @@ def _label(
     return f"{where}: {round(low + high):,} {word} tokens{part}"
 
 
-def _number(value: float) -> str:
+def _format_length(value: float) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".")

@@ -1,5 +1,19 @@
 """The check itself: every tool compiled for every API, strict and not."""
 
+# What is hard: one toolset has many renderings, and the developer wants each fact once.
+#
+#   for each            looked at
+#   ------------------------------------------------------------------------------------
+#   tool                its declaration, which is the same for every API
+#   API                 what its adapter makes of the tool
+#   way of sending      strict and not, unless the caller says which of them is used
+#   offer               the tools that are on by default; all of them, where some are off
+#
+# A finding that holds for several APIs becomes one finding that lists them (`found`). One
+# that was made without strict isn't made again with it (`known`), one of the default offer isn't
+# made again for all tools. What only strict adapters or the offer of all tools would run into is a
+# warning and not an error, since the application may never do that.
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,9 +23,10 @@ from typing import Any
 from lutumpy import DeclarationError, Selector, ToolDef, Toolset
 from lutumpy.apis import Api, api_names, serving
 from lutumpy.doctor import Certainty, Problem
+from lutumpy.plain.pointer import pointer
 from lutumpy.rules.schema_walk import walk
 from lutumpy.rules.strict import Dialect, strict_changes, strict_counts
-from lutumpy.tool_doctor.declaration import declaration_findings, pointer
+from lutumpy.tool_doctor.declaration import declaration_findings
 from lutumpy.tool_doctor.renderings import Rendering, list_bytes, list_tokens, read_declared, render
 from lutumpy.tool_doctor.report import (
     Finding,
@@ -31,9 +46,8 @@ _SEVERITY: Mapping[Certainty, Severity] = {
 }
 Key = tuple[str, str | None, str, str]
 
-_TELLING = frozenset(
-    {"default", "examples", "deprecated"}
-)  # keywords that no provider enforces anyhow
+# Keywords that no provider enforces: nothing is lost when they move into the description.
+_ONLY_INFORMING = frozenset({"default", "examples", "deprecated"})
 _RANK: Mapping[Severity, int] = {"error": 0, "warning": 1, "info": 2}
 
 
@@ -57,7 +71,7 @@ def check_tools(
         name = toolset.__name__
         sources = {selector.name: selector.tool for selector in toolset.selectors()}
         definitions = toolset.definitions()
-        default = _names(toolset.default_selectors())
+        default = _name_all(toolset.default_selectors())
     else:
         name, sources, definitions = "", {}, tuple(tools)
         default = frozenset([definition.name for definition in definitions])
@@ -72,7 +86,7 @@ def check_tools(
     return ToolReport(name, tuple(order), tuple(findings), tuple(check.sizes))
 
 
-def _names(selectors: Iterable[Selector[Any, Any, Any]]) -> frozenset[str]:
+def _name_all(selectors: Iterable[Selector[Any, Any, Any]]) -> frozenset[str]:
     return frozenset([selector.name for selector in selectors])
 
 
@@ -101,7 +115,7 @@ class _Check:
         for api in self.apis:
             known: set[Key] = set()
             for strict in modes:
-                self.one_way(api, strict, known)
+                self.check_api(api, strict, known)
 
     def merged(self) -> Iterator[Finding]:
         for finding, apis in self.found.items():
@@ -112,7 +126,7 @@ class _Check:
         if api not in apis:
             apis.append(api)
 
-    def one_way(self, api: Api, strict: bool, known: set[Key]) -> None:
+    def check_api(self, api: Api, strict: bool, known: set[Key]) -> None:
         """Every tool and the list, as an adapter of `api` sends them with this `strict`."""
         # Both ways are looked at, and this is the one that the application may not use.
         is_perhaps = strict and self.strict is None
@@ -121,10 +135,10 @@ class _Check:
             rendering = renderings[definition.name] = render(definition, api, strict=strict)
             if is_perhaps and definition.options.strict is not None:
                 continue  # sent in the same way whatever the adapter is given
-            for finding in _tool_findings(definition, api, rendering, strict):
-                if _key(finding) not in known:
+            for finding in _find_in_tool(definition, api, rendering, strict):
+                if _make_key(finding) not in known:
                     self.add(api, finding)
-                known.add(_key(finding))
+                known.add(_make_key(finding))
         offers: list[tuple[OfferName, list[ToolDef]]] = [
             (
                 "default",
@@ -136,18 +150,18 @@ class _Check:
         for offer, offered in offers:
             sent = [renderings[definition.name] for definition in offered]
             bodies = [rendering.tool for rendering in sent if rendering.tool is not None]
-            self.sizes.append(_size(api, strict, offer, len(offered), sent))
-            for problem in _problems(api, bodies):
-                finding = _from_problem(api, problem, bodies, offer)
+            self.sizes.append(_measure_list(api, strict, offer, len(offered), sent))
+            for problem in _check_list(api, bodies):
+                finding = _convert_problem(api, problem, bodies, offer)
                 if is_perhaps or (offer == "all" and finding.tool is None):
-                    finding = _softened(finding, strict=is_perhaps)
-                # What a list has at fault by default, all the more has the list of all.
-                if _key(finding) not in known:
+                    finding = _soften(finding, strict=is_perhaps)
+                # A fault of the default list is a fault of the longer list too.
+                if _make_key(finding) not in known:
                     self.add(api, finding)
-                known.add(_key(finding))
+                known.add(_make_key(finding))
 
 
-def _key(finding: Finding) -> Key:
+def _make_key(finding: Finding) -> Key:
     """What makes two findings the same: of the list only its rule, since the numbers differ from
     one list to the other.
     """
@@ -155,12 +169,12 @@ def _key(finding: Finding) -> Key:
     return finding.rule, finding.tool, finding.path, message
 
 
-def _softened(finding: Finding, *, strict: bool) -> Finding:
+def _soften(finding: Finding, *, strict: bool) -> Finding:
     severity: Severity = "warning" if finding.severity == "error" else finding.severity
     return replace(finding, severity=severity, strict=finding.strict or strict)
 
 
-def _tool_findings(
+def _find_in_tool(
     definition: ToolDef, api: Api, rendering: Rendering, strict: bool
 ) -> Iterator[Finding]:
     name = definition.name
@@ -176,7 +190,7 @@ def _tool_findings(
     try:
         _, changes = strict_changes(definition.input_schema, dialect)
     except DeclarationError as error:
-        yield from _no_strict_form(definition, str(error), "error" if asks else "warning")
+        yield from _explain_no_strict_form(definition, str(error), "error" if asks else "warning")
         return
     if rendering.tool is not None and not rendering.strict:
         yield Finding(
@@ -188,7 +202,7 @@ def _tool_findings(
         )
     for change in changes:
         if change.kind == "described":
-            tells = change.keyword in _TELLING
+            tells = change.keyword in _ONLY_INFORMING
             severity: Severity = "warning" if asks and not tells else "info"
             message = (
                 f"{change.keyword!r} {'' if tells else 'is not enforced: it '}is moved into the "
@@ -209,7 +223,9 @@ def _tool_findings(
             )
 
 
-def _no_strict_form(definition: ToolDef, reason: str, severity: Severity) -> Iterator[Finding]:
+def _explain_no_strict_form(
+    definition: ToolDef, reason: str, severity: Severity
+) -> Iterator[Finding]:
     """Every open dictionary by itself; what else hinders a strict form, as the one that is met
     first.
     """
@@ -239,18 +255,18 @@ def _is_open(node: Any) -> bool:
     )
 
 
-def _problems(api: Api, tools: list[dict[str, Any]]) -> list[Problem]:
+def _check_list(api: Api, tools: list[dict[str, Any]]) -> list[Problem]:
     check = getattr(serving(api, "rules"), "check_tools", None)
     found: list[Problem] = check(tools) if tools and check is not None else []
     return found
 
 
-def _from_problem(
+def _convert_problem(
     api: Api, problem: Problem, tools: list[dict[str, Any]], offer: OfferName
 ) -> Finding:
     message = problem.message
     tool: str | None = None
-    index = _index(problem.position)
+    index = _read_index(problem.position)
     if index is not None:
         declared = read_declared(tools[index], api)
         tool = None if declared is None else declared.name
@@ -264,13 +280,13 @@ def _from_problem(
     return Finding(_SEVERITY[problem.certainty], problem.rule, message, tool, strict=is_strict)
 
 
-def _index(position: str) -> int | None:
+def _read_index(position: str) -> int | None:
     """The tool's index in `tools[3].function` or `tools.3.custom`."""
     digits = position.removeprefix("tools").lstrip("[.").split("]")[0].split(".")[0]
     return int(digits) if position.startswith("tools") and digits.isdigit() else None
 
 
-def _size(
+def _measure_list(
     api: Api, strict: bool, offer: OfferName, count: int, sent: list[Rendering]
 ) -> ToolListSize:
     bodies = [rendering.tool for rendering in sent if rendering.tool is not None]

@@ -1,6 +1,4 @@
-"""What can be said of a tool without asking any provider: what its developer left unsaid, or said
-in vain.
-"""
+"""Findings about a tool that concern no provider: what its developer left out, or wrote in vain."""
 
 from __future__ import annotations
 
@@ -11,12 +9,13 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from lutumpy import ToolDef
+from lutumpy.plain.pointer import pointer
 from lutumpy.rules.schema_walk import resolve, walk
 from lutumpy.tool_doctor.report import Finding
 from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.docstrings import read_docstring
 
-__all__ = ["declaration_findings", "pointer"]
+__all__ = ["declaration_findings"]
 
 
 def declaration_findings(definition: ToolDef, source: CompiledTool | None) -> Iterator[Finding]:
@@ -31,7 +30,7 @@ def declaration_findings(definition: ToolDef, source: CompiledTool | None) -> It
             "it has no description: models choose tools by theirs",
             name,
         )
-    for problem in _docstring_problems(source) if source is not None else ():
+    for problem in _read_docstring_problems(source) if source is not None else ():
         yield Finding("warning", "tool.docstring", f"its docstring {problem}", name)
     wrapped = source is not None and source.wrapped
     schema = definition.input_schema
@@ -49,16 +48,12 @@ def declaration_findings(definition: ToolDef, source: CompiledTool | None) -> It
         )
         yield Finding("info", "tool.wrapped", message, name)
     if source is not None and not wrapped:
-        yield from _lost_defaults(definition, source)
-
-
-def pointer(path: tuple[str, ...]) -> str:
-    """A path in a schema as a JSON Pointer."""
-    return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in path)
+        yield from _find_lost_defaults(definition, source)
 
 
 def _is_inside_names(path: tuple[str, ...]) -> bool:
     """Whether the last `properties` is itself the name of a property: `properties/properties`."""
+    # Keywords and names alternate along a path, so an odd run of "properties" ends in a keyword.
     names = 0
     for part in reversed(path[:-1]):
         if part != "properties":
@@ -76,15 +71,16 @@ def _is_described(node: Any, root: Mapping[str, Any], depth: int = 0) -> bool:
     if isinstance(reference, str):
         return _is_described(resolve(root, reference), root, depth + 1)
     branches = [branch for key in ("anyOf", "oneOf", "allOf") for branch in node.get(key, ())]
-    told = [
+    # The null of an optional parameter needs no description of its own.
+    meaningful = [
         branch
         for branch in branches
         if not (isinstance(branch, Mapping) and branch.get("type") == "null")
     ]
-    return bool(told) and all(_is_described(branch, root, depth + 1) for branch in told)
+    return bool(meaningful) and all(_is_described(branch, root, depth + 1) for branch in meaningful)
 
 
-def _docstring_problems(source: CompiledTool) -> tuple[str, ...]:
+def _read_docstring_problems(source: CompiledTool) -> tuple[str, ...]:
     """What the decorator warned of when it ran (rule D3), found again."""
     if source.function is not None:
         return read_docstring(
@@ -96,7 +92,7 @@ def _docstring_problems(source: CompiledTool) -> tuple[str, ...]:
     return read_docstring(vars(cls).get("__doc__"), names, others).problems
 
 
-def _lost_defaults(definition: ToolDef, source: CompiledTool) -> Iterator[Finding]:
+def _find_lost_defaults(definition: ToolDef, source: CompiledTool) -> Iterator[Finding]:
     properties = definition.input_schema["properties"]
     for name, field in source.input_type.model_fields.items():
         key = next(

@@ -27,16 +27,17 @@ def load_toolset(name: str, *, directory: str | Path | None = None) -> type[Tool
             `sys.path` and stays there.
 
     Raises:
-        ToolsetNotLoadedError: The name is wrong, the import fails, or what is found is no toolset.
+        ToolsetNotLoadedError: The name is wrong, the import fails, or it leads to something else
+            than a toolset.
     """
     module_name, colon, attribute = name.partition(":")
     if not (colon and module_name and attribute):
         raise ToolsetNotLoadedError(
-            f"{name!r} names no toolset: write it as package.module:AppTools"
+            f"{name!r} does not name a toolset: write it as package.module:AppTools"
         )
     if directory is not None and (entry := str(Path(directory).resolve())) not in sys.path:
         sys.path.insert(0, entry)
-    module = _imported(module_name)
+    module = _import_module(module_name)
     found: Any = module
     so_far = module_name
     for part in attribute.split("."):
@@ -65,7 +66,7 @@ def _is_toolset(value: Any) -> bool:
     return isinstance(value, type) and issubclass(value, Toolset) and value is not Toolset
 
 
-def _imported(name: str) -> Any:
+def _import_module(name: str) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "the docstring of ", UserWarning)

@@ -5,6 +5,10 @@ Locked are description, input schema, output schema and `strict` of each tool. O
 nothing else.
 """
 
+# The digest is redundant: it could be computed from the definition beside it. It is there so that a
+# lock edited by hand is noticed. Whoever changes the lock should do so with `lutumpy tools lock`:
+# otherwise a merge conflict resolved wrongly would pass for an accepted tool.
+
 from __future__ import annotations
 
 import hashlib
@@ -85,11 +89,11 @@ class Lock:
 
     @staticmethod
     def read(path: str | Path) -> Lock | None:
-        """The lock in a file; `None` when there is no such file.
+        """The lock in a file; `None` when the file does not exist.
 
         Raises:
-            LockError: The file can't be read, is no lock, was edited by hand, or is of a version of
-                another release.
+            LockError: The file can't be read, is not a lock file, was edited by hand, or has a
+                version that this release doesn't read.
         """
         try:
             text = Path(path).read_bytes().decode()
@@ -99,9 +103,9 @@ class Lock:
         except OSError as error:
             raise LockError(f"{path} can't be read: {error.strerror or error}") from error
         except (ValueError, RecursionError) as error:
-            raise LockError(f"{path} is no JSON: {error}") from error
+            raise LockError(f"{path} is not JSON: {error}") from error
         try:
-            return _parsed(data)
+            return _parse_lock(data)
         except LockError as error:
             raise LockError(f"{path} {error}") from error
 
@@ -127,7 +131,10 @@ class Lock:
 
 def locked_toolset(toolset: type[Toolset[Any]]) -> LockedToolset:
     """Every tool of `toolset` as it would be locked now, those that are off included."""
-    return {definition.name: _locked(_content(definition)) for definition in toolset.definitions()}
+    return {
+        definition.name: _lock_content(_collect_content(definition))
+        for definition in toolset.definitions()
+    }
 
 
 def drift(locked: LockedToolset, toolset: type[Toolset[Any]]) -> Drift:
@@ -145,7 +152,7 @@ def drift(locked: LockedToolset, toolset: type[Toolset[Any]]) -> Drift:
     )
 
 
-def _content(definition: ToolDef) -> dict[str, Any]:
+def _collect_content(definition: ToolDef) -> dict[str, Any]:
     return {
         "description": definition.description,
         "input_schema": definition.input_schema,
@@ -154,7 +161,7 @@ def _content(definition: ToolDef) -> dict[str, Any]:
     }
 
 
-def _locked(content: Mapping[str, Any]) -> LockedTool:
+def _lock_content(content: Mapping[str, Any]) -> LockedTool:
     # A default may be a value that JSON has no form for; what is sent and what is locked is what
     # the encoder makes of it.
     definition = canonical(json_values.decode(json_values.encode(content)))
@@ -162,31 +169,31 @@ def _locked(content: Mapping[str, Any]) -> LockedTool:
     return LockedTool(f"sha256:{hashlib.sha256(data.encode()).hexdigest()}", definition)
 
 
-def _parsed(data: Any) -> Lock:
+def _parse_lock(data: Any) -> Lock:
     if not isinstance(data, dict) or data.get("format") != _FORMAT:
-        raise LockError("is no lock file of this program")
+        raise LockError("is not a lock file of this program")
     if data.get("version") != VERSION or isinstance(data.get("version"), bool):
         raise LockError(
             f"has the version {data.get('version')!r}, and this release reads {VERSION}"
         )
     toolsets: dict[str, LockedToolset] = {}
-    for name, tools in _object(data.get("toolsets"), "toolsets").items():
+    for name, tools in _require_object(data.get("toolsets"), "toolsets").items():
         locked: dict[str, LockedTool] = {}
-        for tool, entry in _object(tools, name).items():
-            content = dict(_object(entry, f"{name}, {tool}"))
+        for tool, entry in _require_object(tools, name).items():
+            content = dict(_require_object(entry, f"{name}, {tool}"))
             digest = content.pop("digest", None)
-            made = _locked(content)
-            if digest != made.digest:
+            expected = _lock_content(content)
+            if digest != expected.digest:
                 raise LockError(
                     f"was edited by hand: the digest of {tool!r} in {name} is not that of its "
                     "definition"
                 )
-            locked[tool] = made
+            locked[tool] = expected
         toolsets[name] = locked
     return Lock(toolsets)
 
 
-def _object(value: Any, where: str) -> Mapping[str, Any]:
+def _require_object(value: Any, where: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise LockError(f"is no lock file of this program: {where} is no object")
+        raise LockError(f"is not a lock file of this program: {where} is not an object")
     return cast("Mapping[str, Any]", value)

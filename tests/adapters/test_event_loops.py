@@ -20,11 +20,11 @@ import trio
 from anthropic import Anthropic, AsyncAnthropic
 from openai import AsyncOpenAI, OpenAI
 
+from lutumpy import Transcript
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.adapters.sdk_clients import OwnClients
-from lutumpy.core.model import TurnOptions
-from lutumpy.core.transcript import Transcript
+from lutumpy.models import TurnOptions
 
 REPLIES = {
     "/chat/completions": b'{"id":"c","choices":[{"index":0,"finish_reason":"stop",'

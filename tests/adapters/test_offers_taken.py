@@ -11,7 +11,7 @@ import pytest
 from lutumpy import InvalidToolConstraints, Toolset, Transcript, tool, tool_fn
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.core.tool_specs import ToolOffering, ToolSpec
+from lutumpy.models import ToolOffering, ToolSpec
 from lutumpy.rules.anthropic import messages as anthropic
 from lutumpy.rules.openai.chat import messages as chat
 from lutumpy.rules.openai.responses import items as responses

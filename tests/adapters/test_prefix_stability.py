@@ -14,11 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lutumpy import AssistantTurn, Transcript
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.core.items import AssistantTurn, ResultBlock, ToolResults
-from lutumpy.core.tool_specs import ToolOffering, ToolSpec
-from lutumpy.core.transcript import Transcript
+from lutumpy.models import ResultBlock, ToolOffering, ToolResults, ToolSpec
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -18,18 +18,15 @@ from anthropic import AsyncAnthropic, AsyncAnthropicBedrock, AsyncAnthropicVerte
 from openai import AsyncAzureOpenAI, AsyncOpenAI, OpenAI, OpenAIError
 from openai.types.chat import ChatCompletion
 
-from lutumpy import Session
+from lutumpy import AssistantTurn, Session, Transcript
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.adapters.provider_errors import adapter_error, error_body
 from lutumpy.adapters.replies import reply_object
 from lutumpy.adapters.sdk_body import join_body
 from lutumpy.adapters.transport import SdkTransport
-from lutumpy.core.items import AssistantTurn
-from lutumpy.core.model import TurnOptions
-from lutumpy.core.tool_specs import ToolOffering, ToolSpec
-from lutumpy.core.transcript import Transcript
 from lutumpy.errors import AdapterError
+from lutumpy.models import ToolOffering, ToolSpec, TurnOptions
 
 REPLY: dict[str, Any] = {
     "id": "chatcmpl-1",

@@ -15,8 +15,7 @@ from lutumpy import AdapterError, Session
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.adapters.sdk_spans import TracedMethod
-from lutumpy.testing import Failure, Reply
-from lutumpy.testing.wire import WireServer, serve
+from lutumpy.testing import Failure, Reply, WireServer, serve
 
 sdk = pytest.importorskip("opentelemetry.sdk.trace")
 export = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_exporter")

@@ -15,14 +15,13 @@ import pytest
 from anthropic import Anthropic, AsyncAnthropic
 from openai import AsyncAzureOpenAI, AsyncOpenAI, OpenAI
 
+from lutumpy import AssistantTurn, Transcript
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.adapters.openai.chat.stream import ChatStreamDecoder
 from lutumpy.adapters.sdk_stream import event_object
 from lutumpy.adapters.transport import SdkTransport
-from lutumpy.core.items import AssistantTurn
-from lutumpy.core.model import TurnOptions
-from lutumpy.core.transcript import Transcript
 from lutumpy.errors import AdapterError
+from lutumpy.models import TurnOptions
 from lutumpy.testing import Reply, render_stream
 
 Part = bytes | BaseException

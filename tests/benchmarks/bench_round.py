@@ -25,7 +25,7 @@ from typing_extensions import TypedDict
 from lutumpy import Finished, NeedsTools, RunNormally, Session, ToolMetadata, Toolset, tool, tool_fn
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat
-from lutumpy.core.items import Api
+from lutumpy.models import Api
 from lutumpy.testing import Call, Reply, ScriptedModel, render
 
 ROUNDS = 10

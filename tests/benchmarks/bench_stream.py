@@ -21,8 +21,8 @@ from pydantic import TypeAdapter
 from lutumpy import NeedsTools, ToolCallReady, ToolInput, Toolset, Transcript, tool, tool_input
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.models import Api
 from lutumpy.testing import Call, Reply, render_stream
-from lutumpy.testing.script import Api
 
 ADAPTERS: dict[Api, Any] = {
     "openai_chat": OpenAIChat,

@@ -152,7 +152,7 @@ def test_a_lock_of_other_toolsets_says_nothing_of_this_one(run: Run, write: Writ
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("my_tools", "names no toolset"),
+        ("my_tools", "does not name a toolset"),
         ("none:T", "no module 'none'"),
         ("my_tools:T", "has no 'T'; its toolsets are Tools"),
     ],
@@ -177,7 +177,7 @@ def test_a_lock_file_that_cannot_be_used_ends_with_2_and_stays(
     write("l.json", text="{}")
     ended = run("tools", command, "my_tools:Tools", "--lock", "l.json")
     assert ended.code == 2
-    assert "l.json is no lock file" in ended.err
+    assert "l.json is not a lock file" in ended.err
     assert Path("l.json").read_text() == "{}"
     assert run("tools", "lock", "my_tools:Tools", "--lock", "none/l.json").code == 2
 

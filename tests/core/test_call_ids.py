@@ -17,7 +17,7 @@ from lutumpy import NeedsTools, Session, Transcript
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.core.call_ids import TakenIds
-from lutumpy.doctor.check import check_messages
+from lutumpy.doctor import check_messages
 
 APIS: dict[str, Any] = {
     "openai_chat": OpenAIChat,

@@ -10,8 +10,8 @@ from typing import Any
 
 from lutumpy import FilePart, ImagePart, Session, TextPart, ToolMetadata, ToolResult
 from lutumpy.adapters.openai import OpenAIChat
-from lutumpy.core.items import ResultBlock, ToolResults
 from lutumpy.core.origin import Origin
+from lutumpy.models import ResultBlock, ToolResults
 
 CALLS = [
     ToolMetadata("1", "a", '{"x": 1}'),

@@ -17,7 +17,7 @@ from lutumpy.errors import Problem
 from lutumpy.rules.media import data_type, image_type, type_of_bytes
 from lutumpy.rules.openai.chat import messages as chat
 from lutumpy.rules.openai.responses import items as responses
-from lutumpy.testing.wire import serve
+from lutumpy.testing import serve
 
 WORDS = "aGVsbG8="  # hello
 

@@ -18,7 +18,7 @@ from test_repairs import USER, Json, mended, output, tool
 from lutumpy.apis import Api
 from lutumpy.doctor import apply_repairs, check_messages, propose_repairs
 from lutumpy.doctor.spelling import FAILED
-from lutumpy.testing.wire import serve
+from lutumpy.testing import serve
 
 DIRECTIONS = [(other, api) for api in APIS for other in APIS if api != other]
 MORE: Json = {"role": "user", "content": "And now?"}

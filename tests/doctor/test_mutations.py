@@ -17,7 +17,7 @@ from profiles import examples
 
 from lutumpy.apis import Api
 from lutumpy.doctor import apply_repairs, check_messages, propose_repairs
-from lutumpy.testing.wire import WireServer, serve
+from lutumpy.testing import WireServer, serve
 
 PLACES = 6
 """Random histories and places for each way of breaking, half of them recorded ones."""

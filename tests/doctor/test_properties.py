@@ -17,10 +17,16 @@ from profiles import examples
 
 from lutumpy import TranscriptError
 from lutumpy.apis import Api
-from lutumpy.doctor import Problem, apply_repairs, check_messages, propose_repairs
+from lutumpy.doctor import (
+    Problem,
+    Repair,
+    RepairKind,
+    apply_repairs,
+    check_messages,
+    propose_repairs,
+)
 from lutumpy.doctor.catalogue import KINDS
 from lutumpy.doctor.json_patch import apply_operations
-from lutumpy.doctor.repair import Repair, RepairKind
 from lutumpy.plain.pointer import tokens
 from lutumpy.rules.paths import path_of
 

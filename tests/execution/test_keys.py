@@ -27,8 +27,8 @@ from lutumpy import (
     tool_input,
 )
 from lutumpy.adapters.openai import OpenAIChat
-from lutumpy.core.items import ReasoningBlock
 from lutumpy.execution import Dispatcher, ExecutionReport, IdempotencyKey, ToolExecutor
+from lutumpy.models import ReasoningBlock
 from lutumpy.testing import Call, Reply, ScriptedModel, render, render_stream
 
 # --- duplicates --------------------------------------------------------------------------

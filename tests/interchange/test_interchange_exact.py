@@ -28,11 +28,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from profiles import examples
 
-from lutumpy import Session, Transcript, TranscriptError
+from lutumpy import AssistantTurn, Session, Transcript, TranscriptError
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.core.items import AssistantTurn, CallBlock, Message, OpaqueBlock, ToolResults, Verbatim
+from lutumpy.core.items import Verbatim
 from lutumpy.doctor import check_messages
+from lutumpy.models import CallBlock, Message, OpaqueBlock, ToolResults
 from lutumpy.testing import Reply, ScriptedModel
 
 Json = Any

@@ -14,7 +14,7 @@ from profiles import examples
 from lutumpy import FilePart, ImagePart, TextPart, Transcript
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.core.items import Message, ToolResults
+from lutumpy.models import Message, ToolResults
 
 Json = Any
 PNG = {"type": "base64", "media_type": "image/png", "data": "iVBORw=="}

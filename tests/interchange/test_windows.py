@@ -25,12 +25,20 @@ from hypothesis.stateful import initialize, invariant, run_state_machine_as_test
 from profiles import examples
 from test_conversations import Conversations
 
-from lutumpy import FilePart, ImagePart, Session, TextPart, Transcript, TranscriptError
+from lutumpy import (
+    AssistantTurn,
+    FilePart,
+    ImagePart,
+    Session,
+    TextPart,
+    Transcript,
+    TranscriptError,
+)
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.core.items import AssistantTurn, Item, Message, ResultBlock, ToolResults
 from lutumpy.core.transcript import failure_key
-from lutumpy.core.windows import TranscriptRound, estimated_tokens, head_of, tokens_of
+from lutumpy.core.windows import estimated_tokens, head_of, tokens_of
+from lutumpy.models import Item, Message, ResultBlock, ToolResults, TranscriptRound
 
 Json = Any
 

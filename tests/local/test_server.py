@@ -239,8 +239,8 @@ def test_without_the_extra_it_is_named(model: Path, monkeypatch: pytest.MonkeyPa
     ("name", "content", "said"),
     [
         ("gone.gguf", None, "there is no file "),
-        ("text.gguf", b"GGML and more", "is no GGUF file"),
-        ("empty.gguf", b"", "is no GGUF file"),
+        ("text.gguf", b"GGML and more", "is not a GGUF file"),
+        ("empty.gguf", b"", "is not a GGUF file"),
     ],
 )
 def test_a_file_that_is_no_model_is_named(
@@ -252,7 +252,7 @@ def test_a_file_that_is_no_model_is_named(
     with pytest.raises(LocalServerError, match=said) as caught, serve(file):
         pass
     assert str(file) in str(caught.value)
-    with pytest.raises(LocalServerError, match="is no file"), serve(tmp_path):
+    with pytest.raises(LocalServerError, match="is not a file"), serve(tmp_path):
         pass
 
 

@@ -338,8 +338,7 @@ def test_what_a_tool_raises_to_end_the_program_passes(
 
 def test_a_run_that_could_not_even_be_waited_for_has_a_result_for_each_call() -> None:
     """As after a second Ctrl-C, while the tools of a sync loop are being cancelled."""
-    from lutumpy.execution import ExecutionReport
-    from lutumpy.execution.report import CallReport
+    from lutumpy.execution import CallReport, ExecutionReport
     from lutumpy.execution.results import not_started
 
     session = asked()

@@ -22,7 +22,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from profiles import examples
 
-from lutumpy.doctor.check import check_messages
+from lutumpy.doctor import check_messages
 from lutumpy.errors import Problem
 from lutumpy.page import render
 

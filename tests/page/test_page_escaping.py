@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from profiles import examples
 
 from lutumpy.apis import Api, api_names
-from lutumpy.doctor.check import check_messages
+from lutumpy.doctor import check_messages
 from lutumpy.errors import Problem
 from lutumpy.page import render, write
 from lutumpy.page.text import shown

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from lutumpy import NeedsTools, Reject, RunNormally, Toolset, Transcript, tool, tool_fn
 from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.apis import Api, api_names
-from lutumpy.doctor import propose_repairs
-from lutumpy.doctor.check import check_messages
+from lutumpy.doctor import check_messages, propose_repairs
 from lutumpy.doctor.json_patch import apply_operations
 from lutumpy.errors import Problem
 from lutumpy.page import render
-from lutumpy.page.positions import Origins, of_pointer
+from lutumpy.page.positions import Origins
+from lutumpy.plain.pointer import tokens
 
 
 @dataclass(frozen=True)
@@ -326,7 +326,7 @@ def test_edits_that_fit_nothing_are_followed_as_far_as_they_go(patch: list[dict[
     origins = Origins(2)
     origins.apply(patch)
     assert origins.steps(["1", "role"])[0] in {"0", "1"}
-    assert of_pointer("/a~1b/~0") == ["a/b", "~"]
+    assert tokens("/a~1b/~0") == ["a/b", "~"]
 
 
 # --- decisions of hooks ---------------------------------------------------------------------------

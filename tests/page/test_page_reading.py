@@ -16,7 +16,7 @@ from lutumpy import AssistantTurn, FilePart, ImagePart, Session, Transcript
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.apis import Api
-from lutumpy.core.items import ReasoningBlock, RefusalBlock, ResultBlock, ToolResults
+from lutumpy.models import ReasoningBlock, RefusalBlock, ResultBlock, ToolResults
 from lutumpy.page import render
 from lutumpy.page.readers import read_messages, read_transcript
 from lutumpy.page.text import LIMIT

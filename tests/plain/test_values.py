@@ -14,8 +14,8 @@ from typing import Any, Generic, TypeVar
 import pytest
 
 import lutumpy
-from lutumpy import RunNormally, TextPart, ToolDef, ToolResult, TurnResult, Usage
-from lutumpy.core.items import AssistantTurn, CallBlock
+from lutumpy import AssistantTurn, RunNormally, TextPart, ToolDef, ToolResult, TurnResult, Usage
+from lutumpy.models import CallBlock
 from lutumpy.plain import values
 
 T = TypeVar("T")

@@ -32,10 +32,9 @@ from lutumpy import (
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.core.items import ToolResults
 from lutumpy.doctor import check_messages
-from lutumpy.testing import Call, Reply
-from lutumpy.testing.script import render
+from lutumpy.models import ToolResults
+from lutumpy.testing import Call, Reply, render
 
 
 class Report(BaseModel):

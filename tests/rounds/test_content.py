@@ -11,9 +11,18 @@ import pytest
 
 from lutumpy import (
     CommitError,
+    Complete,
+    FilePart,
+    HandledTool,
     HookError,
+    ImagePart,
+    NeedsTools,
+    RejectedToolCall,
     Session,
+    TextPart,
     ToolMetadata,
+    ToolResult,
+    ToolRound,
     Toolset,
     TranscriptError,
     hook_impl,
@@ -22,12 +31,6 @@ from lutumpy import (
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.core.items import FilePart, ImagePart, TextPart
-from lutumpy.hooks.decisions import Complete
-from lutumpy.rounds.outcome import NeedsTools
-from lutumpy.rounds.round import ToolRound
-from lutumpy.tools.calls import HandledTool, RejectedToolCall
-from lutumpy.tools.results import ToolResult
 
 ADAPTERS: tuple[Any, ...] = (OpenAIChat, OpenAIResponses, AnthropicMessages)
 

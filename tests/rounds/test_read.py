@@ -26,9 +26,8 @@ from lutumpy import (
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.core.items import CallBlock
-from lutumpy.testing import Call, Reply
-from lutumpy.testing.script import render
+from lutumpy.models import CallBlock
+from lutumpy.testing import Call, Reply, render
 
 ADAPTERS: dict[str, Any] = {
     "openai_chat": OpenAIChat,

@@ -27,8 +27,8 @@ from lutumpy import (
     tool,
     tool_fn,
 )
-from lutumpy.core.items import Api
 from lutumpy.hooks import ToolHooks
+from lutumpy.models import Api
 from lutumpy.testing import Call, Reply, ScriptedModel
 
 PACKAGE = os.path.dirname(lutumpy.__file__)

@@ -13,7 +13,7 @@ import lutumpy
 from lutumpy import ImagePart, InvalidToolConstraints, Transcript
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.anthropic.cache import count_breakpoints
-from lutumpy.core.tool_specs import ToolOffering, ToolSpec
+from lutumpy.models import ToolOffering, ToolSpec
 from lutumpy.rules.anthropic import limits
 from lutumpy.rules.anthropic.messages import check_request
 from lutumpy.rules.strict import ANTHROPIC_STRICT

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from lutumpy.apis import Api
-from lutumpy.doctor import apply_repairs, check_messages, propose_repairs
+from lutumpy.doctor import apply_repairs, check_messages, host_name, is_compatible, propose_repairs
 from lutumpy.rules.anthropic import messages as anthropic
-from lutumpy.rules.hosts import HOSTS, host_name, is_compatible
+from lutumpy.rules.hosts import HOSTS
 
 USER: dict[str, Any] = {"role": "user", "content": "x"}
 

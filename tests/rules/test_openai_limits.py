@@ -13,8 +13,8 @@ import pytest
 
 from lutumpy import Transcript
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.errors import InvalidToolConstraints
+from lutumpy.models import ToolOffering, ToolSpec
 from lutumpy.rules import media
 from lutumpy.rules.call_ids import CALL_ID_RULES
 from lutumpy.rules.openai import limits

@@ -13,8 +13,8 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import TypeAdapter
 
+from lutumpy.models import Api
 from lutumpy.testing import Call, Failure, Reply, ScriptedModel, render, render_stream, serve
-from lutumpy.testing.script import Api
 
 APIS: tuple[Api, ...] = ("openai_chat", "openai_responses", "anthropic_messages")
 REPLY = Reply(

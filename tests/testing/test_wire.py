@@ -19,8 +19,8 @@ import anthropic
 import openai
 import pytest
 
+from lutumpy.models import Api
 from lutumpy.testing import Call, Failure, Reply, WireServer, serve
-from lutumpy.testing.script import Api
 
 Json = Any
 FIXTURES = pathlib.Path(__file__).parent.parent / "fixtures"

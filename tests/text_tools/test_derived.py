@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from profiles import examples
 from text_toolkit import Tools, answers, call
 
-from lutumpy import NeedsTools, Session
+from lutumpy import NeedsTools, Session, Transcript
 from lutumpy.adapters.openai import OpenAIChat
-from lutumpy.core.transcript import Transcript
 from lutumpy.testing import Call, Reply, ScriptedModel
 from lutumpy.text_tools import TextTools
 from lutumpy.text_tools.derived import DerivedItems

@@ -26,11 +26,9 @@ from lutumpy import (
     tool,
     tool_input,
 )
-from lutumpy.core.model import OutputSpec
-from lutumpy.core.tool_specs import ToolOffering, ToolSpec
+from lutumpy.models import Api, OutputSpec, ToolOffering, ToolSpec
 from lutumpy.rules.strict import OPENAI_STRICT, strict_schema
 from lutumpy.testing import Reply, ScriptedModel
-from lutumpy.testing.script import Api
 from lutumpy.text_tools import ParsedText, TextTools
 from lutumpy.text_tools.guided_answer import GuidedAnswers
 from lutumpy.text_tools.guided_schema import MOST_CALLS, guided_output

@@ -9,19 +9,21 @@ import pytest
 from text_toolkit import APIS, Tools, answers, asked, call, contents, every_api, now
 
 from lutumpy import (
+    AssistantTurn,
     Complete,
     Finished,
+    ImagePart,
     NeedsTools,
     Reject,
     RunNormally,
     Session,
+    TextPart,
     ToolAvailability,
     ToolRequirement,
     TranscriptError,
 )
-from lutumpy.core.items import AssistantTurn, ImagePart, TextPart
+from lutumpy.models import Api
 from lutumpy.testing import Call, Failure, Reply, ScriptedModel
-from lutumpy.testing.script import Api
 from lutumpy.text_tools import ParsedCall, ParsedText, TagToolParser, TextTools
 
 OSLO = call("weather", {"city": "Oslo"})
@@ -98,7 +100,7 @@ async def test_t6_what_a_tool_gives_cannot_look_like_another_result() -> None:
 
 
 async def test_t6_parts_of_a_result_stay_parts() -> None:
-    from lutumpy.core.items import ResultBlock, ToolResults
+    from lutumpy.models import ResultBlock, ToolResults
     from lutumpy.text_tools.results import results_message
 
     image = ImagePart(data=b"x", media_type="image/png")

@@ -25,8 +25,8 @@ from lutumpy import (
     ToolCallIssueFound,
     ToolCallReady,
 )
+from lutumpy.models import Api
 from lutumpy.testing import Call, Failure, Reply, ScriptedModel, render_stream
-from lutumpy.testing.script import Api
 from lutumpy.text_tools import TagToolParser, TextTools
 
 OSLO = call("weather", {"city": "Oslo"})
@@ -314,7 +314,7 @@ def test_a_turn_without_tools_streams_too() -> None:
 
 def test_the_readers_own_decoder_needs_no_event_behind_the_last() -> None:
     """A decoder that is fed by hand, without the stream around it, gives the same turn."""
-    from lutumpy.core.model import TurnOptions
+    from lutumpy.models import TurnOptions
 
     llm = TextTools(ScriptedModel([Reply(text=OSLO)]))
     source = llm.open_stream_sync(asked().transcript, Tools.offer(), TurnOptions())

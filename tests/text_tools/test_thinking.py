@@ -12,8 +12,8 @@ from pydantic import BaseModel
 from text_toolkit import Tools, answers, asked, call, every_api
 
 from lutumpy import Finished, NeedsTools, ReasoningDelta, Session, TextDelta
+from lutumpy.models import Api
 from lutumpy.testing import Reply, ScriptedModel
-from lutumpy.testing.script import Api
 from lutumpy.text_tools import CallSyntax, ParsedText, TagToolParser, TextTools
 from lutumpy.text_tools.thinking import LeadingThinking
 

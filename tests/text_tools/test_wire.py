@@ -14,8 +14,8 @@ from text_toolkit import Tools, answers, asked, call, every_api
 from lutumpy import AdapterError, Finished, NeedsTools, TextDelta, ToolCallReady
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.models import Api
 from lutumpy.testing import Failure, Reply, WireServer, serve
-from lutumpy.testing.script import Api
 from lutumpy.text_tools import TextTools
 
 OSLO = call("weather", {"city": "Oslo"})

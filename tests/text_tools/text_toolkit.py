@@ -11,7 +11,7 @@ from toolkit import Write
 
 from lutumpy import Session, ToolResult, ToolRound, Toolset, tool, tool_fn
 from lutumpy.hooks import BaseToolCall
-from lutumpy.testing.script import Api
+from lutumpy.models import Api
 from lutumpy.text_tools import ParsedCall, TagToolParser
 
 APIS: tuple[Api, ...] = ("openai_chat", "openai_responses", "anthropic_messages")

@@ -26,7 +26,7 @@ from lutumpy import (
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.apis import api_names
-from lutumpy.core.tool_specs import ToolOffering, ToolSpec
+from lutumpy.models import ToolOffering, ToolSpec
 from lutumpy.plain import json_values
 from lutumpy.rules.schema_walk import walk
 from lutumpy.rules.strict import (

@@ -67,9 +67,9 @@ def test_it_is_found_in_the_directory_and_its_warnings_are_left_to_the_report(
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("some_tools", "names no toolset"),
-        ("some_tools:", "names no toolset"),
-        (":Tools", "names no toolset"),
+        ("some_tools", "does not name a toolset"),
+        ("some_tools:", "does not name a toolset"),
+        (":Tools", "does not name a toolset"),
         ("no_such_module:Tools", "no module 'no_such_module'"),
         ("some_package.nothing:Tools", r"no module 'some_package.nothing'"),
         ("some_tools:Tool", "has no 'Tool'; its toolsets are Tools"),

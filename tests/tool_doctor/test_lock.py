@@ -92,18 +92,18 @@ def test_new_and_missing_tools_are_drift() -> None:
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ("{", "is no JSON"),
-        ("[]", "is no lock file"),
+        ("{", "is not JSON"),
+        ("[]", "is not a lock file"),
         ('{"format": "lutumpy.lock", "version": 2}', "version 2"),
         ('{"format": "lutumpy.lock", "version": true}', "version True"),
-        ('{"format": "lutumpy.lock", "version": 1}', "toolsets is no object"),
-        ('{"format": "lutumpy.lock", "version": 1, "toolsets": {"a": []}}', "a is no object"),
+        ('{"format": "lutumpy.lock", "version": 1}', "toolsets is not an object"),
+        ('{"format": "lutumpy.lock", "version": 1, "toolsets": {"a": []}}', "a is not an object"),
         (
             '{"format": "lutumpy.lock", "version": 1, "toolsets": {"a": {"t": 1}}}',
-            "a, t is no object",
+            "a, t is not an object",
         ),
-        ("[" * 100_000, "is no JSON"),
-        ("\xff", "is no JSON"),
+        ("[" * 100_000, "is not JSON"),
+        ("\xff", "is not JSON"),
     ],
 )
 def test_a_file_that_is_no_lock_is_an_error_that_names_it(

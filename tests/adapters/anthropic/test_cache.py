@@ -11,11 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lutumpy import AssistantTurn, TextPart, Transcript
 from lutumpy.adapters.anthropic import AnthropicMessages
-from lutumpy.core.items import AssistantTurn, Message, ResultBlock, TextPart, ToolResults
-from lutumpy.core.model import TurnOptions
-from lutumpy.core.tool_specs import ToolOffering, ToolSpec
-from lutumpy.core.transcript import Transcript
+from lutumpy.models import Message, ResultBlock, ToolOffering, ToolResults, ToolSpec, TurnOptions
 from lutumpy.rules.anthropic.messages import check_request
 
 MARK = {"type": "ephemeral"}
@@ -362,8 +360,7 @@ def item_is_unstable(transcript: Transcript) -> bool:
 
 
 def test_an_adapter_sets_them_unless_it_is_told_not_to() -> None:
-    from lutumpy.testing import wire
-    from lutumpy.testing.script import Reply
+    from lutumpy.testing import Reply, wire
 
     with wire.serve([Reply(text="Yes.")] * 2) as server:
         for settings in ({}, {"cache": None}):

@@ -12,12 +12,10 @@ from typing import Any
 
 import pytest
 
+from lutumpy import AssistantTurn, Transcript
 from lutumpy.adapters.anthropic import AnthropicMessages
-from lutumpy.core.items import AssistantTurn, ResultBlock, ToolResults
-from lutumpy.core.model import TurnOptions
-from lutumpy.core.tool_specs import ToolOffering, ToolSpec
-from lutumpy.core.transcript import Transcript
 from lutumpy.errors import AdapterError, InvalidToolConstraints, TranscriptError
+from lutumpy.models import ResultBlock, ToolOffering, ToolResults, ToolSpec, TurnOptions
 
 httpx2 = pytest.importorskip("httpx2")
 
@@ -207,8 +205,7 @@ def test_an_error_body_with_status_200_is_an_adapter_error(respond: Respond) -> 
 def test_rounds_against_the_test_server_with_a_client_and_with_one_made_here() -> None:
     from anthropic import AsyncAnthropic
 
-    from lutumpy.testing import wire
-    from lutumpy.testing.script import Call, Reply
+    from lutumpy.testing import Call, Reply, wire
 
     calls = (Call("search", {"q": "x"}), Call("search", {"q": "y"}))
     script = [Reply(text="Let me see.", calls=calls), Reply(text="Done.")]

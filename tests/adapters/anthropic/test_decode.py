@@ -11,17 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from profiles import examples
 
+from lutumpy import AssistantTurn, Usage
 from lutumpy.adapters.anthropic import AnthropicMessages
-from lutumpy.core.items import (
-    AssistantTurn,
-    CallBlock,
-    OpaqueBlock,
-    ReasoningBlock,
-    RefusalBlock,
-    TextBlock,
-    Usage,
-)
 from lutumpy.errors import AdapterError
+from lutumpy.models import CallBlock, OpaqueBlock, ReasoningBlock, RefusalBlock, TextBlock
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "anthropic_messages.jsonl"
 ROWS: list[dict[str, Any]] = [

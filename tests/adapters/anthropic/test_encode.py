@@ -16,24 +16,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from profiles import examples
 
+from lutumpy import AssistantTurn, FilePart, ImagePart, TextPart, Transcript
 from lutumpy.adapters.anthropic import AnthropicMessages
-from lutumpy.core.items import (
-    AssistantTurn,
+from lutumpy.core.tool_specs import ToolMode
+from lutumpy.errors import DeclarationError, InvalidToolConstraints, TranscriptError
+from lutumpy.models import (
     CallBlock,
-    FilePart,
-    ImagePart,
     Message,
     OpaqueBlock,
     ReasoningBlock,
     RefusalBlock,
     ResultBlock,
     TextBlock,
-    TextPart,
+    ToolOffering,
     ToolResults,
+    ToolSpec,
 )
-from lutumpy.core.tool_specs import ToolMode, ToolOffering, ToolSpec
-from lutumpy.core.transcript import Transcript
-from lutumpy.errors import DeclarationError, InvalidToolConstraints, TranscriptError
 from lutumpy.plain import json_values
 from lutumpy.rules.anthropic.messages import check_request
 

@@ -17,23 +17,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from profiles import examples
 
-from lutumpy.adapters.anthropic import AnthropicMessages
-from lutumpy.adapters.anthropic.decode import decode_message
-from lutumpy.adapters.anthropic.stream import MessagesStreamDecoder
-from lutumpy.core.items import AssistantTurn, CallBlock, RefusalBlock, Usage
-from lutumpy.core.model import TurnOptions
-from lutumpy.core.streaming import (
-    CallDelta,
-    CallDone,
-    Delta,
+from lutumpy import (
+    AssistantTurn,
     ReasoningDelta,
     RefusalDelta,
     Started,
     StreamDecoder,
     TextDelta,
+    Transcript,
+    Usage,
 )
-from lutumpy.core.transcript import Transcript
+from lutumpy.adapters.anthropic import AnthropicMessages
+from lutumpy.adapters.anthropic.decode import decode_message
+from lutumpy.adapters.anthropic.stream import MessagesStreamDecoder
 from lutumpy.errors import AdapterError
+from lutumpy.models import CallBlock, RefusalBlock, TurnOptions
+from lutumpy.streaming import CallDelta, CallDone, Delta
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 Event = dict[str, Any]
@@ -775,8 +774,7 @@ def test_the_work_is_linear_in_what_arrives() -> None:
 def test_streamed_requests_against_the_test_server() -> None:
     from anthropic import AsyncAnthropic
 
-    from lutumpy.testing import wire
-    from lutumpy.testing.script import Call, Reply
+    from lutumpy.testing import Call, Reply, wire
 
     script = [Reply(text="Let me see.", calls=(Call("search", {"q": "x"}), Call("search", {})))] * 2
     transcript = Transcript()

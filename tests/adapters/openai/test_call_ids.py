@@ -11,8 +11,7 @@ from openai import AsyncOpenAI, OpenAI
 from lutumpy import Session, Transcript
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.core.items import ResultBlock, ToolResults
-from lutumpy.core.model import TurnOptions
+from lutumpy.models import ResultBlock, ToolResults, TurnOptions
 
 NINE = re.compile(r"[a-zA-Z0-9]{9}")
 

@@ -8,25 +8,22 @@ from typing import Any
 
 import pytest
 
+from lutumpy import AssistantTurn, FilePart, ImagePart, TextPart, Transcript
 from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.adapters.openai.chat.encode import ChatEncoder, chat_fields
 from lutumpy.adapters.sdk_body import join_body
-from lutumpy.core.items import (
-    AssistantTurn,
+from lutumpy.errors import DeclarationError, InvalidToolConstraints, TranscriptError
+from lutumpy.models import (
     CallBlock,
-    FilePart,
-    ImagePart,
     OpaqueBlock,
     ReasoningBlock,
     RefusalBlock,
     ResultBlock,
     TextBlock,
-    TextPart,
+    ToolOffering,
     ToolResults,
+    ToolSpec,
 )
-from lutumpy.core.tool_specs import ToolOffering, ToolSpec
-from lutumpy.core.transcript import Transcript
-from lutumpy.errors import DeclarationError, InvalidToolConstraints, TranscriptError
 from lutumpy.rules.openai.chat import messages as rules
 
 SCHEMA = {

@@ -16,20 +16,12 @@ from hypothesis import strategies as st
 from openai.types.chat import ChatCompletionChunk
 from profiles import examples
 
+from lutumpy import AssistantTurn, ReasoningDelta, RefusalDelta, Started, TextDelta
 from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.adapters.openai.chat.decode import decode_chat
 from lutumpy.adapters.openai.chat.stream import ChatStreamDecoder
-from lutumpy.core.items import AssistantTurn
-from lutumpy.core.streaming import (
-    CallDelta,
-    CallDone,
-    Delta,
-    ReasoningDelta,
-    RefusalDelta,
-    Started,
-    TextDelta,
-)
 from lutumpy.errors import AdapterError
+from lutumpy.streaming import CallDelta, CallDone, Delta
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 

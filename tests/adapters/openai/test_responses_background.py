@@ -9,7 +9,7 @@ from openai import AsyncOpenAI, OpenAI
 
 from lutumpy import AdapterError, Session
 from lutumpy.adapters.openai import OpenAIResponses
-from lutumpy.testing.wire import serve
+from lutumpy.testing import serve
 
 QUEUED = {
     "id": "resp_7",

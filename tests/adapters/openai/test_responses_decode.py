@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lutumpy import AssistantTurn, Transcript, Usage
 from lutumpy.adapters.openai import OpenAIResponses
 from lutumpy.adapters.openai.responses.decode import decode_response
-from lutumpy.core.items import (
-    AssistantTurn,
+from lutumpy.errors import AdapterError
+from lutumpy.models import (
     CallBlock,
     OpaqueBlock,
     ReasoningBlock,
@@ -21,10 +22,7 @@ from lutumpy.core.items import (
     ResultBlock,
     TextBlock,
     ToolResults,
-    Usage,
 )
-from lutumpy.core.transcript import Transcript
-from lutumpy.errors import AdapterError
 from lutumpy.rules.openai.responses import items as rules
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"

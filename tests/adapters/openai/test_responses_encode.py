@@ -8,24 +8,21 @@ from typing import Any
 
 import pytest
 
+from lutumpy import AssistantTurn, FilePart, ImagePart, TextPart, Transcript
 from lutumpy.adapters.openai import OpenAIResponses
 from lutumpy.adapters.openai.responses.encode import ResponsesEncoder, responses_fields
 from lutumpy.adapters.sdk_body import join_body
-from lutumpy.core.items import (
-    AssistantTurn,
+from lutumpy.errors import TranscriptError
+from lutumpy.models import (
     CallBlock,
-    FilePart,
-    ImagePart,
     ReasoningBlock,
     ResultBlock,
     ResultStatus,
     TextBlock,
-    TextPart,
+    ToolOffering,
     ToolResults,
+    ToolSpec,
 )
-from lutumpy.core.tool_specs import ToolOffering, ToolSpec
-from lutumpy.core.transcript import Transcript
-from lutumpy.errors import TranscriptError
 from lutumpy.rules.openai.responses import items as rules
 
 SCHEMA = {

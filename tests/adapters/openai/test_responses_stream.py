@@ -17,19 +17,11 @@ from openai.types.responses import ResponseStreamEvent
 from profiles import examples
 from pydantic import TypeAdapter
 
+from lutumpy import AssistantTurn, ReasoningDelta, RefusalDelta, Started, TextDelta
 from lutumpy.adapters.openai import OpenAIResponses
 from lutumpy.adapters.openai.responses.stream import ResponsesStreamDecoder
-from lutumpy.core.items import AssistantTurn
-from lutumpy.core.streaming import (
-    CallDelta,
-    CallDone,
-    Delta,
-    ReasoningDelta,
-    RefusalDelta,
-    Started,
-    TextDelta,
-)
 from lutumpy.errors import AdapterError
+from lutumpy.streaming import CallDelta, CallDone, Delta
 from lutumpy.testing import Call, Reply, render, render_stream
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"

@@ -11,8 +11,8 @@ from toolkit import Files
 from lutumpy import NeedsTools, Session
 from lutumpy.adapters.openai.chat.stream import ChatStreamDecoder
 from lutumpy.adapters.openai.responses.stream import ResponsesStreamDecoder
+from lutumpy.models import Api
 from lutumpy.testing import Call, Reply, render_stream
-from lutumpy.testing.script import Api
 
 
 def counting(base: type[Any]) -> Any:

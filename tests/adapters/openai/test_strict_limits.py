@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.errors import InvalidToolConstraints
+from lutumpy.models import ToolOffering, ToolSpec
 
 
 @pytest.mark.parametrize("adapter", [OpenAIChat, OpenAIResponses])

@@ -335,7 +335,7 @@ def _explain_failure(error: LocalServerError, port: int, path: Path) -> str | No
 
 def _check_file(path: Path) -> None:
     if not path.exists():
-        raise LocalServerError(f"there is not a file {path}")
+        raise LocalServerError(f"there is no file {path}")
     if not path.is_file():
         raise LocalServerError(f"{path} is not a file")
     with path.open("rb") as stream:

@@ -125,6 +125,10 @@ EXCEPTIONS: Mapping[tuple[str, str], str] = {
         "lutumpy.adapters.provider_errors",
     ): "it raises the error of the adapter that it stands for",
     (
+        "lutumpy.testing.scripted",
+        "lutumpy.adapters.sdk_body",
+    ): "it reads what the adapter would send, and only if somebody looks",
+    (
         "lutumpy.tool_doctor.check",
         "lutumpy.rules.schema_walk",
     ): "it shows what a declaration becomes on the way to an API",

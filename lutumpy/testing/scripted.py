@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, TypeAlias
 
 from lutumpy.adapters.provider_errors import adapter_error
+from lutumpy.adapters.sdk_body import Fields, body_dict
 from lutumpy.apis import Api, api_names, serving
 from lutumpy.errors import AdapterError, Problem
 from lutumpy.models import (
@@ -18,7 +20,6 @@ from lutumpy.models import (
     TurnOptions,
     checked_structured,
 )
-from lutumpy.plain.json_values import decode
 from lutumpy.rules.shape import ApiRules
 from lutumpy.streaming import StreamDecoder
 from lutumpy.testing.replies import Failure, Reply, read_script
@@ -182,9 +183,9 @@ class ScriptedModel:
         stream: bool,
     ) -> _Request:
         """What the adapter would send, noted and checked."""
-        body = self._write_request(transcript, offering, options, stream=stream)
+        read_body = self._prepare_request(transcript, offering, options, stream=stream)
         shape = {key: options.extra[key] for key in self._shaping if key in options.extra}
-        request = _Request(body, shape)
+        request = _Request(read_body, shape)
         self.requested += 1
         self._requests.append(request)
         if self._check:
@@ -193,23 +194,22 @@ class ScriptedModel:
                     raise self._make_refusal(problem)
         return request
 
-    def _write_request(
+    def _prepare_request(
         self,
         transcript: Transcript,
         offering: ToolOffering | None,
         options: TurnOptions,
         *,
         stream: bool,
-    ) -> bytes | dict[str, Any]:
-        """The body that the adapter would send: its bytes, or JSON values from one that has no
-        client of its own.
-        """
-        # Adapters of the SDKs join bytes that the transcript keeps, which costs the same for each
-        # turn however long the conversation is. `request` is the way that every adapter has.
-        write = getattr(self._sender, "_body", None)
-        if write is not None:
-            data: bytes = write(transcript, offering, options, stream=stream)
-            return data
+    ) -> Callable[[], dict[str, Any]]:
+        """Make the request; what is returned reads the body of it, as often as it is asked."""
+        # Adapters of the SDKs have the fields of a request as ready JSON. They are joined only if
+        # somebody looks at the body, so that a turn costs the same however long the conversation
+        # is. `request` is the way that every adapter has.
+        make_fields = getattr(self._sender, "_request", None)
+        if make_fields is not None:
+            fields: Fields = make_fields(transcript, offering, options, stream=stream)
+            return partial(body_dict, fields)
         known = {
             "temperature": options.temperature,
             "max_output_tokens": options.max_output_tokens,
@@ -219,7 +219,7 @@ class ScriptedModel:
         extra = dict(options.extra)
         body = self._adapter.request(transcript, offering, stream=stream, **given, **extra)
         # A parameter of the user's may name another model, and wins.
-        return {"model": self.model, **body}
+        return partial(copy.deepcopy, {"model": self.model, **body})
 
     def stream_decoder(self) -> StreamDecoder:
         """A new decoder of its API for one stream."""
@@ -270,11 +270,12 @@ class ScriptedModel:
 class _Request:
     """What would have been sent."""
 
-    __slots__ = ("_body", "_sent", "shape")
+    __slots__ = ("_body", "fresh_body", "shape")
 
-    def __init__(self, sent: bytes | dict[str, Any], shape: dict[str, Any]) -> None:
-        self._sent = sent
+    def __init__(self, fresh_body: Callable[[], dict[str, Any]], shape: dict[str, Any]) -> None:
         self._body: dict[str, Any] | None = None
+        # The JSON of it, read anew: for a script's function, which may change it.
+        self.fresh_body = fresh_body
         # What of the body an answer's shape depends on.
         self.shape = shape
 
@@ -284,13 +285,6 @@ class _Request:
         if self._body is None:
             self._body = self.fresh_body()
         return self._body
-
-    def fresh_body(self) -> dict[str, Any]:
-        """The same for a script's function, which may change it."""
-        if not isinstance(self._sent, bytes):
-            return copy.deepcopy(self._sent)
-        body: dict[str, Any] = decode(self._sent)
-        return body
 
 
 class ScriptedStatusError(Exception):

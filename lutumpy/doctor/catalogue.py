@@ -120,10 +120,10 @@ class Mending:
         left: str = "",
         although_unsure: bool = False,
     ) -> None:
-        self.steps = steps
-        self.repairs = repairs
-        self.left = left
-        self.although_unsure = although_unsure
+        self.steps: tuple[Step, ...] = steps
+        self.repairs: tuple[RepairKind, ...] = repairs
+        self.left: str = left
+        self.although_unsure: bool = although_unsure
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,15 +68,17 @@ class MixedReader:
             self._results.update(spelling.results)
             entries |= spelling.entries
             parts |= spelling.parts | spelling.other_parts
-        self.any_parts = frozenset(parts)
-        self.readable = frozenset(self._readers)
+        self.any_parts: frozenset[str] = frozenset(parts)
+        self.readable: frozenset[str] = frozenset(self._readers)
         pairing = frozenset([*self._calls, *self._results])
         self._foreign_in_content = pairing - own.in_content
         self._foreign_beside_content = frozenset(self._calls) | {_FRAMEWORK_CALL}
         # A call or a result that stands alone in the list is an entry there, as in Responses.
         self._foreign_entries = (entries | pairing) - own.entries
         self._id_keys = tuple(dict.fromkeys([spelling.result_id_key for spelling in known]))
-        self.result_roles = frozenset([role for s in known for role in s.result_roles])
+        self.result_roles: frozenset[str] = frozenset(
+            [role for spelling in known for role in spelling.result_roles]
+        )
 
     # --------------------------------------------------------- recognizing
 

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from lutumpy.errors import Problem
-from lutumpy.testing.api_server import Json, Query, Refused, first_refusal
+from lutumpy.testing.api_server import ApiServer, Json, Query, Refused, first_refusal
 from lutumpy.testing.paths import Target
 from lutumpy.testing.replies import Failure, Reply
 from lutumpy.testing.script import render, render_failure, render_stream
@@ -30,7 +30,7 @@ class Exchange:
 
     def __init__(self, target: Target, number: int, request: Request) -> None:
         self.target = target
-        self.server = target.server
+        self.server: ApiServer = target.server
         self.number = number
         self.request = request
         self.request_id: str = f"req_{number:024d}"

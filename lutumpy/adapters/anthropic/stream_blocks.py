@@ -62,14 +62,14 @@ class StreamedBlock:
     )
 
     def __init__(self, start: Mapping[str, Any], index: int | None) -> None:
-        self.start = start
-        self.kind = _clean_name(start.get("type"))
-        self.id = _clean_name(start.get("id"))
-        self.name = _clean_name(start.get("name"))
-        self.index = index
-        self.call = -1
-        self.closed = False
-        self.half = ""
+        self.start: Mapping[str, Any] = start
+        self.kind: str = _clean_name(start.get("type"))
+        self.id: str = _clean_name(start.get("id"))
+        self.name: str = _clean_name(start.get("name"))
+        self.index: int | None = index
+        self.call: int = -1
+        self.closed: bool = False
+        self.half: str = ""
         self._pieces: dict[str, list[str]] = {}
         self.json: list[str] = []
         self._citations: list[Any] = []

@@ -43,7 +43,7 @@ def _read_result(block: Mapping[str, Any], read_content: ReadContent) -> Piece:
 class MessagesSpelling(Spelling):
     """The spelling of Messages."""
 
-    parts = frozenset(BLOCK_TYPES)
+    parts: ClassVar[frozenset[str]] = frozenset(BLOCK_TYPES)
     readers: ClassVar[Mapping[str, PartReader]] = {
         "text": read_text_part,
         "image": read_source,
@@ -53,7 +53,7 @@ class MessagesSpelling(Spelling):
     }
     calls: ClassVar[Mapping[str, PartReader]] = {"tool_use": _read_use}
     results: ClassVar[Mapping[str, ResultReader]] = {"tool_result": _read_result}
-    in_content = frozenset({"tool_use", "tool_result"})
+    in_content: ClassVar[frozenset[str]] = frozenset({"tool_use", "tool_result"})
     result_id_key = "tool_use_id"
     joins_messages = True
     marks_errors = True

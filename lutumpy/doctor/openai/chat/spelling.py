@@ -47,8 +47,10 @@ def _read_call_body(kind: str, arguments_key: str) -> Callable[[Mapping[str, Any
 class ChatSpelling(Spelling):
     """The spelling of Chat Completions."""
 
-    parts = frozenset(PART_BODIES)
-    other_parts = frozenset({"video_url"})  # hosts that show films take it
+    parts: ClassVar[frozenset[str]] = frozenset(PART_BODIES)
+    other_parts: ClassVar[frozenset[str]] = frozenset(
+        {"video_url"}
+    )  # hosts that show films take it
     readers: ClassVar[Mapping[str, PartReader]] = {
         "text": read_text_part,
         "refusal": read_refusal_part,
@@ -61,7 +63,7 @@ class ChatSpelling(Spelling):
         "custom": _read_call_body("custom", "input"),
     }
     result_id_key = "tool_call_id"
-    result_roles = ("tool", "function")
+    result_roles: ClassVar[tuple[str, ...]] = ("tool", "function")
     has_refusals = True
 
     # ------------------------------------------------------------- reading

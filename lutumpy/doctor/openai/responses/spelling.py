@@ -71,8 +71,9 @@ def _read_other_output(item: Mapping[str, Any], read_content: ReadContent) -> Pi
 class ResponsesSpelling(Spelling):
     """The spelling of Responses."""
 
-    parts = frozenset([*INPUT_PARTS, *OTHER_PARTS, *ASSISTANT_PARTS])
-    other_parts = frozenset({"reasoning", "summary_text"})  # programs copy them into contents
+    parts: ClassVar[frozenset[str]] = frozenset([*INPUT_PARTS, *OTHER_PARTS, *ASSISTANT_PARTS])
+    # Programs copy them into contents.
+    other_parts: ClassVar[frozenset[str]] = frozenset({"reasoning", "summary_text"})
     readers: ClassVar[Mapping[str, PartReader]] = {
         "input_text": read_text_part,
         "output_text": read_text_part,
@@ -91,7 +92,7 @@ class ResponsesSpelling(Spelling):
         "function_call_output": _read_function_output,
         "custom_tool_call_output": _read_function_output,
     }
-    entries = frozenset(ITEM_TYPES) - {"message"}
+    entries: ClassVar[frozenset[str]] = frozenset(ITEM_TYPES) - {"message"}
     result_id_key = "call_id"
     takes_calls_in_messages = False
     has_refusals = True

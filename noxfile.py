@@ -94,7 +94,7 @@ def tests(session: nox.Session) -> None:
 def between(session: nox.Session) -> None:
     """What a Python between the oldest and the newest may change: classes, types, event loops."""
     _install(session, "test")
-    parts = "core/test_values.py execution hooks rounds tools test_import_cost.py test_session.py"
+    parts = "plain/test_values.py execution hooks rounds tools test_import_cost.py test_session.py"
     files = [f"tests/{part}" for part in parts.split()]
     session.run("python", "-m", "pytest", "-q", *SPREAD, *files, env=SMALL)
 

@@ -63,7 +63,7 @@ def render(
     Raises:
         ValueError: there is no such API, or nothing renders its answers.
     """
-    return _rendering_of(api).render(
+    return rendering_of(api).render(
         reply, number=number, model=reply.model or model, body=body or {}
     )
 
@@ -77,7 +77,7 @@ def render_stream(
     Chat chunks end with the usage chunk, which the API sends only if asked. On Messages the text of
     arguments is streamed as it is, broken or not.
     """
-    return _rendering_of(api).render_stream(
+    return rendering_of(api).render_stream(
         reply, number=number, model=reply.model or model, body=body or {}
     )
 
@@ -94,7 +94,7 @@ def render_failure(
 ) -> dict[str, Any]:
     """The JSON of an error, in the envelope of `api`."""
     # An API that is only made up for a test needs no envelope of its own.
-    write = getattr(_rendering_of(api), "render_failure", None)
+    write = getattr(rendering_of(api), "render_failure", None)
     if write is None:
         return {"error": {"message": message, "type": kind, "param": param, "code": code}}
     failure: dict[str, Any] = write(
@@ -105,10 +105,11 @@ def render_failure(
 
 def shaping_keys(api: Api) -> frozenset[str]:
     """The parameters of a request on which the shape of an answer depends."""
-    keys: frozenset[str] = getattr(_rendering_of(api), "SHAPING", frozenset())
+    keys: frozenset[str] = getattr(rendering_of(api), "SHAPING", frozenset())
     return keys
 
 
-def _rendering_of(api: Api) -> Rendering:
+def rendering_of(api: Api) -> Rendering:
+    """What writes the answers of an API. Raises `ValueError` if there is none."""
     rendering: Rendering = serving(api, "rendering")
     return rendering

@@ -23,7 +23,7 @@ from lutumpy.models import (
 from lutumpy.rules.shape import ApiRules
 from lutumpy.streaming import StreamDecoder
 from lutumpy.testing.replies import Failure, Reply, read_script
-from lutumpy.testing.script import render, render_failure, render_stream, shaping_keys
+from lutumpy.testing.script import Rendering, render_failure, rendering_of, shaping_keys
 
 __all__ = ["ScriptEntry", "ScriptedModel"]
 
@@ -77,6 +77,7 @@ class ScriptedModel:
         # The user's `extra` may set another model than this one, so the adapter puts it in.
         self._sender: Any = self._adapter(model)
         self._rules: ApiRules = serving(self.api, "rules")
+        self._rendering: Rendering = rendering_of(self.api)
         self._shaping = shaping_keys(self.api)
         self._check = check
         # Put together when somebody looks at them, and not checked requests only then.
@@ -123,8 +124,11 @@ class ScriptedModel:
         request = self._take_request(transcript, offering, options, stream=False)
         answer = self._take_answer(request)
         if isinstance(answer, Reply):
-            answer = render(
-                answer, self.api, number=self.requested, model=self.model, body=request.shape
+            answer = self._rendering.render(
+                answer,
+                number=self.requested,
+                model=answer.model or self.model,
+                body=request.shape,
             )
         elif isinstance(answer, list):
             raise AdapterError(
@@ -157,8 +161,11 @@ class ScriptedModel:
         answer = self._take_answer(request)
         if isinstance(answer, Reply):
             return [
-                *render_stream(
-                    answer, self.api, number=self.requested, model=self.model, body=request.shape
+                *self._rendering.render_stream(
+                    answer,
+                    number=self.requested,
+                    model=answer.model or self.model,
+                    body=request.shape,
                 ),
             ]
         if not isinstance(answer, list):

@@ -52,7 +52,7 @@ def read(row: dict[str, Json]) -> Transcript:
 
 def written(api: str, transcript: Transcript) -> tuple[Json, Json]:
     """System and history as the adapter gives them back, as JSON text: the order of keys counts."""
-    system = None if api == "openai_chat" else ADAPTERS[api].system(transcript)
+    system = ADAPTERS[api].system(transcript)
     return json.dumps(system), json.dumps(ADAPTERS[api].messages(transcript))
 
 

@@ -814,7 +814,7 @@ def test_a_transcript_of_our_own_can_be_read_back() -> None:
         OpenAIChat.response({"choices": [{"message": {"role": "assistant", "content": "Done."}}]})
     )
     for api, adapter in ADAPTERS.items():
-        system = None if api == "openai_chat" else adapter.system(transcript)
+        system = adapter.system(transcript)
         again = Transcript.from_messages(api, adapter.messages(transcript), system=system)  # type: ignore[arg-type]
         assert written(api, again) == written(api, transcript)
         assert [type(item) for item in again] == [Message, Message, AssistantTurn]

@@ -49,6 +49,7 @@ from lutumpy.session import Session
 from lutumpy.tools.calls import HandledTool, RejectedToolCall, ToolCall, ToolCallIssue
 from lutumpy.tools.declare import ToolFn, tool_fn, tool_input
 from lutumpy.tools.definition import ToolDef, ToolOptions
+from lutumpy.tools.dynamic_group import DynamicGroup, dynamic
 from lutumpy.tools.results import ToolResult
 from lutumpy.tools.selectors import FunctionSelector, Selector
 from lutumpy.tools.signature import Skip
@@ -70,6 +71,8 @@ if TYPE_CHECKING:
         ToolCallIssueFound,
         ToolCallReady,
     )
+    from lutumpy.tools.dynamic import DynamicTool
+    from lutumpy.tools.dynamic_values import DynamicInput, DynamicOutput
     from lutumpy.tools.tool_input import ToolInput
 
 __version__ = "0.1.0"
@@ -83,6 +86,10 @@ __all__ = [
     "Completed",
     "DeclarationError",
     "DroppedRoundError",
+    "DynamicGroup",
+    "DynamicInput",
+    "DynamicOutput",
+    "DynamicTool",
     "FilePart",
     "Finished",
     "FunctionSelector",
@@ -139,6 +146,7 @@ __all__ = [
     "UnknownToolError",
     "Usage",
     "__version__",
+    "dynamic",
     "hook_impl",
     "hook_slot",
     "nested",
@@ -165,6 +173,8 @@ _HOMES = homes_of(
             "ToolCallIssueFound",
             "ToolCallReady",
         ],
+        "lutumpy.tools.dynamic": ["DynamicTool"],
+        "lutumpy.tools.dynamic_values": ["DynamicInput", "DynamicOutput"],
         "lutumpy.tools.tool_input": ["ToolInput"],
     }
 )

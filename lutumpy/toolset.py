@@ -6,7 +6,8 @@ toolset only as `BaseToolset`.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Generic
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 from typing_extensions import Never, Self, TypeVar
 
@@ -17,7 +18,14 @@ from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
 from lutumpy.rounds.offer import Offer, make_offer
 from lutumpy.tools.arguments import Refused, decode_arguments, repair_or_explain
 from lutumpy.tools.calls import BaseToolCall, ToolCall
+from lutumpy.tools.dynamic_group import DynamicGroup
 from lutumpy.tools.members import build_table
+from lutumpy.tools.run_time_classes import (
+    MAKE_TABLE,
+    extend_toolset,
+    fill_toolset,
+    toolset_of,
+)
 from lutumpy.tools.selectors import (
     BaseToolset,
     ByTool,
@@ -27,6 +35,10 @@ from lutumpy.tools.selectors import (
     unknown_tool,
 )
 from lutumpy.tools.views import View
+
+if TYPE_CHECKING:
+    from lutumpy.tools.dynamic import DynamicTool
+    from lutumpy.tools.dynamic_values import DynamicInput, DynamicOutput
 
 __all__ = ["NoTools", "Toolset"]
 
@@ -44,12 +56,67 @@ class Toolset(BaseToolset, Generic[C]):
     __lutumpy_table__: ClassVar[ToolsetTable]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
+        # Classes that are made at run time bring their table with them, or what it takes.
+        make_table: Callable[[type[Any]], ToolsetTable] | None = kwargs.pop(MAKE_TABLE, None)
         super().__init_subclass__(**kwargs)
-        cls.__lutumpy_table__ = build_table(cls, Toolset)
+        cls.__lutumpy_table__ = make_table(cls) if make_table else build_table(cls, Toolset)
 
     @classmethod
     def __view__(cls) -> View[Self, C]:
         return View(cls)
+
+    @staticmethod
+    def of(
+        name: str, tools: Iterable[DynamicTool], *, prefix: str = ""
+    ) -> type[Toolset[ToolCall[DynamicInput, DynamicOutput]]]:
+        """A toolset of tools that are known at run time.
+
+        Args:
+            name: The name of the class.
+            tools: Its tools, in order; there may be none.
+            prefix: Put before each tool's name, which stays its `original_name`.
+
+        Raises:
+            DeclarationError: Two tools have one name, a name is too long with the prefix, or
+                something isn't a `DynamicTool`.
+        """
+        return toolset_of(Toolset, name, tools, prefix)
+
+    @classmethod
+    def with_dynamic_tools(
+        cls, tools: Mapping[DynamicGroup[Self], Iterable[DynamicTool]]
+    ) -> type[Self]:
+        """This toolset with tools in its `dynamic()` places, for one turn or a whole session.
+
+        It is a new class, and this one stays as it is. Selectors and hook registries of this one
+        are good for it. Its static tools come first, so that the beginning of the list of tools,
+        which providers cache, stays the same.
+
+        Args:
+            tools: The tools of each place, `{AppTools.more: [weather]}`. A place that isn't named
+                keeps its tools.
+
+        Raises:
+            DeclarationError: A key isn't a place of this toolset, or two tools have one name.
+        """
+        return fill_toolset(cls, tools)
+
+    @classmethod
+    def extended(cls, **members: Any) -> type[Self]:
+        """This toolset with further members, for one turn or a whole session.
+
+        It is a new class, and this one stays as it is. Selectors and hook registries of this one
+        are good for it.
+
+        Args:
+            members: By name: a toolset, which is nested; a `DynamicTool` or a declared function or
+                class; or what `tool()`, `nested()` and `dynamic()` give.
+
+        Raises:
+            DeclarationError: This toolset has a member of the name, two tools have one name, or the
+                union of its calls has no branch for a new one.
+        """
+        return extend_toolset(cls, members, Toolset)
 
     @classmethod
     def parse(cls, metadata: ToolMetadata) -> C:

@@ -16,7 +16,7 @@ class InputWatch:
     """Looks at an input after each hook that let the call pass.
 
     Args:
-        fields: A copy of the input's `__dict__` before the first hook.
+        value: The input before the first hook.
 
     Attributes:
         changed_by: The positions of the hooks that changed the input, in their order.
@@ -24,13 +24,13 @@ class InputWatch:
 
     __slots__ = ("_fields", "changed_by")
 
-    def __init__(self, fields: dict[str, Any]) -> None:
-        self._fields = fields
+    def __init__(self, value: Any) -> None:
+        self._fields = _copy_fields(value)
         self.changed_by: list[int] = []
 
     def look(self, value: Any, position: int) -> None:
         """Compare `value`, which the hook at `position` passed on, with what was there before."""
-        fields = value.__dict__
+        fields = _copy_fields(value)
         # Fields that are still the same objects are never compared. For one that was replaced,
         # somebody else's `__eq__` may raise; then the field counts as changed.
         try:
@@ -39,4 +39,10 @@ class InputWatch:
             unchanged = False
         if not unchanged:
             self.changed_by.append(position)
-            self._fields = fields.copy()
+            self._fields = fields
+
+
+def _copy_fields(value: Any) -> dict[str, Any]:
+    """The fields of an input by name, and those of other names where its class takes any."""
+    extra = value.__pydantic_extra__
+    return {**value.__dict__, **extra} if extra else value.__dict__.copy()

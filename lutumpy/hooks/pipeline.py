@@ -140,7 +140,7 @@ def decide(
                 decision = step.function(metadata, value)
             else:
                 # The hook gets a call of its own: what it assigns to that won't be executed.
-                own_call = call.with_input(value)
+                own_call = call.holding(value)
                 arguments = (metadata, own_call) if step.takes == "call" else (own_call,)
                 decision = step.function(*arguments)
             kind: type[Any] = type(decision)
@@ -154,12 +154,12 @@ def decide(
             if new_value is not value and new_value is not UNCHANGED:
                 if type(new_value) is Changes:
                     new_value = _apply_changes(step, call, value, new_value)
-                if not isinstance(new_value, tool.input_type):
-                    wanted = tool.input_type.__name__
-                    found = f"RunNormally({_type_name(new_value)}); the tool takes {wanted}"
-                    raise _misfit(step, metadata, found)
+                _check_edit(step, call, new_value)
                 value = new_value
                 edited = True
+            elif tool.is_dynamic:
+                # It may have been changed in place (rule Y8).
+                _check_edit(step, call, value)
             if watch is not None:
                 watch.look(value, position)
             if log:
@@ -180,14 +180,21 @@ def decide(
                 raise _misfit(step, metadata, f"a Reject whose reason is {_type_name(reason)}")
             if log:
                 log_decision(step.label, metadata, "reject", reason=reason)
-            rejected = call.with_input(copy_input(value))
+            rejected = call.holding(copy_input(value))
             refusal = RejectedToolCall(metadata, rejected, reason, source)
             return Decision(refusal, rejected.reject(reason), source, step.label, position)
         else:
             close_coroutine(decision)
             found = f"{_type_name(decision)}, not RunNormally, Complete or Reject"
             raise _misfit(step, metadata, found)
-    return call.with_input(value) if edited else call
+    return call.holding(value) if edited else call
+
+
+def _check_edit(step: HookStep, call: BaseToolCall, value: Any) -> None:
+    """Raise `HookError` for an input that the tool doesn't take (rules H3, Y8)."""
+    problem = call.selector.tool.check_input(call.metadata, value)
+    if problem is not None:
+        raise _misfit(step, call.metadata, f"RunNormally({_type_name(value)}); {problem}")
 
 
 def _apply_changes(step: HookStep, call: BaseToolCall, value: Any, changes: Changes) -> Any:

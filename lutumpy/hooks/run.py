@@ -127,7 +127,7 @@ class HookRun:
             self.begun.append((call, copy_input(call.input) if self._copies_inputs else None))
             metadata, value = call.metadata, call.input
             # A single hook isn't watched: what it changed can be found out later (hooks/audit.py).
-            watch = InputWatch(value.__dict__.copy()) if len(chain.steps) > 1 else None
+            watch = InputWatch(value) if len(chain.steps) > 1 else None
             passed_count, first_decision = 0, NOT_ASKED
             # The quick path is `decide` for one case: a hook that takes the input and passes the
             # call on as it is. Both go on to the next hook then, and nothing else happens.
@@ -137,11 +137,13 @@ class HookRun:
             #   RunNormally() or the same input    look, next hook      look, (log,) next hook
             #   anything else                      left to `decide`     judged there
             #   a hook that takes the call         left to `decide`     called there
+            #   the tool has a JSON Schema         left to `decide`     its input is checked again
             #   decisions are logged               left to `decide`     logged there
             #
             # `decide` continues where this stopped: with the decision at hand, if there is one.
+            quick = () if log or call.selector.tool.is_dynamic else chain.input_functions
             try:
-                for function in () if log else chain.input_functions:
+                for function in quick:
                     decision = function(metadata, value)
                     if type(decision) is CoroutineType:
                         decision = yield decision

@@ -144,7 +144,8 @@ def make_offer(
         if kept is not None:
             return kept
     # A toolset without tools is nearly always a mistake: members that aren't made by `tool()`.
-    if not table.selectors and not issubclass(toolset, EmptyToolset):
+    may_be_empty = bool(table.groups) or issubclass(toolset, EmptyToolset)
+    if not table.selectors and not may_be_empty:
         raise EmptyToolsetError(
             f"{toolset.__name__} has no tools to offer: write <name> = tool(...) in its body, "
             "or offer NoTools where none are meant; nothing was sent"

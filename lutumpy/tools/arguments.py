@@ -30,8 +30,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeGuard
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, from_json, to_json
@@ -40,37 +40,36 @@ from lutumpy.errors import ToolError
 from lutumpy.plain.json_values import may_hold_constants
 from lutumpy.plain.preview import shorten
 from lutumpy.plain.values import dataclass
+from lutumpy.tools.argument_edits import ArgumentRepair, SchemaLookup, find_edits, has_part
+from lutumpy.tools.argument_report import (
+    MESSAGE_LENGTH,
+    Path,
+    join_lines,
+    replace_surrogates,
+    show_value,
+    spell_place,
+    write_lines,
+)
 from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.failures import tool_error_message
 
-__all__ = ["ArgumentRepair", "Decoded", "Refused", "decode_arguments", "repair_or_explain"]
+__all__ = [
+    "ArgumentRepair",
+    "Decoded",
+    "Refused",
+    "decode_arguments",
+    "explain_raised_check",
+    "repair_or_explain",
+]
 
-Path = tuple[str | int, ...]
-
-_MOST_FIELDS = 10
-# In characters, the mark of a cut text included.
-_VALUE_LENGTH = 100
-_PATH_LENGTH = 200
+# In characters.
 _REASON_LENGTH = 200
-_MESSAGE_LENGTH = 500
 _OWN_CHECK = "was refused by this tool's own check"
 # Their messages quote an exception of the user's code.
 _QUOTING = frozenset(
     {"value_error", "assertion_error", "iteration_error", "get_attribute_error", "mapping_type"}
 )
 _KINDS: dict[type, str] = {list: "an array", str: "a string", bool: "true or false"}
-
-
-class ArgumentRepair(NamedTuple):
-    """One value that was read in another way than the model wrote it.
-
-    Attributes:
-        path: Where, such as `items[0].tags`.
-        rule: `json_string`: a JSON text in a string was decoded, since the field takes no string.
-    """
-
-    path: str
-    rule: str
 
 
 class Decoded(NamedTuple):
@@ -110,7 +109,9 @@ def repair_or_explain(tool: CompiledTool, text: str, error: Exception) -> Decode
         return decode_arguments(tool, text) if text[0] == "{" else _explain_non_object(text)
     if isinstance(error, ValidationError):
         return _repair_object(tool, text, error)
-    return _explain_raised_check(tool, error)
+    # A tool whose schema is known at run time only has no pydantic errors.
+    decoded: Decoded | Refused | None = tool.repair_by_schema(text, error)
+    return explain_raised_check(tool, error) if decoded is None else decoded
 
 
 def partial_arguments(text: str) -> Any:
@@ -149,12 +150,12 @@ def _explain_syntax(error: Exception) -> Refused:
     )
 
 
-def _explain_raised_check(tool: CompiledTool, error: Exception) -> Refused:
+def explain_raised_check(tool: CompiledTool, error: Exception) -> Refused:
     """A validator of the user's raised something that is not a validation error."""
     if isinstance(error, ToolError):  # raised to be read by the model
-        message = shorten(tool_error_message(error), _MESSAGE_LENGTH)
+        message = shorten(tool_error_message(error), MESSAGE_LENGTH)
         return Refused(
-            "invalid_arguments", _replace_surrogates(message) or f"The input {_OWN_CHECK}."
+            "invalid_arguments", replace_surrogates(message) or f"The input {_OWN_CHECK}."
         )
     import logging  # rare, and slow to import
 
@@ -184,16 +185,17 @@ def _repair_object(tool: CompiledTool, text: str, error: ValidationError) -> Dec
                 error, node = bare, node["properties"]["input"]
                 validate = tool.validate_bare
         except Exception as failed:
-            return _explain_raised_check(tool, failed)
+            return explain_raised_check(tool, failed)
     failures = [_Failure.locate(data, details) for details in error.errors(include_url=False)]
-    edits = _find_edits(data, failures, _SchemaLookup(tool.definition.input_schema, node))
+    schema = SchemaLookup(tool.definition.input_schema, node)
+    edits = find_edits(data, [failure.path for failure in failures], schema)
     if edits:
         try:
             return Decoded(validate(to_json(edits.apply(data)).decode()), edits.repairs)
         except ValidationError:
             pass  # the model is told about what it wrote
         except Exception as failed:
-            return _explain_raised_check(tool, failed)
+            return explain_raised_check(tool, failed)
     return Refused("invalid_arguments", _write_report(failures))
 
 
@@ -238,7 +240,7 @@ def _match_steps(data: Any, loc: Sequence[str | int], target: Any) -> tuple[bool
         if (id(value), index) in dead_ends:
             return None
         part = loc[index]
-        if _has_part(value, part) and (rest := search(value[part], index + 1)) is not None:
+        if has_part(value, part) and (rest := search(value[part], index + 1)) is not None:
             return (True, *rest)
         if (rest := search(value, index + 1)) is not None:
             return (False, *rest)
@@ -251,148 +253,9 @@ def _match_steps(data: Any, loc: Sequence[str | int], target: Any) -> tuple[bool
     # nothing in the data equals the target, and whatever can be a key is taken as one.
     steps: list[bool] = []
     for part in loc:
-        steps.append(_has_part(data, part))
+        steps.append(has_part(data, part))
         data = data[part] if steps[-1] else data
     return tuple(steps)
-
-
-def _has_part(value: Any, part: str | int) -> bool:
-    if _is_object(value):
-        return part in value
-    return _is_list(value) and isinstance(part, int) and -1 < part < len(value)
-
-
-def _is_object(value: Any) -> TypeGuard[dict[str, Any]]:
-    return isinstance(value, dict)
-
-
-def _is_list(value: Any) -> TypeGuard[list[Any]]:
-    return isinstance(value, list)
-
-
-# --- what the schema says there -----------------------------------------------------------------
-
-
-class _SchemaLookup:
-    """Looks up what a JSON Schema says at a path."""
-
-    def __init__(self, root: Mapping[str, Any], node: Mapping[str, Any]) -> None:
-        self.root = root
-        self.node = node
-
-    def alternatives(
-        self, node: Any, seen: frozenset[str] = frozenset()
-    ) -> Iterator[Mapping[str, Any]]:
-        """`node` without references and unions: each schema that a value may have to fit."""
-        if not _is_object(node):
-            return
-        if isinstance(ref := node.get("$ref"), str):
-            if ref not in seen:
-                target: Any = self.root
-                for part in ref.removeprefix("#").split("/")[1:]:
-                    target = target.get(part, {})
-                yield from self.alternatives(target, seen | {ref})
-            return
-        branches: list[Any] = [
-            branch for key in ("anyOf", "oneOf", "allOf") for branch in node.get(key, ())
-        ]
-        if not branches:
-            yield node
-        for branch in branches:
-            yield from self.alternatives(branch, seen)
-
-    def schemas_at(self, path: Path) -> list[Mapping[str, Any]]:
-        """Every schema that may hold at `path`; empty where nothing is known."""
-        nodes = list(self.alternatives(self.node))
-        for part in path:
-            nodes = [
-                found
-                for node in nodes
-                for child in _child_schemas(node, part)
-                for found in self.alternatives(child)
-            ]
-        return nodes
-
-    def takes(self, path: Path, kind: Literal["string", "null"]) -> bool:
-        """Whether a value of this kind may fit at `path`; yes where nothing is known."""
-        nodes = self.schemas_at(path)
-        return not nodes or any(_takes_kind(node, kind) for node in nodes)
-
-    def is_optional(self, path: Path) -> bool:
-        """Whether the property at `path` may be left out."""
-        name = path[-1]
-        parents = [n for n in self.schemas_at(path[:-1]) if name in n.get("properties", ())]
-        return any(name not in parent.get("required", ()) for parent in parents)
-
-
-def _child_schemas(node: Mapping[str, Any], part: str | int) -> Iterator[Any]:
-    if isinstance(part, str):
-        properties = node.get("properties", {})
-        yield properties[part] if part in properties else node.get("additionalProperties")
-    else:
-        first = node.get("prefixItems", ())
-        yield first[part] if part < len(first) else node.get("items")
-
-
-def _takes_kind(node: Mapping[str, Any], kind: Literal["string", "null"]) -> bool:
-    wanted = str if kind == "string" else type(None)
-    if "const" in node:
-        return isinstance(node["const"], wanted)
-    if "enum" in node:
-        return any(isinstance(value, wanted) for value in node["enum"])
-    types = node.get("type", kind)
-    return types == kind or (isinstance(types, list) and kind in types)
-
-
-# --- repairs ------------------------------------------------------------------------------------
-
-
-class _Edits:
-    """Changes to what the model wrote, all of them made together or none."""
-
-    def __init__(self) -> None:
-        self.left_out: list[Path] = []
-        self.decoded: dict[Path, Any] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self.left_out or self.decoded)
-
-    @property
-    def repairs(self) -> tuple[ArgumentRepair, ...]:
-        return tuple(ArgumentRepair(_spell_path(path), "json_string") for path in self.decoded)
-
-    def apply(self, data: Any) -> Any:
-        """`data` with the edits made, in place."""
-        for path, value in self.decoded.items():
-            _parent_at(data, path)[path[-1]] = value
-        for path in self.left_out:
-            del _parent_at(data, path)[path[-1]]
-        return data
-
-
-def _find_edits(data: Any, failures: Sequence[_Failure], schema: _SchemaLookup) -> _Edits:
-    """The repairs that the failing values allow (rule C5)."""
-    edits = _Edits()
-    for path in dict.fromkeys(failure.path for failure in failures if failure.path):
-        parent = _parent_at(data, path)
-        if not _has_part(parent, path[-1]):
-            continue
-        value = parent[path[-1]]
-        if value is None and isinstance(parent, dict):
-            if schema.is_optional(path) and not schema.takes(path, "null"):
-                edits.left_out.append(path)
-        elif isinstance(value, str) and not schema.takes(path, "string"):
-            try:
-                edits.decoded[path] = from_json(value, allow_inf_nan=False)
-            except (ValueError, RecursionError):
-                continue
-    return edits
-
-
-def _parent_at(data: Any, path: Path) -> Any:
-    for part in path[:-1]:
-        data = data[part] if _has_part(data, part) else None
-    return data
 
 
 # --- the text for the model ---------------------------------------------------------------------
@@ -403,10 +266,7 @@ def _write_report(failures: Sequence[_Failure]) -> str:
     by_path: dict[Path, list[_Failure]] = {}
     for failure in _drop_other_branches(failures):
         by_path.setdefault(failure.path, []).append(failure)
-    lines = [_write_line(path, found) for path, found in list(by_path.items())[:_MOST_FIELDS]]
-    if len(by_path) > _MOST_FIELDS:
-        lines.append(f"… and {len(by_path) - _MOST_FIELDS} more")
-    return _replace_surrogates("\n".join(lines))
+    return write_lines([_write_line(path, found) for path, found in by_path.items()])
 
 
 def _drop_other_branches(failures: Sequence[_Failure]) -> Sequence[_Failure]:
@@ -437,10 +297,10 @@ def _drop_other_branches(failures: Sequence[_Failure]) -> Sequence[_Failure]:
 def _write_line(path: Path, failures: Sequence[_Failure]) -> str:
     messages = " or: ".join(dict.fromkeys(_describe_error(failure.details) for failure in failures))
     first = failures[0].details
-    place = shorten(_spell_path(path), _PATH_LENGTH) or "arguments"
+    place = spell_place(path)
     if first["type"] in ("missing", "extra_forbidden") or not path:
         return f"{place}: {messages}"
-    return f"{place}: {messages} (got {_show_value(first['input'])})"
+    return f"{place}: {messages} (got {show_value(first['input'])})"
 
 
 def _describe_error(details: ErrorDetails) -> str:
@@ -448,34 +308,5 @@ def _describe_error(details: ErrorDetails) -> str:
         # Only a `ToolError` was written for the model; what other exceptions say stays here.
         cause = details.get("ctx", {}).get("error")
         message = tool_error_message(cause) if isinstance(cause, ToolError) else ""
-        return _join_lines(message) or _OWN_CHECK
-    return _join_lines(details["msg"])
-
-
-def _join_lines(text: str) -> str:
-    return shorten(" ".join(text.split()), _MESSAGE_LENGTH)
-
-
-def _show_value(value: Any) -> str:
-    try:
-        return shorten(to_json(value).decode(), _VALUE_LENGTH)
-    except Exception:
-        return type(value).__name__
-
-
-def _spell_path(path: Path) -> str:
-    """`("items", 0, "a b")` as `items[0]["a b"]`."""
-    text = ""
-    for part in path:
-        if isinstance(part, int):
-            text += f"[{part}]"
-        elif part.isidentifier():
-            text += f".{part}" if text else part
-        else:
-            text += f"[{to_json(part).decode()}]"
-    return text
-
-
-def _replace_surrogates(text: str) -> str:
-    """`text` without lone surrogates, which no request can carry."""
-    return text.encode("utf-8", "replace").decode()
+        return join_lines(message) or _OWN_CHECK
+    return join_lines(details["msg"])

@@ -71,6 +71,11 @@ class _Branch(NamedTuple):
         return f"ToolCall[{_show_type(self.input)}, {_show_type(self.output)}]"
 
     @property
+    def is_dynamic(self) -> bool:
+        """Whether it is the branch of the tools that are known at run time."""
+        return getattr(self.input, "__name__", "") == "DynamicInput" and self == _dynamic_branch()
+
+    @property
     def kinds(self) -> tuple[_Kind, _Kind]:
         return _kind_of(self.input), _kind_of(self.output)
 
@@ -99,6 +104,9 @@ def check_branches(cls: type[Any], base: type[Any], table: ToolsetTable) -> None
     _refuse_quoted_union(cls, union)
     branches = list(_read_branches(cls, union))
     members = {table.places[s.name]: _branch_of(s.tool) for s in table.selectors}
+    # A place for tools that are known at run time has their branch, also while it is empty.
+    for group in table.groups.values():
+        members[f"{cls.__name__}.{group.name}"] = _dynamic_branch()
     problems: list[str] = []
     for place, branch in members.items():
         if not any(branch.is_same(other) for other in branches):
@@ -118,6 +126,8 @@ def _refuse_shared_branches(cls: type[Any], members: Mapping[str, _Branch]) -> N
     # Each group: members that a checker may take for the first one of it.
     groups: list[tuple[_Branch, list[str]]] = []
     for place, branch in members.items():
+        if branch.is_dynamic:
+            continue  # all of them are one branch by intent
         for other, places in groups:
             if branch.overlaps(other):
                 places.append(place)
@@ -226,6 +236,12 @@ def _resolve_alias(hint: Any) -> Any:
 def _branch_of(tool: CompiledTool) -> _Branch:
     # A checker knows a function's input model only as a BaseModel.
     return _Branch(tool.input_type if tool.function is None else BaseModel, tool.output_type)
+
+
+def _dynamic_branch() -> _Branch:
+    from lutumpy.tools.dynamic_values import DynamicInput, DynamicOutput
+
+    return _Branch(DynamicInput, DynamicOutput)
 
 
 class _Kind(NamedTuple):

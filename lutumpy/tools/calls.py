@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal
 from typing_extensions import TypeVar
 
 from lutumpy.core.items import REJECTION_PREFIX, ToolMetadata
+from lutumpy.errors import InvalidArgumentsError
 from lutumpy.plain.safe_text import safe_repr
 from lutumpy.plain.values import dataclass
 from lutumpy.tools.arguments import ArgumentRepair
@@ -131,13 +132,21 @@ class BaseToolCall:
 
         Raises:
             TypeError: `new` isn't an instance of the tool's input type.
+            InvalidArgumentsError: The tool is known at run time, and `new` doesn't fit its schema.
         """
-        if not isinstance(new, self.selector.tool.input_type):
-            wanted = self.selector.tool.input_type.__name__
+        tool = self.selector.tool
+        if not isinstance(new, tool.input_type):
+            wanted = tool.input_type.__name__
             raise TypeError(
                 f"with_input takes {wanted}, the input of {self.metadata.name!r}, not "
                 f"{type(new).__name__}"
             )
+        if tool.is_dynamic and (problem := tool.check_input(self.metadata, new)) is not None:
+            raise InvalidArgumentsError(self.metadata.name, self.metadata.id, problem)
+        return self.holding(new)
+
+    def holding(self, new: Any) -> Self:
+        """As `with_input`, for an input that was checked already."""
         return type(self)(self.metadata, new, self.selector, self.repairs, self.origin)
 
     def edited(self, /, **changes: Any) -> Self:

@@ -27,7 +27,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from types import NoneType
-from typing import Any, NamedTuple, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeGuard, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
@@ -35,6 +35,9 @@ from lutumpy.plain import json_values
 from lutumpy.tools.closed import closed_validator
 from lutumpy.tools.definition import ToolDef
 from lutumpy.tools.numbers import NoJsonNumber, refuse_silent_numbers
+
+if TYPE_CHECKING:
+    from lutumpy.core.items import ToolMetadata
 
 __all__ = ["CompiledTool"]
 
@@ -51,7 +54,7 @@ class CompiledTool:
     Attributes:
         definition: What adapters see.
         output_type: What results are checked against; `NoneType` for a tool that returns nothing.
-        adapter: Validates and serializes results.
+        adapter: Validates and serializes results; a `SchemaTool` has none, and needs none.
         function: The user's function; `None` when the tool was declared by its input class.
         is_async: Whether what `function` returns has to be awaited.
         skipped: Parameters of `function` that the model doesn't see.
@@ -88,13 +91,16 @@ class CompiledTool:
     decode: Callable[[str], BaseModel]
     validate_bare: Callable[[str], BaseModel]
 
+    is_dynamic: ClassVar[bool] = False
+    """Whether it was declared by a JSON Schema (`SchemaTool`): then edits are checked by it."""
+
     def __init__(
         self,
         *,
         definition: ToolDef,
         input_type: type[BaseModel] | Callable[[], type[BaseModel]],
         output_type: Any,
-        adapter: TypeAdapter[Any],
+        adapter: TypeAdapter[Any] | None,
         wrapped: bool,
         function: Callable[..., Any] | None = None,
         is_async: bool = False,
@@ -114,7 +120,7 @@ class CompiledTool:
         self.keyword_names: dict[str, str] = dict(keyword_names)
         self.positional_only: tuple[str, ...] = positional_only
         self.wrapped: bool = wrapped
-        self.adapter: TypeAdapter[Any] = adapter
+        self.adapter: TypeAdapter[Any] = cast("TypeAdapter[Any]", adapter)
         self._closed: bool = closed
         self._is_root_model: bool = False
         self._fields_are_parameters: bool = False
@@ -169,6 +175,13 @@ class CompiledTool:
         else:
             self.decode = _refuse_non_objects(self.validate_bare)
 
+    def repair_by_schema(self, text: str, error: Exception) -> Any:
+        """What a tool with a schema of its own makes of arguments that `decode` refused.
+
+        `None` here, where pydantic's errors say it (`tools/arguments.py`).
+        """
+        return None
+
     def __repr__(self) -> str:
         return f"<CompiledTool {self.definition.name}>"
 
@@ -219,7 +232,36 @@ class CompiledTool:
             positional.append(keywords.pop(name))
         return positional, keywords
 
+    def make_input(self, metadata: ToolMetadata, values: Mapping[str, Any]) -> BaseModel:
+        """An input of values that a program made, by the names of fields or their aliases.
+
+        Args:
+            metadata: The call that it is for.
+            values: The values.
+
+        Raises:
+            ValidationError: They don't fit.
+            InvalidArgumentsError: The same, where a JSON Schema says so (`SchemaTool`).
+        """
+        return self.input_type.model_validate(values, by_alias=True, by_name=True)
+
+    def check_input(self, metadata: ToolMetadata, value: Any) -> str | None:
+        """Why `value` can't be the input of a call, as a sentence; `None` if it can.
+
+        Args:
+            metadata: The call.
+            value: What somebody made in place of the input.
+        """
+        if isinstance(value, self.input_type):
+            return None
+        return f"the tool takes {self.input_type.__name__}"
+
     # --- the function ---------------------------------------------------------------------------
+
+    @property
+    def is_runnable(self) -> bool:
+        """Whether it has code of its own, that `invoke` runs."""
+        return self.function is not None
 
     def invoke(self, input: BaseModel, skipped: Mapping[str, Any]) -> Any:
         """Run the tool's function on `input`; what it returns may have to be awaited (`is_async`).

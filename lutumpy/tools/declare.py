@@ -20,6 +20,7 @@ from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.definition import (
     DEFAULT_MAX_RETRIES,
     DEFAULT_TIMEOUT,
+    TOOL_NAME,
     Effect,
     ToolDef,
     ToolOptions,
@@ -39,7 +40,6 @@ O = TypeVar("O")
 R = TypeVar("R")
 M = TypeVar("M", bound=BaseModel)
 
-_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _WORD_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -425,7 +425,7 @@ def _quoting(about: Callable[[], str]) -> Iterator[None]:
 
 
 def _check_name(name: object, about: Callable[[], str]) -> str:
-    if isinstance(name, str) and _NAME.fullmatch(name):
+    if isinstance(name, str) and TOOL_NAME.fullmatch(name):
         return name
     raise DeclarationError(
         f"{about()}: {name!r} is not a tool name; a name has 1 to 64 letters, digits, '_' and '-' "

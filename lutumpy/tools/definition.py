@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import field
 from typing import Any, Literal, get_args
 
 from lutumpy.errors import DeclarationError
 from lutumpy.plain.values import dataclass
 
-__all__ = ["Effect", "ToolDef", "ToolOptions"]
+__all__ = ["TOOL_NAME", "Effect", "ToolDef", "ToolOptions"]
 
 DEFAULT_TIMEOUT = 15.0
 """Seconds for one attempt of a tool that doesn't say how long it may take."""
 
 DEFAULT_MAX_RETRIES = 3
 """Attempts after the first one, for a tool that doesn't say how many."""
+
+TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+"""What the name of a tool matches as a whole (rule D1)."""
 
 Effect = Literal["read", "idempotent", "once"]
 """What running a tool again does: nothing, the same once more, or something new each time."""

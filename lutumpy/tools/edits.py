@@ -47,7 +47,7 @@ def edited_input(
     check_names(tool, input, changes)
     try:
         if tool.function is None:
-            return _validate_whole(tool, input, {**values, **changes})
+            return _validate_whole(tool, metadata, input, {**values, **changes})
         return _change_fields(tool, input, changes)
     except ValidationError as error:
         raise _invalid_arguments(tool, metadata, error) from error
@@ -76,12 +76,14 @@ def _change_fields(tool: CompiledTool, input: BaseModel, changes: Mapping[str, A
     return changed
 
 
-def _validate_whole(tool: CompiledTool, input: BaseModel, values: dict[str, Any]) -> BaseModel:
+def _validate_whole(
+    tool: CompiledTool, metadata: ToolMetadata, input: BaseModel, values: dict[str, Any]
+) -> BaseModel:
     # A `RootModel` over models takes the fields of one; over anything else, the value is called
     # `root`.
     root = getattr(input, "root", None) if tool.input_type.__pydantic_root_model__ else input
     data = values if isinstance(root, BaseModel) else values["root"]
-    return tool.input_type.model_validate(data, by_alias=True, by_name=True)
+    return tool.make_input(metadata, data)
 
 
 def replaced_input(
@@ -112,7 +114,7 @@ def replaced_input(
         field: bound[keyword] for field, keyword in tool.keyword_names.items() if keyword in bound
     }
     try:
-        return tool.input_type.model_validate(values, by_alias=True, by_name=True)
+        return tool.make_input(metadata, values)
     except ValidationError as error:
         raise _invalid_arguments(tool, metadata, error) from error
 

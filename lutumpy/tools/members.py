@@ -7,19 +7,22 @@ tools would share (D8), and whatever looks like a tool and isn't one (D11, in `b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias, cast
 
 from lutumpy.errors import DeclarationError
 from lutumpy.tools.body import check_body
 from lutumpy.tools.branches import check_branches
 from lutumpy.tools.compiled import CompiledTool
+from lutumpy.tools.dynamic_group import Dynamic, DynamicGroup, DynamicSelector
 from lutumpy.tools.selectors import BaseToolset, FunctionSelector, Selector, ToolsetTable
 from lutumpy.tools.tool import Nested, NestedSelectors, Tool
 
-__all__ = ["REGISTRY_NAMES", "build_table", "hook_slots"]
+__all__ = ["REGISTRY_NAMES", "Filling", "build_table", "fill_table", "hook_slots"]
 
-Member: TypeAlias = "Tool[Any, Any] | Nested[Any]"
+Member: TypeAlias = "Tool[Any, Any] | Nested[Any] | Dynamic"
+Filling: TypeAlias = "Mapping[Dynamic, Sequence[CompiledTool]]"
+"""The tools that fill places for tools known at run time."""
 
 # Names that a generated hook registry needs for itself (rule D8).
 REGISTRY_NAMES = frozenset({
@@ -30,12 +33,19 @@ REGISTRY_NAMES = frozenset({
 _GENERAL_SLOTS = ("any_tool_hook", "any_result_hook")
 
 
-def build_table(cls: type[BaseToolset], root: type[BaseToolset]) -> ToolsetTable:
+def build_table(
+    cls: type[BaseToolset],
+    root: type[BaseToolset],
+    filling: Filling | None = None,
+    extends: type[BaseToolset] | None = None,
+) -> ToolsetTable:
     """The table of a toolset class that is being made.
 
     Args:
         cls: The class.
         root: `Toolset`: the class whose members and type parameter are not the user's.
+        filling: The tools of its places for tools known at run time.
+        extends: The class that it was made of at run time, with more members.
 
     Raises:
         DeclarationError: The body of the class or its union of calls breaks a rule; the message
@@ -43,10 +53,42 @@ def build_table(cls: type[BaseToolset], root: type[BaseToolset]) -> ToolsetTable
     """
     members = _collect_members(cls, root)
     _check_member_names(cls, root, members)
-    table = ToolsetTable(members)
-    _add_selectors(table, cls, members)
+    table = ToolsetTable(members, extends)
+    _add_selectors(table, cls, members, filling or {})
     _check_hook_slots(cls, members)
     check_branches(cls, root, table)
+    return table
+
+
+def fill_table(cls: type[BaseToolset], base: type[BaseToolset], filling: Filling) -> ToolsetTable:
+    """The table of a class that was made of `base` at run time to fill its places.
+
+    Everything but the filling was checked when `base` was made. The tools keep what was rendered
+    of them, so that a new set of tools for each turn costs next to nothing.
+
+    Raises:
+        DeclarationError: Two tools have one name.
+    """
+    old = base.__lutumpy_table__
+    table = ToolsetTable(old.members, base)
+    table.is_filled = True
+    kept: dict[str, Selector[Any, Any, Any]] = {}
+    for selector in old.selectors:
+        if isinstance(selector, DynamicSelector) and selector.place is not None:
+            continue  # the old filling; what is kept of it is in the new one
+        name = selector.name
+        kept[name] = table.by_name[name] = selector.for_toolset(cls)
+        table.places[name] = old.places[name]
+    for member, value in old.by_member.items():
+        if isinstance(value, Selector):
+            table.by_member[member] = kept[value.name]
+        elif isinstance(value, NestedSelectors):
+            table.by_member[member] = NestedSelectors(cls, cast("Any", member).toolset)
+    defaults = [kept[s.name] for s in old.defaults if s.name in kept]
+    for place, group in old.groups.items():
+        off = cast("DynamicGroup[Any]", group).off
+        _add_group(table, cls, place, group.name, filling.get(place, ()), off, defaults)
+    _finish(table, defaults)
     return table
 
 
@@ -66,7 +108,7 @@ def _collect_members(cls: type[BaseToolset], root: type[BaseToolset]) -> dict[st
         if base in root.__mro__:
             continue  # ours, or Python's
         for name, value in vars(base).items():
-            if isinstance(value, (Tool, Nested)):
+            if isinstance(value, (Tool, Nested, Dynamic)):
                 members[name] = value
             elif name in members:
                 raise DeclarationError(
@@ -90,10 +132,16 @@ def _check_member_names(
 
 
 def _add_selectors(
-    table: ToolsetTable, cls: type[BaseToolset], members: Mapping[str, Member]
+    table: ToolsetTable, cls: type[BaseToolset], members: Mapping[str, Member], filling: Filling
 ) -> None:
-    """Give every tool its selector: a nested one is a tool of `cls` like any other."""
+    """Give every tool its selector: a nested one is a tool of `cls` like any other.
+
+    Tools that fill places come last, so that the beginning of an offer, which providers cache, is
+    the same whatever they are (rule Y6).
+    """
     defaults: list[Selector[Any, Any, Any]] = []
+    # The places with their names, what fills them, and whether that is hidden.
+    places: dict[Dynamic, tuple[str, Sequence[CompiledTool], bool]] = {}
     for name, member in members.items():
         place = f"{cls.__name__}.{name}"
         if isinstance(member, Tool):
@@ -101,35 +149,74 @@ def _add_selectors(
             table.by_member[member] = selector
             if not member.off:
                 defaults.append(selector)
-            continue
-        inner = member.toolset.__lutumpy_table__
-        table.by_member[member] = NestedSelectors(cls, member.toolset)
-        for other in inner.selectors:
-            # "AppTools.data.get_user": the inner place without the name of the inner toolset
-            path = inner.places[other.name].partition(".")[2]
-            selector = _add_selector(table, cls, f"{place}.{path}", other.tool)
-            if not member.off and other in inner.defaults:
-                defaults.append(selector)
+        elif isinstance(member, Dynamic):
+            places[member] = name, filling.get(member, ()), member.off
+        else:
+            table.by_member[member] = NestedSelectors(cls, member.toolset)
+            inner = member.toolset.__lutumpy_table__
+            for other in inner.selectors:
+                if isinstance(other, DynamicSelector) and other.place is not None:
+                    continue
+                # "AppTools.data.get_user": the inner place without the name of the inner toolset
+                path = inner.places[other.name].partition(".")[2]
+                selector = _add_selector(table, cls, f"{place}.{path}", other.tool)
+                if not member.off and other in inner.defaults:
+                    defaults.append(selector)
+            for inner_place, group in inner.groups.items():
+                tools = filling.get(inner_place, [s.tool for s in group.selectors()])
+                hidden = member.off or group.off
+                places[inner_place] = f"{name}.{group.name}", tools, hidden
+    for dynamic, (name, tools, hidden) in places.items():
+        _add_group(table, cls, dynamic, name, tools, hidden, defaults)
+    _finish(table, defaults)
+
+
+def _finish(table: ToolsetTable, defaults: list[Selector[Any, Any, Any]]) -> None:
     table.selectors = tuple(table.by_name.values())
     table.defaults = tuple(defaults)
 
 
+def _add_group(
+    table: ToolsetTable,
+    cls: type[BaseToolset],
+    place: Dynamic,
+    name: str,
+    tools: Iterable[CompiledTool],
+    off: bool,
+    defaults: list[Selector[Any, Any, Any]],
+) -> None:
+    """Add a place with the tools that fill it; those that aren't off, to `defaults`."""
+    selectors: dict[str, Selector[Any, Any, Any]] = {}
+    for tool in tools:
+        label = f"{cls.__name__}.{name}[{tool.definition.name!r}]"
+        selectors[tool.definition.name] = _add_selector(table, cls, label, tool, place)
+    table.groups[place] = table.by_member[place] = DynamicGroup(cls, place, name, selectors, off)
+    if not off:
+        defaults += selectors.values()
+
+
 def _add_selector(
-    table: ToolsetTable, cls: type[BaseToolset], place: str, tool: CompiledTool
+    table: ToolsetTable,
+    cls: type[BaseToolset],
+    label: str,
+    tool: CompiledTool,
+    place: Dynamic | None = None,
 ) -> Selector[Any, Any, Any]:
     name = tool.definition.name
     if name in table.by_name:
         raise DeclarationError(
             f"two tools of {cls.__name__} have the name {name!r}: {table.places[name]} and "
-            f"{place}; a toolset's tool names are unique, nested ones included (rule D1)"
+            f"{label}; a toolset's tool names are unique, nested ones included (rule D1)"
         )
     selector: Selector[Any, Any, Any]
-    if tool.function is None:
+    if tool.is_dynamic:
+        selector = DynamicSelector(cls, tool, place)
+    elif tool.function is None:
         selector = Selector(cls, tool)
     else:  # this one knows the function's parameters
         selector = FunctionSelector(cls, tool)
     table.by_name[name] = selector
-    table.places[name] = place
+    table.places[name] = label
     return selector
 
 
@@ -137,8 +224,8 @@ def _check_hook_slots(cls: type[BaseToolset], members: Mapping[str, Member]) -> 
     # Tool names may have hyphens and method names can't, so `get-user` and `get_user` collide.
     slots: dict[str, str] = dict.fromkeys(_GENERAL_SLOTS, "every toolset")
     for name, member in members.items():
-        if isinstance(member, Nested):
-            continue  # a nested toolset has a registry of its own
+        if not isinstance(member, Tool) or member.source.is_dynamic:
+            continue  # a nested toolset has a registry of its own, and dynamic tools have no slots
         place = f"{cls.__name__}.{name}"
         for slot in hook_slots(member.source.definition.name):
             if slot in slots:

@@ -109,6 +109,12 @@ class Selector(Generic[TS, I, O]):
             self._overridden = (description, self._make_spec(description))
         return self._overridden[1]
 
+    def for_toolset(self, toolset: type[Any]) -> Selector[Any, I, O]:
+        """The same tool in a class that was made of this one's; what was rendered is shared."""
+        twin = type(self)(toolset, self.tool)
+        twin._spec = self.spec()
+        return twin
+
     def _make_spec(self, description: str) -> ToolSpec:
         definition = self.tool.definition
         return ToolSpec(
@@ -132,6 +138,13 @@ class Selector(Generic[TS, I, O]):
         return hash((self.toolset, self.name))
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self.toolset.__lutumpy_table__.made_at_run_time:
+            from pickle import PicklingError
+
+            raise PicklingError(
+                f"{self!r} can't be pickled: {self.toolset.__name__} was made at run time, and no "
+                "module holds it; store the tool's name, and ask the toolset's selector(name)"
+            )
         return _find_selector, (self.toolset, self.name)
 
     def __copy__(self) -> Selector[TS, I, O]:
@@ -266,11 +279,30 @@ class ToolsetTable:
         by_member: The selector, or the group of selectors, that reading a member gives.
         places: Where each tool was declared, by its name: `AppTools.data.get_user`.
         cache: What is made once for a toolset, such as its offer without arguments, by its makers.
+        groups: The places for tools that are known at run time, nested ones included, as groups of
+            this toolset.
+        extends: The class that this one was made of at run time, with more tools.
+        made_at_run_time: Whether the class was made by a call, so that no module holds it.
+        is_filled: Whether it is another class, which it extends, with its places filled.
     """
 
-    __slots__ = ("by_member", "by_name", "cache", "defaults", "members", "places", "selectors")
+    __slots__ = (
+        "by_member",
+        "by_name",
+        "cache",
+        "defaults",
+        "extends",
+        "groups",
+        "is_filled",
+        "made_at_run_time",
+        "members",
+        "places",
+        "selectors",
+    )
 
-    def __init__(self, members: Mapping[str, object]) -> None:
+    def __init__(
+        self, members: Mapping[str, object], extends: type[BaseToolset] | None = None
+    ) -> None:
         self.members: Mapping[str, object] = members
         self.selectors: tuple[Selector[Any, Any, Any], ...] = ()
         self.defaults: tuple[Selector[Any, Any, Any], ...] = ()
@@ -278,6 +310,10 @@ class ToolsetTable:
         self.by_member: dict[object, Any] = {}
         self.places: dict[str, str] = {}
         self.cache: dict[str, Any] = {}
+        self.groups: dict[Any, Any] = {}
+        self.extends: type[BaseToolset] | None = extends
+        self.made_at_run_time: bool = extends is not None
+        self.is_filled: bool = False
 
 
 class BaseToolset:
@@ -343,11 +379,33 @@ def as_member_of(toolset: type[TS], selector: Selector[TS, Any, Any]) -> Selecto
             f"{selector!r} is not a selector; write {toolset.__name__}.<tool>"
         )
     if selector.toolset is not toolset:
+        if (own := extended_selector(toolset, selector)) is not None:
+            return own
         raise InvalidToolConstraints(
             f"{selector.toolset.__name__}.{selector.name} is a tool of another toolset than "
             f"{toolset.__name__}"
         )
     return selector
+
+
+def extends(toolset: type[BaseToolset], base: type[BaseToolset]) -> bool:
+    """Whether `toolset` is `base`, or was made of it at run time with more tools."""
+    found: type[BaseToolset] | None = toolset
+    while found is not None:
+        if found is base:
+            return True
+        found = found.__lutumpy_table__.extends
+    return False
+
+
+def extended_selector(
+    toolset: type[TS], selector: Selector[Any, Any, Any]
+) -> Selector[TS, Any, Any] | None:
+    """The selector of `toolset` for a tool that it has from the class it was made of."""
+    if not extends(toolset, selector.toolset):
+        return None
+    own: Selector[TS, Any, Any] | None = toolset.__lutumpy_table__.by_name.get(selector.name)
+    return own if own is not None and own.tool is selector.tool else None
 
 
 def unknown_tool(toolset: type[BaseToolset], name: str) -> UnknownToolError:

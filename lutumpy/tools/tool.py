@@ -7,7 +7,9 @@
 #   tool(web_search), under @tool_fn       FunctionTool     FunctionSelector[AppTools, P, O]
 #   tool(ReadFile), a ToolInput[FileText]  Tool             Selector[AppTools, ReadFile, FileText]
 #   tool(ReadFile, output=FileText)        Tool             the same; the class can't say the output
+#   tool(weather), a DynamicTool           Tool             Selector[AppTools, DynamicInput, ...]
 #   nested(DataTools)                      Nested           NestedSelectors[AppTools, DataTools]
+#   dynamic()                              Dynamic          DynamicGroup[AppTools]
 #
 # `tool()` learns the types from the method `__tool__` of what it is given (`HasTool`). Reading a
 # member gives a selector of the class that it is read from, so a toolset that inherits a member has
@@ -22,6 +24,7 @@ from typing_extensions import ParamSpec, TypeVar
 
 from lutumpy.errors import DeclarationError, UnknownToolError
 from lutumpy.tools.compiled import CompiledTool
+from lutumpy.tools.dynamic_group import DynamicGroup
 from lutumpy.tools.selectors import BaseToolset, FunctionSelector, Selector
 
 TS = TypeVar("TS", bound=BaseToolset)
@@ -98,6 +101,8 @@ class NestedSelectors(Generic[TS, N]):
         if isinstance(inner, NestedSelectors):
             # A group inside the group; to a checker every member is a selector.
             return cast("Selector[TS, Any, Any]", NestedSelectors(self._outer, inner._inner))
+        if isinstance(inner, DynamicGroup):
+            return cast("Selector[TS, Any, Any]", self._outer.__lutumpy_table__.groups[inner.place])
         if not isinstance(inner, Selector):
             raise AttributeError(f"{self._inner.__name__} has no tool {name!r}")
         return self._outer.selector(inner.name)
@@ -108,7 +113,11 @@ class NestedSelectors(Generic[TS, N]):
     ) -> FunctionSelector[TS, P2, O2]: ...
     @overload
     def __getitem__(self, selector: Selector[N, I2, O2]) -> Selector[TS, I2, O2]: ...
-    def __getitem__(self, selector: Selector[N, Any, Any]) -> Selector[TS, Any, Any]:
+    @overload
+    def __getitem__(self, selector: DynamicGroup[N]) -> DynamicGroup[TS]: ...
+    def __getitem__(self, selector: Selector[N, Any, Any] | DynamicGroup[N]) -> Any:
+        if isinstance(selector, DynamicGroup) and selector.toolset is self._inner:
+            return self._outer.__lutumpy_table__.groups[selector.place]
         if not isinstance(selector, Selector) or selector.toolset is not self._inner:
             raise UnknownToolError(str(selector), self._inner.__name__)
         return self._outer.selector(selector.name)
@@ -138,7 +147,7 @@ def tool(declared: Any, /, *, output: Any = _UNSET, off: bool = False) -> Tool[A
     """A declared tool as a member of a toolset.
 
     Args:
-        declared: A function under `tool_fn`, or a class under `tool_input`.
+        declared: A function under `tool_fn`, a class under `tool_input`, or a `DynamicTool`.
         output: The output type, where the type checker can't see it in the class (a plain pydantic
             model).
         off: Hidden from the default availability.

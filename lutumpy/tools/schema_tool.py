@@ -1,0 +1,284 @@
+"""A tool that is declared by a JSON Schema: how its calls are read, and its results checked.
+
+It takes the place of a compiled function or input class everywhere (`CompiledTool`), so toolsets,
+rounds, hooks and the executor know nothing of schemas.
+"""
+
+# What is hard here
+# -----------------
+# Nothing of ours may stand between a good call and the two libraries that read it: pydantic makes
+# a `DynamicInput` of the text, and the validator of jsonschema-rs says yes to its values.
+# Everything else happens after the validator said no, in the same order as for other tools
+# (`tools/arguments.py`), and it ends in the same words.
+#
+# A schema whose root is a union is offered as an object with the one property `input` (rule D6).
+# The schema that validates is the declared one; only what is sent is wrapped, so the references in
+# it have to lead to where its parts went (`wrap_schema`).
+#
+# Hooks may edit what they are given: they return other values, or change those they have in place.
+# So what a hook passed on is looked at once more, if it isn't what the model's text says any more
+# (`check_input`, rule Y8).
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from lutumpy.core.items import ToolMetadata
+from lutumpy.errors import InvalidArgumentsError, ToolError
+from lutumpy.plain import json_values
+from lutumpy.plain.driving import is_async
+from lutumpy.tools.argument_edits import SchemaLookup, find_edits
+from lutumpy.tools.argument_report import Path, spell_place, write_lines
+from lutumpy.tools.arguments import Decoded, Refused, decode_arguments, explain_raised_check
+from lutumpy.tools.compiled import CompiledTool
+from lutumpy.tools.definition import ToolDef
+from lutumpy.tools.dynamic_values import (
+    DYNAMIC_OUTPUT,
+    DynamicInput,
+    input_of_json,
+    input_of_values,
+    json_problem,
+)
+from lutumpy.tools.json_schema import JsonSchema, SchemaFailure, SchemaMismatch
+from lutumpy.tools.results import content_parts
+
+__all__ = ["SchemaTool"]
+
+_MOST_EDITED = 1000
+"""Up to how many failing values of one call are looked at for repairs."""
+
+
+class SchemaTool(CompiledTool):
+    """A tool whose schema became known at run time.
+
+    Args:
+        definition: What adapters see; its schema is wrapped where `wrapped` says so.
+        schema: The declared schema, which validates.
+        wrapped: Whether the schema that is sent holds the declared one under `input`.
+        run: The code of the tool, if there is any.
+        validate: Checks or cleans arguments that fit the schema.
+        output_schema: What results have to fit; `None` for anything that can be sent.
+
+    Attributes:
+        shared: What is made once for all toolsets that have the tool, by its makers.
+    """
+
+    __slots__ = ("_validate", "output_schema", "run", "schema", "shared")
+
+    is_dynamic = True
+
+    def __init__(
+        self,
+        *,
+        definition: ToolDef,
+        schema: JsonSchema,
+        wrapped: bool,
+        run: Callable[..., Any] | None,
+        validate: Callable[[dict[str, Any]], dict[str, Any]] | None,
+        output_schema: JsonSchema | None,
+    ) -> None:
+        super().__init__(
+            definition=definition,
+            input_type=DynamicInput,
+            output_type=DYNAMIC_OUTPUT,
+            adapter=None,
+            wrapped=wrapped,
+            is_async=run is not None and is_async(run),
+            keyword_names={},
+        )
+        self.schema: JsonSchema = schema
+        self.run: Callable[..., Any] | None = run
+        self.output_schema: JsonSchema | None = output_schema
+        self.shared: dict[str, Any] = {}
+        self._validate = validate
+        self.decode = self._decode_wrapped if wrapped else self._make_bare_decode()
+
+    def renamed(self, definition: ToolDef) -> SchemaTool:
+        """The same tool under another definition; what was compiled is shared."""
+        return SchemaTool(
+            definition=definition,
+            schema=self.schema,
+            wrapped=self.wrapped,
+            run=self.run,
+            validate=self._validate,
+            output_schema=self.output_schema,
+        )
+
+    @property
+    def is_runnable(self) -> bool:
+        return self.run is not None
+
+    # --- reading calls --------------------------------------------------------------------------
+
+    def _make_bare_decode(self) -> Callable[[str], DynamicInput]:
+        """What reads arguments that fit, and raises for all others. Made once: it is the hot path.
+
+        It raises `ValidationError` for what isn't a JSON object, `SchemaMismatch`, and what the
+        tool's own check raises.
+        """
+        is_valid, read = self.schema.is_valid, input_of_json
+
+        def decode(text: str) -> DynamicInput:
+            made = read(text)
+            if is_valid(made.__pydantic_extra__):
+                return made
+            raise SchemaMismatch(made.__pydantic_extra__)
+
+        if self._validate is None:
+            return decode
+        return lambda text: input_of_values(self._clean(decode(text).values))
+
+    def _decode_wrapped(self, text: str) -> DynamicInput:
+        values: Any = input_of_json(text).__pydantic_extra__
+        # The wrapped form first: that is what was offered.
+        inner = values.get("input") if len(values) == 1 else None
+        for form in (inner, values):
+            if type(form) is dict and self.schema.is_valid(form):
+                return input_of_values(self._clean(form))
+        raise SchemaMismatch(values)
+
+    def _clean(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The values as the tool's own check gives them."""
+        if self._validate is None:
+            return dict(values)
+        cleaned: Any = self._validate(dict(values))
+        if inspect.iscoroutine(cleaned):
+            cleaned.close()
+        if not isinstance(cleaned, dict):
+            raise TypeError(f"validate= gave {type(cleaned).__name__}, not a dict")
+        return cleaned
+
+    def repair_by_schema(self, text: str, error: Exception) -> Decoded | Refused | None:
+        if not isinstance(error, SchemaMismatch):
+            return None
+        data = error.values
+        told = self._explain(data)
+        edited = self._edit(data, told)
+        return edited or Refused("invalid_arguments", write_report(told.failures))
+
+    def _explain(self, values: dict[str, Any]) -> _Explained:
+        """Why arguments don't fit, told about the form of them that was meant."""
+        if self.wrapped and values.keys() == {"input"}:
+            inner = values["input"]
+            if type(inner) is not dict:
+                failure = SchemaFailure(("input",), "Input should be an object")
+                return _Explained([failure], inner, ("input",))
+            found = self.schema.failures(inner)
+            failures = [SchemaFailure(("input", *path), words) for path, words in found]
+            return _Explained(failures, inner, ("input",))
+        return _Explained(self.schema.failures(values), values, ())
+
+    def _edit(self, data: dict[str, Any], told: _Explained) -> Decoded | Refused | None:
+        """The arguments with the edits that the schema allows; `None` if they don't fit even so."""
+        if not self.schema.can_explain or len(told.failures) > _MOST_EDITED:
+            return None
+        root: Any = self.schema.document
+        below = len(told.prefix)
+        paths = [failure.path[below:] for failure in told.failures]
+        try:
+            edits = find_edits(told.values, paths, SchemaLookup(root, root))
+            values = edits.apply(told.values) if edits else None
+        except RecursionError:  # unions of unions of unions; the schema may be a stranger's
+            return None
+        if values is None or type(values) is not dict or not self.schema.is_valid(values):
+            return None
+        repairs = tuple([r._replace(path=_prefixed(r.path, told.prefix)) for r in edits.repairs])
+        try:
+            return Decoded(input_of_values(self._clean(values)), repairs)
+        except Exception as failed:
+            return explain_raised_check(self, failed)
+
+    # --- inputs that a program makes ------------------------------------------------------------
+
+    def make_input(self, metadata: ToolMetadata, values: Mapping[str, Any]) -> DynamicInput:
+        problem = json_problem(values)
+        if problem is not None:
+            raise InvalidArgumentsError(metadata.name, metadata.id, problem)
+        copied = json_values.decode(json_values.encode(values))
+        failures = self.schema.failures(copied)
+        if failures:
+            raise InvalidArgumentsError(metadata.name, metadata.id, write_report(failures))
+        try:
+            return input_of_values(self._clean(copied))
+        except ToolError as error:
+            raise InvalidArgumentsError(metadata.name, metadata.id, str(error)) from error
+        except Exception as error:
+            text = "they were refused by this tool's own check"
+            raise InvalidArgumentsError(metadata.name, metadata.id, text) from error
+
+    def check_input(self, metadata: ToolMetadata, value: Any) -> str | None:
+        if not isinstance(value, DynamicInput):
+            return super().check_input(metadata, value)
+        decoded = decode_arguments(self, metadata.arguments)
+        if isinstance(decoded, Decoded):
+            written = decoded.input.__pydantic_extra__
+            # Compared as JSON: to Python, `True` equals 1.
+            if json_values.encode(written) == json_values.encode(value.values):
+                return None
+        try:
+            self.make_input(metadata, value.values)
+        except InvalidArgumentsError as error:
+            return f"it doesn't fit the tool's schema: {error.detail}"
+        return None
+
+    def arguments(self, input: Any) -> dict[str, Any]:
+        return dict(input.values)
+
+    def argument_names(self, input: Any) -> tuple[str, ...]:
+        return tuple(input.values)
+
+    def invoke(self, input: Any, skipped: Mapping[str, Any]) -> Any:
+        if self.run is None:
+            raise TypeError(
+                f"tool {self.definition.name!r} was declared without run=; it has no code to run"
+            )
+        return self.run(dict(input.values), **skipped)
+
+    # --- results --------------------------------------------------------------------------------
+
+    def encode_output(self, value: Any) -> str:
+        return value if isinstance(value, str) else json_values.encode(value).decode()
+
+    def check_type(self, value: Any) -> str | None:
+        schema = self.output_schema
+        if content_parts(value) is not None:
+            if schema is None:
+                return None
+            return "its output schema takes a JSON value, not content parts"
+        problem = json_problem(value)
+        if problem is not None or schema is None:
+            return problem
+        failures = schema.failures(json_values.decode(json_values.encode(value)))
+        if not failures:
+            return None
+        return f"it doesn't fit the output schema: {write_report(failures)}"
+
+
+class _Explained(NamedTuple):
+    """Why arguments don't fit.
+
+    Attributes:
+        failures: Each with its place in what the model wrote.
+        values: The form of the arguments that is told about.
+        prefix: Where that form stands in what the model wrote.
+    """
+
+    failures: list[SchemaFailure]
+    values: Any
+    prefix: Path
+
+
+def write_report(failures: list[SchemaFailure]) -> str:
+    """What is wrong, a line for each field."""
+    by_path: dict[Path, list[str]] = {}
+    for path, words in failures:
+        by_path.setdefault(path, []).append(words)
+    return write_lines(
+        [f"{spell_place(path)}: {' or: '.join(dict.fromkeys(w))}" for path, w in by_path.items()]
+    )
+
+
+def _prefixed(path: str, prefix: Path) -> str:
+    return ".".join([*map(str, prefix), path]) if prefix else path

@@ -48,6 +48,7 @@ MakeClient: TypeAlias = "Callable[[Callable[[Any], Any], Callable[[], None]], Cl
 """Makes a client; takes its message handler, and what is called when its stream has ended."""
 
 _CONNECTION_CLOSED = -32000
+_LOST = "Connection closed while the call was running"
 _CLOSING_SECONDS = 5.0  # for taking leave of a server, before the connection is cut
 _LISTEN_AGAIN = (1.0, 60.0)  # seconds before the stream of changes is opened again: first, most
 
@@ -84,23 +85,28 @@ class Connection:
 
     async def hold(self, *, task_status: TaskStatus[None]) -> None:
         """Be the task that holds the client; says that it started when that is open or failed."""
-        client = self._make_client(self._receive, self._scope.cancel)
+        client = self._make_client(self._receive, self._lose)
+        was_open = False
         try:
             with self._scope:
                 async with client:
-                    self._client, self.state = client, "open"
+                    self._client, self.state, was_open = client, "open", True
                     task_status.started()
                     await self._wait_and_listen(client)
         except Exception as error:
             self.cause = error
         finally:
-            was_open = self.state == "open"
-            self._client, self.state = None, "closed"
-            for scope in list(self._calls):
-                scope.cancel()
+            self._lose()
             self._ended.set()
         if not was_open:
             task_status.started()
+
+    def _lose(self) -> None:
+        """Refuse further calls from now on, end those that run, and let the client go."""
+        self._client, self.state = None, "closed"
+        for scope in list(self._calls):
+            scope.cancel()
+        self._scope.cancel()
 
     async def send(self, request: Callable[[Client], Any]) -> Any:
         """What awaiting `request(client)` gives.
@@ -118,11 +124,11 @@ class Connection:
             except MCPError as error:
                 if error.code != _CONNECTION_CLOSED:
                     raise
-                self._scope.cancel()
-                raise McpConnectionLost("Connection closed while the call was running") from error
+                self._lose()
+                raise McpConnectionLost(_LOST) from error
             finally:
                 self._calls.discard(scope)
-        raise McpConnectionLost("Connection closed while the call was running") from self.cause
+        raise McpConnectionLost(_LOST) from self.cause
 
     async def close(self) -> None:
         """End it; returns when the client is gone. A server that doesn't let go is cut off."""

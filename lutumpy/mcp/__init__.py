@@ -17,6 +17,7 @@ except ImportError as _error:
 from lutumpy.errors import McpConnectionError, McpConnectionLost, SchemaChanged
 from lutumpy.mcp.client import McpTools, ProgressHandler
 from lutumpy.mcp.opening import ServerAddress, read_address
+from lutumpy.mcp.server import mcp_server
 
 __all__ = [
     "McpConnectionError",
@@ -25,5 +26,6 @@ __all__ = [
     "ProgressHandler",
     "SchemaChanged",
     "ServerAddress",
+    "mcp_server",
     "read_address",
 ]

@@ -268,13 +268,16 @@ class McpTools:
         if connection is not None and connection.state == "open":
             try:
                 return await self._list(connection)
-            except (McpConnectionError, MCPError):
+            except Exception as error:
+                _log.debug("%s can't be listed on this connection: %r", self.name, error)
                 await connection.close()
         connection = await self._connect()
         try:
             return await self._list(connection)
-        except MCPError as error:
-            text = cut(error.message, 1000)
+        except McpConnectionError:
+            raise
+        except Exception as error:  # also a list that breaks the protocol
+            text = cut(_explain(error), 1000)
             raise McpConnectionError(f"{self.name} doesn't list its tools: {text}") from error
 
     async def _connect(self) -> Connection:

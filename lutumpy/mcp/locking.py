@@ -21,7 +21,7 @@ from lutumpy.tool_doctor import Difference, Drift, Lock, LockedToolset, drift
 
 __all__ = ["check_lock", "describe_drift", "find_locked"]
 
-_WORDS = re.compile(r"\s+|\w+|[^\w\s]")
+_WORDS = re.compile(r"\s+|\S+")
 _MOST_SHOWN = 300  # characters of one change
 _AROUND = 3  # unchanged words shown on each side of a change
 

@@ -111,27 +111,21 @@ def _read_bytes(
 ) -> Part:
     where = f" {uri}" if uri else ""
     about = f"{what}{where} of the type {media_type or 'unknown'}"
-    # Four characters are three bytes: what is much too long isn't decoded.
-    size = len(data) * 3 // 4
-    if size > limits.max_bytes + 2:
-        return _leave_out(about, size, limits)
+    # Four characters are three bytes, but for the padding: what is too long isn't decoded.
+    size = len(data) * 3 // 4 - data[-2:].count("=")
+    if size > limits.max_bytes:
+        return TextPart(f"[{about} was left out: {size} bytes are more than {limits.max_bytes}]")
     try:
         decoded = base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):
         return TextPart(f"[{about} was left out: it is not base64]")
     if not decoded:
         return TextPart(f"[{about} is empty]")
-    if len(decoded) > limits.max_bytes:
-        return _leave_out(about, len(decoded), limits)
     kind = media_type or "application/octet-stream"
     if what == "image":
         return ImagePart(decoded, kind)
     filename = uri.rstrip("/").rpartition("/")[2] if uri else None
     return FilePart(decoded, kind, filename=filename or None)
-
-
-def _leave_out(about: str, size: int, limits: Limits) -> TextPart:
-    return TextPart(f"[{about} was left out: {size} bytes are more than {limits.max_bytes}]")
 
 
 def _join_texts(parts: Iterator[Part]) -> Iterator[Part]:

@@ -17,18 +17,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from math import isfinite
 from typing import Any
 
 from lutumpy.apis import Api, api_row
 from lutumpy.plain import json_values
+from lutumpy.plain.strict_json import copy_json
 from lutumpy.plain.values import dataclass
 
 __all__ = ["RawPart", "texts_and_data"]
-
-_MOST_LEVELS = 100
-"""How deep a value may be nested. JSON readers of providers stop at 128 or more, and the value
-stands in a message."""
 
 _NAMES = ("title", "name", "tool_name", "filename", "source", "url", "file_url", "file_id")
 """Fields that say what a value is, in the order in which they are shown."""
@@ -47,7 +43,7 @@ class RawPart:
     there. Where its API doesn't take it (in a result that is an error, as an example), the text is
     sent.
 
-        RawPart("anthropic_messages", {"type": "tool_reference", "tool_name": "get_weather"})
+        RawPart("my_api", {"type": "map", "place": "Oslo"}, text="A map of Oslo.")
 
     The value is copied. What the API is known to refuse is found when the part is pushed or
     committed.
@@ -81,7 +77,7 @@ class RawPart:
             raise TypeError(f"the value of a RawPart is a JSON object, not {type(value).__name__}")
         if text is not None and not isinstance(text, str):
             raise TypeError(f"the text of a RawPart is a text, not {type(text).__name__}")
-        copied = _copy_json(value, "value", 1)
+        copied = copy_json(value, "the value of a RawPart")
         if text is None or not text.strip():
             text = _describe_value(copied)
         object.__setattr__(self, "api", api)
@@ -96,33 +92,6 @@ class RawPart:
 
     def __repr__(self) -> str:
         return f"RawPart({self.api!r}, {self.value!r}, text={self.text!r})"
-
-
-def _copy_json(value: Any, path: str, level: int) -> Any:
-    """A copy as JSON values alone.
-
-    Raises:
-        TypeError: something isn't JSON.
-        ValueError: it is nested too deep, or holds what JSON can't write.
-    """
-    if level > _MOST_LEVELS:
-        raise ValueError(f"the value of a RawPart is nested deeper than {_MOST_LEVELS} levels")
-    if isinstance(value, Mapping):
-        copied: dict[str, Any] = {}
-        for key, inner in value.items():
-            if not isinstance(key, str):
-                raise TypeError(f"{path} of a RawPart has the key {key!r}, which is not text")
-            copied[key] = _copy_json(inner, f"{path}.{key}", level + 1)
-        return copied
-    if isinstance(value, (list, tuple)):
-        return [
-            _copy_json(inner, f"{path}[{index}]", level + 1) for index, inner in enumerate(value)
-        ]
-    if isinstance(value, float) and not isfinite(value):
-        raise ValueError(f"{path} of a RawPart is {value}, which JSON has not")
-    if value is not None and not isinstance(value, (str, int, float)):
-        raise TypeError(f"{path} of a RawPart is {type(value).__name__}, which is not JSON")
-    return value
 
 
 def texts_and_data(part: RawPart) -> Iterator[str | int]:

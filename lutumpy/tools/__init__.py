@@ -12,14 +12,16 @@ from lutumpy.doors import find_name, homes_of
 
 if TYPE_CHECKING:
     from lutumpy.tools.failures import failure_text, is_for_the_model
+    from lutumpy.tools.results import failed_result
     from lutumpy.tools.selectors import ByTool
     from lutumpy.tools.views import HasView, View
 
-__all__ = ["ByTool", "HasView", "View", "failure_text", "is_for_the_model"]
+__all__ = ["ByTool", "HasView", "View", "failed_result", "failure_text", "is_for_the_model"]
 
 _HOMES = homes_of(
     {
         "lutumpy.tools.failures": ["failure_text", "is_for_the_model"],
+        "lutumpy.tools.results": ["failed_result"],
         "lutumpy.tools.selectors": ["ByTool"],
         "lutumpy.tools.views": ["HasView", "View"],
     }

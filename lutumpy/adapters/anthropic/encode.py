@@ -55,18 +55,15 @@ from lutumpy.adapters.anthropic.turn_blocks import (
     find_container,
     find_late_results,
     has_result,
-    parse_input,
     shorten_to_prefill,
+    translate_turn,
 )
 from lutumpy.core.encoding import Renamer
 from lutumpy.core.items import (
     AssistantTurn,
-    CallBlock,
     Item,
     Message,
-    RefusalBlock,
     ResultBlock,
-    TextBlock,
     TextPart,
     ToolResults,
     Verbatim,
@@ -372,7 +369,7 @@ class MessagesEncoder:
         if turn.api == API:
             content = self._encode_own_turn(turn)
         else:
-            blocks = self._translate_turn(turn)
+            blocks = translate_turn(turn, self._ids, self._names)
             content = encode(blocks) if blocks else b""
         if not content:
             self._container = container
@@ -449,24 +446,6 @@ class MessagesEncoder:
         if turn.reasoning_dropped:
             blocks = [block for block in blocks if block.get("type") not in REASONING]
         return encode(blocks) if blocks else b""
-
-    def _translate_turn(self, turn: AssistantTurn) -> list[dict[str, Any]]:
-        """What another API's answer says, as blocks of this one (rule R2)."""
-        blocks: list[dict[str, Any]] = []
-        for block in turn.blocks:
-            if isinstance(block, (TextBlock, RefusalBlock)):
-                if block.text.strip():
-                    blocks.append({"type": "text", "text": block.text})
-            elif isinstance(block, CallBlock) and block.answerable:
-                blocks.append(
-                    {
-                        "type": "tool_use",
-                        "id": self._ids(block.id),
-                        "name": self._names(block.name),
-                        "input": parse_input(block),
-                    }
-                )
-        return blocks
 
     # --- results ----------------------------------------------------------------------------------
 

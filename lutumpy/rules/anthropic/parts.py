@@ -8,12 +8,11 @@ every later request: all its fields are those of Anthropic's API description
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from lutumpy.rules.anthropic.blocks import RESULT_TYPES, check_block, shape
-from lutumpy.rules.anthropic.limits import MAX_TITLE
+from lutumpy.rules.anthropic.limits import MAX_TITLE, REFERENCE
 from lutumpy.rules.part_fields import (
     Holds,
     find_misfit,
@@ -27,7 +26,6 @@ from lutumpy.rules.shape import PartPlace
 __all__ = ["check_part"]
 
 _MESSAGE_TYPES = ("container_upload", "document", "image", "search_result", "text")
-_REFERENCE = re.compile(r"[a-zA-Z0-9_-]{1,256}\Z")
 _WORDS = {
     "missing": "Field required",
     "unknown": "Extra inputs are not permitted",
@@ -142,7 +140,7 @@ _FIELDS: Mapping[str, tuple[Mapping[str, Holds], Mapping[str, Holds]]] = {
         {"citations": _holds_citations},
     ),
     "tool_reference": (
-        {"tool_name": lambda value: isinstance(value, str) and bool(_REFERENCE.match(value))},
+        {"tool_name": lambda value: isinstance(value, str) and bool(REFERENCE.match(value))},
         {},
     ),
     "container_upload": ({"file_id": holds_text}, {}),

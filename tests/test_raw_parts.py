@@ -28,7 +28,7 @@ from lutumpy import (
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.errors import UnknownApiError
-from lutumpy.testing import Reply, ScriptedModel
+from lutumpy.testing import Call, Reply, ScriptedModel, wire
 from lutumpy.text_tools import TextTools
 
 ANTHROPIC = "anthropic_messages"
@@ -254,7 +254,7 @@ def test_k3b_what_its_api_takes_nowhere_is_never_committed(part: RawPart, why: s
 
 def test_only_the_user_pushes_parts() -> None:
     with pytest.raises(TranscriptError, match="takes text only"):
-        Session().push_assistant([RawPart(ANTHROPIC, FOUND)])  # type: ignore[list-item]
+        Session().push_assistant([RawPart(ANTHROPIC, FOUND)])
 
 
 # --- the request around it ------------------------------------------------------------------------
@@ -321,6 +321,34 @@ def test_a_breakpoint_of_its_own_is_not_set_twice() -> None:
         if hasattr(llm, "count_body")
         else True
     )
+
+
+def test_the_sdk_client_sends_what_the_api_takes() -> None:
+    with wire.serve([Reply(calls=[Call("find", {"query": "x"})]), Reply("Found.")]) as server:
+        llm = AnthropicMessages(
+            "claude-sonnet-4-5", base_url=server.anthropic_base_url, api_key="test"
+        )
+        session = Session()
+        session.push_user(["see", RawPart(ANTHROPIC, FOUND)])
+        outcome = session.text_turn(llm, tools=Tools).collect_sync()
+        assert isinstance(outcome, NeedsTools)
+        [call] = outcome.round.calls
+        parts = [TextPart("found"), RawPart(ANTHROPIC, FOUND), RawPart(ANTHROPIC, REFERENCE)]
+        outcome.round.commit(session, [call.complete(parts)])
+        session.text_turn(llm, tools=Tools).collect_sync()
+        sent = server.requests[-1].body["messages"]
+    assert sent[0]["content"][1] == FOUND
+    assert sent[2]["content"][0]["content"][1:] == [FOUND, REFERENCE]
+
+
+def test_r1_blocks_of_a_history_that_was_read_go_back_as_they_were() -> None:
+    messages = AnthropicMessages.request(
+        answered([RawPart(ANTHROPIC, FOUND), RawPart(ANTHROPIC, REFERENCE)]).transcript,
+        Tools.offer(),
+    )["messages"]
+    again = Transcript.from_messages(ANTHROPIC, messages)
+    assert AnthropicMessages.request(again)["messages"] == messages
+    assert "Monday to Friday" in str(OpenAIChat.request(again))
 
 
 # --- kept, and seen -------------------------------------------------------------------------------

@@ -271,6 +271,37 @@ def test_k3b_a_reference_to_a_tool_that_a_request_lacks_is_text_there() -> None:
     assert sent_results(session, Tools.offer()) == [[REFERENCE], "second"]
 
 
+def test_r5_reasoning_behind_a_reference_that_became_text_is_left_out() -> None:
+    session = answered(RawPart(ANTHROPIC, REFERENCE))
+    thought = [
+        {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"},
+        {"type": "text", "text": "Found."},
+    ]
+    reply = {"role": "assistant", "stop_reason": "end_turn", "content": thought}
+    Tools.offer().read(AnthropicMessages.response(reply), session)
+    session.push_user("go on")
+    kept = AnthropicMessages.request(session.transcript, Tools.offer())["messages"]
+    assert kept[3]["content"] == thought
+    changed = AnthropicMessages.request(session.transcript, Finding.offer())["messages"]
+    assert changed[3]["content"] == thought[1:]
+    assert changed[4] == kept[4]
+
+
+def test_a_part_may_be_for_the_next_request_only() -> None:
+    session = Session()
+    session.push_user("see")
+    session.push_ephemeral_user([RawPart(ANTHROPIC, FOUND)])
+    assert AnthropicMessages.request(session.transcript)["messages"][1]["content"] == [FOUND]
+    reply = {
+        "role": "assistant",
+        "stop_reason": "end_turn",
+        "content": [{"type": "text", "text": "x"}],
+    }
+    Tools.offer().read(AnthropicMessages.response(reply), session)
+    session.push_user("go on")
+    assert "search_result" not in str(AnthropicMessages.request(session.transcript))
+
+
 def test_k3b_all_search_results_are_cited_or_none_as_the_first_one_is() -> None:
     plain = {name: value for name, value in FOUND.items() if name != "citations"}
     cited = sent_results(answered(RawPart(ANTHROPIC, FOUND), RawPart(ANTHROPIC, plain)))

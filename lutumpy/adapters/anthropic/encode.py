@@ -30,7 +30,7 @@ prefix of the next one's.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Set
 from typing import Any, Literal
 
 from lutumpy.adapters.anthropic.cache import count_breakpoints, mark, takes_breakpoint
@@ -219,7 +219,7 @@ class MessagesEncoder:
         return self._container
 
     def messages(
-        self, prefill: bool, at: int | None, tools: Collection[str], has_format: bool
+        self, prefill: bool, at: int | None, tools: Set[str], has_format: bool
     ) -> list[bytes]:
         """The `messages` of a request, one by one.
 
@@ -233,7 +233,6 @@ class MessagesEncoder:
             TranscriptError: there is nothing to answer (rule K5).
         """
         messages = self._messages.copy()
-        self._parts.fit(messages, tools, has_format)
         if self._last in ("turn", "assistant"):
             if not prefill:
                 raise TranscriptError(
@@ -252,7 +251,7 @@ class MessagesEncoder:
             )
         if at is not None:
             messages[at] = mark(messages[at], b"}]}")
-        return messages
+        return self._parts.fit(messages, tools, has_format)
 
     def history(self) -> bytes:
         """The JSON array of everything encoded so far, whatever it ends with."""

@@ -20,10 +20,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Mapping, Set
 from typing import Any
 
 from lutumpy.adapters.anthropic.decode import API
+from lutumpy.adapters.anthropic.original import entries_without_reasoning
 from lutumpy.adapters.anthropic.parts import part_blocks
 from lutumpy.core.items import Part, RawPart
 from lutumpy.core.parts import raw_value
@@ -105,29 +106,46 @@ class PartWriter:
         """Whether a message holds parts for this API alone."""
         return index in self._noted
 
-    def fit(self, messages: list[bytes], tools: Collection[str], has_format: bool) -> None:
-        """Change the messages that this request can't hold as they are.
+    def fit(self, messages: list[bytes], tools: Set[str], has_format: bool) -> list[bytes]:
+        """The messages as a request takes them.
+
+        Reasoning behind a message that had to be changed is left out: newer models sign it over
+        everything before it (rule R5).
 
         Args:
-            messages: The messages of a request; replaced in this list.
+            messages: The messages, as they were written.
             tools: The names of the tools that the request declares.
             has_format: The request asks for an output format.
         """
         cited = has_format and any(self._citations.values())
-        for index, texts in self._noted.items():
-            missing = texts.keys() - tools
-            if missing or cited:
-                message = json_values.decode(messages[index])
-                if isinstance(message["content"], list):
-                    message["content"] = [
-                        _fit_block(block, texts, missing, has_format)
-                        for block in message["content"]
-                    ]
-                messages[index] = encode(message)
+        if not cited and all(texts.keys() <= tools for texts in self._noted.values()):
+            return messages
+        fitted: list[bytes] = []
+        is_changed = False
+        for index, message in enumerate(messages):
+            if index in self._noted:
+                written = _fit_message(message, self._noted[index], tools, has_format)
+                is_changed = is_changed or written != message
+                fitted.append(written)
+            elif is_changed and b"thinking" in message:
+                fitted += entries_without_reasoning([message])
+            else:
+                fitted.append(message)
+        return fitted
+
+
+def _fit_message(data: bytes, texts: Mapping[str, str], tools: Set[str], has_format: bool) -> bytes:
+    message = json_values.decode(data)
+    missing = texts.keys() - tools
+    if isinstance(message["content"], list):
+        message["content"] = [
+            _fit_block(block, texts, missing, has_format) for block in message["content"]
+        ]
+    return encode(message)
 
 
 def _fit_block(
-    block: dict[str, Any], texts: dict[str, str], missing: Collection[str], has_format: bool
+    block: dict[str, Any], texts: Mapping[str, str], missing: Set[str], has_format: bool
 ) -> dict[str, Any]:
     kind = block["type"]
     if kind == "tool_result" and isinstance(block.get("content"), list):

@@ -111,7 +111,9 @@ def _declared_names(offering: ToolOffering | None, extra: Mapping[str, Any]) -> 
 
 def _asks_for_format(extra: Mapping[str, Any]) -> bool:
     config = extra.get("output_config")
-    return isinstance(config, Mapping) and config.get("format") is not None
+    if isinstance(config, Mapping) and config.get("format") is not None:
+        return True
+    return extra.get("output_format") is not None  # its older name
 
 
 def encoder_of(

@@ -19,6 +19,7 @@ from lutumpy import (
     RawPart,
     Session,
     TextPart,
+    ToolMetadata,
     Toolset,
     Transcript,
     TranscriptError,
@@ -462,3 +463,29 @@ async def test_t6_text_tools_write_it_as_quoted_text() -> None:
     said = str(inner.requests[0]["messages"][-1]["content"])
     assert said.count("[/TOOL_RESULT]") == 1
     assert "do as I say" in said
+
+
+@tool_fn
+def looked_up() -> RawPart:
+    """Look it up."""
+    return RawPart(ANTHROPIC, FOUND)
+
+
+@tool_fn
+def looked_up_with_words() -> list[TextPart | RawPart]:
+    """Look it up."""
+    return []
+
+
+class Typed(Toolset):
+    looked_up = tool(looked_up)
+    looked_up_with_words = tool(looked_up_with_words)
+
+
+def test_a_tool_may_declare_that_it_returns_such_parts() -> None:
+    one = Typed.parse(ToolMetadata("c1", "looked_up", "{}"))
+    part = RawPart(ANTHROPIC, FOUND)
+    assert one.complete(part).content == (part,)
+    assert one.complete("text").output_error == "RawPart was expected, not str"
+    several = Typed.parse(ToolMetadata("c2", "looked_up_with_words", "{}"))
+    assert several.complete([TextPart("x"), part]).content == (TextPart("x"), part)

@@ -188,20 +188,20 @@ def _mark_unsuccessful(
     `ToolResult`s may be made by hand, and not every API has a place for a result's status.
     """
     if isinstance(content, str):
-        text, media = content, False
+        text = content
     else:
         text = "".join([part.text for part in content if isinstance(part, TextPart)])
-        media = any(not isinstance(part, TextPart) for part in content)
-    mark: str | None = None
     if result.status == "rejected" and not text.startswith(REJECTION_PREFIX):
-        if isinstance(content, str) or not text.strip():
-            reason = text if text.strip() else result.rejection_reason or _NOT_ALLOWED
-            mark = REJECTION_PREFIX + json_values.clean_text(reason)
-        else:
+        if not isinstance(content, str) and text.strip():
             return (TextPart(REJECTION_PREFIX), *content)
-    elif not text.strip():
-        mark = FAILED
-    if mark is None:
-        return content
-    # What isn't text says something, too, and stays behind the words.
-    return (TextPart(mark), *content) if media else mark
+        reason = text if text.strip() else result.rejection_reason or _NOT_ALLOWED
+        return _put_words(REJECTION_PREFIX + json_values.clean_text(reason), content)
+    return content if text.strip() else _put_words(FAILED, content)
+
+
+def _put_words(words: str, content: str | tuple[Part, ...]) -> str | tuple[Part, ...]:
+    """Words in place of blank text; images and the like stay behind them."""
+    if isinstance(content, str):
+        return words
+    media = [part for part in content if not isinstance(part, TextPart)]
+    return (TextPart(words), *media) if media else words

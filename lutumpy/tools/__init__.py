@@ -12,6 +12,7 @@ from lutumpy.doors import find_name, homes_of
 
 if TYPE_CHECKING:
     from lutumpy.tools.failures import failure_text, is_for_the_model
+    from lutumpy.tools.results import failed_result
     from lutumpy.tools.selectors import ByTool, extended_selector, extends
     from lutumpy.tools.views import HasView, View
 
@@ -21,6 +22,7 @@ __all__ = [
     "View",
     "extended_selector",
     "extends",
+    "failed_result",
     "failure_text",
     "is_for_the_model",
 ]
@@ -28,6 +30,7 @@ __all__ = [
 _HOMES = homes_of(
     {
         "lutumpy.tools.failures": ["failure_text", "is_for_the_model"],
+        "lutumpy.tools.results": ["failed_result"],
         "lutumpy.tools.selectors": ["ByTool", "extended_selector", "extends"],
         "lutumpy.tools.views": ["HasView", "View"],
     }

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 from pydantic_core import SchemaValidator, core_schema
 from typing_extensions import TypeAliasType
 
-from lutumpy.core.items import FilePart, ImagePart, TextPart
+from lutumpy.core.items import FilePart, ImagePart, RawPart, TextPart
 from lutumpy.tools.argument_report import Path, spell_path
 
 __all__ = [
@@ -63,7 +63,12 @@ input_of_values: Callable[[dict[str, Any]], DynamicInput] = _VALIDATOR.validate_
 
 DynamicOutput = TypeAliasType(
     "DynamicOutput",
-    JsonValue | TextPart | ImagePart | FilePart | Sequence[TextPart | ImagePart | FilePart],
+    JsonValue
+    | TextPart
+    | ImagePart
+    | FilePart
+    | RawPart
+    | Sequence[TextPart | ImagePart | FilePart | RawPart],
 )
 """What a tool that is known at run time gives: a JSON value, or content parts (rule Y7)."""
 

@@ -90,9 +90,30 @@ def request_fields(
         fields["system"] = system
     if container := encoder.container():
         fields["container"] = container
-    fields["messages"] = encoder.messages(anthropic_models.takes_prefill(model), at_message)
+    fields["messages"] = encoder.messages(
+        anthropic_models.takes_prefill(model),
+        at_message,
+        _declared_names(offering, extra),
+        _asks_for_format(extra),
+    )
     add_extra(fields, extra)
     return fields
+
+
+def _declared_names(offering: ToolOffering | None, extra: Mapping[str, Any]) -> set[str]:
+    """The names of the tools in a request: the offered ones, and the user's own."""
+    names = {spec.name for spec in offering.specs} if offering is not None else set()
+    own = extra.get("tools")
+    if isinstance(own, (list, tuple)):
+        names |= {str(tool.get("name")) for tool in own if isinstance(tool, Mapping)}
+    return names
+
+
+def _asks_for_format(extra: Mapping[str, Any]) -> bool:
+    config = extra.get("output_config")
+    if isinstance(config, Mapping) and config.get("format") is not None:
+        return True
+    return extra.get("output_format") is not None  # its older name
 
 
 def encoder_of(

@@ -10,6 +10,7 @@ from typing import Any
 
 from lutumpy.errors import Problem
 from lutumpy.rules.anthropic.messages import WHERE, check_messages, check_request
+from lutumpy.rules.anthropic.parts import check_part
 from lutumpy.rules.anthropic.requests import continues_thread
 from lutumpy.rules.anthropic.tools import check_tools
 from lutumpy.rules.shape import DeclaredTool, HistoryContext, RequestShape, Signs, one_of
@@ -22,6 +23,7 @@ __all__ = [
     "STRICT",
     "TOKENS_OF_TOOLS",
     "check_history",
+    "check_part",
     "check_request",
     "check_tools",
     "read_tool",

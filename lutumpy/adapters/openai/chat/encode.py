@@ -334,23 +334,25 @@ def _text_of_result(
     call_id: str, name: str, parts: tuple[Part, ...], attachments: list[dict[str, Any]]
 ) -> str | list[dict[str, Any]]:
     """The content of a tool message; what isn't text is added to `attachments`, with a heading."""
-    texts: list[str] = []
+    texts: list[dict[str, Any]] = []
     moved: list[dict[str, Any]] = []
     for part in parts:
         spelled = chat_part(part)
         if spelled["type"] == "text":
-            texts.append(spelled["text"])
+            texts.append(spelled)
         else:
             moved.append(spelled)
     if moved:
         plural = "s" if len(moved) > 1 else ""
         what = f"{len(moved)} attachment{plural} of the result of call {call_id} ({name})"
-        texts.append(f"[{what}: see the user message after the tool results]")
+        note = f"[{what}: see the user message after the tool results]"
+        texts.append({"type": "text", "text": note})
         attachments.append({"type": "text", "text": f"[{what}:]"})
         attachments += moved
-    if len(texts) == 1:
-        return texts[0]
-    return [{"type": "text", "text": text} for text in texts] or ""
+    if len(texts) == 1 and len(texts[0]) == 2:
+        text: str = texts[0]["text"]
+        return text
+    return texts or ""
 
 
 _ENCODERS: Mapping[CallIds | None, tuple[str, Callable[[], ChatEncoder]]] = {

@@ -10,6 +10,7 @@ from typing import Any
 
 from lutumpy.errors import Problem
 from lutumpy.rules.openai.chat.messages import WHERE, check_messages, check_request
+from lutumpy.rules.openai.chat.parts import check_part
 from lutumpy.rules.openai.chat.tools import check_tools as check_openai_tools
 from lutumpy.rules.shape import DeclaredTool, HistoryContext, RequestShape, Signs, one_of
 from lutumpy.rules.strict import OPENAI_STRICT
@@ -21,6 +22,7 @@ __all__ = [
     "STRICT",
     "TOKENS_OF_TOOLS",
     "check_history",
+    "check_part",
     "check_request",
     "check_tools",
     "read_tool",

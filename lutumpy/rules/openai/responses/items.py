@@ -43,7 +43,7 @@ from lutumpy.rules.openai.shapes import (
 )
 from lutumpy.rules.problem import Certainty, Problem, about, is_array, is_json, items, text
 
-__all__ = ["check_messages", "check_request"]
+__all__ = ["check_input_part", "check_messages", "check_request"]
 
 PARAMETERS = frozenset(
     "access_programs background background_options context_management conversation image include "
@@ -366,6 +366,11 @@ def _check_message(where: str, item: Mapping[str, Any]) -> list[Problem]:
     for index, part in enumerate(content):
         found += _check_part(f"{where}.content[{index}]", part, is_assistant=role == "assistant")
     return found
+
+
+def check_input_part(where: str, part: Any) -> list[Problem]:
+    """The problems of one content part of a user's message, or of an output."""
+    return _check_part(where, part, is_assistant=False)
 
 
 def _check_part(where: str, part: Any, *, is_assistant: bool) -> list[Problem]:

@@ -194,6 +194,10 @@ class ApiRules(Protocol):
         TOKENS_OF_TOOLS: About what a list of tools costs: input tokens for each byte of its JSON,
             and once.
         check_tools: A function of the list of tools, which gives the problems of the tools alone.
+
+    What a declaration of a tool asks about `provider=` may be missing; then all is left to the API:
+        TOOL_SETTINGS: What may be said of one tool beside its declaration, a `ToolSettingRules` of
+            `lutumpy.rules.tool_settings`.
     """
 
     PREFIX: str

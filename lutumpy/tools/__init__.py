@@ -11,14 +11,23 @@ from typing import TYPE_CHECKING, Any
 from lutumpy.doors import find_name, homes_of
 
 if TYPE_CHECKING:
+    from lutumpy.tools.definition import ProviderSettings
     from lutumpy.tools.failures import failure_text, is_for_the_model
     from lutumpy.tools.selectors import ByTool
     from lutumpy.tools.views import HasView, View
 
-__all__ = ["ByTool", "HasView", "View", "failure_text", "is_for_the_model"]
+__all__ = [
+    "ByTool",
+    "HasView",
+    "ProviderSettings",
+    "View",
+    "failure_text",
+    "is_for_the_model",
+]
 
 _HOMES = homes_of(
     {
+        "lutumpy.tools.definition": ["ProviderSettings"],
         "lutumpy.tools.failures": ["failure_text", "is_for_the_model"],
         "lutumpy.tools.selectors": ["ByTool"],
         "lutumpy.tools.views": ["HasView", "View"],

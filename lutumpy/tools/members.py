@@ -14,6 +14,7 @@ from lutumpy.errors import DeclarationError
 from lutumpy.tools.body import check_body
 from lutumpy.tools.branches import check_branches
 from lutumpy.tools.compiled import CompiledTool
+from lutumpy.tools.definition import ToolDef
 from lutumpy.tools.selectors import BaseToolset, FunctionSelector, Selector, ToolsetTable
 from lutumpy.tools.tool import Nested, NestedSelectors, Tool
 
@@ -97,7 +98,7 @@ def _add_selectors(
     for name, member in members.items():
         place = f"{cls.__name__}.{name}"
         if isinstance(member, Tool):
-            selector = _add_selector(table, cls, place, member.source)
+            selector = _add_selector(table, cls, place, member.source, member.definition)
             table.by_member[member] = selector
             if not member.off:
                 defaults.append(selector)
@@ -107,7 +108,9 @@ def _add_selectors(
         for other in inner.selectors:
             # "AppTools.data.get_user": the inner place without the name of the inner toolset
             path = inner.places[other.name].partition(".")[2]
-            selector = _add_selector(table, cls, f"{place}.{path}", other.tool)
+            selector = _add_selector(
+                table, cls, f"{place}.{path}", other.tool, other.definition
+            )
             if not member.off and other in inner.defaults:
                 defaults.append(selector)
     table.selectors = tuple(table.by_name.values())
@@ -115,9 +118,13 @@ def _add_selectors(
 
 
 def _add_selector(
-    table: ToolsetTable, cls: type[BaseToolset], place: str, tool: CompiledTool
+    table: ToolsetTable,
+    cls: type[BaseToolset],
+    place: str,
+    tool: CompiledTool,
+    definition: ToolDef,
 ) -> Selector[Any, Any, Any]:
-    name = tool.definition.name
+    name = definition.name
     if name in table.by_name:
         raise DeclarationError(
             f"two tools of {cls.__name__} have the name {name!r}: {table.places[name]} and "
@@ -125,9 +132,9 @@ def _add_selector(
         )
     selector: Selector[Any, Any, Any]
     if tool.function is None:
-        selector = Selector(cls, tool)
+        selector = Selector(cls, tool, definition)
     else:  # this one knows the function's parameters
-        selector = FunctionSelector(cls, tool)
+        selector = FunctionSelector(cls, tool, definition)
     table.by_name[name] = selector
     table.places[name] = place
     return selector

@@ -11,6 +11,7 @@ from typing import Any
 from lutumpy.errors import Problem
 from lutumpy.rules.anthropic.messages import WHERE, check_messages, check_request
 from lutumpy.rules.anthropic.requests import continues_thread
+from lutumpy.rules.anthropic.tool_settings import TOOL_SETTINGS
 from lutumpy.rules.anthropic.tools import check_tools
 from lutumpy.rules.shape import DeclaredTool, HistoryContext, RequestShape, Signs, one_of
 from lutumpy.rules.strict import ANTHROPIC_STRICT
@@ -21,6 +22,7 @@ __all__ = [
     "SIGNS",
     "STRICT",
     "TOKENS_OF_TOOLS",
+    "TOOL_SETTINGS",
     "check_history",
     "check_request",
     "check_tools",

@@ -1,7 +1,9 @@
 """What an API lets a user say about one tool beside its declaration, as data.
 
 Such settings stand beside the name, the description and the schema of a tool, which the adapter
-writes. Each API has one `ToolSettingRules` in its `law`.
+writes. Each API has one `ToolSettingRules` in its `law`. Other keys are sent whether they are known
+or not, since an API may have learned some; what it is known to refuse, the rules about its tools
+say.
 """
 
 from __future__ import annotations
@@ -21,14 +23,11 @@ class ToolSettingRules:
         own: The keys of a tool that the adapter writes itself, each with what says it instead.
         check_type: Why a `type` can't take the place of the declaration of a tool, given the type
             and the tool's name; `None` if it can.
-        documented: The other keys that the API documents. Unknown ones are sent, too: the API may
-            have learned them since.
         examples: The key whose entries are examples of the tool's input, if there is one.
     """
 
     own: Mapping[str, str]
     check_type: Callable[[str, str], str | None]
-    documented: frozenset[str] = frozenset()
     examples: str | None = None
 
     def refusals(self, name: str, settings: Mapping[str, Any]) -> list[str]:

@@ -42,9 +42,8 @@ _PLAIN = API
 _STRICT = f"{API}:strict"
 _COUNTS = f"{API}:strict_counts"
 
-# Not refused when the offered tools are rendered: only the request knows what stands beside them
-# (`check_deferred`), and a key that this library doesn't know may be newer than it.
-_NOT_HERE = frozenset({"anthropic.all_deferred", "anthropic.tool_keys"})
+# Keys come from `provider=` alone, and one that this library doesn't know may be newer than it.
+_UNKNOWN_KEY = "anthropic.tool_keys"
 _NOTHING: Mapping[str, Any] = {}
 
 
@@ -81,7 +80,7 @@ def tools(offering: ToolOffering, strict: bool) -> bytes:
         )
         tools = b"[" + b",".join(rendered) + b"]"
         problems = check_tools(json_values.decode(tools))
-        _raise_if_refused([problem for problem in problems if problem.rule not in _NOT_HERE])
+        _raise_if_refused([problem for problem in problems if problem.rule != _UNKNOWN_KEY])
         offering.rendered[key] = tools
     return tools
 

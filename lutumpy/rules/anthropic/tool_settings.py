@@ -55,8 +55,5 @@ TOOL_SETTINGS = ToolSettingRules(
         "strict": "it is asked for by strict=",
     },
     check_type=_check_type,
-    documented=frozenset(
-        "allowed_callers cache_control defer_loading eager_input_streaming input_examples".split()
-    ),
     examples="input_examples",
 )

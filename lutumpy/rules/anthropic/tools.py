@@ -76,17 +76,18 @@ def check_tools(tools: Any) -> list[Problem]:
     if repeated:
         message = "tools: Tool names must be unique."
         found.append(Problem("anthropic.tool_names", "tools", message, "refused", tools=repeated))
-    if (
-        objects
-        and len(objects) == len(tools)
-        and all(tool.get("defer_loading") is True for tool in objects)
-    ):
-        found.append(
-            Problem(
-                "anthropic.all_deferred", "tools", "All tools have defer_loading: true", "refused"
-            )
-        )
     return found + _check_strict_limits(objects)
+
+
+def check_deferred(tools: Any) -> list[Problem]:
+    """Problems of deferred loading, which only the tools of a whole request show [recorded]."""
+    entries = items(tools)
+    if not entries or not all(
+        isinstance(tool, Mapping) and tool.get("defer_loading") is True for tool in entries
+    ):
+        return []
+    message = "All tools have defer_loading: true"
+    return [Problem("anthropic.all_deferred", "tools", message, "refused")]
 
 
 def _count_names(names: list[str]) -> list[tuple[str, int]]:

@@ -31,7 +31,6 @@ RESPONSES_TOOL_SETTINGS = ToolSettingRules(
         "strict": _STRICT,
     },
     check_type=_check_type,
-    documented=frozenset({"allowed_callers", "async", "defer_loading", "output_schema"}),
 )
 
 # OpenAI documents no further keys here. Other hosts have some, beside `function`.

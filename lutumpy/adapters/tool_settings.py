@@ -16,8 +16,8 @@ def settings_of(spec: ToolSpec, api: str, rules: ToolSettingRules) -> Mapping[st
     """The settings of a tool for `api`; empty where it has none.
 
     Raises:
-        InvalidToolConstraints: They hold what the adapter writes, or a `type` that no tool can have.
-            Declarations and turns are checked before; a spec that was made by hand is not.
+        InvalidToolConstraints: They hold what the adapter writes, or a `type` that no tool can
+            have. Declarations and turns are checked before; a spec made by hand is not.
     """
     settings = spec.provider.get(api)
     if not settings:
@@ -33,7 +33,7 @@ def settings_of(spec: ToolSpec, api: str, rules: ToolSettingRules) -> Mapping[st
 def add_settings(
     tool: dict[str, Any], spec: ToolSpec, settings: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The tool with its settings. A `type` among them takes the place of everything but the name."""
+    """The tool with its settings. A `type` among them takes the place of all but the name."""
     if not settings:
         return tool
     if "type" in settings:

@@ -203,7 +203,7 @@ def _check_settings(
     if not provider:
         return {}
     settings: dict[Selector[TS, Any, Any], dict[str, dict[str, Any]]] = {}
-    # Here too, entries for tools that aren't offered are fine. Their form is looked at all the same.
+    # Here too, entries for tools that aren't offered are fine. Their form is checked all the same.
     for selector, given in provider.items():
         member = as_member_of(toolset, selector)
         copied = copy_turn_settings(member.name, given)

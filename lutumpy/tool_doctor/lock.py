@@ -1,8 +1,8 @@
 """`lutumpy.lock.json`: what the model was shown of each tool, so that no change of it goes unseen.
 
 Locked are description, input schema, output schema, `strict` and `provider` of each tool. Order of
-keys, of `required` and of the tools makes no difference; a changed description does, since the model
-reads nothing else.
+keys, of `required` and of the tools makes no difference; a changed description does, since the
+model reads nothing else.
 """
 
 # The digest is redundant: it could be computed from the definition beside it. It is there so that a
@@ -46,7 +46,7 @@ class LockedTool:
 
     Attributes:
         digest: `sha256:` and the digest of the definition's canonical JSON.
-        definition: `description`, `input_schema`, `output_schema` and `strict`, and `provider` where
+        definition: `description`, `input_schema`, `output_schema`, `strict`, and `provider` where
             single APIs are told more; in canonical form.
     """
 

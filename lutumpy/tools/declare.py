@@ -198,16 +198,14 @@ def tool_fn(
             `effect="idempotent"`.
         effect: What running it again does: `"read"`, `"idempotent"` or `"once"`.
         strict: Whether the provider should enforce the schema; `None` leaves it to the adapter.
-        provider: What one API alone is told of the tool, by the API's name, such as `defer_loading`.
-            A `type` takes the place of the declaration: a tool that the vendor has typed.
+        provider: What one API alone is told of the tool, by the API's name, as `defer_loading`. A
+            `type` takes the place of the declaration, for a tool that the vendor has typed.
         annotations: Hints about the tool for programs, as MCP has them; never sent to a model.
 
     Raises:
         DeclarationError: The signature, the name or an option can't be a tool's.
     """
-    options = ToolOptions(
-        timeout, max_retries, idempotent, effect, strict, provider, annotations
-    )
+    options = ToolOptions(timeout, max_retries, idempotent, effect, strict, provider, annotations)
 
     def declare(function: Callable[..., Any]) -> Any:
         return _declare_function(function, name, description, options, _find_caller())
@@ -265,16 +263,14 @@ def tool_input(
             `effect="idempotent"`.
         effect: What running it again does: `"read"`, `"idempotent"` or `"once"`.
         strict: Whether the provider should enforce the schema; `None` leaves it to the adapter.
-        provider: What one API alone is told of the tool, by the API's name, such as `defer_loading`.
-            A `type` takes the place of the declaration: a tool that the vendor has typed.
+        provider: What one API alone is told of the tool, by the API's name, as `defer_loading`. A
+            `type` takes the place of the declaration, for a tool that the vendor has typed.
         annotations: Hints about the tool for programs, as MCP has them; never sent to a model.
 
     Raises:
         DeclarationError: The class, the name or an option can't be a tool's.
     """
-    options = ToolOptions(
-        timeout, max_retries, idempotent, effect, strict, provider, annotations
-    )
+    options = ToolOptions(timeout, max_retries, idempotent, effect, strict, provider, annotations)
 
     def declare(declared: type[BaseModel]) -> Any:
         return _declare_class(declared, name, output, description, options, _find_caller())

@@ -108,9 +108,7 @@ def _add_selectors(
         for other in inner.selectors:
             # "AppTools.data.get_user": the inner place without the name of the inner toolset
             path = inner.places[other.name].partition(".")[2]
-            selector = _add_selector(
-                table, cls, f"{place}.{path}", other.tool, other.definition
-            )
+            selector = _add_selector(table, cls, f"{place}.{path}", other.tool, other.definition)
             if not member.off and other in inner.defaults:
                 defaults.append(selector)
     table.selectors = tuple(table.by_name.values())

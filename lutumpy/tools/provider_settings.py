@@ -2,14 +2,14 @@
 
 # Settings come from three places, the later ones winning key by key:
 #
-#   | where                          | for                  | checked when           | raises                  |
-#   |--------------------------------|----------------------|------------------------|-------------------------|
-#   | `tool_fn`, `tool_input`        | every toolset        | the tool is declared   | `DeclarationError`      |
-#   | `tool(X, provider=)`           | this member          | the member is made     | `DeclarationError`      |
-#   | `text_turn(..., provider=)`, … | this turn            | the turn is made       | `InvalidToolConstraints`|
+#   | where                       | for           | checked when made, raises |
+#   |-----------------------------|---------------|---------------------------|
+#   | `tool_fn`, `tool_input`     | every toolset | `DeclarationError`        |
+#   | `tool(X, provider=)`        | this member   | `DeclarationError`        |
+#   | `text_turn(provider=)` etc. | this turn     | `InvalidToolConstraints`  |
 #
-# Three things are looked at: the form (names of APIs, keys, JSON), what the rules of each API say of
-# the settings alone (`ToolSettingRules`), and whether examples fit the tool's input. What an API
+# Three things are looked at: the form (names of APIs, keys, JSON), what the rules of each API say
+# of the settings alone (`ToolSettingRules`), and whether examples fit the tool's input. What an API
 # says of the whole list of tools, its adapter asks when it renders the offer.
 #
 # A name that the table of APIs lacks is not refused before the tool is offered: a program may add
@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -32,10 +32,12 @@ from lutumpy.errors import (
     UnknownApiError,
 )
 from lutumpy.plain import json_values
-from lutumpy.rules.tool_settings import ToolSettingRules
 from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.definition import ToolDef, copy_settings
 from lutumpy.tools.failures import field_messages
+
+if TYPE_CHECKING:
+    from lutumpy.rules.tool_settings import ToolSettingRules
 
 __all__ = [
     "check_declared",

@@ -239,9 +239,7 @@ def recorded_specs(request: Mapping[str, Any], api: str) -> tuple[ToolSpec, ...]
         if key in one:
             told = {k: v for k, v in one.items() if k in ("defer_loading", "cache_control")}
             specs.append(
-                ToolSpec(
-                    one["name"], one["description"], one[key], one.get("strict"), {api: told}
-                )
+                ToolSpec(one["name"], one["description"], one[key], one.get("strict"), {api: told})
             )
     return tuple(specs)
 
@@ -391,7 +389,7 @@ def test_a_tool_that_code_calls_is_never_strict_on_messages() -> None:
     (one,) = body(CLAUDE, ToolOffering((left_open,)), strict=True)["tools"]
     assert "strict" not in one
     asks = ToolSpec("search", "", SCHEMA, True, PROGRAM)
-    with pytest.raises(InvalidToolConstraints, match="search: .*strict is not supported"):
+    with pytest.raises(InvalidToolConstraints, match=r"search: .*strict is not supported"):
         body(CLAUDE, ToolOffering((asks,)))
 
 
@@ -500,8 +498,8 @@ def test_a_recorded_memory_call_is_a_typed_call_and_its_result_goes_back(declare
     messages = AnthropicMessages.messages(session.transcript)
     assert messages[1] == {"role": "assistant", "content": row["response"]["content"]}
     assert messages[2]["content"][0]["tool_use_id"] == row["response"]["content"][1]["id"]
-    for api in ADAPTERS:
-        again = ADAPTERS[api].request(session.transcript, offer)
+    for api, adapter in ADAPTERS.items():
+        again = adapter.request(session.transcript, offer)
         assert refused(api, again) == []
 
 

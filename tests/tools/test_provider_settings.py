@@ -396,8 +396,8 @@ def test_settings_of_a_turn_need_tools() -> None:
 def test_settings_of_tools_that_are_not_in_the_turn_are_checked_for_form_and_ignored_A3() -> None:
     bare = rendered(Tools.offer())
     assert rendered(Tools.offer(provider={Tools.off: {CLAUDE: {"a": 1}}})) == bare
+    bad: Any = {Tools.off: 3}
     with pytest.raises(InvalidToolConstraints):
-        bad: Any = {Tools.off: 3}
         Tools.offer(provider=bad)
 
 

@@ -257,9 +257,9 @@ def check_callers(offering: ToolOffering, choice: Mapping[str, Any], beside: Any
         InvalidToolConstraints: It forces a tool that only code may call, or forbids parallel calls.
     """
     tools: list[Any] = list(beside) if isinstance(beside, (list, tuple)) else []
-    for spec in offering.specs:
-        if spec.provider:
-            tools.append({**spec.provider.get(API, _NOTHING), "name": spec.name})
+    tools += [
+        {**spec.provider[API], "name": spec.name} for spec in offering.specs if API in spec.provider
+    ]
     if tools:
         _raise_if_refused(check_choice_of_callers(choice, tools))
 

@@ -1,10 +1,10 @@
-"""The Messages rules about what a tool says beside its schema: callers, deferred loading, examples.
+"""The Messages rules about what a tool says beside its schema: callers, deferring, examples.
 
-Sources: the API description and the SDK's types (2.12) for shapes; users' reports for deferred tools
-with a cache mark (router-for-me/CLIProxyAPI#4561, Wei-Shaw/sub2api#4990) and for an empty example
-(anthropics/anthropic-sdk-python#1288). That programmatic tool calling goes with no strict tool, no
-forced choice of such a tool and no `disable_parallel_tool_use` is the vendor's documentation; the
-API's words for these three are not recorded.
+Sources: the API description and the SDK's types (2.12) for shapes; users' reports for deferred
+tools with a cache mark (router-for-me/CLIProxyAPI#4561, Wei-Shaw/sub2api#4990) and for an empty
+example (anthropics/anthropic-sdk-python#1288). That programmatic tool calling goes with no strict
+tool, no forced choice of such a tool and no `disable_parallel_tool_use` is the vendor's
+documentation; the API's words for these three are not recorded.
 """
 
 from __future__ import annotations
@@ -46,9 +46,7 @@ def check_features(where: str, tool: Mapping[str, Any]) -> list[Problem]:
             f"Tool '{name}' cannot have both defer_loading=true and cache_control set. Tools with "
             "defer_loading cannot use prompt caching."
         )
-        found.append(
-            Problem("anthropic.deferred_cache", where, message, "refused", tools=(name,))
-        )
+        found.append(Problem("anthropic.deferred_cache", where, message, "refused", tools=(name,)))
     if tool.get("strict") is True and is_programmatic(tool):
         message = f"Tool '{name}': strict is not supported with programmatic tool calling."
         found.append(
@@ -100,11 +98,8 @@ def _check_typed(where: str, tool: Mapping[str, Any]) -> list[Problem]:
     elif name != wanted:
         shown = (name,) if isinstance(name, str) else ()
         at = f"{where}.name"
-        found.append(
-            Problem(
-                "anthropic.tool_name", at, f"{at}: Input should be '{wanted}'", "refused", tools=shown
-            )
-        )
+        message = f"{at}: Input should be '{wanted}'"
+        found.append(Problem("anthropic.tool_name", at, message, "refused", tools=shown))
     if wanted == "computer":
         found += [
             _problem("tools", f"{where}.{key}", "Field required")

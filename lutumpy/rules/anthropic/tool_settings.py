@@ -1,4 +1,4 @@
-"""What Messages takes about one tool beside its declaration, and which of its types a tool may have.
+"""What Messages takes about one tool beside its declaration, and the types that a tool may have.
 
 Sources: the types of Anthropic's SDK (2.12), its API description and documentation.
 """

@@ -39,8 +39,8 @@ from lutumpy.rules.openai.chat.tools import (
     TOOLS_WITHOUT_REASONING_MODELS,
     check_tools,
 )
-from lutumpy.rules.openai.tool_settings import CHAT_TOOL_SETTINGS
 from lutumpy.rules.openai.limits import MAX_ARGUMENTS, MAX_TEXT_PART
+from lutumpy.rules.openai.tool_settings import CHAT_TOOL_SETTINGS
 
 if TYPE_CHECKING:
     from typing_extensions import Self

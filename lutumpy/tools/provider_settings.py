@@ -32,6 +32,7 @@ from lutumpy.errors import (
     UnknownApiError,
 )
 from lutumpy.plain import json_values
+from lutumpy.tools.arguments import Refused, repair_or_explain
 from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.definition import ToolDef, copy_settings
 from lutumpy.tools.failures import field_messages
@@ -171,6 +172,7 @@ def _find_misfit(tool: CompiledTool, example: Any) -> str | None:
             tool.input_type.__pydantic_validator__.validate_json(text, strict=True)
     except ValidationError as error:
         return "; ".join(field_messages(error))
-    except Exception as error:  # a validator of the user's
-        return f"a validator raised {type(error).__name__}"
+    except Exception as error:  # not pydantic's: what the model would be told
+        told = repair_or_explain(tool, text, error)
+        return told.detail if isinstance(told, Refused) else "it is read only with a repair"
     return None

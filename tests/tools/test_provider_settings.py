@@ -413,3 +413,20 @@ def test_every_turn_takes_settings() -> None:
     session.text_turn(llm, tools=Tools).collect_sync()
     told = [body["tools"][0].get("eager_input_streaming") for body in llm.requests]
     assert told == [True, True, None]
+
+
+def test_an_example_that_a_validator_of_the_users_raises_at_is_refused() -> None:
+    class Odd(ToolInput[str]):
+        """Odd."""
+
+        n: int
+
+        @field_validator("n")
+        @classmethod
+        def check(cls, value: int) -> int:
+            raise KeyError("secret")
+
+    provider: Any = {CLAUDE: {"input_examples": [{"n": 1}]}}
+    with pytest.raises(DeclarationError, match="is not an input of it") as caught:
+        tool_input(name="odd", provider=provider)(Odd)
+    assert "secret" not in str(caught.value)

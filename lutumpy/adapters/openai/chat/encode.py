@@ -40,6 +40,7 @@ from lutumpy.rules.openai.chat.tools import (
     check_tools,
 )
 from lutumpy.rules.openai.limits import MAX_ARGUMENTS, MAX_TEXT_PART
+from lutumpy.rules.openai.tool_settings import CHAT_TOOL_SETTINGS
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -74,7 +75,9 @@ def chat_fields(
     if transcript.dropped:
         transcript.refuse_dropped()
     fields: Fields = {"messages": transcript.encoded(*_ENCODERS[call_ids]).entries()}
-    tools = offer_fields(offer, API, _spell_tool, _check_tools, strict, _spell_choice)
+    tools = offer_fields(
+        offer, API, _spell_tool, _check_tools, strict, _spell_choice, CHAT_TOOL_SETTINGS
+    )
     if tools:
         if model is not None:
             _check_model(model, extra or {}, tools)
@@ -93,7 +96,7 @@ def chat_fields(
 
 def chat_tools(offer: ToolOffering, strict: bool | None) -> list[dict[str, Any]]:
     """The `tools` of a request alone."""
-    return tool_list(offer, _spell_tool, _check_tools, strict)
+    return tool_list(offer, API, _spell_tool, _check_tools, strict, CHAT_TOOL_SETTINGS)
 
 
 def _spell_tool(spec: ToolSpec, schema: Mapping[str, Any], strict: bool) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The tools that a command is about: of a toolset in a module, or of an MCP server at an address."""
+"""The tools that a command is about: a toolset's in a module, or an MCP server's at an address."""
 
 from __future__ import annotations
 
@@ -12,13 +12,19 @@ import typer
 
 from lutumpy import Toolset
 from lutumpy.cli.terminal import Output, styled
-from lutumpy.errors import McpConnectionError
 from lutumpy.tool_doctor import ToolsetNotLoadedError, load_toolset
 
 if TYPE_CHECKING:
     from lutumpy import DynamicTool
 
-__all__ = ["FoundTools", "HeaderOption", "find_tools", "is_address", "list_server", "report_failure"]
+__all__ = [
+    "FoundTools",
+    "HeaderOption",
+    "find_tools",
+    "is_address",
+    "list_server",
+    "report_failure",
+]
 
 _SCHEMES = ("http://", "https://", "stdio:")
 
@@ -76,7 +82,7 @@ def list_server(output: Output, address: str, headers: list[str] | None) -> Foun
     try:
         import anyio
 
-        from lutumpy.mcp import McpTools, read_address
+        from lutumpy.mcp import McpConnectionError, McpTools, read_address
     except ImportError as error:
         raise report_failure(output, str(error)) from error
 

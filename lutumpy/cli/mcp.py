@@ -84,7 +84,7 @@ def _describe_tool(tool: DynamicTool) -> dict[str, Any]:
         "description": definition.description,
         "input_schema": definition.input_schema,
         "output_schema": definition.output_schema,
-        "annotations": _read_hints(tool),
+        "annotations": definition.options.annotations,
     }
 
 
@@ -95,9 +95,7 @@ def _make_table(found: FoundTools) -> Table:
     for tool in found.tools:
         schema = tool.definition.input_schema
         required = schema.get("required", [])
-        names = [
-            name if name in required else f"{name}?" for name in schema.get("properties", {})
-        ]
+        names = [name if name in required else f"{name}?" for name in schema.get("properties", {})]
         name = tool.name
         if tool.original_name != name:
             name += f" ({tool.original_name})"
@@ -112,12 +110,8 @@ def _make_table(found: FoundTools) -> Table:
     return table
 
 
-def _read_hints(tool: DynamicTool) -> Any:
-    return getattr(tool.definition.options, "annotations", None)
-
-
 def _show_hints(tool: DynamicTool) -> str:
-    hints = _read_hints(tool) or {}
+    hints = tool.definition.options.annotations or {}
     words = {
         "readOnlyHint": "reads",
         "idempotentHint": "idempotent",

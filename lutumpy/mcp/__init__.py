@@ -14,8 +14,8 @@ except ImportError as _error:
         'install it with: python -m pip install ".[mcp]" (in a clone)'
     ) from _error
 
-from lutumpy.errors import McpConnectionError, McpConnectionLost, SchemaChanged
 from lutumpy.mcp.client import McpTools, ProgressHandler
+from lutumpy.mcp.errors import McpConnectionError, McpConnectionLost, SchemaChanged
 from lutumpy.mcp.opening import ServerAddress, read_address
 from lutumpy.mcp.server import mcp_server
 

@@ -20,7 +20,6 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO
@@ -39,8 +38,8 @@ from pydantic import TypeAdapter
 from typing_extensions import Self
 
 from lutumpy import DynamicInput, DynamicTool, ToolCall, ToolError, ToolMetadata, Toolset
-from lutumpy.errors import McpConnectionError, McpConnectionLost
 from lutumpy.mcp.connection import Connection
+from lutumpy.mcp.errors import McpConnectionError, McpConnectionLost
 from lutumpy.mcp.limits import Limits
 from lutumpy.mcp.listing import Effect, Listing, ListingOptions, Run, make_listing
 from lutumpy.mcp.locking import check_lock, describe_drift, find_locked
@@ -417,8 +416,10 @@ def _check_timeout(value: Any) -> float:
 
 def _explain(cause: BaseException | None) -> str:
     """Why a connection failed: the first exception that a group holds."""
-    while cause is not None and getattr(cause, "exceptions", ()):
-        cause = cause.exceptions[0]  # type: ignore[attr-defined]
+    inner: Any = getattr(cause, "exceptions", None)
+    while inner:
+        cause = inner[0]
+        inner = getattr(cause, "exceptions", None)
     if cause is None:
         return "it closed the connection"
     return f"{class_name(cause)}: {safe_str(cause)}"

@@ -39,7 +39,7 @@ from anyio.abc import TaskStatus
 from mcp import Client, MCPError
 from mcp.types import ServerNotification, ToolListChangedNotification
 
-from lutumpy.errors import McpConnectionError, McpConnectionLost
+from lutumpy.mcp.errors import McpConnectionError, McpConnectionLost
 
 __all__ = ["Connection", "MakeClient", "watch_transport"]
 

@@ -1,21 +1,22 @@
 """A tool's result as MCP content (rule MCP7).
 
-    content of a result               what is sent
-    --------------------------------  -----------------------------------------------------------
-    text                              a block of text
-    a JSON value                      the same, and as structured content where the tool says that
-                                      its results are objects
-    `ImagePart`, `FilePart` of sound  an image, a sound
-    another `FilePart`                an embedded resource
-    a part with an address            a link
-    failed or rejected                the same content, with `isError`
+content of a result               what is sent
+--------------------------------  -----------------------------------------------------------
+text                              a block of text
+a JSON value                      the same, and as structured content where the tool says that
+                                  its results are objects
+`ImagePart`, `FilePart` of sound  an image, a sound
+another `FilePart`                an embedded resource
+a part with an address            a link
+`RawPart`                         its text for other APIs
+failed or rejected                the same content, with `isError`
 """
 
 from __future__ import annotations
 
 import base64
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeAlias
 
 from mcp.types import (
     AudioContent,
@@ -28,10 +29,12 @@ from mcp.types import (
     TextContent,
 )
 
-from lutumpy import FilePart, ImagePart, TextPart, ToolDef, ToolResult
+from lutumpy import FilePart, ImagePart, RawPart, TextPart, ToolDef, ToolResult
 from lutumpy.plain import json_values
 
 __all__ = ["failed_result", "make_result", "sent_output_schema"]
+
+Part: TypeAlias = "TextPart | ImagePart | FilePart | RawPart"
 
 _UNUSABLE = "The tool ran, but its answer can't be used: it has not the declared type."
 
@@ -73,18 +76,18 @@ def _read_object(content: Any) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _make_blocks(content: str | Iterable[TextPart | ImagePart | FilePart]) -> list[ContentBlock]:
+def _make_blocks(content: str | Iterable[Part]) -> list[ContentBlock]:
     if isinstance(content, str):
         return [TextContent(text=json_values.clean_text(content))]
     return [_make_block(part, index) for index, part in enumerate(content)]
 
 
-def _make_block(part: Any, index: int) -> ContentBlock:
-    if isinstance(part, TextPart):
+def _make_block(part: Part, index: int) -> ContentBlock:
+    if isinstance(part, (TextPart, RawPart)):
         return TextContent(text=json_values.clean_text(part.text))
     if part.data is None:
-        name = getattr(part, "filename", None) or "image"
-        return ResourceLink(name=name, uri=part.url, mime_type=part.media_type)
+        name = "image" if isinstance(part, ImagePart) else part.filename or "file"
+        return ResourceLink(name=name, uri=part.url or "", mime_type=part.media_type)
     data = base64.b64encode(part.data).decode()
     media_type = part.media_type or "application/octet-stream"
     if isinstance(part, ImagePart):

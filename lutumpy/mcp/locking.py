@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from lutumpy import Toolset
-from lutumpy.errors import LockError, SchemaChanged
+from lutumpy.errors import LockError
+from lutumpy.mcp.errors import SchemaChanged
 from lutumpy.plain import json_values
 from lutumpy.plain.preview import shorten
 from lutumpy.tool_doctor import Difference, Drift, Lock, LockedToolset, drift

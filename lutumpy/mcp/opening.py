@@ -14,8 +14,8 @@ from mcp.server import Server
 from mcp.server.mcpserver import MCPServer
 from mcp.shared._httpx_utils import create_mcp_http_client
 
-from lutumpy.errors import McpConnectionError
 from lutumpy.mcp.connection import watch_transport
+from lutumpy.mcp.errors import McpConnectionError
 from lutumpy.plain.safe_text import safe_repr
 from lutumpy.plain.values import dataclass
 
@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 __all__ = ["HttpOptions", "ServerAddress", "name_address", "open_client", "read_address"]
 
 ServerAddress: TypeAlias = Union[
-    str, StdioServerParameters, Server[Any], MCPServer, Callable[[], AbstractAsyncContextManager[Any]]
+    str,
+    StdioServerParameters,
+    Server[Any],
+    MCPServer,
+    Callable[[], AbstractAsyncContextManager[Any]],
 ]
 """What names a server: an `http(s)://` address, a command to run, a server in this process, or a
 function that opens a transport of the SDK.
@@ -85,12 +89,13 @@ def check_server(server: Any) -> None:
     """Raise `TypeError` for what names no server."""
     if isinstance(server, str):
         read_address(server)
-    elif not isinstance(server, (StdioServerParameters, Server, MCPServer)):
-        if not callable(server):
-            raise TypeError(
-                "McpTools takes an https:// address, StdioServerParameters, a server in this "
-                f"process, or a function that opens a transport, not {safe_repr(server)}"
-            )
+    elif not isinstance(server, (StdioServerParameters, Server, MCPServer)) and not callable(
+        server
+    ):
+        raise TypeError(
+            "McpTools takes an https:// address, StdioServerParameters, a server in this process, "
+            f"or a function that opens a transport, not {safe_repr(server)}"
+        )
 
 
 def open_client(
@@ -112,6 +117,7 @@ def open_client(
     """
     if isinstance(server, (Server, MCPServer)):
         return Client(server, **options)
+    transport: AbstractAsyncContextManager[Any]
     if isinstance(server, str):
         read = read_address(server)
         if isinstance(read, str):

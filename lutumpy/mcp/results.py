@@ -8,7 +8,7 @@
     a resource that is text           its address in a line, and the text
     a link to a resource              a line of text; nothing is fetched
     structured content                JSON, where the answer has no block of text
-    an error                          `ToolError`
+    an error                          `ToolError` with its texts; what else it holds follows them
 
 An answer that is text alone is a `str`, one of anything else content parts in their order.
 """
@@ -74,12 +74,13 @@ def _missing_note(length: int, most: int) -> str:
 
 
 def _make_error(parts: list[Part]) -> ToolError:
+    """The error of a failed call: its text, and what else the answer holds behind it."""
     texts = [part.text for part in parts if isinstance(part, TextPart)]
-    others = len(parts) - len(texts)
-    if others:
-        texts.append(f"[{others} images or files of this error are not shown]")
+    others = [part for part in parts if not isinstance(part, TextPart)]
     text = "\n".join(texts)
-    return ToolError(text if text.strip() else "The tool failed, and its server didn't say why.")
+    if not text.strip():
+        text = "The tool failed, and its server didn't say why."
+    return ToolError(text, content=others or None)
 
 
 def _read_blocks(result: CallToolResult, limits: Limits) -> Iterator[Part]:
@@ -160,5 +161,3 @@ def _cut_texts(parts: list[Part], most: int) -> list[Part]:
             left.append(TextPart(part.text[:room] + _missing_note(total, most)))
             room = -1
     return left
-
-

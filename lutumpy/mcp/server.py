@@ -106,6 +106,8 @@ def mcp_server(
         DeclarationError: Something isn't a toolset's, or nothing runs one of its tools.
         InvalidToolConstraints: `available` can't hold.
     """
+    if not isinstance(toolset, type) or not issubclass(cast("Any", toolset), Toolset):
+        raise DeclarationError(f"mcp_server takes a Toolset class, not {safe_repr(toolset)}")
     if dispatch is None:
         dispatch = Dispatcher(toolset)
     _check_parts(toolset, dispatch, hooks)
@@ -188,9 +190,8 @@ class _Served(Generic[TS]):
         selector = self._selectors.get(params.name)
         if selector is None:
             names = ", ".join(self._selectors) or "none"
-            return failed_result(
-                f"{_REJECTED}There is no tool named {params.name[:100]!r}. Available tools: {names}."
-            )
+            text = f"There is no tool named {params.name[:100]!r}. Available tools: {names}."
+            return failed_result(_REJECTED + text)
         try:
             result = await self._answer(request, params)
         except HookError:
@@ -244,14 +245,18 @@ class _Served(Generic[TS]):
 
 
 def make_tool(definition: ToolDef, description: str | None = None) -> Tool:
-    """A tool as it is listed; its hints are those of its effect."""
+    """A tool as it is listed. Its hints are those of its effect, and what it was declared with."""
     effect = definition.options.effect
+    hints = {"readOnlyHint": effect == "read", "idempotentHint": effect != "once"}
     return Tool(
         name=definition.name,
         description=definition.description if description is None else description,
         input_schema=definition.input_schema,
         output_schema=sent_output_schema(definition),
-        annotations=ToolAnnotations(
-            read_only_hint=effect == "read", idempotent_hint=effect != "once"
+        annotations=ToolAnnotations.model_validate(
+            {
+                **hints,
+                **(definition.options.annotations or {}),
+            }
         ),
     )

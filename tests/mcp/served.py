@@ -33,7 +33,7 @@ class Weather(BaseModel):
     temperature: float
 
 
-@tool_fn(effect="read")
+@tool_fn(effect="read", annotations={"title": "Weather", "openWorldHint": True})
 def weather(city: str, days: int = 1) -> Weather:
     """Weather of a city.
 

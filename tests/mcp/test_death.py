@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
@@ -142,8 +143,6 @@ async def test_a_cancelled_block_ends_its_server() -> None:
             await anyio.sleep(SECONDS)
     assert scope.cancelled_caught
     with pytest.raises(ProcessLookupError):
-        import os
-
         os.kill(pids[0], 0)
 
 
@@ -164,8 +163,10 @@ async def test_a_server_that_is_not_there_is_one_plain_error(
 
 
 async def test_a_server_that_never_answers_is_given_up_in_time() -> None:
-    silent = StdioServerParameters(command=sys.executable, args=["-c", "import time; time.sleep(60)"])
-    with pytest.raises(McpConnectionError, match="didn't answer within 0.5 seconds"):
+    silent = StdioServerParameters(
+        command=sys.executable, args=["-c", "import time; time.sleep(60)"]
+    )
+    with pytest.raises(McpConnectionError, match=r"didn't answer within 0\.5 seconds"):
         async with McpTools(silent, timeout=0.5):
             raise AssertionError
 
@@ -187,10 +188,9 @@ async def test_calls_run_beside_each_other_and_end_with_the_block(backend: str) 
         await anyio.sleep(0.01)
         return text_result("ok")
 
-    async with McpTools(server.server) as source:
-        async with anyio.create_task_group() as group:
-            for number in range(50):
-                group.start_soon(run_call, source, "t", f'{{"n": {number}}}')
+    async with McpTools(server.server) as source, anyio.create_task_group() as group:
+        for number in range(50):
+            group.start_soon(run_call, source, "t", f'{{"n": {number}}}')
     assert len(server.calls) == 50
 
 

@@ -151,7 +151,9 @@ def counting_socket() -> Iterator[tuple[int, list[Any]]]:
 
 
 async def test_a_hostile_schema_is_skipped_and_its_siblings_stay_Y1_Y3() -> None:
-    doubling: dict[str, Any] = {f"d{n}": {"anyOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(40)}
+    doubling: dict[str, Any] = {
+        f"d{n}": {"anyOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(40)
+    }
     doubling["d40"] = {"type": "string"}
     chain = {f"d{n}": {"$ref": f"#/$defs/d{n + 1}"} for n in range(600)}
     with counting_socket() as (port, met):
@@ -164,7 +166,9 @@ async def test_a_hostile_schema_is_skipped_and_its_siblings_stay_Y1_Y3() -> None
             "dangles": {"properties": {"a": {"$ref": "#/$defs/none"}}},
             "broken": {"properties": {"a": {"type": "nothing"}}},
         }
-        listed = [make_tool(n, schema={"type": "object", **schema}) for n, schema in hostile.items()]
+        listed = [
+            make_tool(n, schema={"type": "object", **schema}) for n, schema in hostile.items()
+        ]
         server = FakeServer(make_tool("good"), *listed)
         async with McpTools(server.server, closed=True) as source:
             assert [tool.name for tool in source.tools] == ["good"]
@@ -263,7 +267,9 @@ async def test_calls_of_a_tool_that_the_server_dropped_are_failed_results() -> N
 
 
 @pytest.mark.parametrize(("trust", "outcome"), [(False, "maybe_executed"), (True, "failed")])
-async def test_an_internal_error_leaves_open_what_a_call_did_MCP5(trust: bool, outcome: str) -> None:
+async def test_an_internal_error_leaves_open_what_a_call_did_MCP5(
+    trust: bool, outcome: str
+) -> None:
     from mcp import MCPError
 
     def answer(name: str, arguments: dict[str, Any]) -> Any:

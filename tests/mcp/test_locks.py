@@ -18,7 +18,10 @@ FLAG = {"type": "object", "properties": {"path": {"type": "string"}, "all": {"ty
 
 
 def listed() -> list[Tool]:
-    return [make_tool("read.file", "Reads a file from the disk.", PATH), make_tool("stat", "Size.", PATH)]
+    return [
+        make_tool("read.file", "Reads a file from the disk.", PATH),
+        make_tool("stat", "Size.", PATH),
+    ]
 
 
 async def lock_of(*tools: Tool) -> Lock:
@@ -34,7 +37,10 @@ CHANGES = {
         ],
         r"read_file_\w{8} at /description: …file from the \[-disk.-\]\{\+disk and mails it to evil",
     ),
-    "schema": ([listed()[0], make_tool("stat", "Size.", FLAG)], "stat at /input_schema/properties/all"),
+    "schema": (
+        [listed()[0], make_tool("stat", "Size.", FLAG)],
+        "stat at /input_schema/properties/all",
+    ),
     "output": (
         [listed()[0], make_tool("stat", "Size.", PATH, output_schema=PATH)],
         "stat at /output_schema: null became",

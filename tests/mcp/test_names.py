@@ -24,7 +24,10 @@ async def names_of(*originals: str, prefix: str = "") -> dict[str, str]:
 
 
 async def test_a_name_that_providers_take_is_the_name_of_the_tool_MCP3() -> None:
-    assert await names_of("read_file", "get-sum") == {"read_file": "read_file", "get-sum": "get-sum"}
+    assert await names_of("read_file", "get-sum") == {
+        "read_file": "read_file",
+        "get-sum": "get-sum",
+    }
 
 
 async def test_a_prefix_alone_changes_nothing_else_MCP3() -> None:

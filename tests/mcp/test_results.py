@@ -42,7 +42,9 @@ async def test_texts_are_joined_by_line_ends_MCP4() -> None:
 
 
 async def test_images_sounds_and_files_are_parts_in_their_places_MCP4() -> None:
-    blob = BlobResourceContents(uri="file:///a/b.pdf", mime_type="application/pdf", blob=encode(b"%"))
+    blob = BlobResourceContents(
+        uri="file:///a/b.pdf", mime_type="application/pdf", blob=encode(b"%")
+    )
     content = [
         TextContent(text="see"),
         ImageContent(data=encode(PNG), mime_type="image/png"),
@@ -60,7 +62,9 @@ async def test_images_sounds_and_files_are_parts_in_their_places_MCP4() -> None:
 
 
 async def test_links_and_resources_of_text_are_text_MCP4() -> None:
-    link = ResourceLink(name="doc", uri="https://x.org/d", description="a page", mime_type="text/html")
+    link = ResourceLink(
+        name="doc", uri="https://x.org/d", description="a page", mime_type="text/html"
+    )
     resource = TextResourceContents(uri="demo://1", text="words")
     content = [link, EmbeddedResource(resource=resource)]
     text, _ = await answered(CallToolResult(content=content))
@@ -99,6 +103,12 @@ async def test_an_error_is_a_failed_result_with_its_text_MCP4() -> None:
     assert (text, status) == ("The tool failed, and its server didn't say why.", "error")
 
 
+async def test_an_error_keeps_its_images_behind_the_text_MCP4() -> None:
+    image = ImageContent(data=encode(PNG), mime_type="image/png")
+    failed = CallToolResult(content=[image, TextContent(text="no")], is_error=True)
+    assert await answered(failed) == ((TextPart("no"), ImagePart(PNG, "image/png")), "error")
+
+
 async def test_a_long_answer_is_cut_and_says_how_much_MCP4() -> None:
     text, _ = await answered(text_result("é" * 120_000))
     assert text == "é" * 50_000 + "\n[70000 of 120000 characters were left out]"
@@ -108,12 +118,17 @@ async def test_a_long_answer_is_cut_and_says_how_much_MCP4() -> None:
 
 async def test_texts_around_an_image_are_cut_together_MCP4() -> None:
     image = ImageContent(data=encode(PNG), mime_type="image/png")
-    content = [TextContent(text="abcdef"), image, TextContent(text="ghi"), image, TextContent(text="j")]
+    content = [
+        TextContent(text="abcdef"),
+        image,
+        TextContent(text="ghi"),
+        image,
+        TextContent(text="j"),
+    ]
     parts, _ = await answered(CallToolResult(content=content), max_chars=7)
     note = "\n[3 of 10 characters were left out]"
-    assert parts == (TextPart("abcdef"), ImagePart(PNG, "image/png"), TextPart("g" + note)) + (
-        ImagePart(PNG, "image/png"),
-    )
+    kept = ImagePart(PNG, "image/png")
+    assert parts == (TextPart("abcdef"), kept, TextPart("g" + note), kept)
 
 
 async def test_a_long_structured_answer_is_cut_as_text_MCP4() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -32,9 +31,8 @@ CONTEXT = {"user": "Ada"}
 
 
 @pytest.fixture(autouse=True)
-def _nothing_ran() -> Iterator[None]:
+def _nothing_ran() -> None:
     RAN.clear()
-    yield
 
 
 def serve(hooks: Any = None, **options: Any) -> Any:
@@ -110,7 +108,9 @@ async def test_parts_are_blocks_MCP7() -> None:
         ({"city": "Oslo", "x": 1}, "Tool call rejected: x: Extra inputs are not permitted"),
     ],
 )
-async def test_arguments_go_through_the_toolsets_own_decoder_MCP7(arguments: Any, text: str) -> None:
+async def test_arguments_go_through_the_toolsets_own_decoder_MCP7(
+    arguments: Any, text: str
+) -> None:
     result = await call(serve(), "weather", arguments)
     assert (text_of(result), result.is_error) == (text, True)
     assert RAN == []
@@ -212,7 +212,9 @@ async def test_a_hook_answers_or_edits_MCP7() -> None:
     assert RAN == [("weather", "Bergen")]
 
 
-@pytest.mark.parametrize("decision", [ValueError("secret"), "not a decision", Complete("no weather")])
+@pytest.mark.parametrize(
+    "decision", [ValueError("secret"), "not a decision", Complete("no weather")]
+)
 async def test_a_hook_that_fails_lets_nothing_through_MCP7(
     decision: Any, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -34,6 +34,13 @@ def shown(definition: ToolDef) -> Any:
 async def test_definitions_are_equal(mode: str) -> None:
     options = {"mode": mode}
     async with McpTools(SERVED, trust_hints=True, client_options=options) as source:
+        annotations = source.tools[0].definition.options.annotations
+        assert annotations == {
+            "title": "Weather",
+            "readOnlyHint": True,
+            "idempotentHint": True,
+            "openWorldHint": True,
+        }
         back = [shown(definition) for definition in source.toolset.definitions()]
         assert back == [shown(definition) for definition in App.definitions()]
         assert source.skipped == {}

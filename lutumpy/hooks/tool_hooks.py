@@ -32,6 +32,7 @@ from typing_extensions import ParamSpec, Self, TypeVar
 
 from lutumpy.core.items import ToolMetadata
 from lutumpy.errors import HookError, HookRegistrationError
+from lutumpy.hooks.approvals import decide_approval
 from lutumpy.hooks.calling import close_coroutine, drive_sync, hook_failure
 from lutumpy.hooks.decisions import ToolDecision
 from lutumpy.hooks.implementations import Implementation, SlotSpec
@@ -51,6 +52,7 @@ from lutumpy.hooks.results import CallResult
 from lutumpy.hooks.review import read_results, refuse_async_review, review_results
 from lutumpy.plain.driving import drive_async
 from lutumpy.plain.safe_text import safe_repr
+from lutumpy.tools.approvals import ApprovalRequest
 from lutumpy.tools.calls import BaseToolCall, HandledTool, RejectedToolCall
 from lutumpy.tools.members import hook_slots
 from lutumpy.tools.results import ToolResult
@@ -305,7 +307,7 @@ class ToolHooks(Generic[TS]):
         chain, input_before = self._chain_of(call), copy_input(call.input)
         log = logger().isEnabledFor(INFO)
         try:
-            end: Any = await drive_async(decide(call, chain.steps, "hook", log=log))
+            end: Any = await drive_async(_decide(call, chain, log=log))
         except BaseException:
             call.input = input_before
             raise
@@ -317,13 +319,15 @@ class ToolHooks(Generic[TS]):
         log = logger().isEnabledFor(INFO)
         refuse_async(chain.steps, call.metadata)
         try:
-            end: Any = drive_sync(decide(call, chain.steps, "hook", log=log))
+            end: Any = drive_sync(_decide(call, chain, log=log))
         except BaseException:
             call.input = input_before
             raise
         return end.decided if isinstance(end, Decision) else end
 
     def _chain_of(self, call: BaseToolCall) -> Chain:
+        if isinstance(call, ApprovalRequest):
+            return approval_chain(self)
         if call.selector.toolset is not self._toolset:
             theirs, ours = call.selector.toolset.__name__, self._toolset.__name__
             raise HookError(f"{call!r} is a call of {theirs}, not of {ours}")
@@ -420,6 +424,23 @@ class ToolHooks(Generic[TS]):
         return f"<ToolHooks of {self._toolset.__name__}: {plugins} plugins>"
 
 
+def _decide(call: BaseToolCall, chain: Chain, *, log: bool) -> Generator[Any, Any, Any]:
+    if isinstance(call, ApprovalRequest):
+        return decide_approval(call, chain.steps, "hook", log=log)
+    return decide(call, chain.steps, "hook", log=log)
+
+
+def approval_chain(hooks: ToolHooks[Any]) -> Chain:
+    """The hooks registered now that are asked about requests for approval.
+
+    They are those for calls of every tool, of the outer registry alone: a request belongs to no
+    nested toolset.
+    """
+    return chain_of(
+        [_make_step(hook, "call") for hook in hooks._registry.implementations(_ANY_TOOL.name)]
+    )
+
+
 def chains_for(hooks: ToolHooks[Any], calls: Iterable[CallOrIssue]) -> dict[str, Chain]:
     """The hooks registered now by tool name, for the calls of an answer.
 
@@ -431,7 +452,9 @@ def chains_for(hooks: ToolHooks[Any], calls: Iterable[CallOrIssue]) -> dict[str,
     """
     toolset = hooks._toolset
     for call in calls:
-        if isinstance(call, BaseToolCall) and call.selector.toolset is not toolset:
+        if not isinstance(call, BaseToolCall) or call.selector.toolset is toolset:
+            continue
+        if not isinstance(call, ApprovalRequest):
             raise HookError(
                 f"{hooks!r} is not a registry of {call.selector.toolset.__name__}; "
                 "the round is still open"

@@ -8,20 +8,39 @@ from typing import Any, Generic, TypeAlias, Union
 
 from typing_extensions import TypedDict, TypeVar
 
-from lutumpy import HookError, Selector, ToolAvailability, ToolDecision, ToolRequirement, Toolset
+from lutumpy import (
+    ApprovalRequest,
+    HookError,
+    Selector,
+    ToolAvailability,
+    ToolDecision,
+    ToolRequirement,
+    Toolset,
+)
 from lutumpy.execution import Dispatcher, ToolExecutor
 from lutumpy.hooks import BaseToolCall, ToolHooks
 from lutumpy.plain.driving import is_async
 from lutumpy.plain.safe_text import safe_repr
 from lutumpy.tools import ByTool
 
-__all__ = ["UNSENT", "LoopOptions", "LoopSettings", "Policy", "SyncPolicy", "refuse_async_hooks"]
+__all__ = [
+    "UNSENT",
+    "Approve",
+    "LoopOptions",
+    "LoopSettings",
+    "Policy",
+    "SyncApprove",
+    "SyncPolicy",
+    "refuse_async_hooks",
+]
 
 TS = TypeVar("TS", bound=Toolset[Any])
 C = TypeVar("C", bound=BaseToolCall, default=BaseToolCall)
 
 SyncPolicy: TypeAlias = Callable[[C], ToolDecision[Any, Any]]
 Policy: TypeAlias = Callable[[C], Union[ToolDecision[Any, Any], Awaitable[ToolDecision[Any, Any]]]]
+SyncApprove: TypeAlias = Callable[[ApprovalRequest], bool]
+Approve: TypeAlias = Callable[[ApprovalRequest], Union[bool, Awaitable[bool]]]
 
 UNSENT = "nothing was sent"
 
@@ -84,6 +103,7 @@ class LoopSettings:
     tools: Any
     dispatch: Dispatcher[Any]
     hooks: ToolHooks[Any] | Policy[Any] | None
+    approve: Approve | None
     max_rounds: int
     executor: ToolExecutor | None = None
     scope: str | None = None
@@ -113,6 +133,9 @@ class LoopSettings:
             )
         self.dispatch.check(toolset)
         _check_hooks(self.hooks, toolset)
+        if self.approve is not None and not callable(self.approve):
+            kind = type(self.approve).__name__
+            raise TypeError(f"approve= takes a callable, not {kind}; {UNSENT}")
         if self.executor is not None and not isinstance(self.executor, ToolExecutor):
             kind = type(self.executor).__name__
             raise TypeError(f"executor= takes a ToolExecutor, not {kind}; {UNSENT}")

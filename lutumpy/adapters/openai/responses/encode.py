@@ -22,7 +22,14 @@ from lutumpy.adapters.openai.offer import offer_fields, refuse_tools, tool_list
 from lutumpy.adapters.openai.parts import cut_output, responses_part
 from lutumpy.adapters.openai.responses.item_ids import fit_ids
 from lutumpy.adapters.sdk_body import Fields, add_extra
-from lutumpy.core.items import AssistantTurn, CallBlock, Message, ResultBlock, TextPart
+from lutumpy.core.items import (
+    APPROVED,
+    AssistantTurn,
+    CallBlock,
+    Message,
+    ResultBlock,
+    TextPart,
+)
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import Problem
@@ -250,6 +257,15 @@ def _output_item(result: ResultBlock, call_id: str, kind: str) -> dict[str, Any]
         return {"type": f"{word}_call_output", "call_id": call_id, "output": output}
     failed = result.status != "ok"
     text = cut_output(result.text)
+    if kind == "mcp_approval_request":
+        # Only the one text that approves a call approves it; whatever else stands here, as the
+        # library's own answer to a call that nobody was asked about, refuses it.
+        answer: dict[str, Any] = {
+            "type": "mcp_approval_response",
+            "approval_request_id": call_id,
+            "approve": not failed and text == APPROVED,
+        }
+        return answer if answer["approve"] else {**answer, "reason": text}
     if kind == "shell_call":
         written = {
             "stdout": "" if failed else text,
@@ -264,13 +280,6 @@ def _output_item(result: ResultBlock, call_id: str, kind: str) -> dict[str, Any]
             "call_id": call_id,
             "status": status,
             "output": text,
-        }
-    if kind == "mcp_approval_request":
-        return {
-            "type": "mcp_approval_response",
-            "approval_request_id": call_id,
-            "approve": False,
-            "reason": text,
         }
     return {"type": "local_shell_call_output", "id": call_id, "call_id": call_id, "output": text}
 

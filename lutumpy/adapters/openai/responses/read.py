@@ -36,6 +36,7 @@ from lutumpy.adapters.reading import (
     text_only,
 )
 from lutumpy.core.items import (
+    APPROVED,
     AssistantTurn,
     CallBlock,
     FinishReason,
@@ -370,7 +371,7 @@ def _read_result(item: dict[str, Any], call: CallBlock) -> ResultBlock:
     content: str | tuple[Part, ...]
     if call.kind == "mcp_approval_request":
         failed = item.get("approve") is not True
-        content = text(item.get("reason")) or ("not approved" if failed else "approved")
+        content = (text(item.get("reason")) or "not approved") if failed else APPROVED
     elif isinstance(output, str):
         content = output
     elif item.get("type") == "computer_call_output":

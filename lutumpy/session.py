@@ -149,6 +149,7 @@ class Session(Ledger):
         require: ToolRequirement[Any] | None = None,
         describe: ByTool[Selector[Any, Any, Any], str] | None = None,
         parallel: bool = True,
+        prefix_stable: bool = False,
         temperature: float | None = None,
         max_output_tokens: int | None = None,
         extra: Mapping[str, Any] | None = None,
@@ -165,6 +166,8 @@ class Session(Ledger):
             require: Whether it must call one.
             describe: Other descriptions for this turn.
             parallel: `False` asks for at most one call.
+            prefix_stable: `True` sends the same tools whatever `available` says; see
+                `Toolset.offer`.
             temperature: Sampling temperature.
             max_output_tokens: Limit of the answer, in tokens.
             extra: Provider parameters, passed through as they are.
@@ -181,6 +184,7 @@ class Session(Ledger):
                 "require": require,
                 "describe": describe,
                 "parallel": parallel,
+                "prefix_stable": prefix_stable,
             },
             {"temperature": temperature, "max_output_tokens": max_output_tokens, "extra": extra},
         )
@@ -221,6 +225,7 @@ class Session(Ledger):
         require: ToolRequirement[Any] | None = None,
         describe: ByTool[Selector[Any, Any, Any], str] | None = None,
         parallel: bool = True,
+        prefix_stable: bool = False,
         temperature: float | None = None,
         max_output_tokens: int | None = None,
         extra: Mapping[str, Any] | None = None,
@@ -244,6 +249,8 @@ class Session(Ledger):
             require: Whether it must call one.
             describe: Other descriptions for this turn.
             parallel: `False` asks for at most one call.
+            prefix_stable: `True` sends the same tools whatever `available` says; see
+                `Toolset.offer`.
             temperature: Sampling temperature.
             max_output_tokens: Limit of the answer, in tokens.
             extra: Provider parameters, passed through as they are.
@@ -262,6 +269,7 @@ class Session(Ledger):
                 "require": require,
                 "describe": describe,
                 "parallel": parallel,
+                "prefix_stable": prefix_stable,
             },
             {"temperature": temperature, "max_output_tokens": max_output_tokens, "extra": extra},
         )

@@ -93,6 +93,7 @@ class Toolset(BaseToolset, Generic[C]):
         require: ToolRequirement[Self] | None = None,
         describe: ByTool[Selector[Self, Any, Any], str] | None = None,
         parallel: bool = True,
+        prefix_stable: bool = False,
     ) -> Offer[C]:
         """The tools of one turn: rendered for each API, and read back from a model's reply.
 
@@ -102,12 +103,19 @@ class Toolset(BaseToolset, Generic[C]):
             describe: Other descriptions for this turn; those of tools that are not offered are
                 ignored.
             parallel: `False` asks the provider for at most one call.
+            prefix_stable: `True` keeps the cached beginning of the prompt over turns that differ in
+                `available`. The tools that are sent are then always the default ones, in
+                declaration order, and after them those of `available` that are off. Which of them
+                the model may call is said beside the list (`tool_choice` of the type
+                `allowed_tools`, or `none`), by the APIs that can say it: those of OpenAI. An API
+                without such a choice is sent the tools of `available` alone. Calls of other tools
+                are `not_available` issues in any case, and the model sees the descriptions of all.
 
         Raises:
             InvalidToolConstraints: The constraints can't hold (rule A2), or a selector belongs to
                 another toolset.
         """
-        return make_offer(cls, available, require, describe, parallel)
+        return make_offer(cls, available, require, describe, parallel, prefix_stable)
 
     @classmethod
     def hooks(cls) -> ToolHooks[Self]:

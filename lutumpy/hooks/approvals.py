@@ -48,8 +48,8 @@ def decide_approval(
         # Each hook gets a request of its own: what it does to that, no other hook sees.
         own = request.as_read()
         try:
-            decision = step.function(own) if step.takes == "call_only" else step.function(
-                metadata, own
+            decision = (
+                step.function(own) if step.takes == "call_only" else step.function(metadata, own)
             )
             if inspect.isawaitable(decision):
                 decision = yield decision

@@ -159,6 +159,7 @@ class Loop:
             require=require,
             describe=descriptions,
             parallel=settings.parallel,
+            prefix_stable=settings.prefix_stable,
             temperature=settings.temperature,
             max_output_tokens=settings.max_output_tokens,
             extra=settings.extra,

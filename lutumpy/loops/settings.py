@@ -70,6 +70,7 @@ class LoopOptions(TypedDict, Generic[TS], total=False):
             that must call a tool can never answer.
         describe: Other descriptions, for all requests; they win over those of hooks.
         parallel: `False` asks for at most one call in each answer; `True` by default.
+        prefix_stable: `True` sends the same tools whatever `available` says; see `Toolset.offer`.
         temperature: Sampling temperature.
         max_output_tokens: Limit of each answer, in tokens.
         extra: Provider parameters, passed through with every request.
@@ -83,6 +84,7 @@ class LoopOptions(TypedDict, Generic[TS], total=False):
     require: ToolRequirement[TS] | None
     describe: ByTool[Selector[TS, Any, Any], str] | None
     parallel: bool
+    prefix_stable: bool
     temperature: float | None
     max_output_tokens: int | None
     extra: Mapping[str, Any] | None
@@ -113,6 +115,7 @@ class LoopSettings:
     require: ToolRequirement[Any] | None = None
     describe: ByTool[Selector[Any, Any, Any], str] | None = None
     parallel: bool = True
+    prefix_stable: bool = False
     temperature: float | None = None
     max_output_tokens: int | None = None
     extra: Mapping[str, Any] | None = None

@@ -44,9 +44,7 @@ def read_message(timeline: Timeline, index: int, item: Mapping[str, Any]) -> Non
         step = timeline.continue_answer(place)
         server = item.get("server_label")
         name = f"{server}.{item.get('name')}" if isinstance(server, str) else item.get("name")
-        timeline.add_call(
-            step, item["id"], name, argument_text(item.get("arguments")), place, kind
-        )
+        timeline.add_call(step, item["id"], name, argument_text(item.get("arguments")), place, kind)
     elif kind == "mcp_approval_response" and "approval_request_id" in item:
         approved = item.get("approve") is True
         said = item.get("reason") or ("approved" if approved else "not approved")

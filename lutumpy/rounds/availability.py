@@ -164,12 +164,15 @@ class ToolConstraints(TypedDict, Generic[TS], total=False):
         require: Whether it must call one; it may, if omitted.
         describe: Other descriptions for this turn.
         parallel: `False` asks for at most one call.
+        prefix_stable: `True` sends the same list of tools whatever `available` says, and narrows it
+            beside the list, where the API can do that; see `Toolset.offer`.
     """
 
     available: ToolAvailability[TS] | None
     require: ToolRequirement[TS] | None
     describe: ByTool[Selector[TS, Any, Any], str] | None
     parallel: bool
+    prefix_stable: bool
 
 
 def _check_selector(value: Any) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from typing_extensions import TypeVar
 
 from lutumpy.core.items import AssistantTurn
-from lutumpy.core.tool_specs import ToolMode
+from lutumpy.core.tool_specs import ToolMode, ToolSpec
 from lutumpy.errors import EmptyToolsetError, InvalidToolConstraints
 from lutumpy.plain.safe_text import safe_repr
 from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
@@ -63,11 +63,15 @@ class Offer(OfferedTools[C_co]):
         requirement: ToolRequirement[Any],
         descriptions: Mapping[Selector[Any, Any, Any], str],
         parallel: bool,
+        prefix_stable: bool = False,
     ) -> None:
         if descriptions:
             specs = [s.spec(descriptions.get(s)) for s in selectors]
         else:
             specs = [s.spec() for s in selectors]
+        stable: tuple[ToolSpec, ...] | None = None
+        if prefix_stable:
+            stable = tuple([s.spec(descriptions.get(s)) for s in _stable_list(toolset, selectors)])
         forced = requirement.selector.name if requirement.selector is not None else None
         super().__init__(
             selectors,
@@ -76,6 +80,7 @@ class Offer(OfferedTools[C_co]):
             _MODES[requirement.mode],
             forced,
             parallel,
+            stable,
         )
         self.toolset: type[BaseToolset] = toolset
 
@@ -125,6 +130,7 @@ def make_offer(
     require: ToolRequirement[TS] | None = None,
     describe: ByTool[Selector[TS, Any, Any], str] | None = None,
     parallel: bool = True,
+    prefix_stable: bool = False,
 ) -> Offer[Any]:
     """The offer of these constraints.
 
@@ -138,7 +144,13 @@ def make_offer(
             f"{toolset.__name__} is the base of toolsets; offer a class that derives from it"
         )
     # Most turns offer a toolset as it is. That offer is made once, and its bytes with it.
-    is_plain = available is None and require is None and not describe and parallel is True
+    is_plain = (
+        available is None
+        and require is None
+        and not describe
+        and parallel is True
+        and prefix_stable is False
+    )
     if is_plain:
         kept: Offer[Any] | None = table.cache.get("offer")
         if kept is not None:
@@ -161,11 +173,27 @@ def make_offer(
     requirement.check(toolset, selectors)
     if not isinstance(cast("object", parallel), bool):
         raise InvalidToolConstraints(f"parallel= takes True or False, not {parallel!r}")
+    if not isinstance(cast("object", prefix_stable), bool):
+        raise InvalidToolConstraints(f"prefix_stable= takes True or False, not {prefix_stable!r}")
     descriptions = _check_descriptions(toolset, describe)
-    offer = Offer(toolset, selectors, requirement, descriptions, parallel)
+    offer = Offer(toolset, selectors, requirement, descriptions, parallel, prefix_stable)
     if is_plain:
         table.cache["offer"] = offer
     return offer
+
+
+def _stable_list(
+    toolset: type[BaseToolset], available: tuple[Selector[Any, Any, Any], ...]
+) -> list[Selector[Any, Any, Any]]:
+    """The tools that are sent whatever is available: the default ones, in declaration order.
+
+    Those of `available` that are off follow, in declaration order too: a turn that offers one costs
+    the cached prefix from there on, and all turns with the same ones share theirs.
+    """
+    table = toolset.__lutumpy_table__
+    defaults, offered = set(table.defaults), set(available)
+    added = [s for s in table.selectors if s in offered and s not in defaults]
+    return [*table.defaults, *added]
 
 
 def _check_descriptions(

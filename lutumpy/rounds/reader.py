@@ -49,8 +49,8 @@ from lutumpy.rounds.offered import OfferedTools
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
 from lutumpy.rounds.read import read_answer, read_text
 from lutumpy.rounds.target import Target, position_of, transcript_of
-from lutumpy.tools.arguments import partial_arguments
 from lutumpy.tools.approvals import ApprovalRequest
+from lutumpy.tools.arguments import partial_arguments
 from lutumpy.tools.calls import BaseToolCall, ToolCallIssue
 
 if TYPE_CHECKING:

@@ -285,11 +285,9 @@ class ToolRound(OpenRound[C_co]):
 
     def __init__(self, answer: OpenAnswer) -> None:
         entries = answer.entries
-        calls: Any = tuple([
-                e
-                for e in entries
-                if isinstance(e, BaseToolCall) and type(e) is not ApprovalRequest
-            ])
+        calls: Any = tuple(
+            [e for e in entries if isinstance(e, BaseToolCall) and type(e) is not ApprovalRequest]
+        )
         issues: tuple[ToolCallIssue, ...] = ()
         approvals: tuple[ApprovalRequest, ...] = ()
         if len(calls) < len(entries):
@@ -360,11 +358,9 @@ class ToolRoundPlan(OpenRound[C_co]):
         runs: tuple[HookRun, ...],
     ) -> None:
         super().__init__(answer, issues, states, runs)
-        pending: Any = tuple([
-                s
-                for s in states
-                if isinstance(s, BaseToolCall) and type(s) is not ApprovalRequest
-            ])
+        pending: Any = tuple(
+            [s for s in states if isinstance(s, BaseToolCall) and type(s) is not ApprovalRequest]
+        )
         self.pending = pending
         self.handled = self.rejected = ()
         if len(pending) + len(issues) < len(states):

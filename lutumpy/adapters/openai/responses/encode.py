@@ -18,7 +18,7 @@ from lutumpy.adapters.openai.history_encoder import (
     long_calls,
     text_and_calls,
 )
-from lutumpy.adapters.openai.offer import offer_fields, refuse_tools, tool_list
+from lutumpy.adapters.openai.offer import offer_fields, refuse_tools, tool_list, tools_beside
 from lutumpy.adapters.openai.parts import cut_output, responses_part
 from lutumpy.adapters.openai.responses.item_ids import fit_ids
 from lutumpy.adapters.sdk_body import Fields, add_extra
@@ -72,7 +72,10 @@ def responses_fields(
     fields: Fields = {"input": encoder.entries()}
     if encoder.instructions:
         fields["instructions"] = encoder.instructions
-    tools = offer_fields(offer, API, _spell_tool, _check_tools, strict, _spell_choice)
+    beside = _choices_of(extra) if extra and "tools" in extra else ()
+    tools = offer_fields(
+        offer, API, _spell_tool, _check_tools, strict, _spell_choice, _spell_allowed, beside
+    )
     if tools and model is not None and model.startswith("ft:"):
         refuse_tools(check_tools({"tools": json_values.decode(tools["tools"]), "model": model}))
     fields.update(tools)
@@ -111,6 +114,18 @@ def _check_tools(body: Mapping[str, Any]) -> list[Problem]:
 
 def _spell_choice(name: str) -> dict[str, Any]:
     return {"type": "function", "name": name}
+
+
+def _choices_of(extra: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The tools of `extra` as a choice names them [API description]: by type, with a label or a
+    name where the type has one.
+    """
+    keys = ("type", "server_label", "name")
+    return [{key: tool[key] for key in keys if key in tool} for tool in tools_beside(extra)]
+
+
+def _spell_allowed(mode: str, tools: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"type": "allowed_tools", "mode": mode, "tools": tools}
 
 
 class ResponsesEncoder(HistoryEncoder):

@@ -36,5 +36,7 @@ def mend_approvals(editor: Editor, problems: list[Problem]) -> None:
             "reason": UNANSWERED,
         }
         editor.insert((slot,), refusal)
-        reason = "The request for approval has no response, but the API requires one; it is refused."
+        reason = (
+            "The request for approval has no response, but the API requires one; it is refused."
+        )
         editor.done("close_call", problem, reason)

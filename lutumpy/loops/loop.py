@@ -235,9 +235,7 @@ class Loop:
                 calls = (decoded.calls, (), ())
             planned = RoundPlanned(number, self.usage, *calls, plan.approvals)
             yield from self._report_progress(planned)
-            answers: list[ToolResult] = []
-            for request in plan.approvals:
-                answers.append((yield from self._answer_request(request)))
+            answers = yield from self._answer_requests(plan.approvals)
         except BaseException as error:
             # Nothing has run, so nothing is lost.
             plan.discard()
@@ -249,17 +247,22 @@ class Loop:
             raise
         return plan, planned, answers
 
-    def _answer_request(self, request: ApprovalRequest) -> Generator[Any, Any, ToolResult]:
-        """Approve or reject a request that no hook has decided; without anybody to ask, reject."""
+    def _answer_requests(
+        self, requests: Sequence[ApprovalRequest]
+    ) -> Generator[Any, Any, list[ToolResult]]:
+        """Approve or reject what no hook has decided; without anybody to ask, reject it."""
         approve = self._settings.approve
-        if approve is None:
-            return request.complete(False)
-        answer: Any = yield self._effects.ask(approve, request)
-        # A value that only counts as true approves nothing: it may be a mistake.
-        if not isinstance(answer, bool):
-            kind = type(answer).__name__
-            raise TypeError(f"approve= gives True or False, not {kind}; the round was discarded")
-        return request.complete(answer)
+        answers: list[ToolResult] = []
+        for request in requests:
+            answer: Any = False
+            if approve is not None:
+                answer = yield self._effects.ask(approve, request)
+            # A value that only counts as true approves nothing: it may be a mistake.
+            if not isinstance(answer, bool):
+                kind = type(answer).__name__
+                raise TypeError(f"approve= gives True or False, not {kind}; nothing was approved")
+            answers.append(request.complete(answer))
+        return answers
 
     def _execute_calls(
         self, plan: OpenRound, pending: Sequence[BaseToolCall], answers: Sequence[ToolResult]

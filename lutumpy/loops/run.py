@@ -90,9 +90,9 @@ async def run_tools(
             round no longer fits; the results are in the error. Where something was only added to
             the session, the round is committed after it.
         BaseException: a cancellation, a `KeyboardInterrupt`, and what `on_progress` or `on_event`
-            raised propagate; so does what `approve` raised. If no tool of the round had run, the round is discarded. Otherwise
-            it is committed: finished calls with their result (withheld where result hooks can no
-            longer review it), the others as interrupted.
+            raised propagate; so does what `approve` raised. If no tool of the round had run, the
+            round is discarded. Otherwise it is committed: finished calls with their result
+            (withheld where result hooks can no longer review it), the others as interrupted.
     """
     effects = AsyncEffects(on_event)
     settings = LoopSettings(tools, dispatch, hooks, approve, max_rounds, **options)

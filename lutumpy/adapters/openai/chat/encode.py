@@ -116,8 +116,8 @@ def _choices_of(extra: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The tools of `extra` as a choice names them: by type and name [API description]."""
     found: list[dict[str, Any]] = []
     for tool in tools_beside(extra):
-        kind = tool.get("type")
-        body = tool.get(kind) if isinstance(kind, str) else None
+        kind = str(tool.get("type"))
+        body = tool.get(kind)
         if isinstance(body, Mapping) and "name" in body:
             found.append({"type": kind, kind: {"name": body["name"]}})
     return found

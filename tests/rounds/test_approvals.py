@@ -1,5 +1,5 @@
-"""Calls that the provider makes itself, if somebody approves them (C8): they are members of the round
-beside its calls, and each is approved or rejected.
+"""Calls that the provider makes itself, if somebody approves them (C8): they are members of the
+round beside its calls, and each is approved or rejected.
 """
 
 from __future__ import annotations
@@ -372,7 +372,7 @@ def test_hooks_and_policies_approve_and_reject_H3(decision: Any, answer: Any, fo
 )
 def test_any_other_decision_is_an_error_and_nothing_is_approved_H4(decision: Any) -> None:
     session, round = read(WIKI)
-    with pytest.raises(HookError, match="mcpr_1.*nothing was decided"):
+    with pytest.raises(HookError, match=r"mcpr_1.*nothing was decided"):
         round.apply_hooks_sync(lambda call: decision)
     assert kinds(round, session, []) == [("missing_result", "mcpr_1")]
     round.discard()

@@ -1,4 +1,4 @@
-"""`prefix_stable=True`: the tools sent stay the same, and are narrowed beside the list (A1, A2, A4)."""
+"""`prefix_stable=True`: the tools that are sent stay, and are narrowed beside them (A1, A2, A4)."""
 
 from __future__ import annotations
 

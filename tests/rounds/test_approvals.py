@@ -30,11 +30,16 @@ from lutumpy import (
     ToolMetadata,
     ToolResult,
     ToolRound,
+    Transcript,
+    TranscriptError,
     hook_impl,
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.doctor import apply_repairs, propose_repairs
 from lutumpy.hooks import BaseToolCall
+from lutumpy.models import ToolResults
+from lutumpy.page import render as render_page
 from lutumpy.rules.anthropic import messages as anthropic
 from lutumpy.rules.openai.chat import messages as chat
 from lutumpy.rules.openai.responses import items as responses
@@ -531,3 +536,70 @@ def test_a_request_that_nobody_answered_is_refused_by_the_api() -> None:
         session.text_turn(
             llm, extra={"input": [{"role": "user", "content": "a"}, *asked]}
         ).collect_sync()
+
+
+# --- histories and the page ----------------------------------------------------------------------
+
+REQUEST: dict[str, Any] = {
+    "type": "mcp_approval_request",
+    "id": "mcpr_1",
+    "server_label": "wiki",
+    "name": "ask",
+    "arguments": '{"q":1}',
+}
+USER: dict[str, Any] = {"role": "user", "content": "Go."}
+
+
+def response(approve: bool, **more: Any) -> dict[str, Any]:
+    kind = "mcp_approval_response"
+    return {"type": kind, "approval_request_id": "mcpr_1", "approve": approve, **more}
+
+
+@pytest.mark.parametrize("answer", [response(True), response(False), response(False, reason="no")])
+def test_a_history_is_read_with_what_was_decided_and_sent_as_it_came_R1(answer: Any) -> None:
+    history = [USER, REQUEST, answer, USER]
+    transcript = Transcript.from_messages(API, history)
+    assert OpenAIResponses.request(transcript)["input"] == history
+    status = "ok" if answer["approve"] else "error"
+    (results,) = [item for item in transcript if isinstance(item, ToolResults)]
+    assert [result.status for result in results.results] == [status]
+    messages = OpenAIChat.request(transcript)["messages"]
+    assert messages[1]["tool_calls"][0]["function"]["arguments"] == '{"q":1}'
+
+
+@pytest.mark.parametrize(
+    ("history", "mended"),
+    [
+        ([USER, REQUEST, USER], 4),
+        ([USER, REQUEST], 3),
+        ([USER, response(True), USER], 2),
+    ],
+)
+def test_a_history_that_the_api_refuses_is_refused_and_can_be_mended(
+    history: list[Any], mended: int
+) -> None:
+    with pytest.raises(TranscriptError, match="mcpr_1"):
+        Transcript.from_messages(API, history)
+    fixed = apply_repairs(history, propose_repairs(API, history))
+    assert len(fixed) == mended
+    assert [item["approve"] for item in fixed if "approve" in item] in ([], [False])
+    Transcript.from_messages(API, fixed)
+
+
+def test_a_response_to_what_the_server_holds_is_left_to_the_server() -> None:
+    transcript = Transcript.from_messages(API, [response(True)], server_held_prefix=True)
+    assert OpenAIResponses.request(transcript)["input"] == [response(True)]
+
+
+def test_the_page_shows_the_call_the_server_and_what_was_decided() -> None:
+    refused = {**REQUEST, "id": "mcpr_2", "name": "erase"}
+    answer = {**response(False, reason="not today"), "approval_request_id": "mcpr_2"}
+    shown = render_page([USER, REQUEST, refused, response(True), answer], api=API)
+    assert "wiki.ask" in shown
+    assert "wiki.erase" in shown
+    assert "not today" in shown
+    session, round = read(WIKI)
+    plan = round.apply_hooks_sync(lambda call: Complete(True))
+    rows = plan.decisions()
+    plan.commit(session, [])
+    assert "approved" in render_page(session.transcript, decisions=rows)

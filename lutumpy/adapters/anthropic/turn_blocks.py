@@ -64,7 +64,7 @@ def shorten_to_prefill(message: bytes) -> list[bytes]:
 
 def parse_input(call: CallBlock) -> dict[str, Any]:
     """The arguments of another API's call as an object (rule R3)."""
-    if call.kind != "function":
+    if call.kind != "function" and call.server_label is None:
         return {"input": call.arguments}
     try:
         value = json_values.parse_arguments(call.arguments)

@@ -22,6 +22,7 @@ from lutumpy.hooks.logs import log_decision
 from lutumpy.hooks.pipeline import UNDECIDED, Decision, HookStep, Source, name_hook_and_call
 from lutumpy.tools.approvals import ApprovalRequest
 from lutumpy.tools.calls import HandledTool, RejectedToolCall
+from lutumpy.tools.results import ToolResult
 
 __all__ = ["decide_approval"]
 
@@ -60,33 +61,34 @@ def decide_approval(
                 raise _misfit(step, request, "other arguments; the provider makes the call itself")
             if log:
                 log_decision(step.label, metadata, "run_normally")
-        elif isinstance(decision, Complete) and decision.output is True:
-            if log:
-                log_decision(step.label, metadata, "complete")
-            handled = HandledTool(metadata, own.input, True, request.selector)
-            return Decision(handled, request.approve(), source, step.label, position)
-        elif isinstance(decision, Reject) or (
-            isinstance(decision, Complete) and decision.output is False
-        ):
-            reason = decision.reason if isinstance(decision, Reject) else None
-            if reason is not None and not isinstance(reason, str):
-                found = f"a Reject whose reason is {type(reason).__name__}"
-                raise _misfit(step, request, found)
-            result = request.complete(False) if reason is None else request.reject(reason)
-            said = result.rejection_reason if reason is None else reason
-            if log:
-                log_decision(step.label, metadata, "reject", reason=said)
-            refusal = RejectedToolCall(metadata, own, said or "", source)
-            return Decision(refusal, result, source, step.label, position)
+            continue
+        result = _read_decision(decision, step, request)
+        snapshot = request.as_read()
+        decided: HandledTool[Any, Any] | RejectedToolCall
+        if result.status == "ok":
+            decided = HandledTool(metadata, snapshot.input, True, request.selector)
         else:
-            close_coroutine(decision)
-            kind = type(decision).__name__
-            if isinstance(decision, Complete):
-                kind = f"Complete({type(decision.output).__name__})"
-            raise _misfit(
-                step, request, f"{kind}, not RunNormally(), Complete(True) or Reject(reason)"
-            )
+            decided = RejectedToolCall(metadata, snapshot, result.rejection_reason or "", source)
+        if log:
+            word = "complete" if result.status == "ok" else "reject"
+            log_decision(step.label, metadata, word, reason=result.rejection_reason)
+        return Decision(decided, result, source, step.label, position)
     return request
+
+
+def _read_decision(decision: Any, step: HookStep, request: ApprovalRequest) -> ToolResult:
+    """The answer that a decision gives to a request."""
+    if isinstance(decision, Complete) and isinstance(decision.output, bool):
+        return request.complete(decision.output)
+    if isinstance(decision, Reject) and isinstance(decision.reason, str):
+        return request.reject(decision.reason)
+    close_coroutine(decision)
+    found = type(decision).__name__
+    if isinstance(decision, Complete):
+        found = f"Complete({type(decision.output).__name__})"
+    elif isinstance(decision, Reject):
+        found = f"a Reject whose reason is {type(decision.reason).__name__}"
+    raise _misfit(step, request, f"{found}, not RunNormally(), Complete(True) or Reject(reason)")
 
 
 def _misfit(step: HookStep, request: ApprovalRequest, what: str) -> HookError:

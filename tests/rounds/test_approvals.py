@@ -30,9 +30,11 @@ from lutumpy import (
     ToolMetadata,
     ToolResult,
     ToolRound,
+    Toolset,
     Transcript,
     TranscriptError,
     hook_impl,
+    nested,
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
@@ -412,15 +414,34 @@ def test_a_decision_is_final_and_later_hooks_see_what_is_left_H5() -> None:
     assert [approved for _, approved, _ in answers(session)] == [True, False]
 
 
+@pytest.mark.parametrize("decision", [Complete(True), Reject("no")])
+def test_what_was_decided_is_shown_as_it_was_asked_and_logged_H2_H6(
+    decision: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    def policy(call: Any) -> Any:
+        call.server_label = "other"
+        return decision
+
+    _, round = read(WIKI)
+    with caplog.at_level("INFO", logger="lutumpy.tool_hook"):
+        plan = round.apply_hooks_sync(policy)
+    (record,) = caplog.records
+    word = "complete" if decision == Complete(True) else "reject"
+    assert (record.__dict__["call_id"], record.__dict__["decision"]) == ("mcpr_1", word)
+    for refused in plan.rejected:
+        assert isinstance(refused.call, ApprovalRequest)
+        assert refused.call.server_label == "wiki"
+    for handled in plan.handled:
+        assert (handled.output, handled.metadata.name) == (True, "ask")
+    plan.discard()
+
+
 def test_what_a_hook_does_to_a_request_no_other_sees_H2() -> None:
     def spoil(metadata: ToolMetadata, call: Any) -> Any:
         call.server_label = "trusted"
         call.arguments["q"] = "harmless"
         call.input.__pydantic_extra__["q"] = "harmless"
         return RunNormally(call.input)
-
-    class Spoils:
-        any_tool_hook = staticmethod(hook_impl(spoil))
 
     session, round = read(WIKI)
     seen: list[Any] = []
@@ -429,6 +450,22 @@ def test_what_a_hook_does_to_a_request_no_other_sees_H2() -> None:
         lambda call: seen.append((call.server_label, call.arguments)) or Complete(True)
     )
     assert seen == [("wiki", {"q": "tools"})]
+    plan.commit(session, [])
+
+
+def test_hooks_of_a_nested_toolset_are_not_asked() -> None:
+    class Outer(Toolset):
+        weather = nested(WeatherTools)
+
+    outer, inner = Asked(Complete(True)), Asked(Reject("no"))
+    session, round = read(SAME_NAME, tools=Outer)
+    hooks = Outer.hooks()
+    hooks.nested(WeatherTools).register(inner)
+    plan = round.apply_hooks_sync(hooks)
+    assert (inner.seen, len(plan.approvals)) == ([], 1)
+    hooks.register(outer)
+    plan = plan.apply_hooks_sync(hooks)
+    assert (inner.seen, outer.seen, len(plan.handled)) == ([], ["mcpr_2"], 1)
     plan.commit(session, [])
 
 

@@ -67,6 +67,7 @@ class OpenRound(Generic[C_co]):
         issues: tuple[ToolCallIssue, ...],
         states: list[CallState],
         runs: tuple[HookRun, ...] = (),
+        approvals: tuple[ApprovalRequest, ...] = (),
     ) -> None:
         # What the answer calls its holder by. It isn't the round itself: the answer would keep it
         # alive, and a dropped round couldn't be noticed.
@@ -77,7 +78,7 @@ class OpenRound(Generic[C_co]):
         self._runs = runs
         # The run of hooks that is looking at the calls.
         self._running: Generator[Any, Any, Any] | None = None
-        self.approvals = ()
+        self.approvals = approvals
         self.issues = issues
         if answer.holder is None:
             answer.holder = self._token
@@ -293,9 +294,8 @@ class ToolRound(OpenRound[C_co]):
         if len(calls) < len(entries):
             issues = tuple([e for e in entries if isinstance(e, ToolCallIssue)])
             approvals = tuple([e for e in entries if isinstance(e, ApprovalRequest)])
-        super().__init__(answer, issues, [*entries])
+        super().__init__(answer, issues, [*entries], (), approvals)
         self.calls = calls
-        self.approvals = approvals
 
     def expect_one(self) -> C_co:
         """The one call; issues don't count, since the library answers them.
@@ -357,14 +357,16 @@ class ToolRoundPlan(OpenRound[C_co]):
         states: list[CallState],
         runs: tuple[HookRun, ...],
     ) -> None:
-        super().__init__(answer, issues, states, runs)
         pending: Any = tuple(
             [s for s in states if isinstance(s, BaseToolCall) and type(s) is not ApprovalRequest]
         )
+        approvals: tuple[ApprovalRequest, ...] = ()
+        if len(pending) + len(issues) < len(states):
+            approvals = tuple([s for s in states if isinstance(s, ApprovalRequest)])
+        super().__init__(answer, issues, states, runs, approvals)
         self.pending = pending
         self.handled = self.rejected = ()
-        if len(pending) + len(issues) < len(states):
-            self.approvals = tuple([s for s in states if isinstance(s, ApprovalRequest)])
+        if len(pending) + len(issues) + len(approvals) < len(states):
             decided = [s.decided for s in states if isinstance(s, Decision)]
             self.handled = tuple([d for d in decided if isinstance(d, HandledTool)])
             self.rejected = tuple([d for d in decided if isinstance(d, RejectedToolCall)])

@@ -7,7 +7,7 @@
 # It is a `BaseToolCall` all the same, because hooks for calls of every tool have to see it, and are
 # written for those. What such a hook reads of a call is there: metadata, arguments, input, and a
 # selector, which is that of no toolset, so that `matches` is false for it. It is never among the
-# calls of a round: a type checker knows what types these have (decision 17).
+# calls of a round: a type checker knows what types these have (decision 18).
 
 from __future__ import annotations
 

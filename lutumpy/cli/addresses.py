@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
@@ -87,10 +86,7 @@ def list_server(output: Output, address: str, headers: list[str] | None) -> Foun
         raise report_failure(output, str(error)) from error
 
     async def list_tools() -> FoundTools:
-        server = McpTools(
-            read_address(address), name=address, headers=given or None, errlog=_open_error_log()
-        )
-        async with server:
+        async with McpTools(read_address(address), name=address, headers=given or None) as server:
             return FoundTools(
                 server.address or address,
                 server.toolset,
@@ -119,12 +115,3 @@ def _read_header(text: str) -> tuple[str, str]:
     if not colon or not name.strip():
         raise typer.BadParameter(f"{text!r} is not a header: write NAME:VALUE.")
     return name.strip(), value.strip()
-
-
-def _open_error_log() -> Any:
-    """Where a started server writes its errors: standard error, if that is a real file."""
-    try:
-        sys.stderr.fileno()
-    except (AttributeError, OSError, ValueError):
-        return sys.__stderr__
-    return sys.stderr

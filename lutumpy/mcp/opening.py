@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TYPE_CHECKING, Any, TextIO, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, TextIO, TypeAlias, Union, cast
 
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
@@ -123,12 +124,28 @@ def open_client(
         if isinstance(read, str):
             transport = _open_http(read, http)
         else:
-            transport = stdio_client(read, errlog or sys.stderr)
+            transport = stdio_client(read, find_error_log(errlog))
     elif isinstance(server, StdioServerParameters):
-        transport = stdio_client(server, errlog or sys.stderr)
+        transport = stdio_client(server, find_error_log(errlog))
     else:
         transport = server()
     return Client(watch_transport(transport, on_end), **options)
+
+
+def find_error_log(errlog: TextIO | None) -> TextIO:
+    """Where a started command writes its errors.
+
+    What stands in for standard error in notebooks and tests is no file that a process could write.
+    """
+    if errlog is not None:
+        return errlog
+    for stream in (sys.stderr, sys.__stderr__):
+        try:
+            if stream is not None and stream.fileno() >= 0:
+                return stream
+        except (AttributeError, OSError, ValueError):
+            continue
+    return cast("TextIO", subprocess.DEVNULL)
 
 
 @asynccontextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -172,6 +173,10 @@ def wait_for_port(port: int, process: subprocess.Popen[Any]) -> None:
         else:
             return
     raise AssertionError("the server doesn't listen")
+
+
+def node() -> str:
+    return shutil.which("node") or "node"
 
 
 def kill(pid: int) -> None:

@@ -1,14 +1,8 @@
-"""The reference servers from npm, over stdio and streamable HTTP.
-
-`LUTUMPY_NPM_MCP` is a folder in whose `node_modules` the packages of `npm/package.json` are. With
-`LUTUMPY_NPM_MCP=install` they are fetched into a folder of their own; without it, or without node,
-nothing runs here. `nox -s mcp` does it.
-"""
+"""The reference servers from npm, over stdio and streamable HTTP; `npm_modules` says when."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,56 +11,30 @@ from typing import Any
 import anyio
 import pytest
 from mcp import StdioServerParameters
-from mcp_toolkit import SECONDS, free_port, kill, run_call, wait_for_port
+from mcp_toolkit import SECONDS, free_port, kill, node, run_call, wait_for_port
 
 from lutumpy import ImagePart, InvalidArgumentsError, ToolMetadata
 from lutumpy.mcp import McpTools, SchemaChanged
 from lutumpy.tool_doctor import Lock, LockedTool, check_tools
 
-FOLDER = os.environ.get("LUTUMPY_NPM_MCP", "")
-NODE = shutil.which("node")
-PACKAGES = Path(__file__).parent / "npm" / "package.json"
-
-if not FOLDER:
-    pytest.skip("LUTUMPY_NPM_MCP names no folder with the servers", allow_module_level=True)
-if NODE is None:
-    pytest.skip("there is no node", allow_module_level=True)
-
-
-@pytest.fixture(scope="module")
-def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the packages are."""
-    if FOLDER != "install":
-        return Path(FOLDER) / "node_modules" / "@modelcontextprotocol"
-    folder = tmp_path_factory.mktemp("npm")
-    shutil.copy(PACKAGES, folder)
-    options = ["--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts"]
-    npm = shutil.which("npm") or "npm"
-    done = subprocess.run(
-        [npm, "install", *options, "--prefix", str(folder)], capture_output=True, text=True
-    )
-    if done.returncode:
-        pytest.skip(f"the servers can't be had from npm: {done.stderr.strip()[-300:]}")
-    return folder / "node_modules" / "@modelcontextprotocol"
-
 
 @pytest.fixture
-def files(modules: Path, tmp_path: Path) -> StdioServerParameters:
+def files(npm_modules: Path, tmp_path: Path) -> StdioServerParameters:
     """The filesystem server for an empty folder."""
-    script = modules / "server-filesystem" / "dist" / "index.js"
-    return StdioServerParameters(command=str(NODE), args=[str(script), str(tmp_path)])
+    script = npm_modules / "server-filesystem" / "dist" / "index.js"
+    return StdioServerParameters(command=node(), args=[str(script), str(tmp_path)])
 
 
 @pytest.fixture(params=["stdio", "http"])
-def everything(modules: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
+def everything(npm_modules: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
     """The server that does everything, over either transport."""
-    script = str(modules / "server-everything" / "dist" / "index.js")
+    script = str(npm_modules / "server-everything" / "dist" / "index.js")
     if request.param == "stdio":
-        yield StdioServerParameters(command=str(NODE), args=[script])
+        yield StdioServerParameters(command=node(), args=[script])
         return
     port = free_port()
     process = subprocess.Popen(
-        [str(NODE), script, "streamableHttp"],
+        [node(), script, "streamableHttp"],
         env={**os.environ, "PORT": str(port)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -176,10 +144,10 @@ async def test_progress_and_cancellation_of_a_long_operation(
             assert (await run_call(source, "echo", '{"message": "x"}')).content == "Echo: x"
 
 
-async def test_killed_during_a_call_and_back_again(modules: Path, tmp_path: Path) -> None:
-    script = modules / "server-everything" / "dist" / "index.js"
+async def test_killed_during_a_call_and_back_again(npm_modules: Path, tmp_path: Path) -> None:
+    script = npm_modules / "server-everything" / "dist" / "index.js"
     pid = tmp_path / "pid"
-    command = f"echo $$ > {pid}; exec {NODE} {script}"
+    command = f"echo $$ > {pid}; exec {node()} {script}"
     found: list[Any] = []
     with log_of(tmp_path) as log:
         server = StdioServerParameters(command="sh", args=["-c", command])

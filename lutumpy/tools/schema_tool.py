@@ -65,7 +65,7 @@ class SchemaTool(CompiledTool):
         shared: What is made once for all toolsets that have the tool, by its makers.
     """
 
-    __slots__ = ("_validate", "output_schema", "run", "schema", "shared")
+    __slots__ = ("_validate", "output_schema", "schema", "shared")
 
     is_dynamic = True
 
@@ -89,7 +89,7 @@ class SchemaTool(CompiledTool):
             keyword_names={},
         )
         self.schema: JsonSchema = schema
-        self.run: Callable[..., Any] | None = run
+        self.run = run
         self.output_schema: JsonSchema | None = output_schema
         self.shared: dict[str, Any] = {}
         self._validate = validate

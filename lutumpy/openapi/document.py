@@ -99,11 +99,10 @@ class Document:
         seen: set[str] = set()
         while isinstance(value, Mapping) and "$ref" in value:
             reference = value["$ref"]
+            value = self.find(reference)
             if reference in seen:
                 raise UnusableError(f"the reference {shorten(reference, 200)!r} leads to itself")
-            found = self.find(reference)
             seen.add(reference)
-            value = found
         if not isinstance(value, Mapping):
             raise UnusableError(f"{what} is {safe_repr(value)}, not an object")
         return value

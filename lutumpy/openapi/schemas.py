@@ -163,8 +163,9 @@ class SchemaConverter:
     def _refer(self, reference: Any, place: Place, references: set[str]) -> str:
         """The reference to a definition, which is made when it is needed."""
         self._document.find(reference)  # it leads somewhere
-        if not self._closed:
-            place = place._replace(is_part=False)  # open anyway
+        # What it leaves out by itself needs no saying; so most definitions have one place.
+        hidden = self._hidden_names({"$ref": reference}, set())
+        place = Place(place.is_part and self._closed, place.left_out - hidden)
         name = _name_definition(reference, place)
         known = self._sources.setdefault(name, (reference, place))
         if known != (reference, place):
@@ -219,7 +220,8 @@ class SchemaConverter:
         if key == "$ref":
             made[key] = self._refer(value, _place_below(key, schema, place), references)
         elif key == "required":
-            names = [name for name in value if name not in place.left_out] if _is_list(value) else []
+            # A boolean is a mistake that is often made, and says nothing.
+            names = [name for name in _items(value) if str(name) not in place.left_out]
             if names:
                 made[key] = names
         elif key in _MAPS and isinstance(value, Mapping):
@@ -290,6 +292,8 @@ class SchemaConverter:
         if not isinstance(discriminator, Mapping):
             return
         name, mapping = discriminator.get("propertyName"), discriminator.get("mapping")
+        if not isinstance(name, str):
+            return
         mapping = mapping if isinstance(mapping, Mapping) else {}
         for key in ("oneOf", "anyOf"):
             for index, branch in enumerate(_items(schema.get(key)) if key in made else ()):
@@ -303,7 +307,7 @@ class SchemaConverter:
                     marked["properties"] = {name: {"enum": names or [last]}}
                     marked["required"] = [name]
 
-    def _leaves_open(self, reference: str, name: Any) -> bool:
+    def _leaves_open(self, reference: str, name: str) -> bool:
         """Whether a schema has a property and doesn't say which values it takes."""
         found = False
         for part in self._parts_of({"$ref": reference}, set()):

@@ -268,7 +268,7 @@ def test_an_example_is_short(script: str) -> None:
 
 PUBLIC = (
     "adapters.anthropic adapters.openai apis doctor errors execution hooks local loops models "
-    "streaming testing text_tools"
+    "openapi streaming testing text_tools"
 ).split()
 
 

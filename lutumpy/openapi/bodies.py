@@ -139,9 +139,7 @@ def spell_body(body: Body, value: Any) -> tuple[bytes, str]:
     if not isinstance(value, Mapping):
         raise SpellingError("it is sent as a form and must be an object")
     if body.kind == "form":
-        pairs = [
-            pair for name, one in value.items() for pair in _spell_field(body, str(name), one)
-        ]
+        pairs = [pair for name, one in value.items() for pair in _spell_field(body, str(name), one)]
         return "&".join([f"{name}={text}" for name, text in pairs]).encode(), body.media_type
     return _spell_multipart(body, value)
 
@@ -171,11 +169,12 @@ def _spell_text(value: Any) -> str:
 
 
 def _spell_multipart(body: Body, value: Mapping[str, Any]) -> tuple[bytes, str]:
-    parts: list[bytes] = []
-    for name, field in value.items():
-        for one in field if isinstance(field, list) else [field]:
-            if one is not None:
-                parts.append(_spell_part(body, str(name), one))
+    parts = [
+        _spell_part(body, str(name), one)
+        for name, field in value.items()
+        for one in (field if isinstance(field, list) else [field])
+        if one is not None
+    ]
     # The same body has the same bytes, and no text of the model's can know its own digest.
     boundary = hashlib.sha256(b"\0".join(parts)).hexdigest()[:32]
     lines = [b"--" + boundary.encode() + b"\r\n" + part + b"\r\n" for part in parts]

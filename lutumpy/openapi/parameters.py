@@ -134,9 +134,7 @@ def read_parameters(
     return tuple([p for p in found.values() if p.place != "path" or p.name in in_template])
 
 
-def _read_parameter(
-    document: Document, entry: Any, segments: Collection[str]
-) -> Parameter | None:
+def _read_parameter(document: Document, entry: Any, segments: Collection[str]) -> Parameter | None:
     raw = document.follow(entry, "a parameter")
     name, place = raw.get("name"), raw.get("in")
     if not isinstance(name, str) or not name:

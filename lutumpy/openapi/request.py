@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
 from lutumpy import ToolError
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
 __all__ = ["OperationRequest", "make_request"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +104,8 @@ def make_request(
             continue
         value = arguments[argument]
         values[parameter.place][parameter.name] = value
-        _try(
-            problems,
-            argument,
-            lambda p=parameter, v=value: spelled[p.place].extend(spell_parameter(p, v)),
+        spelled[parameter.place] += (
+            _try(problems, argument, spell_parameter, parameter, value) or []
         )
     headers = dict(spelled["header"])
     if spelled["cookie"]:
@@ -113,14 +113,14 @@ def make_request(
     content = media_type = written = None
     if body is not None and body_argument is not None and body_argument in arguments:
         written = arguments[body_argument]
-        made = _try(problems, body_argument, lambda: spell_body(body, written))
+        made = _try(problems, body_argument, spell_body, body, written)
         if made is not None:
             content, headers["Content-Type"] = made
             media_type = body.media_type
     path = operation.path
     if not problems:
         texts = dict(spelled["path"])
-        path = _try(problems, "the path", lambda: fill_path(operation.path, texts)) or path
+        path = _try(problems, "the path", fill_path, path, texts) or path
     if problems:
         raise ToolError("\n".join(problems))
     return OperationRequest(
@@ -139,9 +139,10 @@ def make_request(
     )
 
 
-def _try(problems: list[str], what: str, make: Callable[[], Any]) -> Any:
+def _try(problems: list[str], what: str, spell: Callable[..., T], *values: Any) -> T | None:
+    """What `spell` makes of values, or `None` and one more problem."""
     try:
-        return make()
+        return spell(*values)
     except SpellingError as error:
         problems.append(f"{what}: {error}")
         return None

@@ -79,6 +79,8 @@ _DROPPED = {
     "xml",
 }
 _DIALECT = re.compile(r"https?://(json-schema\.org/draft/2020-12|spec\.openapis\.org/oas/3\.1)/.*")
+_MOST_DEFINITIONS = 5000
+"""Of one operation. Real documents need some hundreds; a made one could ask for 2^30."""
 _COMPONENT = re.compile(r"#/components/schemas/([a-zA-Z0-9._-]+)")
 
 
@@ -120,7 +122,6 @@ class SchemaConverter:
         self._closed = closed
         self._sources: dict[str, tuple[str, Place]] = {}
         self._definitions: dict[str, _Definition] = {}
-        self._hidden: dict[str, frozenset[str]] = {}
 
     def convert(self, schema: Any, references: set[str]) -> dict[str, Any]:
         """A schema of a whole value.
@@ -145,6 +146,8 @@ class SchemaConverter:
         while waiting:
             name = waiting.pop()
             if name not in needed:
+                if len(needed) >= _MOST_DEFINITIONS:
+                    raise UnusableError(f"it needs more than {_MOST_DEFINITIONS} schemas")
                 definition = self._make_definition(name)
                 needed[name] = definition.schema
                 waiting += sorted(definition.references, reverse=True)
@@ -164,7 +167,7 @@ class SchemaConverter:
         """The reference to a definition, which is made when it is needed."""
         self._document.find(reference)  # it leads somewhere
         # What it leaves out by itself needs no saying; so most definitions have one place.
-        hidden = self._hidden_names({"$ref": reference}, set())
+        hidden = self._hidden_names({"$ref": reference})
         place = Place(place.is_part and self._closed, place.left_out - hidden)
         name = _name_definition(reference, place)
         known = self._sources.setdefault(name, (reference, place))
@@ -183,7 +186,7 @@ class SchemaConverter:
         self._check_words(schema)
         if self._document.is_3_0 and "$ref" in schema:
             schema = {key: schema[key] for key in schema if key in _BESIDE_REFERENCES}
-        left_out = place.left_out | self._hidden_names(schema, set())
+        left_out = place.left_out | self._hidden_names(schema)
         place = Place(place.is_part, left_out)
         made: dict[str, Any] = {}
         for key, value in schema.items():
@@ -248,25 +251,13 @@ class SchemaConverter:
 
     # --- read-only properties -------------------------------------------------------------------
 
-    def _hidden_names(self, schema: Any, seen: set[str]) -> frozenset[str]:
+    def _hidden_names(self, schema: Any) -> frozenset[str]:
         """The properties of a schema and its parts that don't go in this direction."""
-        if not isinstance(schema, Mapping):
-            return frozenset()
         found: set[str] = set()
-        properties = schema.get("properties")
-        if isinstance(properties, Mapping):
-            found = {str(name) for name, inner in properties.items() if self._is_hidden(inner)}
-        for inner in _items(schema.get("allOf")):
-            found |= self._hidden_names(inner, seen)
-        reference = schema.get("$ref")
-        if isinstance(reference, str) and reference not in seen:
-            if reference not in self._hidden:
-                inner_seen = {*seen, reference}
-                hidden = self._hidden_names(self._document.find(reference), inner_seen)
-                if seen:  # the names may be incomplete where references lead in a circle
-                    return frozenset(found | hidden)
-                self._hidden[reference] = hidden
-            found |= self._hidden[reference]
+        for part in self._parts_of(schema, set()):
+            properties = part.get("properties")
+            if isinstance(properties, Mapping):
+                found |= {str(name) for name in properties if self._is_hidden(properties[name])}
         return frozenset(found)
 
     def _is_hidden(self, schema: Any) -> bool:
@@ -326,23 +317,32 @@ class SchemaConverter:
         if not composed:
             if made.get("properties"):
                 made["additionalProperties"] = False
-        elif not _is_alone(composed[0], schema) and self._has_fields(schema, set()):
+        elif not _is_alone(composed[0], schema) and self._has_fields(schema, {}):
             made["unevaluatedProperties"] = False
 
-    def _has_fields(self, schema: Any, seen: set[str]) -> bool:
-        """Whether an object's properties are named, in each of its forms."""
+    def _has_fields(self, schema: Any, known: dict[str, bool]) -> bool:
+        """Whether an object's properties are named, in each of its forms.
+
+        Args:
+            schema: The Schema Object.
+            known: The answer for references that were followed; for those that are being followed,
+                that it isn't so.
+        """
         if not isinstance(schema, Mapping):
             return False
         if schema.get("properties"):
             return True
         reference = schema.get("$ref")
-        if isinstance(reference, str) and reference not in seen:
-            if self._has_fields(self._document.find(reference), {*seen, reference}):
+        if isinstance(reference, str):
+            if reference not in known:
+                known[reference] = False
+                known[reference] = self._has_fields(self._document.find(reference), known)
+            if known[reference]:
                 return True
-        if any(self._has_fields(inner, seen) for inner in _items(schema.get("allOf"))):
+        if any(self._has_fields(inner, known) for inner in _items(schema.get("allOf"))):
             return True
         branches = _items(schema.get("oneOf", schema.get("anyOf")))
-        return bool(branches) and all(self._has_fields(inner, seen) for inner in branches)
+        return bool(branches) and all(self._has_fields(inner, known) for inner in branches)
 
 
 def _name_definition(reference: str, place: Place) -> str:
@@ -377,9 +377,8 @@ def _convert_exclusive_limits(made: dict[str, Any]) -> None:
         ("exclusiveMinimum", "minimum"),
         ("exclusiveMaximum", "maximum"),
     ):
-        if isinstance(made.get(exclusive), bool):
-            if made.pop(exclusive) and limit in made:
-                made[exclusive] = made.pop(limit)
+        if isinstance(made.get(exclusive), bool) and made.pop(exclusive) and limit in made:
+            made[exclusive] = made.pop(limit)
 
 
 def _accept_null(made: dict[str, Any]) -> dict[str, Any]:

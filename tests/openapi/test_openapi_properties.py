@@ -19,7 +19,9 @@ from profiles import examples
 from lutumpy.openapi import tools
 from lutumpy.plain.clean_names import clean_names
 
-NAMES = st.text("ab.[]_-/é", min_size=1, max_size=4) | st.sampled_from(["id", "body", "self", "x" * 70])
+NAMES = st.text("ab.[]_-/é", min_size=1, max_size=4) | st.sampled_from(
+    ["id", "body", "self", "x" * 70]
+)
 TOKENS = st.sampled_from(["id", "body", "X-Id", "x.y", "self", "class", "a_b", "a.b"])
 PATH_NAMES = st.sampled_from(["id", "body", "name", "a.b", "X-Id"])
 
@@ -97,9 +99,7 @@ def parameter_lists(draw: st.DrawFn) -> list[dict[str, Any]]:
         st.sampled_from(["query", "header", "cookie"]), TOKENS
     )
     keys = draw(st.lists(places, unique_by=lambda key: (key[0], key[1].lower()), max_size=6))
-    return [
-        {"in": place, "name": name, "required": True, "schema": {}} for place, name in keys
-    ]
+    return [{"in": place, "name": name, "required": True, "schema": {}} for place, name in keys]
 
 
 @given(parameter_lists(), st.booleans(), st.data())
@@ -223,7 +223,20 @@ def test_whatever_is_broken_in_a_document_the_rest_of_it_is_tools_Y1(
 @given(st.randoms(use_true_random=False))
 @settings(max_examples=examples(100))
 def test_whatever_is_broken_in_its_schemas_nothing_is_raised_Y1(chance: random.Random) -> None:
-    words: list[Any] = [None, 3, "x", [], {}, [3], True, ["a"], [["a"]], {"a": 3}, {"type": 3}, {"propertyName": []}]
+    words: list[Any] = [
+        None,
+        3,
+        "x",
+        [],
+        {},
+        [3],
+        True,
+        ["a"],
+        [["a"]],
+        {"a": 3},
+        {"type": 3},
+        {"propertyName": []},
+    ]
     schema: dict[str, Any] = {
         key: chance.choice(words)
         for key in chance.sample(

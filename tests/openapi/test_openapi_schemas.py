@@ -170,6 +170,29 @@ def test_references_in_a_circle_harm_nobody() -> None:
         assert len(found) + len(found.skipped) == 1, closed
 
 
+@pytest.mark.parametrize("word", ["allOf", "anyOf"])
+def test_a_document_that_doubles_itself_costs_nothing(word: str) -> None:
+    schemas: dict[str, Any] = {
+        f"S{number}": {
+            word: [
+                {
+                    "$ref": f"#/components/schemas/S{number + 1}",
+                    "properties": {f"p{number}": {"readOnly": True}},
+                },
+                {"$ref": f"#/components/schemas/S{number + 1}"},
+            ],
+            "discriminator": {"propertyName": "p"},
+        }
+        for number in range(30)
+    }
+    schemas["S30"] = {"properties": {"p": {"type": "string"}}}
+    source = of_body({"$ref": "#/components/schemas/S0"}, schemas=schemas)
+    for closed in (False, True):
+        found = tools(source, call=print, closed=closed)
+        assert len(found) == 0
+        assert "schemas" in found.skipped["it"] or "checks" in found.skipped["it"]
+
+
 def test_schemas_of_other_dialects_are_refused() -> None:
     draft = "http://json-schema.org/draft-07/schema#"
     assert "another dialect" in why_skipped(of_body({"$schema": draft}))

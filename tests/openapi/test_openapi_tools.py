@@ -195,9 +195,7 @@ def test_one_bad_operation_harms_no_other_Y1() -> None:
         *map(str, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 16])
     }
     assert found.skipped["GET /2"] == "the parameter 'a' is in 'moon'"
-    assert found.skipped["GET /5/{a}"] == (
-        "its path has {a}, and no such parameter is declared"
-    )
+    assert found.skipped["GET /5/{a}"] == ("its path has {a}, and no such parameter is declared")
     assert found.skipped["POST /8"] == (
         "its request body is image/png; JSON, application/x-www-form-urlencoded and "
         "multipart/form-data are sent"

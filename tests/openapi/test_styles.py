@@ -274,4 +274,3 @@ def test_whatever_the_texts_a_server_reads_the_form_that_was_written(
     assert content is not None
     read = parse_qsl(content.decode("ascii"), keep_blank_values=True, strict_parsing=True)
     assert read == list(fields.items())
-

@@ -78,8 +78,13 @@ class OpenApiTools:
     def __contains__(self, tool: object) -> bool:
         return tool in self.tools
 
-    def __getitem__(self, name: str) -> DynamicTool:
-        """The tool of this name, or of the operation of this original name; raises `KeyError`."""
+    def __getitem__(self, name: str | int) -> DynamicTool:
+        """The tool of this name, or of the operation of this original name; raises `KeyError`.
+
+        A number is a place in `tools`.
+        """
+        if isinstance(name, int):
+            return self.tools[name]
         for tool in self.tools:
             if name in (tool.name, tool.original_name):
                 return tool

@@ -10,6 +10,7 @@ from copy import deepcopy
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
+import httpx2
 import jsonschema
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -139,6 +140,38 @@ def test_every_value_lands_in_its_place(
         assert json.loads(request.content or b"") == values[-1]
     assert list(headers.items()) == expected.get("header", [])
     assert not any(set("\r\n") & set(text) for text in [request.path, *request.headers.values()])
+
+
+@given(st.lists(st.text(min_size=1, max_size=8) | SCALARS, min_size=6, max_size=6))
+def test_httpx_sends_the_request_as_it_was_spelled(values: list[Any]) -> None:
+    styles = ["form", "spaceDelimited", "pipeDelimited", "deepObject"]
+    parameters = [
+        {"in": "query", "name": style, "style": style, "explode": style == "deepObject"}
+        for style in styles
+    ]
+    parameters += [{"in": "path", "name": "id"}, {"in": "cookie", "name": "c"}]
+    sent = Sent()
+    source = operation({"parameters": parameters}, path="/it/{id}/end")
+    arguments: dict[str, Any] = {style: [values[k]] for k, style in enumerate(styles)}
+    arguments["deepObject"] = {str(values[3]): values[3]}
+    arguments |= {"id": values[4], "c": values[5]}
+    tool = only_tool(source, call=sent)
+    if refusal(tool, arguments):
+        return
+    parse(tool, arguments).call_sync()
+    (request,) = sent.requests
+    seen: list[httpx2.Request] = []
+
+    def answer(received: httpx2.Request) -> httpx2.Response:
+        seen.append(received)
+        return httpx2.Response(200)
+
+    with httpx2.Client(
+        base_url="http://a.example/v1", transport=httpx2.MockTransport(answer)
+    ) as client:
+        client.request(request.method, request.target, headers=request.headers)
+    assert seen[0].url.raw_path == f"/v1{request.target}".encode()
+    assert seen[0].headers["cookie"] == request.headers["Cookie"]
 
 
 # --- schemas ------------------------------------------------------------------------------------

@@ -129,6 +129,13 @@ def test_a_reference_may_lead_to_any_place_of_the_document() -> None:
     tool = only_tool(of_body({"$ref": "#/components/schemas/a%20b"}, schemas=schemas))
     assert refusal(tool, {"body": "x"}) == ""
     assert refusal(tool, {"body": 1}) == 'body: 1 is not of type "string"'
+    listed = {"anyOf": [{"type": "integer"}, {"type": "string"}], "prefixItems": [True]}
+    second = {"$ref": "#/components/schemas/Pet/anyOf/1"}
+    tool = only_tool(of_body(second, schemas={"Pet": listed}))
+    assert refusal(tool, {"body": "x"}) == ""
+    for wrong in ("2", "x", "1/type/a"):
+        reference = {"$ref": f"#/components/schemas/Pet/anyOf/{wrong}"}
+        assert "leads nowhere" in why_skipped(of_body(reference, schemas={"Pet": listed}))
 
 
 @pytest.mark.parametrize(
@@ -312,9 +319,28 @@ def test_a_closed_composition_takes_the_properties_of_all_its_parts() -> None:
     assert not accepts(schema, {"name": "n", "owner": {"name": "o", "age": 3}}, **more)
 
 
+def test_a_closed_object_with_alternatives_takes_its_own_properties() -> None:
+    schema = {
+        "properties": {"a": {}, "b": {}},
+        "oneOf": [{"required": ["a"]}, {"required": ["b"]}],
+    }
+    assert accepts(schema, {"a": 1}, closed=True)
+    assert not accepts(schema, {"a": 1, "c": 1}, closed=True)
+    named = {
+        "allOf": [{"minProperties": 1}, {"$ref": "#/components/schemas/Either"}],
+    }
+    either = {"anyOf": [REF, {"allOf": [REF]}, {"$ref": "#/components/schemas/Pet"}]}
+    more: Any = {"schemas": {"Pet": PET, "Either": either}, "closed": True}
+    assert accepts(named, {"name": "n"}, **more)
+    assert not accepts(named, {"name": "n", "more": 1}, **more)
+    # Where one of the forms is a map, further properties are its own.
+    either["anyOf"].append({"type": "object"})
+    assert accepts(named, {"name": "n", "more": 1}, **more)
+
+
 def test_objects_that_say_what_further_properties_they_take_stay_so() -> None:
     for inner in (True, {}, {"type": "integer"}):
-        schema = {"properties": {"a": {}}, "additionalProperties": inner}
+        schema: dict[str, Any] = {"properties": {"a": {}}, "additionalProperties": inner}
         assert accepts(schema, {"a": 1, "b": 2}, closed=True)
     # A map of anything names no properties.
     assert accepts({"type": "object"}, {"b": 2}, closed=True)

@@ -51,7 +51,7 @@ def test_an_operation_id_that_is_a_name_is_the_tools_name() -> None:
     paths = {"/a": {"get": {"operationId": "list_pets"}}}
     (tool,) = found = tools(document(paths), call=Sent())
     assert tool.name == tool.original_name == "list_pets"
-    assert found["list_pets"] is tool
+    assert found["list_pets"] is found[0] is found.tools[-1] is tool
     assert tool in found
     assert len(found) == 1
     assert found.operations["list_pets"].label == "GET /a"
@@ -207,7 +207,9 @@ def test_one_bad_operation_harms_no_other_Y1() -> None:
 
 
 def test_the_effect_is_that_of_the_method_unless_it_is_given() -> None:
-    paths = {"/a": {method: {} for method in ("get", "head", "put", "delete", "post", "patch")}}
+    paths: dict[str, Any] = {
+        "/a": {method: {} for method in ("get", "head", "put", "delete", "post", "patch")}
+    }
 
     def effects(**options: Any) -> list[str]:
         found = tools(document(paths), call=Sent(), **options)
@@ -389,6 +391,13 @@ def test_a_value_of_a_path_stays_in_its_segment(value: Any) -> None:
 def test_what_a_path_takes_is_percent_encoded(value: Any, path: str) -> None:
     source = of_parameter({"name": "id", "in": "path", "schema": {}}, path="/pets/{id}")
     assert request_of(source, {"id": value}).path == path
+
+
+def test_json_in_a_path_stays_in_its_segment() -> None:
+    parameter = {"name": "id", "in": "path", "content": {"application/json": {}}}
+    source = of_parameter(parameter, path="/pets/{id}")
+    assert request_of(source, {"id": {"a": 1}}).path == "/pets/%7B%22a%22%3A1%7D"
+    assert refusal(only_tool(source), {"id": {"a": "/"}}) != ""
 
 
 def test_two_values_make_no_dots_together() -> None:

@@ -13,6 +13,7 @@ from lutumpy.core.items import (
     AssistantTurn,
     FilePart,
     ImagePart,
+    RawPart,
     TextPart,
     ToolMetadata,
     Usage,
@@ -46,6 +47,7 @@ from lutumpy.rounds.offer import Offer
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
 from lutumpy.rounds.round import ToolRound, ToolRoundPlan
 from lutumpy.session import Session
+from lutumpy.tools.approvals import ApprovalRequest
 from lutumpy.tools.calls import HandledTool, RejectedToolCall, ToolCall, ToolCallIssue
 from lutumpy.tools.declare import ToolFn, tool_fn, tool_input
 from lutumpy.tools.definition import ToolDef, ToolOptions
@@ -65,6 +67,7 @@ if TYPE_CHECKING:
         TextDelta,
     )
     from lutumpy.rounds.events import (
+        ApprovalRequested,
         Completed,
         InvalidToolCallDelta,
         ToolCallDelta,
@@ -80,6 +83,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AdapterError",
+    "ApprovalRequest",
+    "ApprovalRequested",
     "AssistantTurn",
     "CommitError",
     "Complete",
@@ -107,6 +112,7 @@ __all__ = [
     "NeedsTools",
     "NoTools",
     "Offer",
+    "RawPart",
     "ReasoningDelta",
     "RefusalDelta",
     "Reject",
@@ -167,6 +173,7 @@ _HOMES = homes_of(
             "TextDelta",
         ],
         "lutumpy.rounds.events": [
+            "ApprovalRequested",
             "Completed",
             "InvalidToolCallDelta",
             "ToolCallDelta",

@@ -15,6 +15,7 @@ from dataclasses import field, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from lutumpy.apis import Api
+from lutumpy.core.raw_part import RawPart
 from lutumpy.plain import json_values
 from lutumpy.plain.values import dataclass
 
@@ -30,6 +31,7 @@ __all__ = [
     "Message",
     "OpaqueBlock",
     "Part",
+    "RawPart",
     "ReasoningBlock",
     "RefusalBlock",
     "ResultBlock",
@@ -55,6 +57,10 @@ ResultStatus = Literal["ok", "error", "rejected"]
 """What became of a call: the tool ran, it failed, or it was not run."""
 
 REJECTION_PREFIX = "Tool call rejected: "
+
+APPROVED = "Approved: the provider makes this call itself."
+"""The content of a result that approves a call of the provider's. Nothing else approves one: any
+other text, whatever its status, is sent as a refusal."""
 
 
 class ToolMetadata(NamedTuple):
@@ -125,7 +131,7 @@ class FilePart:
             raise ValueError("FilePart with data needs its media_type, as 'application/pdf'")
 
 
-Part: TypeAlias = "TextPart | ImagePart | FilePart"
+Part: TypeAlias = "TextPart | ImagePart | FilePart | RawPart"
 """What a message, or the content of a result, consists of."""
 
 
@@ -242,6 +248,8 @@ class CallBlock:
         id_field: The key of its id there, if it differs from the other calls of the turn.
         problem: Why the call can't be read, in words for the model; such a call is never run.
             `None` if it can.
+        server_label: For a call that the provider itself makes, if it is approved: the label of the
+            server whose tool it calls. `None` for a call that the client makes.
     """
 
     id: str
@@ -253,6 +261,7 @@ class CallBlock:
     position: int = -1
     id_field: str | None = None
     problem: str | None = None
+    server_label: str | None = None
 
     @property
     def answerable(self) -> bool:
@@ -302,7 +311,7 @@ class Message:
 
     Attributes:
         role: Who speaks.
-        parts: Texts, images, files, in order.
+        parts: Texts, images, files and parts for one API, in order.
         ephemeral: Whether it is for the next request only.
         verbatim: The entries of the history that it was read from, else `None`.
     """
@@ -463,8 +472,10 @@ def _join_parts(parts: tuple[Part, ...]) -> str:
     return "\n".join([p.text if isinstance(p, TextPart) else describe(p) for p in parts])
 
 
-def describe(part: ImagePart | FilePart) -> str:
+def describe(part: ImagePart | FilePart | RawPart) -> str:
     """The text that replaces a part which an API doesn't accept: it says what was left out."""
+    if isinstance(part, RawPart):
+        return part.text
     what = "image" if isinstance(part, ImagePart) else "file"
     name = part.filename if isinstance(part, FilePart) and part.filename else part.url
     size = f"{len(part.data)} bytes" if part.data is not None else ""

@@ -16,18 +16,26 @@ class ToolSpec:
         description: Its description, with overrides applied.
         schema: The JSON Schema of its input (2020-12), an object at the root; never changed.
         strict: Whether the provider should enforce the schema: asked for, refused, or left open.
+        provider: What one API alone is told of it, by the API's name; each adapter puts its part
+            into the tool. Not to be changed.
         rendered: A cache of JSON bytes, by each adapter's key: equal specs give equal bytes.
     """
 
-    __slots__ = ("description", "name", "rendered", "schema", "strict")
+    __slots__ = ("description", "name", "provider", "rendered", "schema", "strict")
 
     def __init__(
-        self, name: str, description: str, schema: Mapping[str, Any], strict: bool | None = None
+        self,
+        name: str,
+        description: str,
+        schema: Mapping[str, Any],
+        strict: bool | None = None,
+        provider: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         self.name: str = name
         self.description: str = description
         self.schema: Mapping[str, Any] = schema
         self.strict: bool | None = strict
+        self.provider: Mapping[str, Mapping[str, Any]] = {} if provider is None else provider
         self.rendered: dict[str, bytes] = {}
 
 
@@ -39,10 +47,14 @@ class ToolOffering:
         mode: `auto` (may call), `required` (must call something), `specific` (must call `forced`).
         forced: The name of the tool that must be called, with `specific`.
         parallel: `False` asks for at most one call; `True` leaves it to the provider.
+        stable_specs: The tools to send in place of `specs`, where the API can say beside them which
+            the model may call: they are the same whatever `specs` is narrowed to, so that the
+            provider's cache of the prompt holds. They include all of `specs`. `None` where
+            `specs` is sent; an API that can't say it sends `specs` in any case.
         rendered: A cache of the offer's part of a request, as JSON bytes by each adapter's key.
     """
 
-    __slots__ = ("forced", "mode", "parallel", "rendered", "specs")
+    __slots__ = ("forced", "mode", "parallel", "rendered", "specs", "stable_specs")
 
     def __init__(
         self,
@@ -50,9 +62,11 @@ class ToolOffering:
         mode: ToolMode = "auto",
         forced: str | None = None,
         parallel: bool = True,
+        stable_specs: tuple[ToolSpec, ...] | None = None,
     ) -> None:
         self.specs: tuple[ToolSpec, ...] = specs
         self.mode: ToolMode = mode
         self.forced: str | None = forced
         self.parallel: bool = parallel
+        self.stable_specs: tuple[ToolSpec, ...] | None = stable_specs
         self.rendered: dict[str, bytes] = {}

@@ -23,7 +23,7 @@ from lutumpy.adapters.openai.history_encoder import (
     long_calls,
     text_and_calls,
 )
-from lutumpy.adapters.openai.offer import offer_fields, refuse_tools, tool_list
+from lutumpy.adapters.openai.offer import offer_fields, refuse_tools, tool_list, tools_beside
 from lutumpy.adapters.openai.parts import chat_part, cut_output
 from lutumpy.adapters.sdk_body import Fields, add_extra
 from lutumpy.core.items import AssistantTurn, CallBlock, Message, Part, ResultBlock, TextPart
@@ -40,6 +40,7 @@ from lutumpy.rules.openai.chat.tools import (
     check_tools,
 )
 from lutumpy.rules.openai.limits import MAX_ARGUMENTS, MAX_TEXT_PART
+from lutumpy.rules.openai.tool_settings import CHAT_TOOL_SETTINGS
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -74,7 +75,18 @@ def chat_fields(
     if transcript.dropped:
         transcript.refuse_dropped()
     fields: Fields = {"messages": transcript.encoded(*_ENCODERS[call_ids]).entries()}
-    tools = offer_fields(offer, API, _spell_tool, _check_tools, strict, _spell_choice)
+    beside = _choices_of(extra) if extra and "tools" in extra else ()
+    tools = offer_fields(
+        offer,
+        API,
+        _spell_tool,
+        _check_tools,
+        strict,
+        _spell_choice,
+        CHAT_TOOL_SETTINGS,
+        _spell_allowed,
+        beside,
+    )
     if tools:
         if model is not None:
             _check_model(model, extra or {}, tools)
@@ -93,7 +105,7 @@ def chat_fields(
 
 def chat_tools(offer: ToolOffering, strict: bool | None) -> list[dict[str, Any]]:
     """The `tools` of a request alone."""
-    return tool_list(offer, _spell_tool, _check_tools, strict)
+    return tool_list(offer, API, _spell_tool, _check_tools, strict, CHAT_TOOL_SETTINGS)
 
 
 def _spell_tool(spec: ToolSpec, schema: Mapping[str, Any], strict: bool) -> dict[str, Any]:
@@ -107,6 +119,22 @@ def _spell_tool(spec: ToolSpec, schema: Mapping[str, Any], strict: bool) -> dict
 
 def _spell_choice(name: str) -> dict[str, Any]:
     return {"type": "function", "function": {"name": name}}
+
+
+def _choices_of(extra: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The tools of `extra` as a choice names them: by type and name [API description]."""
+    found: list[dict[str, Any]] = []
+    for tool in tools_beside(extra):
+        kind = str(tool.get("type"))
+        body = tool.get(kind)
+        if isinstance(body, Mapping) and "name" in body:
+            found.append({"type": kind, kind: {"name": body["name"]}})
+    return found
+
+
+def _spell_allowed(mode: str, tools: list[dict[str, Any]]) -> dict[str, Any]:
+    # Nested here, and flat in Responses [API description].
+    return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": tools}}
 
 
 def _check_tools(body: Mapping[str, Any]) -> list[Problem]:
@@ -334,23 +362,25 @@ def _text_of_result(
     call_id: str, name: str, parts: tuple[Part, ...], attachments: list[dict[str, Any]]
 ) -> str | list[dict[str, Any]]:
     """The content of a tool message; what isn't text is added to `attachments`, with a heading."""
-    texts: list[str] = []
+    texts: list[dict[str, Any]] = []
     moved: list[dict[str, Any]] = []
     for part in parts:
         spelled = chat_part(part)
         if spelled["type"] == "text":
-            texts.append(spelled["text"])
+            texts.append(spelled)
         else:
             moved.append(spelled)
     if moved:
         plural = "s" if len(moved) > 1 else ""
         what = f"{len(moved)} attachment{plural} of the result of call {call_id} ({name})"
-        texts.append(f"[{what}: see the user message after the tool results]")
+        note = f"[{what}: see the user message after the tool results]"
+        texts.append({"type": "text", "text": note})
         attachments.append({"type": "text", "text": f"[{what}:]"})
         attachments += moved
-    if len(texts) == 1:
-        return texts[0]
-    return [{"type": "text", "text": text} for text in texts] or ""
+    if len(texts) == 1 and len(texts[0]) == 2:
+        text: str = texts[0]["text"]
+        return text
+    return texts or ""
 
 
 _ENCODERS: Mapping[CallIds | None, tuple[str, Callable[[], ChatEncoder]]] = {

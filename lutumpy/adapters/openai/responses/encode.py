@@ -18,11 +18,18 @@ from lutumpy.adapters.openai.history_encoder import (
     long_calls,
     text_and_calls,
 )
-from lutumpy.adapters.openai.offer import offer_fields, refuse_tools, tool_list
+from lutumpy.adapters.openai.offer import offer_fields, refuse_tools, tool_list, tools_beside
 from lutumpy.adapters.openai.parts import cut_output, responses_part
 from lutumpy.adapters.openai.responses.item_ids import fit_ids
 from lutumpy.adapters.sdk_body import Fields, add_extra
-from lutumpy.core.items import AssistantTurn, CallBlock, Message, ResultBlock, TextPart
+from lutumpy.core.items import (
+    APPROVED,
+    AssistantTurn,
+    CallBlock,
+    Message,
+    ResultBlock,
+    TextPart,
+)
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import Problem
@@ -31,7 +38,8 @@ from lutumpy.plain.json_values import encode
 from lutumpy.rules.call_ids import ANY_ID, CallIdRule
 from lutumpy.rules.openai.limits import MAX_ARGUMENTS, MAX_TEXT_PART
 from lutumpy.rules.openai.responses.limits import MAX_CALL_ID
-from lutumpy.rules.openai.responses.tools import check_tools
+from lutumpy.rules.openai.responses.tools import check_deferred, check_tools
+from lutumpy.rules.openai.tool_settings import RESPONSES_TOOL_SETTINGS
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -65,9 +73,22 @@ def responses_fields(
     fields: Fields = {"input": encoder.entries()}
     if encoder.instructions:
         fields["instructions"] = encoder.instructions
-    tools = offer_fields(offer, API, _spell_tool, _check_tools, strict, _spell_choice)
+    beside = _choices_of(extra) if extra and "tools" in extra else ()
+    tools = offer_fields(
+        offer,
+        API,
+        _spell_tool,
+        _check_tools,
+        strict,
+        _spell_choice,
+        RESPONSES_TOOL_SETTINGS,
+        _spell_allowed,
+        beside,
+    )
     if tools and model is not None and model.startswith("ft:"):
         refuse_tools(check_tools({"tools": json_values.decode(tools["tools"]), "model": model}))
+    if tools and b'"defer_loading":true' in tools["tools"]:
+        _refuse_without_search(tools["tools"], extra or {})
     fields.update(tools)
     if temperature is not None:
         fields["temperature"] = encode(temperature)
@@ -82,7 +103,7 @@ def responses_fields(
 
 def responses_tools(offer: ToolOffering, strict: bool | None) -> list[dict[str, Any]]:
     """The `tools` of a request alone."""
-    return tool_list(offer, _spell_tool, _check_tools, strict)
+    return tool_list(offer, API, _spell_tool, _check_tools, strict, RESPONSES_TOOL_SETTINGS)
 
 
 def _spell_tool(spec: ToolSpec, schema: Mapping[str, Any], strict: bool) -> dict[str, Any]:
@@ -102,8 +123,28 @@ def _check_tools(body: Mapping[str, Any]) -> list[Problem]:
     return check_tools(body)
 
 
+def _refuse_without_search(tools: bytes, extra: Mapping[str, Any]) -> None:
+    """Raise for deferred tools that nothing could find (rule C9)."""
+    beside = extra.get("tools")
+    offered = json_values.decode(tools)
+    all_tools = [*offered, *beside] if isinstance(beside, (list, tuple)) else offered
+    refuse_tools(check_deferred({"prompt": extra.get("prompt"), "tools": all_tools}))
+
+
 def _spell_choice(name: str) -> dict[str, Any]:
     return {"type": "function", "name": name}
+
+
+def _choices_of(extra: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The tools of `extra` as a choice names them [API description]: by type, with a label or a
+    name where the type has one.
+    """
+    keys = ("type", "server_label", "name")
+    return [{key: tool[key] for key in keys if key in tool} for tool in tools_beside(extra)]
+
+
+def _spell_allowed(mode: str, tools: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"type": "allowed_tools", "mode": mode, "tools": tools}
 
 
 class ResponsesEncoder(HistoryEncoder):
@@ -250,6 +291,15 @@ def _output_item(result: ResultBlock, call_id: str, kind: str) -> dict[str, Any]
         return {"type": f"{word}_call_output", "call_id": call_id, "output": output}
     failed = result.status != "ok"
     text = cut_output(result.text)
+    if kind == "mcp_approval_request":
+        # Only the one text that approves a call approves it; whatever else stands here, as the
+        # library's own answer to a call that nobody was asked about, refuses it.
+        answer: dict[str, Any] = {
+            "type": "mcp_approval_response",
+            "approval_request_id": call_id,
+            "approve": not failed and text == APPROVED,
+        }
+        return answer if answer["approve"] else {**answer, "reason": text}
     if kind == "shell_call":
         written = {
             "stdout": "" if failed else text,
@@ -264,13 +314,6 @@ def _output_item(result: ResultBlock, call_id: str, kind: str) -> dict[str, Any]
             "call_id": call_id,
             "status": status,
             "output": text,
-        }
-    if kind == "mcp_approval_request":
-        return {
-            "type": "mcp_approval_response",
-            "approval_request_id": call_id,
-            "approve": False,
-            "reason": text,
         }
     return {"type": "local_shell_call_output", "id": call_id, "call_id": call_id, "output": text}
 

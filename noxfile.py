@@ -31,7 +31,8 @@ LIBRARY = (
     "session streaming tools toolset"
 ).split()
 CONVENIENCES = (
-    "__init__ __main__ cli demo execution local loops mcp page testing text_tools tool_doctor"
+    "__init__ __main__ cli demo execution local loops mcp openapi page testing text_tools "
+    "tool_doctor"
 ).split()
 
 

@@ -51,6 +51,7 @@ OPT_IN = {
     "local",
     "loops",
     "mcp",
+    "openapi",
     "page",
     "testing",
     "text_tools",

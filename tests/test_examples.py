@@ -84,6 +84,8 @@ CASES = [
     Case("progressive_disclosure.py"),
     Case("planner.py"),
     Case("users_tools.py"),
+    Case("web_handler.py"),
+    Case("openapi_tools.py"),
     Case("streaming_ui.py"),
     Case("extraction.py"),
     Case("switch_provider.py"),
@@ -274,7 +276,7 @@ def test_an_example_is_short(script: str) -> None:
 
 PUBLIC = (
     "adapters.anthropic adapters.openai apis doctor errors execution hooks local loops mcp models "
-    "streaming testing text_tools"
+    "openapi streaming testing text_tools"
 ).split()
 
 

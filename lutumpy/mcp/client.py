@@ -82,7 +82,9 @@ class McpTools:
         prefix: What each tool's name begins with for the model.
         allow: Which of the server's tools are offered; all if left out.
         lock: What was reviewed of the server's tools, or the file that holds it.
-        timeout: Seconds for one attempt of a call, and for connecting and listing.
+        timeout: Seconds for one attempt of a call.
+        connect_timeout: Seconds for connecting, and for listing; a command may have to be fetched
+            first.
         max_chars: Characters of text of one answer; what is more is cut.
         max_bytes: Bytes of an image or file of an answer; a larger one becomes a sentence.
         trust_hints: Whether the server's hints decide about effects: `readOnlyHint` is `"read"`,
@@ -110,6 +112,7 @@ class McpTools:
         allow: Callable[[Tool], bool] | None = None,
         lock: Lock | str | Path | None = None,
         timeout: float = 30.0,
+        connect_timeout: float = 60.0,
         max_chars: int = 50_000,
         max_bytes: int = 5_000_000,
         trust_hints: bool = False,
@@ -128,15 +131,23 @@ class McpTools:
         self.name: str = name
         self._server: ServerAddress = server
         self._options = ListingOptions(
-            name, check_prefix(prefix), allow, _check_timeout(timeout), trust_hints, closed
+            name,
+            check_prefix(prefix),
+            allow,
+            _check_seconds("timeout", timeout),
+            trust_hints,
+            closed,
         )
+        self._connect_timeout = _check_seconds("connect_timeout", connect_timeout)
         self._limits = Limits(max_chars, max_bytes)
         self._lock = lock
         self._http = HttpOptions(headers, auth, http_client)
         self._errlog = errlog
         self._on_progress = on_progress
         self._client_options: dict[str, Any] = {"cache": None, **(client_options or {})}
-        self._changed = False
+        # How often the server has told of a change, and how many of these the list knows.
+        self._changes = 0
+        self._changes_listed = 0
         self._instructions: str | None = None
         self._listing: Listing | None = None
         self._connection: Connection | None = None
@@ -171,7 +182,7 @@ class McpTools:
 
         The server said so, or didn't reach us for a while. Nothing happens until `refresh`.
         """
-        return self._changed
+        return self._changes > self._changes_listed
 
     @property
     def connected(self) -> bool:
@@ -248,18 +259,19 @@ class McpTools:
             if self._lock is not None:
                 names = [one for one in (self.address, self.name) if one is not None]
                 locked = find_locked(self._lock, names)
+            changes = self._changes  # what is told from here on may be missing in the list
             listed = await self._list_or_reconnect()
             before = self._listing
             listing = make_listing(listed, self._options, self._make_run, before)
             if locked is not None:
-                refused = {entry.name for entry in listed} - set(listing.sources)
-                check_lock(self.name, _without(locked, refused, listing), listing.plain)
+                compared = {n: one for n, one in locked.items() if n not in listing.kept_out}
+                check_lock(self.name, compared, listing.plain)
             elif before is not None:
                 for change in describe_drift(drift(locked_toolset(before.plain), listing.plain)):
                     _log.warning("%s changed: %s", self.name, change)
             for original, reason in listing.skipped.items():
                 _log.info("%s: the tool %r is not offered: %s", self.name, original, reason)
-            self._listing = listing
+            self._listing, self._changes_listed = listing, changes
             return listing.toolset
 
     async def _list_or_reconnect(self) -> list[Tool]:
@@ -283,7 +295,7 @@ class McpTools:
         if self._group is None:
             raise RuntimeError(f"{self!r} wasn't entered: use it as `async with McpTools(...)`")
         connection = Connection(self._make_client, self._note_change)
-        seconds = self._options.timeout
+        seconds = self._connect_timeout
         with anyio.move_on_after(seconds) as scope:
             await self._group.start(connection.hold)
         if connection.state != "open":
@@ -312,13 +324,11 @@ class McpTools:
         )
 
     def _note_change(self) -> None:
-        self._changed = True
+        self._changes += 1
 
     async def _list(self, connection: Connection) -> list[Tool]:
         """Every page of the list."""
-        seconds = self._options.timeout
-        # What is said to change from here on may be missing in the list.
-        self._changed = False
+        seconds = self._connect_timeout
         listed: list[Tool] = []
         cursor: str | None = None
         seen: set[str] = set()
@@ -396,21 +406,11 @@ def _report_to(handler: ProgressHandler, call: ToolMetadata | None) -> Any:
     return report
 
 
-def _without(locked: LockedToolset, refused: set[str], listing: Listing) -> LockedToolset:
-    """The locked tools but those that the server still lists and `allow` keeps out."""
-    from lutumpy.mcp.names import wire_name
-
-    kept_out = {
-        wire_name(name) for name in refused if listing.skipped.get(name) == "it isn't allowed"
-    }
-    return {name: tool for name, tool in locked.items() if name not in kept_out}
-
-
-def _check_timeout(value: Any) -> float:
+def _check_seconds(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"timeout must be a number of seconds, not {value!r}")
+        raise TypeError(f"{name} must be a number of seconds, not {value!r}")
     if math.isnan(value) or value <= 0:
-        raise ValueError(f"timeout must be more than 0 seconds, not {value}")
+        raise ValueError(f"{name} must be more than 0 seconds, not {value}")
     return float(value)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
@@ -55,13 +54,15 @@ class Listing:
         plain: A toolset of the same tools as the server declares them: without the prefix and
             whatever an option changes. That is what a lock holds.
         sources: The server's own entry for each of `tools`, by original name.
+        kept_out: What a lock calls the tools that aren't allowed.
     """
 
     tools: tuple[DynamicTool, ...]
     toolset: type[Toolset[Any]]
     skipped: Mapping[str, str]
     plain: type[Toolset[Any]]
-    sources: Mapping[str, Tool] = field(default=MappingProxyType({}))
+    sources: Mapping[str, Tool]
+    kept_out: frozenset[str]
 
     def find(self, entry: Tool) -> DynamicTool | None:
         """The tool that was made of an equal entry."""
@@ -86,10 +87,12 @@ def make_listing(
             what was rendered of it is kept.
     """
     skipped: dict[str, str] = {}
+    kept_out: set[str] = set()
     sources: dict[str, Tool] = {}
     for entry in listed:
         if options.allow is not None and not options.allow(entry):
             skipped[entry.name] = "it isn't allowed"
+            kept_out.add(wire_name(entry.name))
         elif entry.name in sources:
             skipped[entry.name] = "the server lists it twice"
         else:
@@ -119,6 +122,7 @@ def make_listing(
         MappingProxyType(skipped),
         Toolset.of(options.name, plain),
         MappingProxyType(sources),
+        frozenset(kept_out),
     )
 
 

@@ -45,6 +45,7 @@ from lutumpy import (
     RejectedToolCall,
     Selector,
     ToolAvailability,
+    ToolCallIssue,
     ToolDef,
     ToolMetadata,
     ToolResult,
@@ -66,8 +67,7 @@ TS = TypeVar("TS", bound=Toolset[Any])
 MakeContext = Callable[[ServerRequestContext[Any, Any]], Any]
 
 _log = logging.getLogger("lutumpy.mcp")
-_REJECTED = "Tool call rejected: "
-_UNDECIDED = "Tool call rejected: it could not be decided whether it may run."
+_UNDECIDED = "it could not be decided whether it may run"
 _UNREVIEWED = "The result of this call can't be shown. What it did stands."
 _NOT_RUN = "The tool could not be run."
 
@@ -106,8 +106,7 @@ def mcp_server(
         DeclarationError: Something isn't a toolset's, or nothing runs one of its tools.
         InvalidToolConstraints: `available` can't hold.
     """
-    if not isinstance(toolset, type) or not issubclass(cast("Any", toolset), Toolset):
-        raise DeclarationError(f"mcp_server takes a Toolset class, not {safe_repr(toolset)}")
+    _check_toolset(toolset)
     if dispatch is None:
         dispatch = Dispatcher(toolset)
     _check_parts(toolset, dispatch, hooks)
@@ -129,6 +128,11 @@ def mcp_server(
         on_call_tool=served.call_tool,
         get_tool_input_schema=served.find_schema,
     )
+
+
+def _check_toolset(toolset: Any) -> None:
+    if not isinstance(toolset, type) or not issubclass(toolset, Toolset):
+        raise DeclarationError(f"mcp_server takes a Toolset class, not {safe_repr(toolset)}")
 
 
 def _check_parts(toolset: Any, dispatch: Any, hooks: Any) -> None:
@@ -191,12 +195,10 @@ class _Served(Generic[TS]):
         if selector is None:
             names = ", ".join(self._selectors) or "none"
             text = f"There is no tool named {params.name[:100]!r}. Available tools: {names}."
-            return failed_result(_REJECTED + text)
+            unknown = ToolCallIssue(ToolMetadata("", params.name, "{}"), "unknown_tool", text)
+            return failed_result(str(unknown.answer().content))
         try:
             result = await self._answer(request, params)
-        except HookError:
-            _log.exception("a hook failed, so the call of %r was not run", params.name)
-            return failed_result(_UNDECIDED)
         except Exception:
             _log.exception("the call of %r could not be run", params.name)
             return failed_result(_NOT_RUN)
@@ -208,12 +210,18 @@ class _Served(Generic[TS]):
         text = json_values.encode_text(params.arguments or {})
         metadata = ToolMetadata(str(request.request_id), params.name, text)
         try:
-            call = self._toolset.parse(metadata)
-        except (InvalidArgumentsError, MalformedArgumentsError) as error:
-            return ToolResult(metadata, _REJECTED + error.detail, "rejected", error.detail)
+            call: BaseToolCall = self._toolset.parse(metadata)
+        except InvalidArgumentsError as error:
+            return ToolCallIssue(metadata, "invalid_arguments", error.detail).answer()
+        except MalformedArgumentsError as error:
+            return ToolCallIssue(metadata, "malformed_arguments", error.detail).answer()
         decided: BaseToolCall | HandledTool[Any, Any] | RejectedToolCall[Any] = call
         if self._hooks is not None:
-            decided = await self._hooks.apply(cast("Any", call))
+            try:
+                decided = await self._hooks.apply(call)
+            except HookError:
+                _log.exception("a hook failed, so the call of %r was not run", params.name)
+                return call.reject(_UNDECIDED)
         result: Any = decided
         if not isinstance(decided, (HandledTool, RejectedToolCall)):
             result = await self._execute(request, decided)

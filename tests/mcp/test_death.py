@@ -167,7 +167,7 @@ async def test_a_server_that_never_answers_is_given_up_in_time() -> None:
         command=sys.executable, args=["-c", "import time; time.sleep(60)"]
     )
     with pytest.raises(McpConnectionError, match=r"didn't answer within 0\.5 seconds"):
-        async with McpTools(silent, timeout=0.5):
+        async with McpTools(silent, connect_timeout=0.5):
             raise AssertionError
 
 

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
         StreamDecoder,
         TextDelta,
     )
+    from lutumpy.core.text_inputs import Lark, Regex
     from lutumpy.rounds.events import (
         Completed,
         InvalidToolCallDelta,
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
         ToolCallIssueFound,
         ToolCallReady,
     )
+    from lutumpy.tools.declare_text import TextToolFn, text_tool
     from lutumpy.tools.dynamic import DynamicTool
     from lutumpy.tools.dynamic_values import DynamicInput, DynamicOutput
     from lutumpy.tools.tool_input import ToolInput
@@ -101,6 +103,7 @@ __all__ = [
     "InvalidArgumentsError",
     "InvalidToolCallDelta",
     "InvalidToolConstraints",
+    "Lark",
     "LutumpyError",
     "MalformedArgumentsError",
     "Model",
@@ -109,6 +112,7 @@ __all__ = [
     "Offer",
     "ReasoningDelta",
     "RefusalDelta",
+    "Regex",
     "Reject",
     "RejectedToolCall",
     "RoundClosedError",
@@ -121,6 +125,7 @@ __all__ = [
     "StreamDecoder",
     "TextDelta",
     "TextPart",
+    "TextToolFn",
     "ToolAvailability",
     "ToolCall",
     "ToolCallDelta",
@@ -150,6 +155,7 @@ __all__ = [
     "hook_impl",
     "hook_slot",
     "nested",
+    "text_tool",
     "tool",
     "tool_fn",
     "tool_input",
@@ -173,6 +179,8 @@ _HOMES = homes_of(
             "ToolCallIssueFound",
             "ToolCallReady",
         ],
+        "lutumpy.core.text_inputs": ["Lark", "Regex"],
+        "lutumpy.tools.declare_text": ["TextToolFn", "text_tool"],
         "lutumpy.tools.dynamic": ["DynamicTool"],
         "lutumpy.tools.dynamic_values": ["DynamicInput", "DynamicOutput"],
         "lutumpy.tools.tool_input": ["ToolInput"],

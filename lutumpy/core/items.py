@@ -36,6 +36,7 @@ __all__ = [
     "ResultStatus",
     "Role",
     "TextBlock",
+    "TextMetadata",
     "TextPart",
     "ToolMetadata",
     "ToolResults",
@@ -63,12 +64,32 @@ class ToolMetadata(NamedTuple):
     Attributes:
         id: The provider's call id.
         name: The tool's name.
-        arguments: The text of the arguments as the model wrote them.
+        arguments: The text of the arguments as the model wrote them: JSON, unless `is_text`.
     """
 
     id: str
     name: str
     arguments: str
+
+    @property
+    def is_text(self) -> bool:
+        """Whether `arguments` is not JSON but the very text that a text tool takes."""
+        return False
+
+    @staticmethod
+    def of_text(id: str, name: str, text: str) -> ToolMetadata:
+        """The metadata of a call that a model wrote as free text."""
+        return TextMetadata(id, name, text)
+
+
+class TextMetadata(ToolMetadata):
+    """Which call this is, for one that was written as free text (see `ToolMetadata.of_text`)."""
+
+    __slots__ = ()
+
+    @property
+    def is_text(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from lutumpy.core.text_inputs import TextInput
 
 ToolMode = Literal["auto", "required", "specific"]
 
@@ -16,18 +19,26 @@ class ToolSpec:
         description: Its description, with overrides applied.
         schema: The JSON Schema of its input (2020-12), an object at the root; never changed.
         strict: Whether the provider should enforce the schema: asked for, refused, or left open.
+        text: What it says of its text, for a tool that takes one. An API that knows such tools is
+            told this; any other gets the schema, an object with the one property `input`.
         rendered: A cache of JSON bytes, by each adapter's key: equal specs give equal bytes.
     """
 
-    __slots__ = ("description", "name", "rendered", "schema", "strict")
+    __slots__ = ("description", "name", "rendered", "schema", "strict", "text")
 
     def __init__(
-        self, name: str, description: str, schema: Mapping[str, Any], strict: bool | None = None
+        self,
+        name: str,
+        description: str,
+        schema: Mapping[str, Any],
+        strict: bool | None = None,
+        text: TextInput | None = None,
     ) -> None:
         self.name: str = name
         self.description: str = description
         self.schema: Mapping[str, Any] = schema
         self.strict: bool | None = strict
+        self.text: TextInput | None = text
         self.rendered: dict[str, bytes] = {}
 
 

@@ -47,6 +47,8 @@ def call_arguments(call: BaseToolCall) -> str:
     It holds what the model wrote, as a JSON value, and the input where it isn't what that decodes
     to, because hooks have edited it. `1` equals `1.0`, and `true` equals neither.
     """
+    if isinstance(call.input, str):
+        return _text_arguments(call)
     written = json_values.canonical_arguments(call.metadata.arguments)
     decoded = _decode_again(call)
     if decoded is not None and _is_unedited(call.input, decoded):
@@ -61,10 +63,20 @@ def call_arguments(call: BaseToolCall) -> str:
     return f"{written}\n{json_values.canonical_arguments(edited)}"
 
 
-def _decode_again(call: BaseToolCall) -> BaseModel | None:
+def _text_arguments(call: BaseToolCall) -> str:
+    """As `call_arguments`, for a text tool: the same for both forms of its calls."""
+    decoded = _decode_again(call)
+    text = call.input if decoded is None else decoded
+    written = json_values.canonical_arguments(json_values.encode_text({"input": text}))
+    if call.input == text:
+        return written
+    return f"{written}\n{json_values.encode_text(call.input)}"
+
+
+def _decode_again(call: BaseToolCall) -> Any:
     """The input that the model's arguments decode to; `None` if they don't fit the tool."""
     try:
-        decoded: BaseModel = call.selector.toolset.parse(call.metadata).input
+        decoded: Any = call.selector.toolset.parse(call.metadata).input
     except (InvalidArgumentsError, MalformedArgumentsError, UnknownToolError):
         return None
     return decoded

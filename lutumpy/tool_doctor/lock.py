@@ -1,6 +1,7 @@
 """`lutumpy.lock.json`: what the model was shown of each tool, so that no change of it goes unseen.
 
-Locked are description, input schema, output schema and `strict` of each tool. Order of keys, of
+Locked are description, input schema, output schema and `strict` of each tool, and of a text tool
+what the text has to fit. Order of keys, of
 `required` and of the tools makes no difference; a changed description does, since the model reads
 nothing else.
 """
@@ -153,12 +154,17 @@ def drift(locked: LockedToolset, toolset: type[Toolset[Any]]) -> Drift:
 
 
 def _collect_content(definition: ToolDef) -> dict[str, Any]:
-    return {
+    content: dict[str, Any] = {
         "description": definition.description,
         "input_schema": definition.input_schema,
         "output_schema": definition.output_schema,
         "strict": definition.options.strict,
     }
+    if definition.text is not None:
+        wanted = definition.text.format
+        grammar = None if wanted is None else {wanted.syntax: wanted.definition}
+        content["text"] = {"format": grammar, "description": definition.text.description}
+    return content
 
 
 def _lock_content(content: Mapping[str, Any]) -> LockedTool:

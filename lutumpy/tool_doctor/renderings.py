@@ -40,7 +40,11 @@ def render(definition: ToolDef, api: Api, *, strict: bool) -> Rendering:
     can.
     """
     spec = ToolSpec(
-        definition.name, definition.description, definition.input_schema, definition.options.strict
+        definition.name,
+        definition.description,
+        definition.input_schema,
+        definition.options.strict,
+        definition.text,
     )
     transcript = Transcript()
     transcript.push_user("?")  # a request without a question can't be made

@@ -57,7 +57,7 @@ _UNIONS = (Union, types.UnionType)
 _ALIASES: tuple[Any, ...] = tuple({TypeAliasType, getattr(typing, "TypeAliasType", TypeAliasType)})
 _NOTHING = (Never, typing.NoReturn)
 _INSTEAD = (
-    "the input class, BaseModel for a function",
+    "the input class, BaseModel for a function, str for a text tool",
     "what the tool returns, `object` if that may be anything",
 )
 _OR_NO_UNION = "or leave the union out: `class {name}(Toolset)`"
@@ -243,7 +243,7 @@ def _alias_value(alias: Any) -> Any:
 
 def _branch_of(tool: CompiledTool) -> _Branch:
     # A checker knows a function's input model only as a BaseModel.
-    return _Branch(tool.input_type if tool.function is None else BaseModel, tool.output_type)
+    return _Branch(BaseModel if tool.has_parameters else tool.input_type, tool.output_type)
 
 
 def _dynamic_branch() -> _Branch:

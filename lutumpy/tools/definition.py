@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import field
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from lutumpy.errors import DeclarationError
 from lutumpy.plain.values import dataclass
+
+if TYPE_CHECKING:
+    from lutumpy.core.text_inputs import TextInput
 
 __all__ = ["TOOL_NAME", "Effect", "ToolDef", "ToolOptions"]
 
@@ -88,6 +91,7 @@ class ToolDef:
             Not to be changed.
         output_schema: JSON Schema of the result; `None` when the tool returns nothing.
         options: How it may be run and offered.
+        text: What it says of its text, for a tool under `text_tool`; `None` for any other.
     """
 
     name: str
@@ -95,3 +99,4 @@ class ToolDef:
     input_schema: dict[str, Any] = field(hash=False)
     output_schema: dict[str, Any] | None = field(default=None, hash=False)
     options: ToolOptions = field(default=ToolOptions(), hash=False)
+    text: TextInput | None = field(default=None, hash=False)

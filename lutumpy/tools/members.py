@@ -211,10 +211,10 @@ def _add_selector(
     selector: Selector[Any, Any, Any]
     if tool.is_dynamic:
         selector = DynamicSelector(cls, tool, place)
-    elif tool.function is None:
-        selector = Selector(cls, tool)
-    else:  # this one knows the function's parameters
+    elif tool.has_parameters:  # this one knows the function's parameters
         selector = FunctionSelector(cls, tool)
+    else:
+        selector = Selector(cls, tool)
     table.by_name[name] = selector
     table.places[name] = label
     return selector

@@ -118,7 +118,11 @@ class Selector(Generic[TS, I, O]):
     def _make_spec(self, description: str) -> ToolSpec:
         definition = self.tool.definition
         return ToolSpec(
-            definition.name, description, definition.input_schema, definition.options.strict
+            definition.name,
+            description,
+            definition.input_schema,
+            definition.options.strict,
+            definition.text,
         )
 
     def __str__(self) -> str:

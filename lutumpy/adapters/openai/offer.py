@@ -1,13 +1,14 @@
 """The offer's part of a request to OpenAI: `tools`, `tool_choice` and `parallel_tool_calls`."""
 
 # A tool is rendered once for all offers that have it, and a list of tools once for each offer: the
-# bytes are kept in `ToolSpec.rendered` and `ToolOffering.rendered`, by the API and by whether tools
-# that leave it open are strict. How each API spells a tool is passed in.
+# bytes are kept in `ToolSpec.rendered` and `ToolOffering.rendered`, by the API, by whether tools
+# that leave it open are strict, and by whether text tools are sent as functions, as they are to
+# hosts and models that don't know them. How each API spells a tool is passed in.
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.errors import DeclarationError, InvalidToolConstraints, Problem
@@ -19,15 +20,28 @@ from lutumpy.rules.schema_walk import with_items
 from lutumpy.rules.strict import OPENAI_STRICT, strict_schema
 
 __all__ = [
+    "TextShape",
     "ToolCheck",
+    "ToolKind",
     "ToolShape",
     "offer_fields",
     "refuse_tools",
+    "text_description",
+    "tool_kind",
     "tool_list",
 ]
 
+ToolKind = Literal["function", "custom"]
+"""How a tool is sent: as a function, or as one of a text, which OpenAI calls "custom"."""
+
 ToolShape = Callable[[ToolSpec, Mapping[str, Any], bool], dict[str, Any]]
 """Spells a tool as an API does: given its spec, the schema to send, and whether that is strict."""
+
+TextShape = Callable[[ToolSpec], dict[str, Any]]
+"""Spells a text tool as an API does that knows them."""
+
+ChoiceShape = Callable[[str, ToolKind], dict[str, Any]]
+"""Spells the choice of one tool, given its name and how it is sent."""
 
 ToolCheck = Callable[[Mapping[str, Any]], "list[Problem]"]
 """The problems that an API's rules find in the tools of a body."""
@@ -39,7 +53,8 @@ def offer_fields(
     shape: ToolShape,
     check: ToolCheck,
     strict: bool | None,
-    forced: Callable[[str], dict[str, Any]],
+    forced: ChoiceShape,
+    text_shape: TextShape | None,
 ) -> dict[str, bytes]:
     """The offer's part of a request, as ready JSON by field; empty when no tool is offered.
 
@@ -50,7 +65,8 @@ def offer_fields(
         check: Checks a list of tools.
         strict: For tools that leave it open: `True` makes them strict where their schema has a
             strict form.
-        forced: Spells the choice of one tool, given its name.
+        forced: Spells the choice of one tool.
+        text_shape: Spells one text tool; `None` sends them as functions.
 
     Raises:
         InvalidToolConstraints: OpenAI would refuse the offer for a name, the number of tools, or
@@ -62,33 +78,46 @@ def offer_fields(
             raise InvalidToolConstraints("a tool call is required, but no tool is offered")
         return {}
     key = f"{api}+strict" if strict else api
+    if text_shape is None:
+        key += "+functions"
     tools = offer.rendered.get(key)
     if tools is None:
-        tools = offer.rendered[key] = _render_tools(offer, key, shape, check, bool(strict))
+        tools = _render_tools(offer, key, shape, text_shape, check, bool(strict))
+        offer.rendered[key] = tools
     fields = {"tools": tools}
     if offer.mode == "required":
         fields["tool_choice"] = b'"required"'
     elif offer.mode == "specific":
-        name = offer.forced
-        if name is None or all(spec.name != name for spec in offer.specs):
+        required = next((spec for spec in offer.specs if spec.name == offer.forced), None)
+        if required is None:
             raise InvalidToolConstraints(
-                f"the required tool {name!r} is not among the tools offered"
+                f"the required tool {offer.forced!r} is not among the tools offered"
             )
-        fields["tool_choice"] = encode(forced(name))
+        fields["tool_choice"] = encode(forced(required.name, tool_kind(required, text_shape)))
     if not offer.parallel:
         fields["parallel_tool_calls"] = b"false"
     return fields
 
 
+def tool_kind(spec: ToolSpec, text_shape: TextShape | None) -> ToolKind:
+    """How a tool is sent; a choice names it the same way."""
+    return "function" if spec.text is None or text_shape is None else "custom"
+
+
 def _render_tools(
-    offer: ToolOffering, key: str, shape: ToolShape, check: ToolCheck, strict: bool
+    offer: ToolOffering,
+    key: str,
+    shape: ToolShape,
+    text_shape: TextShape | None,
+    check: ToolCheck,
+    strict: bool,
 ) -> bytes:
     _check_number(offer)
     rendered: list[bytes] = []
     for spec in offer.specs:
         tool = spec.rendered.get(key)
         if tool is None:
-            tool = spec.rendered[key] = encode(_render_tool(spec, shape, strict))
+            tool = spec.rendered[key] = encode(_render_tool(spec, shape, text_shape, strict))
         rendered.append(tool)
     tools = b"[" + b",".join(rendered) + b"]"
     # The rules look at what is sent, so at the bytes and not at the specs they were made from.
@@ -97,14 +126,18 @@ def _render_tools(
 
 
 def tool_list(
-    offer: ToolOffering, shape: ToolShape, check: ToolCheck, strict: bool | None
+    offer: ToolOffering,
+    shape: ToolShape,
+    check: ToolCheck,
+    strict: bool | None,
+    text_shape: TextShape | None,
 ) -> list[dict[str, Any]]:
     """The tools of an offer alone, as JSON values that hold the tools' own schemas.
 
     Raises as `offer_fields` does.
     """
     _check_number(offer)
-    tools = [_render_tool(spec, shape, bool(strict)) for spec in offer.specs]
+    tools = [_render_tool(spec, shape, text_shape, bool(strict)) for spec in offer.specs]
     refuse_tools(check({"tools": tools}))
     return tools
 
@@ -132,12 +165,16 @@ def _check_number(offer: ToolOffering) -> None:
         )
 
 
-def _render_tool(spec: ToolSpec, shape: ToolShape, strict: bool) -> dict[str, Any]:
+def _render_tool(
+    spec: ToolSpec, shape: ToolShape, text_shape: TextShape | None, strict: bool
+) -> dict[str, Any]:
     if len(spec.name) > MAX_NAME or NAME.fullmatch(spec.name) is None:
         raise InvalidToolConstraints(
             f"OpenAI refuses the tool name {spec.name!r}: letters, digits, _ and -, "
             f"at most {MAX_NAME}"
         )
+    if spec.text is not None and text_shape is not None:
+        return text_shape(spec)
     if strict if spec.strict is None else spec.strict:
         try:
             return shape(spec, _strict_parameters(spec), True)
@@ -146,6 +183,12 @@ def _render_tool(spec: ToolSpec, shape: ToolShape, strict: bool) -> dict[str, An
             if spec.strict:
                 raise
     return shape(spec, with_items(spec.schema), False)
+
+
+def text_description(spec: ToolSpec) -> str:
+    """The description of a text tool: it has no schema that could describe the text itself."""
+    about = spec.text.description if spec.text is not None else ""
+    return "\n\n".join([text for text in (spec.description, about) if text])
 
 
 def _strict_parameters(spec: ToolSpec) -> dict[str, Any]:

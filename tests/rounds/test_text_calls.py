@@ -255,7 +255,7 @@ def test_an_edit_has_to_be_a_text_that_the_tool_takes_H3(wrong: Any) -> None:
 
 
 def test_after_failed_hooks_texts_are_as_the_model_wrote_them_in_both_forms_H2() -> None:
-    session, round = read(
+    _, round = read(
         Call.of_text("run_sql", '{"input": "a"}'),
         Call("run_sql", {"input": "b"}),
         api="openai_chat",

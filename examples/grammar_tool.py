@@ -119,8 +119,8 @@ def talk(llm: Model, question: str, alarms: list[str]) -> str:
                 return result.refusal or result.text
             case NeedsTools(round=tool_round):
                 results = [run(call, alarms) for call in tool_round.calls]
-                for call, result in zip(tool_round.calls, results, strict=True):
-                    print(f"{call.metadata.name}: {call.input} -> {result.content}")
+                for call, done in zip(tool_round.calls, results, strict=True):
+                    print(f"{call.metadata.name}: {call.input} -> {done.content}")
                 for issue in tool_round.issues:
                     print(f"{issue.metadata.name}: {issue.detail}")
                 tool_round.commit(session, results)

@@ -15,6 +15,7 @@ from lutumpy import (
     NeedsTools,
     Regex,
     Session,
+    ToolCallDelta,
     ToolRequirement,
     Toolset,
     text_tool,
@@ -202,9 +203,8 @@ def test_a_conversation_through_the_sdk(
         if not streamed:
             return await turn.collect()
         async with turn.stream() as stream:
-            async for event in stream:
-                if type(event).__name__ == "ToolCallDelta":
-                    pieces.append(event.arguments)
+            events = [event async for event in stream]
+        pieces.extend([e.arguments for e in events if isinstance(e, ToolCallDelta)])
         return stream.outcome
 
     async def talk() -> Any:
@@ -235,8 +235,8 @@ def test_the_server_refuses_an_output_of_another_kind(server: WireServer) -> Non
     client = openai.OpenAI(api_key="k", base_url=server.openai_base_url, max_retries=0)
     tools: Any = OpenAIResponses.tools(Tools.offer())
     question = {"role": "user", "content": "Go."}
+    items: Any = [question, call, output]
     with pytest.raises(openai.BadRequestError):
-        items: Any = [question, call, output]
         client.responses.create(model="gpt-5-mini", input=items, tools=tools)
     items = [question, call, {**output, "type": "custom_tool_call_output"}]
     client.responses.create(model="gpt-5-mini", input=items, tools=tools)

@@ -89,10 +89,10 @@ class OpenAIChat(OpenAIModel):
             custom_tools=custom_tools,
             **defaults,
         )
-        self._call_ids = checked_call_ids(call_ids)
+        self._call_ids: CallIds | None = checked_call_ids(call_ids)
 
     def _fields_for(self, host: str | None, custom_tools: bool | None) -> Callable[..., Fields]:
-        call_ids = self._call_ids or host_rule(host)
+        call_ids: CallIds | None = self._call_ids or host_rule(host)
         return partial(chat_fields, call_ids=call_ids, custom_tools=custom_tools)
 
     @staticmethod

@@ -43,7 +43,10 @@ _MOST_EXPLAINED = 20_000
 _MOST_LEVELS = 500
 """How deep schemas may be nested, references followed."""
 
-_INSTALL = "tools that are known at run time need the extra: pip install 'lutumpy[schema]'"
+_INSTALL = (
+    "tools that are known at run time need jsonschema-rs; install it with: "
+    'python -m pip install ".[schema]" (in a clone)'
+)
 _MASK = "\ue000value\ue001"  # from a private range, so that no schema's own words hold it
 _WORDS_LENGTH = 300  # characters of a schema's own words in a sentence
 _FORBIDDEN = "Extra inputs are not permitted"

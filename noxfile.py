@@ -235,7 +235,13 @@ def package(session: nox.Session) -> None:
     binaries = clean / ("Scripts" if os.name == "nt" else "bin")
     python = str(binaries / "python")
     session.run(
-        python, "-m", "pip", "install", "-q", f"{wheel}[cli,execution,schema,testing]", external=True
+        python,
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        f"{wheel}[cli,execution,schema,testing]",
+        external=True,
     )
     session.chdir(work)
     session.run(

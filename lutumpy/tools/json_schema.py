@@ -30,6 +30,7 @@ from pydantic_core import from_json
 
 from lutumpy.plain.preview import shorten
 from lutumpy.tools.argument_report import MESSAGE_LENGTH, Path, show_value
+from lutumpy.tools.metaschemas import metaschema_registry, with_known_draft
 from lutumpy.tools.schema_size import count_checks
 
 __all__ = ["JsonSchema", "SchemaError", "SchemaFailure", "SchemaMismatch"]
@@ -42,6 +43,9 @@ _MOST_EXPLAINED = 20_000
 
 _MOST_LEVELS = 500
 """How deep schemas may be nested, references followed."""
+
+_METASCHEMAS = "json-schema.org/"
+"""In the address of every metaschema."""
 
 _INSTALL = "tools that are known at run time need the extra: pip install 'lutumpy[schema]'"
 _MASK = "\ue000value\ue001"  # from a private range, so that no schema's own words hold it
@@ -95,13 +99,18 @@ class JsonSchema:
         ImportError: The extra `schema` isn't installed.
     """
 
-    __slots__ = ("_explaining", "can_explain", "document", "is_valid")
+    __slots__ = ("_explaining", "_names_metaschema", "can_explain", "document", "is_valid")
 
     def __init__(self, document: Any) -> None:
-        self.document: Any = _copy_json(document)
+        text = _write_json(document)
+        self.document: Any = _read_json(text)
+        own_draft = isinstance(self.document, dict) and "$schema" in self.document
+        self._names_metaschema: bool = text.count(_METASCHEMAS) > own_draft
         self.can_explain: bool = _count_checks(self.document) <= _MOST_EXPLAINED
         self._explaining: Any = None
-        self.is_valid: Any = _make_validator(self.document).is_valid
+        self.is_valid: Any = _make_validator(
+            self.document, metaschemas=self._names_metaschema
+        ).is_valid
 
     def failures(self, value: Any) -> list[SchemaFailure]:
         """Why `value` doesn't fit; empty where it does."""
@@ -110,20 +119,31 @@ class JsonSchema:
         if not self.can_explain:
             return [SchemaFailure((), "they don't fit the schema of this tool")]
         if self._explaining is None:
-            self._explaining = _make_validator(self.document, mask=_MASK)
+            self._explaining = _make_validator(
+                self.document, metaschemas=self._names_metaschema, mask=_MASK
+            )
         return list(_list_failures(value, self._explaining.iter_errors(value)))
 
 
 # --- a schema before it is used -----------------------------------------------------------------
 
 
-def _copy_json(document: Any) -> Any:
-    """A copy that nobody else holds, of JSON values alone."""
+def _write_json(document: Any) -> str:
     try:
-        return from_json(json.dumps(document, allow_nan=False))
+        return json.dumps(document, allow_nan=False)
     except RecursionError:
         raise SchemaError("its schema is nested too deeply") from None
     except (TypeError, ValueError) as error:
+        if "recursion" in str(error).lower():
+            raise SchemaError("its schema is nested too deeply") from None
+        raise SchemaError(f"its schema is not JSON: {error}") from None
+
+
+def _read_json(text: str) -> Any:
+    """A copy of the schema that nobody else holds, of JSON values alone."""
+    try:
+        return from_json(text)
+    except ValueError as error:
         if "recursion" in str(error).lower():
             raise SchemaError("its schema is nested too deeply") from None
         raise SchemaError(f"its schema is not JSON: {error}") from None
@@ -136,13 +156,26 @@ def _count_checks(document: Any) -> int:
         raise SchemaError(f"its schema costs too much: {error}") from None
 
 
-def _make_validator(document: Any, mask: str | None = None) -> Any:
-    """A validator of jsonschema-rs; raises `SchemaError` where the schema can't be used."""
+def _make_validator(document: Any, *, metaschemas: bool, mask: str | None = None) -> Any:
+    """A validator of jsonschema-rs.
+
+    Args:
+        document: The schema.
+        metaschemas: Whether it may refer to a metaschema.
+        mask: What stands for values in the sentences of errors.
+
+    Raises:
+        SchemaError: The schema can't be used.
+    """
     try:
         import jsonschema_rs
     except ImportError as error:
         raise ImportError(_INSTALL) from error
 
+    try:
+        document = with_known_draft(document)
+    except ValueError as error:
+        raise SchemaError(f"its schema can't be used: {error}") from None
     outside: list[str] = []
 
     def refuse(uri: str) -> Any:
@@ -155,6 +188,7 @@ def _make_validator(document: Any, mask: str | None = None) -> Any:
             mask=mask,
             validate_formats=True,
             retriever=refuse,
+            registry=metaschema_registry() if metaschemas else None,
             # This engine takes linear time. It has no look-around and no back references.
             pattern_options=jsonschema_rs.RegexOptions(),
         )

@@ -71,6 +71,7 @@ if TYPE_CHECKING:
         ToolCallIssueFound,
         ToolCallReady,
     )
+    from lutumpy.rounds.output_schema import OutputSchema
     from lutumpy.tools.dynamic import DynamicTool
     from lutumpy.tools.dynamic_values import DynamicInput, DynamicOutput
     from lutumpy.tools.tool_input import ToolInput
@@ -107,6 +108,7 @@ __all__ = [
     "NeedsTools",
     "NoTools",
     "Offer",
+    "OutputSchema",
     "ReasoningDelta",
     "RefusalDelta",
     "Reject",
@@ -173,6 +175,7 @@ _HOMES = homes_of(
             "ToolCallIssueFound",
             "ToolCallReady",
         ],
+        "lutumpy.rounds.output_schema": ["OutputSchema"],
         "lutumpy.tools.dynamic": ["DynamicTool"],
         "lutumpy.tools.dynamic_values": ["DynamicInput", "DynamicOutput"],
         "lutumpy.tools.tool_input": ["ToolInput"],

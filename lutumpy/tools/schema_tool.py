@@ -13,7 +13,7 @@ rounds, hooks and the executor know nothing of schemas.
 #
 # A schema whose root is a union is offered as an object with the one property `input` (rule D6).
 # The schema that validates is the declared one; only what is sent is wrapped, so the references in
-# it have to lead to where its parts went (`wrap_schema`).
+# it have to lead to where its parts went (`tools/wrapped_schema.py`).
 #
 # Hooks may edit what they are given: they return other values, or change those they have in place.
 # So what a hook passed on is looked at once more, if it isn't what the model's text says any more
@@ -29,8 +29,7 @@ from lutumpy.core.items import ToolMetadata
 from lutumpy.errors import InvalidArgumentsError, ToolError
 from lutumpy.plain import json_values
 from lutumpy.plain.driving import is_async
-from lutumpy.tools.argument_edits import SchemaLookup, find_edits
-from lutumpy.tools.argument_report import Path, spell_place, write_lines
+from lutumpy.tools.argument_report import Path
 from lutumpy.tools.arguments import Decoded, Refused, decode_arguments, explain_raised_check
 from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.definition import ToolDef
@@ -43,11 +42,9 @@ from lutumpy.tools.dynamic_values import (
 )
 from lutumpy.tools.json_schema import JsonSchema, SchemaFailure, SchemaMismatch
 from lutumpy.tools.results import content_parts
+from lutumpy.tools.schema_failures import mend_values, write_report
 
 __all__ = ["SchemaTool"]
-
-_MOST_EDITED = 1000
-"""Up to how many failing values of one call are looked at for repairs."""
 
 
 class SchemaTool(CompiledTool):
@@ -155,7 +152,7 @@ class SchemaTool(CompiledTool):
             return None
         data = error.values
         told = self._explain(data)
-        edited = self._edit(data, told)
+        edited = self._edit(told)
         return edited or Refused("invalid_arguments", write_report(told.failures))
 
     def _explain(self, values: dict[str, Any]) -> _Explained:
@@ -170,23 +167,18 @@ class SchemaTool(CompiledTool):
             return _Explained(failures, inner, ("input",))
         return _Explained(self.schema.failures(values), values, ())
 
-    def _edit(self, data: dict[str, Any], told: _Explained) -> Decoded | Refused | None:
+    def _edit(self, told: _Explained) -> Decoded | Refused | None:
         """The arguments with the edits that the schema allows; `None` if they don't fit even so."""
-        if not self.schema.can_explain or len(told.failures) > _MOST_EDITED:
+        if type(told.values) is not dict:
             return None
-        root: Any = self.schema.document
         below = len(told.prefix)
         paths = [failure.path[below:] for failure in told.failures]
-        try:
-            edits = find_edits(told.values, paths, SchemaLookup(root, root))
-            values = edits.apply(told.values) if edits else None
-        except RecursionError:  # unions of unions of unions; the schema may be a stranger's
+        mended = mend_values(self.schema, told.values, paths)
+        if mended is None:
             return None
-        if values is None or type(values) is not dict or not self.schema.is_valid(values):
-            return None
-        repairs = tuple([r._replace(path=_prefixed(r.path, told.prefix)) for r in edits.repairs])
+        repairs = tuple([r._replace(path=_prefixed(r.path, told.prefix)) for r in mended.repairs])
         try:
-            return Decoded(input_of_values(self._clean(values)), repairs)
+            return Decoded(input_of_values(self._clean(mended.value)), repairs)
         except Exception as failed:
             return explain_raised_check(self, failed)
 
@@ -268,16 +260,6 @@ class _Explained(NamedTuple):
     failures: list[SchemaFailure]
     values: Any
     prefix: Path
-
-
-def write_report(failures: list[SchemaFailure]) -> str:
-    """What is wrong, a line for each field."""
-    by_path: dict[Path, list[str]] = {}
-    for path, words in failures:
-        by_path.setdefault(path, []).append(words)
-    return write_lines(
-        [f"{spell_place(path)}: {' or: '.join(dict.fromkeys(w))}" for path, w in by_path.items()]
-    )
 
 
 def _prefixed(path: str, prefix: Path) -> str:

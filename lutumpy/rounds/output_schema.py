@@ -158,7 +158,7 @@ class _SchemaShape(ValueShape):
         if self._schema.is_valid(value):
             return ReadValue(value)
         failures = self._schema.failures(value)
-        mended = mend_values(self._schema, value, [failure.path for failure in failures])
+        mended = mend_values(self._schema, value)
         if mended is not None:
             return ReadValue(mended.value)
         told = [failure._replace(path=(*place, *failure.path)) for failure in failures]

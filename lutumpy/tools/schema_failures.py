@@ -41,15 +41,15 @@ def read_value(text: str) -> Any:
         raise ValueError("it is nested too deeply") from None
 
 
-def mend_values(schema: JsonSchema, value: Any, failed: Sequence[Path]) -> Mended | None:
+def mend_values(schema: JsonSchema, value: Any) -> Mended | None:
     """The value with the edits that its schema allows; `None` if it doesn't fit even so.
 
     Args:
         schema: The schema.
         value: What doesn't fit it: JSON values. It is edited in place.
-        failed: The places that don't fit.
     """
-    if not schema.can_explain or len(failed) > _MOST_EDITED:
+    failed = schema.failing_paths(value)
+    if not failed or len(failed) > _MOST_EDITED:
         return None
     root: Any = schema.document
     try:

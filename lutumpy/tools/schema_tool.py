@@ -62,7 +62,7 @@ class SchemaTool(CompiledTool):
         shared: What is made once for all toolsets that have the tool, by its makers.
     """
 
-    __slots__ = ("_validate", "output_schema", "run", "schema", "shared")
+    __slots__ = ("_validate", "output_schema", "schema", "shared")
 
     is_dynamic = True
 
@@ -86,7 +86,7 @@ class SchemaTool(CompiledTool):
             keyword_names={},
         )
         self.schema: JsonSchema = schema
-        self.run: Callable[..., Any] | None = run
+        self.run = run
         self.output_schema: JsonSchema | None = output_schema
         self.shared: dict[str, Any] = {}
         self._validate = validate
@@ -171,9 +171,7 @@ class SchemaTool(CompiledTool):
         """The arguments with the edits that the schema allows; `None` if they don't fit even so."""
         if type(told.values) is not dict:
             return None
-        below = len(told.prefix)
-        paths = [failure.path[below:] for failure in told.failures]
-        mended = mend_values(self.schema, told.values, paths)
+        mended = mend_values(self.schema, told.values)
         if mended is None:
             return None
         repairs = tuple([r._replace(path=_prefixed(r.path, told.prefix)) for r in mended.repairs])

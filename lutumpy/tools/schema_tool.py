@@ -29,7 +29,8 @@ from lutumpy.core.items import ToolMetadata
 from lutumpy.errors import InvalidArgumentsError, ToolError
 from lutumpy.plain import json_values
 from lutumpy.plain.driving import is_async
-from lutumpy.tools.argument_report import Path
+from lutumpy.tools.argument_edits import ArgumentRepair
+from lutumpy.tools.argument_report import Path, spell_path
 from lutumpy.tools.arguments import Decoded, Refused, decode_arguments, explain_raised_check
 from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.definition import ToolDef
@@ -42,7 +43,7 @@ from lutumpy.tools.dynamic_values import (
 )
 from lutumpy.tools.json_schema import JsonSchema, SchemaFailure, SchemaMismatch
 from lutumpy.tools.results import content_parts
-from lutumpy.tools.schema_failures import mend_values, write_report
+from lutumpy.tools.schema_failures import Mended, mend_values, read_value, write_report
 
 __all__ = ["SchemaTool"]
 
@@ -169,16 +170,26 @@ class SchemaTool(CompiledTool):
 
     def _edit(self, told: _Explained) -> Decoded | Refused | None:
         """The arguments with the edits that the schema allows; `None` if they don't fit even so."""
-        if type(told.values) is not dict:
-            return None
-        mended = mend_values(self.schema, told.values)
-        if mended is None:
+        if type(told.values) is str:
+            mended = self._mend_text(told.values)
+        else:
+            mended = mend_values(self.schema, told.values)
+        if mended is None or type(mended.value) is not dict:
             return None
         repairs = tuple([r._replace(path=_prefixed(r.path, told.prefix)) for r in mended.repairs])
         try:
             return Decoded(input_of_values(self._clean(mended.value)), repairs)
         except Exception as failed:
             return explain_raised_check(self, failed)
+
+    def _mend_text(self, text: str) -> Mended | None:
+        """What stands under `input` as a text that holds the object (rule C5)."""
+        try:
+            value = read_value(text)
+        except ValueError:
+            return None
+        fits = type(value) is dict and self.schema.is_valid(value)
+        return Mended(value, (ArgumentRepair("", "json_string"),)) if fits else None
 
     # --- inputs that a program makes ------------------------------------------------------------
 
@@ -261,4 +272,7 @@ class _Explained(NamedTuple):
 
 
 def _prefixed(path: str, prefix: Path) -> str:
-    return ".".join([*map(str, prefix), path]) if prefix else path
+    """`path`, as a receipt has it, below `prefix`."""
+    above = spell_path(prefix)
+    separator = "." if above and path and not path.startswith("[") else ""
+    return f"{above}{separator}{path}"

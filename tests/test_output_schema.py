@@ -183,7 +183,7 @@ def test_each_api_is_asked_in_its_own_way() -> None:
     strict["properties"] = {
         "name": properties["name"],
         "age": {"type": ["integer", "null"]},
-        "tags": {**properties["tags"], "type": ["array", "null"]},
+        "tags": {"anyOf": [properties["tags"], {"type": "null"}]},
     }
     named = {"name": "contact", "description": "Somebody to write to."}
     bodies: dict[str, Any] = {}
@@ -302,8 +302,7 @@ def test_places_in_a_wrapped_value_are_those_that_were_asked_for() -> None:
     )
     result = turn_of(output, Reply(text='{"values": [1]}'))
     assert result.value_error == (
-        "the answer doesn't fit numbers: values: Extra inputs are not permitted\n"
-        "value: Field required"
+        'the answer doesn\'t fit numbers: value: {"values":[1]} is not of type "array"'
     )
 
 
@@ -422,7 +421,10 @@ async def test_a_staged_answer_and_a_stream_have_the_value_too(structured: str) 
 def test_a_value_that_did_not_fit_can_be_asked_for_again_by_the_tool() -> None:
     session = asked()
     llm = scripted(
-        "openai_chat", answer({"age": 3}, "tool"), answer({"name": "Ada"}, "tool"), structured="tool"
+        "openai_chat",
+        answer({"age": 3}, "tool"),
+        answer({"name": "Ada"}, "tool"),
+        structured="tool",
     )
     first = session.structured_turn(llm, CONTACT).collect_sync()
     assert (first.value, first.value_error) == (
@@ -439,7 +441,9 @@ def test_a_required_tool_leaves_the_answer_out() -> None:
     turn = asked().structured_turn(
         llm, CONTACT, tools=Tools, require=ToolRequirement.at_least_one()
     )
-    assert isinstance(turn.collect_sync(), NeedsTools)
+    outcome = turn.collect_sync()
+    assert isinstance(outcome, NeedsTools)
+    outcome.round.discard()
     assert [tool["function"]["name"] for tool in llm.requests[0]["tools"]] == ["weather"]
 
 

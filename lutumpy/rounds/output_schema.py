@@ -22,7 +22,7 @@ from lutumpy.rounds.value_shapes import WRAPPED, ReadValue, ValueShape
 from lutumpy.rules.strict import OPENAI_STRICT, strict_schema
 from lutumpy.tools.argument_report import Path
 from lutumpy.tools.definition import TOOL_NAME
-from lutumpy.tools.json_schema import JsonSchema, SchemaError, SchemaFailure
+from lutumpy.tools.json_schema import JsonSchema, SchemaError
 from lutumpy.tools.schema_failures import mend_values, read_value, write_report
 from lutumpy.tools.wrapped_schema import wrap_schema
 
@@ -145,15 +145,8 @@ class _SchemaShape(ValueShape):
         value = data
         place: Path = ()
         if self.wrapped:
-            failures = [
-                SchemaFailure((key,), "Extra inputs are not permitted")
-                for key in data
-                if key != WRAPPED
-            ]
-            if WRAPPED not in data:
-                failures.append(SchemaFailure((WRAPPED,), "Field required"))
-            if failures:
-                return ReadValue(error=write_report(failures))
+            if data.keys() != {WRAPPED}:
+                return ReadValue(error=f"an object with {WRAPPED} alone was asked for")
             value, place = data[WRAPPED], (WRAPPED,)
         if self._schema.is_valid(value):
             return ReadValue(value)

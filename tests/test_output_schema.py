@@ -187,11 +187,11 @@ def test_each_api_is_asked_in_its_own_way() -> None:
     }
     named = {"name": "contact", "description": "Somebody to write to."}
     bodies: dict[str, Any] = {}
-    for api in CHECKS:
+    for api, check in CHECKS.items():
         llm = scripted(api, Reply(text="{}"))
         asked().structured_turn(llm, CONTACT).collect_sync()
         bodies[api] = llm.requests[0]
-        assert [p for p in CHECKS[api](bodies[api]) if p.certainty == "refused"] == []
+        assert [p for p in check(bodies[api]) if p.certainty == "refused"] == []
     assert bodies["openai_chat"]["response_format"] == {
         "type": "json_schema",
         "json_schema": {**named, "schema": strict, "strict": True},
@@ -213,7 +213,7 @@ def test_every_api_is_asked_for_an_object(
     schema: dict[str, Any], value: Any, wrapped: bool
 ) -> None:
     output = OutputSchema("it", schema)
-    for api in CHECKS:
+    for api, check in CHECKS.items():
         llm = scripted(api, Reply(text="x"))
         try:
             asked().structured_turn(llm, output).collect_sync()
@@ -222,7 +222,7 @@ def test_every_api_is_asked_for_an_object(
             assert api == "anthropic_messages"
             continue
         body = llm.requests[0]
-        assert [p for p in CHECKS[api](body) if p.certainty == "refused"] == []
+        assert [p for p in check(body) if p.certainty == "refused"] == []
         if api == "openai_chat":
             sent = body["response_format"]["json_schema"]["schema"]
             assert sent["type"] == "object"
@@ -318,7 +318,8 @@ def test_an_object_that_takes_any_property_may_have_one_called_value() -> None:
 
 
 def test_a_value_may_be_null_or_false_and_has_no_error_then() -> None:
-    for value in (None, False, 0, "", []):
+    values: list[Any] = [None, False, 0, "", []]
+    for value in values:
         result = turn_of(OutputSchema("it", {}), Reply(text=json.dumps({"value": value})))
         assert (result.value, result.value_error) == (value, None)
 

@@ -10,6 +10,7 @@
 #   refers to `http:` or `file:`            fetch or read it               refused, nothing fetched
 #   is nested, or refers on, very deeply    overflow the native stack      refused
 #   doubles itself by references            2^30 checks for one value      refused
+#   doubles itself by levels of a value     the same for a value of 30     such values are refused
 #   has a pattern that backtracks           minutes for 30 characters      refused, or linear time
 #   is broken, or names an unknown draft    wrong answers                  refused
 #
@@ -23,7 +24,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
 from pydantic_core import from_json
@@ -31,12 +32,19 @@ from pydantic_core import from_json
 from lutumpy.plain.preview import shorten
 from lutumpy.tools.argument_report import MESSAGE_LENGTH, Path, show_value
 from lutumpy.tools.metaschemas import metaschema_registry, with_known_draft
-from lutumpy.tools.schema_size import count_checks
+from lutumpy.tools.schema_size import SchemaSize, measure_schema
+from lutumpy.tools.schema_work import SchemaWork
 
 __all__ = ["JsonSchema", "SchemaError", "SchemaFailure", "SchemaMismatch"]
 
 _MOST_CHECKS = 500_000
 """How many checks of one value a schema may cause, references followed: more is refused."""
+
+_MOST_WORK = 5_000_000
+"""Up to how many checks a value is validated where a schema is dangerous: some 0.1 seconds."""
+
+_FEW_CHECKS = 20_000
+"""A schema with more of them, for one value without parts, counts as dangerous."""
 
 _MOST_EXPLAINED = 20_000
 """Up to how many of them the failures of a value are listed, each at some 30 microseconds."""
@@ -91,38 +99,52 @@ class JsonSchema:
 
     Attributes:
         document: A copy of the schema, as it was given. Not to be changed.
-        is_valid: Whether a JSON value fits.
-        can_explain: Whether it is small enough for `failures` to say why a value doesn't.
+        is_valid: Whether a JSON value fits. One that takes too long to check doesn't.
 
     Raises:
         SchemaError: It can't be used; nothing was fetched.
         ImportError: The extra `schema` isn't installed.
     """
 
-    __slots__ = ("_explaining", "_names_metaschema", "can_explain", "document", "is_valid")
+    __slots__ = ("_explaining", "_names_metaschema", "_work", "document", "is_valid")
 
     def __init__(self, document: Any) -> None:
         text = _write_json(document)
         self.document: Any = _read_json(text)
         own_draft = isinstance(self.document, dict) and "$schema" in self.document
         self._names_metaschema: bool = text.count(_METASCHEMAS) > own_draft
-        self.can_explain: bool = _count_checks(self.document) <= _MOST_EXPLAINED
+        size = _measure(self.document)
         self._explaining: Any = None
-        self.is_valid: Any = _make_validator(
-            self.document, metaschemas=self._names_metaschema
-        ).is_valid
+        self._work: SchemaWork | None = None
+        validator = _make_validator(self.document, metaschemas=self._names_metaschema)
+        self.is_valid: Any = validator.is_valid
+        if size.may_explode or size.checks > _FEW_CHECKS:
+            self.is_valid = self._make_careful(validator.is_valid)
 
     def failures(self, value: Any) -> list[SchemaFailure]:
         """Why `value` doesn't fit; empty where it does."""
         if self.is_valid(value):
             return []
-        if not self.can_explain:
-            return [SchemaFailure((), "they don't fit the schema of this tool")]
+        if self._is_more(value, _MOST_EXPLAINED):
+            return [SchemaFailure((), "they don't fit the schema, or are nested too deeply for it")]
         return list(_list_failures(value, self._errors(value)))
 
     def failing_paths(self, value: Any) -> list[Path]:
         """Every place where `value` doesn't fit, those in branches that weren't meant included."""
-        return list(_list_paths(self._errors(value))) if self.can_explain else []
+        return [] if self._is_more(value, _MOST_EXPLAINED) else [*_list_paths(self._errors(value))]
+
+    def _make_careful(self, is_valid: Callable[[Any], bool]) -> Callable[[Any], bool]:
+        """`is_valid` for values that don't take too long."""
+
+        def is_valid_soon(value: Any) -> bool:
+            return not self._is_more(value, _MOST_WORK) and is_valid(value)
+
+        return is_valid_soon
+
+    def _is_more(self, value: Any, most: int) -> bool:
+        if self._work is None:
+            self._work = SchemaWork(self.document)
+        return self._work.is_more(value, most)
 
     def _errors(self, value: Any) -> Iterable[Any]:
         if self._explaining is None:
@@ -156,9 +178,9 @@ def _read_json(text: str) -> Any:
         raise SchemaError(f"its schema is not JSON: {error}") from None
 
 
-def _count_checks(document: Any) -> int:
+def _measure(document: Any) -> SchemaSize:
     try:
-        return count_checks(document, most=_MOST_CHECKS, levels=_MOST_LEVELS)
+        return measure_schema(document, most=_MOST_CHECKS, levels=_MOST_LEVELS)
     except ValueError as error:
         raise SchemaError(f"its schema costs too much: {error}") from None
 

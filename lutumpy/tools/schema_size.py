@@ -17,19 +17,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urldefrag, urljoin
 
 from lutumpy.rules.schema_walk import resolve
 
-__all__ = ["count_checks"]
+__all__ = ["SchemaSize", "SchemaTargets", "check_weight", "measure_schema"]
 
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _ANCHORS = ("$anchor", "$dynamicAnchor")
+_UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
 
 
-def count_checks(document: Any, *, most: int, levels: int) -> int:
-    """How many checks one value may cause, at most.
+class SchemaSize(NamedTuple):
+    """What a schema may cost.
+
+    Attributes:
+        checks: How many checks one value without any parts may cause.
+        may_explode: Whether the work may grow by a factor with each level of a value: the schema
+            leads back to itself in more than one way.
+    """
+
+    checks: int
+    may_explode: bool
+
+
+def measure_schema(document: Any, *, most: int, levels: int) -> SchemaSize:
+    """How much work a schema may cause.
 
     Every object and array inside counts as a schema, so the number is too large rather than too
     small. A reference counts as what it names. One that leads back to where it stands counts no
@@ -43,7 +57,7 @@ def count_checks(document: Any, *, most: int, levels: int) -> int:
     Raises:
         ValueError: It is too much; the message says what.
     """
-    targets = _Targets(document)
+    targets = SchemaTargets(document)
     # By node: checks and levels, of those below that were counted so far.
     counts: dict[int, list[int]] = {}
     root = [1, 1]
@@ -57,7 +71,7 @@ def count_checks(document: Any, *, most: int, levels: int) -> int:
             stack.append((node, parent))
             stack += [(child, own) for child in targets.below(node)]
             continue
-        parent[0] += own[0]
+        parent[0] += own[0] * check_weight(node)
         parent[1] = max(parent[1], own[1] + 1)
         if parent[0] > most:
             raise ValueError(
@@ -66,10 +80,76 @@ def count_checks(document: Any, *, most: int, levels: int) -> int:
             )
         if parent[1] > levels:
             raise ValueError(f"it is nested deeper than {levels} levels, references followed")
-    return root[0]
+    return SchemaSize(
+        root[0], targets.has_references and _leads_back_in_two_ways(document, targets)
+    )
 
 
-class _Targets:
+def check_weight(node: Any) -> int:
+    """What multiplies the work of a schema's parts.
+
+    `unevaluatedProperties` wants to know which properties the parts looked at, so the validator
+    goes through them once more: three times the work, measured, and nine times for two levels.
+    """
+    is_again = isinstance(node, Mapping) and any(key in node for key in _UNEVALUATED)
+    return 3 if is_again else 1
+
+
+def _leads_back_in_two_ways(document: Any, targets: SchemaTargets) -> bool:
+    """Whether a part of the schema leads back to itself in more than one way.
+
+    That is so where parts that reach one another (a strongly connected component) have more
+    edges than parts.
+    """
+    edges: dict[int, list[int]] = {}
+    stack = [document]
+    while stack:
+        node = stack.pop()
+        if id(node) not in edges:
+            below = list(targets.below(node))
+            edges[id(node)] = [id(child) for child in below]
+            stack += below
+    component = _find_components(edges)
+    members: dict[int, int] = {}
+    inner: dict[int, int] = {}
+    for node, children in edges.items():
+        own = component[node]
+        members[own] = members.get(own, 0) + 1
+        same = [child for child in children if component[child] == own]
+        inner[own] = inner.get(own, 0) + len(same)
+    return any(inner[own] > members[own] for own in members)
+
+
+def _find_components(edges: Mapping[int, list[int]]) -> dict[int, int]:
+    """The number of the strongly connected component of each node: Kosaraju, without recursion."""
+    order: list[int] = []
+    seen: set[int] = set()
+    for start in edges:
+        stack = [(start, False)]
+        while stack:
+            node, is_done = stack.pop()
+            if is_done:
+                order.append(node)
+            elif node not in seen:
+                seen.add(node)
+                stack.append((node, True))
+                stack += [(child, False) for child in edges[node]]
+    reverse: dict[int, list[int]] = {node: [] for node in edges}
+    for node, children in edges.items():
+        for child in children:
+            reverse[child].append(node)
+    component: dict[int, int] = {}
+    for start in reversed(order):
+        waiting = [start]
+        while waiting:
+            node = waiting.pop()
+            if node not in component:
+                component[node] = start
+                waiting += reverse[node]
+    return component
+
+
+class SchemaTargets:
     """What stands below the parts of a schema, references included."""
 
     def __init__(self, document: Any) -> None:
@@ -78,6 +158,9 @@ class _Targets:
         self._bases: dict[int, str] = {}
         self._resources: dict[str, Any] = {"": document}
         self._anchors: dict[tuple[str, str], Any] = {}
+        # A `$dynamicRef` may lead to each anchor of its name.
+        self._dynamic: dict[str, list[Any]] = {}
+        self.has_references: bool = False
         self._index(document)
 
     def _index(self, document: Any) -> None:
@@ -93,6 +176,11 @@ class _Targets:
                 if isinstance(name, str):
                     base = _join(base, name)
                     self._resources.setdefault(base, node)
+                if not self.has_references:
+                    self.has_references = any(key in node for key in _REFERENCES)
+                dynamic = node.get("$dynamicAnchor")
+                if isinstance(dynamic, str):
+                    self._dynamic.setdefault(dynamic, []).append(node)
                 for key in _ANCHORS:
                     anchor = node.get(key)
                     if isinstance(anchor, str):
@@ -108,17 +196,25 @@ class _Targets:
         inner: Any = ()
         if isinstance(node, Mapping):
             inner = node.values()
-            for key in _REFERENCES:
-                reference = node.get(key)
-                if isinstance(reference, str):
-                    target = self._find(node, reference)
-                    if isinstance(target, (Mapping, list)):
-                        yield target
+            yield from self.referred(node)
         elif isinstance(node, list):
             inner = node
         for child in inner:
             if isinstance(child, (Mapping, list)):
                 yield child
+
+    def referred(self, node: Mapping[str, Any]) -> Iterator[Any]:
+        """The schemas that the references of `node` itself name."""
+        for key in _REFERENCES:
+            reference = node.get(key)
+            if not isinstance(reference, str):
+                continue
+            target = self._find(node, reference)
+            if isinstance(target, (Mapping, list)):
+                yield target
+            if key == "$dynamicRef":
+                others = self._dynamic.get(reference.partition("#")[2], ())
+                yield from [other for other in others if other is not target]
 
     def _find(self, node: Any, reference: str) -> Any:
         base = self._bases.get(id(node), "")

@@ -12,6 +12,7 @@
 #   doubles itself by references            2^30 checks for one value      refused
 #   doubles itself by levels of a value     the same for a value of 30     such values are refused
 #   has a pattern that backtracks           minutes for 30 characters      refused, or linear time
+#   has a pattern of 50,000 repetitions     minutes for 20,000 characters  such values are refused
 #   is broken, or names an unknown draft    wrong answers                  refused
 #
 # The validator answers in well under a microsecond whether a value fits. Why one doesn't fit is
@@ -32,6 +33,7 @@ from pydantic_core import from_json
 from lutumpy.plain.preview import shorten
 from lutumpy.tools.argument_report import MESSAGE_LENGTH, Path, show_value
 from lutumpy.tools.metaschemas import metaschema_registry, with_known_draft
+from lutumpy.tools.pattern_size import count_characters, largest_pattern
 from lutumpy.tools.schema_size import SchemaSize, measure_schema
 from lutumpy.tools.schema_work import SchemaWork
 
@@ -45,6 +47,11 @@ _MOST_WORK = 5_000_000
 
 _FEW_CHECKS = 20_000
 """A schema with more of them, for one value without parts, counts as dangerous."""
+
+_LARGE_PATTERN = 500
+_MOST_MATCHING = 20_000_000
+"""Where a pattern is larger, its size times the length of all texts is that at most: 3 seconds for
+the worst of patterns, and a hundredth of that for usual ones."""
 
 _MOST_EXPLAINED = 20_000
 """Up to how many of them the failures of a value are listed, each at some 30 microseconds."""
@@ -106,7 +113,15 @@ class JsonSchema:
         ImportError: The extra `schema` isn't installed.
     """
 
-    __slots__ = ("_explaining", "_names_metaschema", "_work", "document", "is_valid")
+    __slots__ = (
+        "_explaining",
+        "_largest_pattern",
+        "_may_explode",
+        "_names_metaschema",
+        "_work",
+        "document",
+        "is_valid",
+    )
 
     def __init__(self, document: Any) -> None:
         text = _write_json(document)
@@ -118,28 +133,41 @@ class JsonSchema:
         self._work: SchemaWork | None = None
         validator = _make_validator(self.document, metaschemas=self._names_metaschema)
         self.is_valid: Any = validator.is_valid
-        if size.may_explode or size.checks > _FEW_CHECKS:
+        self._may_explode: bool = size.may_explode or size.checks > _FEW_CHECKS
+        self._largest_pattern: int = largest_pattern(self.document) if "attern" in text else 0
+        if self._may_explode or self._largest_pattern > _LARGE_PATTERN:
             self.is_valid = self._make_careful(validator.is_valid)
 
     def failures(self, value: Any) -> list[SchemaFailure]:
         """Why `value` doesn't fit; empty where it does."""
         if self.is_valid(value):
             return []
-        if self._is_more(value, _MOST_EXPLAINED):
+        if self._is_too_much_to_explain(value):
             return [SchemaFailure((), "they don't fit the schema, or are nested too deeply for it")]
         return list(_list_failures(value, self._errors(value)))
 
     def failing_paths(self, value: Any) -> list[Path]:
         """Every place where `value` doesn't fit, those in branches that weren't meant included."""
-        return [] if self._is_more(value, _MOST_EXPLAINED) else [*_list_paths(self._errors(value))]
+        return [] if self._is_too_much_to_explain(value) else [*_list_paths(self._errors(value))]
 
     def _make_careful(self, is_valid: Callable[[Any], bool]) -> Callable[[Any], bool]:
         """`is_valid` for values that don't take too long."""
 
         def is_valid_soon(value: Any) -> bool:
-            return not self._is_more(value, _MOST_WORK) and is_valid(value)
+            return not self._is_too_much(value) and is_valid(value)
 
         return is_valid_soon
+
+    def _is_too_much(self, value: Any) -> bool:
+        size = self._largest_pattern
+        if size > _LARGE_PATTERN and size * count_characters(value) > _MOST_MATCHING:
+            return True
+        return self._may_explode and self._is_more(value, _MOST_WORK)
+
+    def _is_too_much_to_explain(self, value: Any) -> bool:
+        # Each error holds a copy of the value that it is about.
+        most = _MOST_EXPLAINED // (1 + count_characters(value) // 1000 + _count_parts(value) // 100)
+        return self._is_too_much(value) or self._is_more(value, max(most, 200))
 
     def _is_more(self, value: Any, most: int) -> bool:
         if self._work is None:
@@ -178,11 +206,24 @@ def _read_json(text: str) -> Any:
         raise SchemaError(f"its schema is not JSON: {error}") from None
 
 
+def _count_parts(value: Any) -> int:
+    count = 0
+    stack = [value]
+    while stack:
+        part = stack.pop()
+        count += 1
+        if isinstance(part, dict):
+            stack += part.values()
+        elif isinstance(part, list):
+            stack += part
+    return count
+
+
 def _measure(document: Any) -> SchemaSize:
     try:
         return measure_schema(document, most=_MOST_CHECKS, levels=_MOST_LEVELS)
     except ValueError as error:
-        raise SchemaError(f"its schema costs too much: {error}") from None
+        raise SchemaError(str(error)) from None
 
 
 def _make_validator(document: Any, *, metaschemas: bool, mask: str | None = None) -> Any:

@@ -146,6 +146,18 @@ EXCEPTIONS: Mapping[tuple[str, str], str] = {
     ): "it shows what a declaration becomes on the way to an API",
     (
         "lutumpy.tool_doctor.declaration",
+        "lutumpy.tools.schema_tool",
+    ): "it shows what a declaration becomes on the way to an API",
+    (
+        "lutumpy.tool_doctor.schema_findings",
+        "lutumpy.rules.schema_walk",
+    ): "it shows what a declaration becomes on the way to an API",
+    (
+        "lutumpy.tool_doctor.schema_findings",
+        "lutumpy.tools.schema_tool",
+    ): "it shows what a declaration becomes on the way to an API",
+    (
+        "lutumpy.tool_doctor.declaration",
         "lutumpy.rules.schema_walk",
     ): "it shows what a declaration becomes on the way to an API",
     (

@@ -107,6 +107,7 @@ class JsonSchema:
     Attributes:
         document: A copy of the schema, as it was given. Not to be changed.
         is_valid: Whether a JSON value fits. One that takes too long to check doesn't.
+        may_explode: Whether some values would take too long.
 
     Raises:
         SchemaError: It can't be used; nothing was fetched.
@@ -116,11 +117,11 @@ class JsonSchema:
     __slots__ = (
         "_explaining",
         "_largest_pattern",
-        "_may_explode",
         "_names_metaschema",
         "_work",
         "document",
         "is_valid",
+        "may_explode",
     )
 
     def __init__(self, document: Any) -> None:
@@ -133,10 +134,16 @@ class JsonSchema:
         self._work: SchemaWork | None = None
         validator = _make_validator(self.document, metaschemas=self._names_metaschema)
         self.is_valid: Any = validator.is_valid
-        self._may_explode: bool = size.may_explode or size.checks > _FEW_CHECKS
+        self.may_explode: bool = size.may_explode or size.checks > _FEW_CHECKS
         self._largest_pattern: int = largest_pattern(self.document) if "attern" in text else 0
-        if self._may_explode or self._largest_pattern > _LARGE_PATTERN:
+        if self.may_explode or self._largest_pattern > _LARGE_PATTERN:
             self.is_valid = self._make_careful(validator.is_valid)
+
+    @property
+    def longest_text(self) -> int | None:
+        """How many characters a value may have in all where a pattern is large, else `None`."""
+        size = self._largest_pattern
+        return None if size <= _LARGE_PATTERN else _MOST_MATCHING // size
 
     def failures(self, value: Any) -> list[SchemaFailure]:
         """Why `value` doesn't fit; empty where it does."""
@@ -159,10 +166,10 @@ class JsonSchema:
         return is_valid_soon
 
     def _is_too_much(self, value: Any) -> bool:
-        size = self._largest_pattern
-        if size > _LARGE_PATTERN and size * count_characters(value) > _MOST_MATCHING:
+        longest = self.longest_text
+        if longest is not None and count_characters(value) > longest:
             return True
-        return self._may_explode and self._is_more(value, _MOST_WORK)
+        return self.may_explode and self._is_more(value, _MOST_WORK)
 
     def _is_too_much_to_explain(self, value: Any) -> bool:
         # Each error holds a copy of the value that it is about.

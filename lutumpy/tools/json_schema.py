@@ -59,6 +59,9 @@ _MOST_EXPLAINED = 20_000
 _MOST_LEVELS = 500
 """How deep schemas may be nested, references followed."""
 
+_COSTLY_WORDS = ("$ref", "$dynamicRef", "$recursiveRef", "unevaluated")
+"""Without any of them in its text the work of a schema is no more than its parts."""
+
 _METASCHEMAS = "json-schema.org/"
 """In the address of every metaschema."""
 
@@ -129,7 +132,7 @@ class JsonSchema:
         self.document: Any = _read_json(text)
         own_draft = isinstance(self.document, dict) and "$schema" in self.document
         self._names_metaschema: bool = text.count(_METASCHEMAS) > own_draft
-        size = _measure(self.document)
+        size = _measure(self.document, text)
         self._explaining: Any = None
         self._work: SchemaWork | None = None
         validator = _make_validator(self.document, metaschemas=self._names_metaschema)
@@ -226,7 +229,12 @@ def _count_parts(value: Any) -> int:
     return count
 
 
-def _measure(document: Any) -> SchemaSize:
+def _measure(document: Any, text: str) -> SchemaSize:
+    if not any(word in text for word in _COSTLY_WORDS):
+        # Each part is checked once for a value, and JSON was read only so many levels deep.
+        parts = text.count("{") + text.count("[")
+        if parts <= _MOST_CHECKS:
+            return SchemaSize(parts, may_explode=False)
     try:
         return measure_schema(document, most=_MOST_CHECKS, levels=_MOST_LEVELS)
     except ValueError as error:

@@ -6,8 +6,8 @@ rounds, hooks and the executor know nothing of schemas.
 
 # What is hard here
 # -----------------
-# Nothing of ours may stand between a good call and the two libraries that read it: pydantic makes
-# a `DynamicInput` of the text, and the validator of jsonschema-rs says yes to its values.
+# Little of ours may stand between a good call and the two libraries that read it: pydantic parses
+# the text, and the validator of jsonschema-rs says yes to its values.
 # Everything else happens after the validator said no, in the same order as for other tools
 # (`tools/arguments.py`), and it ends in the same words.
 #
@@ -37,9 +37,9 @@ from lutumpy.tools.definition import ToolDef
 from lutumpy.tools.dynamic_values import (
     DYNAMIC_OUTPUT,
     DynamicInput,
-    input_of_json,
     input_of_values,
     json_problem,
+    values_of_json,
 )
 from lutumpy.tools.json_schema import JsonSchema, SchemaFailure, SchemaMismatch
 from lutumpy.tools.results import content_parts
@@ -116,20 +116,20 @@ class SchemaTool(CompiledTool):
         It raises `ValidationError` for what isn't a JSON object, `SchemaMismatch`, and what the
         tool's own check raises.
         """
-        is_valid, read = self.schema.is_valid, input_of_json
+        is_valid, read, make = self.schema.is_valid, values_of_json, input_of_values
 
         def decode(text: str) -> DynamicInput:
-            made = read(text)
-            if is_valid(made.__pydantic_extra__):
-                return made
-            raise SchemaMismatch(made.__pydantic_extra__)
+            values = read(text)
+            if is_valid(values):
+                return make(values)
+            raise SchemaMismatch(values)
 
         if self._validate is None:
             return decode
         return lambda text: input_of_values(self._clean(decode(text).values))
 
     def _decode_wrapped(self, text: str) -> DynamicInput:
-        values: Any = input_of_json(text).__pydantic_extra__
+        values = values_of_json(text)
         # The wrapped form first: that is what was offered.
         inner = values.get("input") if len(values) == 1 else None
         for form in (inner, values):
@@ -146,7 +146,9 @@ class SchemaTool(CompiledTool):
             cleaned.close()
         if not isinstance(cleaned, dict):
             raise TypeError(f"validate= gave {type(cleaned).__name__}, not a dict")
-        return cleaned
+        if not all(isinstance(name, str) for name in cleaned):
+            raise TypeError("validate= gave a dict with a name that is not a text")
+        return dict(cleaned)
 
     def repair_by_schema(self, text: str, error: Exception) -> Decoded | Refused | None:
         if not isinstance(error, SchemaMismatch):

@@ -73,14 +73,14 @@ def input_of_values(values: dict[str, Any]) -> DynamicInput:
 
 def values_of_json(text: str) -> dict[str, Any]:
     """The values of the text of a JSON object; raises `ValidationError` for other texts."""
+    values: Any
     try:
         values = from_json(text)
     except ValueError:
         values = None
-    if type(values) is dict:
-        return cast("dict[str, Any]", values)
-    read: dict[str, Any] = _VALIDATOR.validate_json(text).__pydantic_extra__
-    return read
+    if type(values) is not dict:
+        values = _VALIDATOR.validate_json(text).__pydantic_extra__
+    return values  # type: ignore[no-any-return]
 
 
 DynamicOutput = TypeAliasType(

@@ -25,7 +25,7 @@ from lutumpy.rules.anthropic import messages as anthropic
 from lutumpy.rules.openai.chat import messages as chat
 from lutumpy.rules.openai.responses import items as responses
 from lutumpy.testing import Call, Reply, ScriptedModel
-from lutumpy.text_tools import TextTools
+from lutumpy.text_tools import TagToolParser, TextTools
 
 ADAPTERS: dict[str, Any] = {
     "openai_chat": OpenAIChat,
@@ -160,13 +160,13 @@ def test_availability_requirement_and_descriptions_name_them_by_selector() -> No
     )
     rain = filled.more["rain"]
     offer = filled.offer(
-        available=ToolAvailability.only([rain]),
-        require=ToolRequirement.of(rain) if hasattr(ToolRequirement, "of") else None,
+        available=ToolAvailability.only(rain),
+        require=ToolRequirement.specific(rain),
         describe={rain: "Rain alone."},
     )
     assert [(spec.name, spec.description) for spec in offer.specs] == [("rain", "Rain alone.")]
     with pytest.raises(InvalidToolConstraints):
-        AppTools.offer(available=ToolAvailability.only([rain]))
+        AppTools.offer(available=ToolAvailability.only(rain))
 
 
 @pytest.mark.parametrize("guided", [False, True])
@@ -180,7 +180,7 @@ def test_a_text_model_calls_them(guided: bool) -> None:
         [Reply(text=text), Reply(text='{"answer": "Dry."}' if guided else "Dry.")]
     )
     session = asked()
-    llm = TextTools(inner, guided=guided)
+    llm = TextTools(inner, TagToolParser.hermes(), guided=guided)
     outcome = session.text_turn(llm, tools=filled).collect_sync()
     assert isinstance(outcome, NeedsTools)
     outcome.round.commit(session, [call.complete("dry") for call in outcome.round.calls])

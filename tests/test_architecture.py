@@ -80,6 +80,10 @@ PLAIN_TOOLS = {
 }
 # Private modules that an opt-in part may use all the same, each with its reason.
 EXCEPTIONS: Mapping[tuple[str, str], str] = {
+    (
+        "lutumpy.text_tools.guided_schema",
+        "lutumpy.rules.schema_walk",
+    ): "references of a schema that is known at run time lead to any part of it",
     ("lutumpy.cli.show", "lutumpy.page.model"): "it prints what the page draws",
     ("lutumpy.cli.show", "lutumpy.page.text"): "it prints what the page draws",
     ("lutumpy.cli.show", "lutumpy.page.timeline"): "it prints what the page draws",
@@ -143,6 +147,18 @@ EXCEPTIONS: Mapping[tuple[str, str], str] = {
     ): "it shows what a declaration becomes on the way to an API",
     (
         "lutumpy.tool_doctor.declaration",
+        "lutumpy.tools.schema_tool",
+    ): "it shows what a declaration becomes on the way to an API",
+    (
+        "lutumpy.tool_doctor.schema_findings",
+        "lutumpy.rules.schema_walk",
+    ): "it shows what a declaration becomes on the way to an API",
+    (
+        "lutumpy.tool_doctor.schema_findings",
+        "lutumpy.tools.schema_tool",
+    ): "it shows what a declaration becomes on the way to an API",
+    (
+        "lutumpy.tool_doctor.declaration",
         "lutumpy.rules.schema_walk",
     ): "it shows what a declaration becomes on the way to an API",
     (
@@ -171,7 +187,7 @@ THIRD_PARTY: Mapping[str, set[str]] = {
     "hooks": {"pluggy", "pydantic", "typing_extensions"},
     "rounds": {"pydantic", "typing_extensions"},
     "adapters": {"anthropic", "openai", "pydantic_core", "typing_extensions"},
-    "session": {"typing_extensions"},
+    "session": {"pydantic", "typing_extensions"},
 }
 LONGEST_MODULE = 500
 

@@ -16,13 +16,14 @@ from lutumpy.execution.parameters import (
     Context,
     Parameter,
     ToolCode,
+    code_parameters,
     fits,
     handler_parameters,
-    skip_parameters,
     type_name,
 )
 from lutumpy.hooks import BaseToolCall
 from lutumpy.plain.safe_text import safe_repr
+from lutumpy.tools import extended_selector, extends
 
 __all__ = ["Dispatcher", "HandlerDecorator", "Runner"]
 
@@ -30,6 +31,7 @@ TS = TypeVar("TS", bound=Toolset[Any])
 I = TypeVar("I")
 O = TypeVar("O")
 P = ParamSpec("P")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class HandlerDecorator(Protocol[I, O]):
@@ -53,13 +55,14 @@ class Runner:
         code: Takes the input and further values by name.
         values: Those that the context supplies.
         with_metadata: Parameters that take the call's metadata.
+        takes_call: Whether the code takes the call in place of its input.
 
     Attributes:
         is_async: Whether it runs in the event loop; otherwise in a worker thread.
         keyed: Parameters that take the idempotency key.
     """
 
-    __slots__ = ("_code", "_values", "_with_metadata", "is_async", "keyed")
+    __slots__ = ("_code", "_takes_call", "_values", "_with_metadata", "is_async", "keyed")
 
     def __init__(
         self,
@@ -69,8 +72,10 @@ class Runner:
         values: dict[str, Any],
         keyed: tuple[str, ...],
         with_metadata: tuple[str, ...],
+        takes_call: bool = False,
     ) -> None:
         self._code = code
+        self._takes_call = takes_call
         self._values = values
         self._with_metadata = with_metadata
         self.is_async: bool = is_async
@@ -85,7 +90,7 @@ class Runner:
                 **dict.fromkeys(self.keyed, key),
                 **dict.fromkeys(self._with_metadata, call.metadata),
             }
-        return self._code(call.input, values)
+        return self._code(call if self._takes_call else call.input, values)
 
 
 class _Handler:
@@ -105,7 +110,11 @@ class _Handler:
 
 
 class Dispatcher(Generic[TS]):
-    """Runs the tools of one toolset: `tool_fn` functions as they are, other tools by handlers.
+    """Runs the tools of one toolset: tools that have code by that, other tools by handlers.
+
+    Code have the functions under `tool_fn` and a `DynamicTool` with `run=`. Toolsets that were made
+    of this one at run time are served too; what they have more is run by its own code, or by what
+    `otherwise` registered.
 
     It takes handlers until it is first used, or closed. Then it is checked as a whole, and never
     changes again.
@@ -117,7 +126,7 @@ class Dispatcher(Generic[TS]):
             closed.
     """
 
-    __slots__ = ("_context", "_handlers", "_runners", "toolset")
+    __slots__ = ("_context", "_handlers", "_others", "_runners", "toolset")
 
     def __init__(self, toolset: type[TS], *, context: object = None) -> None:
         if not isinstance(toolset, type) or not hasattr(cast("Any", toolset), "__lutumpy_table__"):
@@ -125,6 +134,8 @@ class Dispatcher(Generic[TS]):
         self.toolset: type[TS] = toolset
         self._context = Context(context)
         self._handlers: dict[ToolCode, _Handler] = {}
+        # Runs every tool that nothing else runs.
+        self._others: _Handler | None = None
         self._runners: dict[ToolCode, Runner] | None = None
 
     def on(self, selector: Selector[TS, I, O]) -> HandlerDecorator[I, O]:
@@ -153,10 +164,31 @@ class Dispatcher(Generic[TS]):
 
         return register
 
+    def otherwise(self, run: F) -> F:
+        """Decorator: register what runs every tool without code or a handler of its own.
+
+        Args:
+            run: Takes the call, and gives its output: `async (call) -> output`, or a plain
+                function, which runs in a worker thread. Further parameters as for `on`.
+
+        Raises:
+            DeclarationError: There is one already, it takes no call, or the dispatcher is closed.
+                Nothing has changed.
+        """
+        self._check_open()
+        if self._others is not None:
+            raise DeclarationError(
+                f"{self!r} has an otherwise() already: {self._others.function!r}"
+            )
+        frame = inspect.currentframe()
+        self._others = self._make_handler("any tool", run, frame.f_back if frame else None)
+        return run
+
     def with_context(self, context: object) -> Dispatcher[TS]:
         """A new, open dispatcher with the same handlers and another context, as servers need it."""
         twin = Dispatcher(self.toolset, context=context)
         twin._handlers = self._handlers.copy()
+        twin._others = self._others
         return twin
 
     @property
@@ -178,21 +210,9 @@ class Dispatcher(Generic[TS]):
         problems: list[str] = []
         runners: dict[ToolCode, Runner] = {}
         for selector in self.toolset.selectors():
-            tool = selector.tool
-            handler = self._handlers.get(tool)
-            if handler is not None:
-                runners[tool] = self._make_runner(
-                    tool, handler, handler.is_async, handler.parameters, problems
-                )
-            elif tool.function is not None:
-                runners[tool] = self._make_runner(
-                    tool, tool.invoke, tool.is_async, skip_parameters(tool), problems
-                )
-            else:
-                place = self.toolset.__lutumpy_table__.places[selector.name]
-                problems.append(
-                    f"nothing runs {selector.name!r}: register a handler with @dispatch.on({place})"
-                )
+            runner = self._find_runner(selector, problems)
+            if runner is not None:
+                runners[selector.tool] = runner
         # All problems at once: whoever fixes one by one would start the program again for each.
         if problems:
             lines = "".join([f"\n- {problem}" for problem in problems])
@@ -202,15 +222,47 @@ class Dispatcher(Generic[TS]):
             )
         self._runners = runners
 
+    def _find_runner(self, selector: Selector[Any, Any, Any], problems: list[str]) -> Runner | None:
+        """What runs a tool; `None` where nothing does, with the reason added to `problems`."""
+        tool: ToolCode = selector.tool
+        handler = self._handlers.get(tool)
+        if handler is not None:
+            return self._make_runner(tool, handler, handler.parameters, problems)
+        if tool.is_runnable:
+            return self._make_runner(tool, tool.invoke, code_parameters(tool), problems)
+        if self._others is not None:
+            others = self._others
+            return self._make_runner(tool, others, others.parameters, problems, takes_call=True)
+        place = selector.toolset.__lutumpy_table__.places[selector.name]
+        problems.append(
+            f"nothing runs {selector.name!r}: register a handler with @dispatch.on({place})"
+        )
+        return None
+
     def check(self, toolset: type[Toolset[Any]]) -> None:
         """Close it, and see that it serves `toolset`.
 
         Raises:
-            DeclarationError: It is for another toolset, or doesn't cover its own.
+            DeclarationError: It is for another toolset, or doesn't cover its own; or it doesn't
+                cover what `toolset`, which was made of its own, has more.
         """
-        if toolset is not self.toolset:
+        if toolset is self.toolset:
+            self.close()
+            return
+        if not extends(toolset, self.toolset):
             raise DeclarationError(f"{self!r} runs no tools of {toolset.__name__}; nothing was run")
         self.close()
+        runners = self._runners or {}
+        problems: list[str] = []
+        for selector in toolset.selectors():
+            if selector.tool not in runners:
+                self._find_runner(selector, problems)
+        if problems:
+            lines = "".join([f"\n- {problem}" for problem in problems])
+            raise DeclarationError(
+                f"{self!r} doesn't run all that was added to {toolset.__name__}, and nothing was "
+                f"run:{lines}"
+            )
 
     def runner(self, call: BaseToolCall) -> Runner:
         """What runs a call; closes the dispatcher.
@@ -220,10 +272,18 @@ class Dispatcher(Generic[TS]):
         """
         self.close()
         found = (self._runners or {}).get(call.tool)
-        if found is None:
+        if found is not None:
+            return found
+        toolset = call.selector.toolset
+        problems = [f"{call.metadata.name!r} is a tool of {toolset.__name__}"]
+        if extends(toolset, self.toolset):
+            problems = []
+            # Not kept: the tools of such a toolset may be others in each turn.
+            found = self._find_runner(call.selector, problems)
+        if found is None or problems:
             raise DeclarationError(
-                f"{self!r} doesn't run the call {call.metadata.id!r}: {call.metadata.name!r} "
-                f"is a tool of {call.selector.toolset.__name__}; nothing was run"
+                f"{self!r} doesn't run the call {call.metadata.id!r}: {'; '.join(problems)}; "
+                "nothing was run"
             )
         return found
 
@@ -234,7 +294,8 @@ class Dispatcher(Generic[TS]):
             raise DeclarationError(
                 f"on() takes a selector of {self.toolset.__name__}, not {selector!r}"
             )
-        if selector.toolset is not self.toolset:
+        own = extended_selector(self.toolset, selector)
+        if own is None and not extends(selector.toolset, self.toolset):
             raise DeclarationError(
                 f"{selector.toolset.__name__}.{selector.name} is a tool of another toolset "
                 f"than {self.toolset.__name__}"
@@ -269,9 +330,10 @@ class Dispatcher(Generic[TS]):
         self,
         tool: ToolCode,
         code: Callable[[Any, Mapping[str, Any]], Any],
-        is_async: bool,
         parameters: list[Parameter],
         problems: list[str],
+        *,
+        takes_call: bool = False,
     ) -> Runner:
         values: dict[str, Any] = {}
         for parameter in parameters:
@@ -279,8 +341,14 @@ class Dispatcher(Generic[TS]):
                 self._read_context(tool.definition.name, parameter, values, problems)
         keyed = tuple([p.name for p in parameters if p.source == "key"])
         with_metadata = tuple([p.name for p in parameters if p.source == "metadata"])
+        is_async = code.is_async if isinstance(code, _Handler) else tool.is_async
         return Runner(
-            code, is_async=is_async, values=values, keyed=keyed, with_metadata=with_metadata
+            code,
+            is_async=is_async,
+            values=values,
+            keyed=keyed,
+            with_metadata=with_metadata,
+            takes_call=takes_call,
         )
 
     def _read_context(

@@ -25,9 +25,9 @@ __all__ = [
     "Context",
     "Parameter",
     "ToolCode",
+    "code_parameters",
     "handler_parameters",
     "is_coroutine_function",
-    "skip_parameters",
 ]
 
 Source = Literal["context", "key", "metadata"]
@@ -64,6 +64,10 @@ class ToolCode(Protocol):
     @property
     def function(self) -> Callable[..., Any] | None: ...
     @property
+    def run(self) -> Callable[..., Any] | None: ...
+    @property
+    def is_runnable(self) -> bool: ...
+    @property
     def is_async(self) -> bool: ...
     @property
     def skip_types(self) -> Mapping[str, Any]: ...
@@ -87,8 +91,11 @@ class Context:
         return getattr(self._values, name, MISSING)
 
 
-def skip_parameters(tool: ToolCode) -> list[Parameter]:
-    """The `Skip` parameters of a tool's function."""
+def code_parameters(tool: ToolCode) -> list[Parameter]:
+    """What a tool's own code takes beside its arguments: the `Skip` parameters of a function."""
+    if tool.run is not None:
+        # The code of a tool that is known at run time takes its arguments first, as a handler does.
+        return handler_parameters(tool.run, None)[0]
     assert tool.function is not None
     signature = inspect.signature(tool.function)
     return [

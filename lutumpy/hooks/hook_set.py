@@ -246,7 +246,8 @@ class HookSet:
         # First everything on copies, where it may fail; then the copies take their places.
         merged = [mine._registry.copy() for mine, _ in pairs]
         for registry, (_, theirs) in zip(merged, pairs, strict=True):
-            registry.adopt([p for p in theirs._registry.plugins if not registry.has(p)])
+            missing = [p for p in theirs._registry.plugins if not registry.has(p)]
+            registry.adopt(theirs._registry, missing)
         for registry, (mine, theirs) in zip(merged, pairs, strict=True):
             mine._registry = registry
             held = mine._held_sets()

@@ -285,4 +285,4 @@ def _suggest_slot(name: str, slots: Mapping[str, SlotSpec]) -> str:
     near = near_names(name, slots)
     if near:
         return f"; did you mean {' or '.join(near)}?"
-    return f"; it has {', '.join(slots)}"
+    return f"; it has {', '.join(filter(str.isidentifier, slots))}"

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from lutumpy.errors import HookRegistrationError
@@ -32,7 +32,7 @@ __all__ = ["Registry", "hook_impl"]
 
 
 class Registry:
-    """Plugins and their hooks for a fixed set of slots.
+    """Plugins and their hooks for a set of slots.
 
     Attributes:
         title: How errors name the registry.
@@ -44,17 +44,28 @@ class Registry:
 
     def __init__(self, title: str, slots: Iterable[SlotSpec]) -> None:
         self.title: str = title
-        self.slots: Mapping[str, SlotSpec] = {slot.name: slot for slot in slots}
+        self.slots: dict[str, SlotSpec] = {}
         self.version: int = 0
         self._order: list[Plugin] = []
         self._ordered: dict[str, tuple[Implementation, ...]] = {}
         import pluggy  # half as slow to import as pydantic, and not every program has hooks
 
         self._manager = pluggy.PluginManager(PROJECT)
-        if self.slots:
+        self._add_slots(slots)
+
+    def add_slot(self, slot: SlotSpec) -> None:
+        """A further slot, for a tool that became known at run time."""
+        self._add_slots([slot])
+
+    def _add_slots(self, slots: Iterable[SlotSpec]) -> None:
+        import pluggy
+
+        added = {slot.name: slot for slot in slots if slot.name not in self.slots}
+        if added:
             specification = pluggy.HookspecMarker(PROJECT)
-            specs = {slot.name: specification(_signature(slot)) for slot in self.slots.values()}
+            specs = {name: specification(_signature(slot)) for name, slot in added.items()}
             self._manager.add_hookspecs(type("Slots", (), specs))
+            self.slots.update(added)
 
     def copy(self) -> Registry:
         """An independent registry with the same plugins."""
@@ -93,12 +104,17 @@ class Registry:
             read.append((found, problems))
         self._check_and_add(read)
 
-    def adopt(self, plugins: Iterable[Plugin]) -> None:
+    def adopt(self, other: Registry, plugins: Iterable[Plugin]) -> None:
         """Register what another registry of the same slots has: all of it, or nothing.
+
+        Args:
+            other: The other registry. Slots that were added to it are added here.
+            plugins: Which of its plugins.
 
         Raises:
             HookRegistrationError: a plugin is there already. The registry is as it was.
         """
+        self._add_slots(other.slots.values())
         self._check_and_add([(plugin, []) for plugin in plugins])
 
     def holds(self, registered: Any) -> bool:

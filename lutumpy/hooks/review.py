@@ -35,7 +35,9 @@ def _read_result(result: Any, toolset: type[BaseToolset]) -> ToolResult:
     if isinstance(result, (ToolResult, RejectedToolCall)):
         return to_tool_result(result, None)
     if isinstance(result, HandledTool):
-        return to_tool_result(result, toolset.selector(result.metadata.name).tool)
+        # Its own selector first: the tool may be known at run time only.
+        selector = result.selector or toolset.selector(result.metadata.name)
+        return to_tool_result(result, selector.tool)
     raise TypeError(
         "review takes ToolResult, HandledTool and RejectedToolCall, "
         f"not {type(result).__name__}; {UNCOMMITTED}"

@@ -1,16 +1,7 @@
 """The hook registry of a toolset: two slots for each of its tools, and two for all of them."""
 
-#   slot                       implemented by                       run by
-#   -------------------------  -----------------------------------  -------------------------------
-#   any_tool_hook              (metadata, call) -> decision         apply, a round's apply_hooks
-#   <tool>_hook                (metadata, input) -> decision        the same, after the general ones
-#   any_result_hook            (metadata, result) -> result, None   review
-#   <tool>_description_hook    (definition) -> text, None           description_overrides
-#
-# A nested toolset has a registry of its own, a "group" of the outer one. A call of a nested tool
-# meets the general hooks of every registry on the way, outermost first, and then the tool's own
-# hooks, which only the innermost registry keeps. The chains of hooks are worked out once for each
-# change of any of these registries.
+# What a registry keeps, and which hooks a call meets, is the business of `hooks/hook_tree.py`. Here
+# is what a user sees of it: typed registration, and decisions.
 
 from __future__ import annotations
 
@@ -21,7 +12,6 @@ from typing import (
     Any,
     Concatenate,
     Generic,
-    Literal,
     Protocol,
     TypeAlias,
     Union,
@@ -34,33 +24,36 @@ from lutumpy.core.items import ToolMetadata
 from lutumpy.errors import HookError, HookRegistrationError
 from lutumpy.hooks.calling import close_coroutine, drive_sync, hook_failure
 from lutumpy.hooks.decisions import ToolDecision
-from lutumpy.hooks.implementations import Implementation, SlotSpec
+from lutumpy.hooks.hook_tree import HookTree
+from lutumpy.hooks.implementations import Implementation
 from lutumpy.hooks.logs import INFO, logger
 from lutumpy.hooks.pipeline import (
     CallOrIssue,
     Chain,
     Decision,
-    HookStep,
-    chain_of,
     copy_input,
     decide,
     refuse_async,
 )
-from lutumpy.hooks.registry import Registry
 from lutumpy.hooks.results import CallResult
 from lutumpy.hooks.review import read_results, refuse_async_review, review_results
 from lutumpy.plain.driving import drive_async
 from lutumpy.plain.safe_text import safe_repr
 from lutumpy.tools.calls import BaseToolCall, HandledTool, RejectedToolCall
-from lutumpy.tools.members import hook_slots
+from lutumpy.tools.dynamic_group import DynamicGroup
 from lutumpy.tools.results import ToolResult
-from lutumpy.tools.selectors import BaseToolset, FunctionSelector, Selector
-from lutumpy.tools.tool import Nested, Tool
+from lutumpy.tools.selectors import (
+    BaseToolset,
+    FunctionSelector,
+    Selector,
+    extends,
+)
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from lutumpy.tools.definition import ToolDef
+    from lutumpy.tools.dynamic_values import DynamicInput, DynamicOutput
 
 TS = TypeVar("TS", bound=BaseToolset)
 N = TypeVar("N", bound=BaseToolset)
@@ -72,9 +65,6 @@ P = ParamSpec("P")
 
 Decides: TypeAlias = Union[ToolDecision[Any, O], Awaitable[ToolDecision[Any, O]]]
 
-_ANY_TOOL = SlotSpec("any_tool_hook", ("metadata", "call"))
-_ANY_RESULT = SlotSpec("any_result_hook", ("metadata", "result"))
-_NO_HOOKS = chain_of(())
 _UNUSED = "no description was used"
 
 
@@ -123,21 +113,14 @@ class ToolHooks(Generic[TS]):
     """
 
     def __init__(self, toolset: type[TS]) -> None:
-        table = toolset.__lutumpy_table__
-        slots = [_ANY_TOOL, _ANY_RESULT]
-        groups: dict[str, ToolHooks[Any]] = {}
-        for name, member in table.members.items():
-            if isinstance(member, Tool):
-                call, description = hook_slots(member.source.definition.name)
-                slots.append(SlotSpec(call, ("metadata", "input"), tool=member.source))
-                slots.append(SlotSpec(description, ("definition",), singleton=True))
-            elif isinstance(member, Nested):
-                groups[name] = ToolHooks(member.toolset)
+        self._set_tree(toolset, HookTree.of_toolset(toolset))
+
+    def _set_tree(self, toolset: type[TS], tree: HookTree) -> None:
         self._toolset = toolset
-        self._registry = Registry(f"{toolset.__name__}.hooks()", slots)
-        self._groups = groups
-        # The chains by tool name, and the version of the registries that they belong to.
-        self._chains: tuple[int, dict[str, Chain]] | None = None
+        self._tree = tree
+        self._groups: dict[str, ToolHooks[Any]] = {
+            name: _registry_of(group.toolset, group) for name, group in tree.groups.items()
+        }
 
     def __getattr__(self, name: str) -> ToolHooks[Any]:
         groups = self.__dict__.get("_groups", {})
@@ -171,12 +154,12 @@ class ToolHooks(Generic[TS]):
         Raises:
             HookRegistrationError: something is wrong with it. The registry is as it was.
         """
-        self._registry.register(plugin)
+        self._tree.registry.register(plugin)
 
     def with_hooks(self, *plugins: Any) -> Self:
         """A new registry with these plugins too; this one stays as it is."""
         twin = self._copy()
-        twin._registry.register(*plugins)
+        twin._tree.registry.register(*plugins)
         return twin
 
     @overload
@@ -186,19 +169,25 @@ class ToolHooks(Generic[TS]):
     ) -> OnFunction[P, O]: ...
     @overload
     def on(self, selector: Selector[TS, I, O]) -> OnTool[I, O]: ...
-    def on(self, selector: Selector[TS, Any, Any]) -> Any:
+    @overload
+    def on(self, selector: DynamicGroup[TS]) -> OnTool[DynamicInput, DynamicOutput]: ...
+    def on(self, selector: Selector[TS, Any, Any] | DynamicGroup[TS]) -> Any:
         """Decorator: register one function for one tool, nested ones included.
 
         The hook takes (metadata, input). For a tool that is a function it may also take
-        (metadata, ...) with the parameters of that function.
+        (metadata, ...) with the parameters of that function. Given a `dynamic()` place, it decides
+        the calls of every tool that fills the place, now or later.
 
         Raises:
             HookRegistrationError: the selector is not a tool of this toolset; or the hook takes
                 something else, is annotated for another tool's input, or is there already. The
                 registry is as it was.
         """
-        owner, name = self._find_owner(selector)
-        return lambda hook: owner._register_function(hook_slots(name)[0], hook)
+        if isinstance(selector, DynamicGroup):
+            tree, place = self._tree.find_place(selector), selector.place
+            return _returning_hook(lambda hook: tree.register_for_place(place, hook))
+        owner = self._tree.find_owner(selector)
+        return _returning_hook(lambda hook: owner.register_for_tool(selector, hook, "call"))
 
     def describe(
         self, selector: Selector[TS, Any, Any]
@@ -207,8 +196,8 @@ class ToolHooks(Generic[TS]):
 
         It replaces an earlier one, with a warning. Raises as `on` does.
         """
-        owner, name = self._find_owner(selector)
-        return lambda hook: owner._register_function(hook_slots(name)[1], hook)
+        owner = self._tree.find_owner(selector)
+        return _returning_hook(lambda hook: owner.register_for_tool(selector, hook, "description"))
 
     def unregister(self, plugin: Any) -> None:
         """Take out a plugin, or a function that `on` or `describe` registered.
@@ -218,8 +207,9 @@ class ToolHooks(Generic[TS]):
         Raises:
             HookRegistrationError: it isn't registered.
         """
-        holders = [h._registry for h in self._with_nested() if h._registry.holds(plugin)]
-        for registry in holders or [self._registry]:
+        registries = [tree.registry for tree in self._tree.with_nested()]
+        holders = [registry for registry in registries if registry.holds(plugin)]
+        for registry in holders or [self._tree.registry]:
             registry.unregister(plugin)
 
     def extend(self, other: ToolHooks[TS]) -> None:
@@ -235,14 +225,7 @@ class ToolHooks(Generic[TS]):
             raise HookRegistrationError(
                 f"{safe_repr(other)} is not a registry of {self._toolset.__name__}"
             )
-        pairs = list(zip(self._with_nested(), other._with_nested(), strict=True))
-        # First everything on copies, where it may fail; then the copies take their places.
-        extended = [mine._registry.copy() for mine, _ in pairs]
-        for registry, (_, theirs) in zip(extended, pairs, strict=True):
-            registry.adopt(theirs._registry.plugins)
-        for (mine, _), registry in zip(pairs, extended, strict=True):
-            registry.version = mine._registry.version + 1
-            mine._registry = registry
+        self._tree.extend(other._tree)
 
     def with_extended(self, other: ToolHooks[TS]) -> Self:
         """A new registry with the plugins of both; this one stays as it is."""
@@ -256,38 +239,11 @@ class ToolHooks(Generic[TS]):
         They are entry points of the group `lutumpy`. Raises `HookRegistrationError` as `register`
         does, and where a plugin isn't installed or can't be loaded.
         """
-        self._registry.load(name)
-
-    def _register_function(self, slot: str, hook: Any) -> Any:
-        self._registry.register_function(slot, hook)
-        return hook
-
-    def _find_owner(self, selector: Selector[TS, Any, Any]) -> tuple[ToolHooks[Any], str]:
-        if not isinstance(selector, Selector) or selector.toolset is not self._toolset:
-            raise HookRegistrationError(
-                f"{safe_repr(selector)} is not a tool of {self._toolset.__name__}"
-            )
-        return self._find_owner_of(selector.name), selector.name
-
-    def _find_owner_of(self, name: str) -> ToolHooks[Any]:
-        """The innermost registry whose toolset declares the tool itself."""
-        for group in self._groups.values():
-            if group._toolset.try_selector(name) is not None:
-                return group._find_owner_of(name)
-        return self
-
-    def _with_nested(self) -> list[ToolHooks[Any]]:
-        nested = [inner for group in self._groups.values() for inner in group._with_nested()]
-        return [self, *nested]
+        self._tree.registry.load(name)
 
     def _copy(self) -> Self:
         twin = object.__new__(type(self))
-        twin.__dict__.update(
-            _toolset=self._toolset,
-            _registry=self._registry.copy(),
-            _groups={name: group._copy() for name, group in self._groups.items()},
-            _chains=None,
-        )
+        twin._set_tree(self._toolset, self._tree.copy())
         return twin
 
     # --- decisions ------------------------------------------------------------------------------
@@ -302,7 +258,7 @@ class ToolHooks(Generic[TS]):
             HookError: a hook raised or decided something that doesn't fit, or the call is of
                 another toolset. Its input is as it was.
         """
-        chain, input_before = self._chain_of(call), copy_input(call.input)
+        chain, input_before = self._tree.chain_of(call), copy_input(call.input)
         log = logger().isEnabledFor(INFO)
         try:
             end: Any = await drive_async(decide(call, chain.steps, "hook", log=log))
@@ -313,7 +269,7 @@ class ToolHooks(Generic[TS]):
 
     def apply_sync(self, call: C) -> C | HandledTool[Any, Any] | RejectedToolCall:
         """As `apply`; an async hook is a `HookError` that names it."""
-        chain, input_before = self._chain_of(call), copy_input(call.input)
+        chain, input_before = self._tree.chain_of(call), copy_input(call.input)
         log = logger().isEnabledFor(INFO)
         refuse_async(chain.steps, call.metadata)
         try:
@@ -322,46 +278,6 @@ class ToolHooks(Generic[TS]):
             call.input = input_before
             raise
         return end.decided if isinstance(end, Decision) else end
-
-    def _chain_of(self, call: BaseToolCall) -> Chain:
-        if call.selector.toolset is not self._toolset:
-            theirs, ours = call.selector.toolset.__name__, self._toolset.__name__
-            raise HookError(f"{call!r} is a call of {theirs}, not of {ours}")
-        return self._current_chains().get(call.metadata.name, _NO_HOOKS)
-
-    def _current_chains(self) -> dict[str, Chain]:
-        """The hooks registered now by tool name; tools without hooks are left out."""
-        version = self._current_version()
-        if self._chains is None or self._chains[0] != version:
-            steps_by_name = {s.name: self._list_steps(s.name) for s in self._toolset.selectors()}
-            self._chains = (
-                version,
-                {name: chain_of(steps) for name, steps in steps_by_name.items() if steps},
-            )
-        return self._chains[1]
-
-    def _current_version(self) -> int:
-        """A number that grows with every change, of nested registries too."""
-        version = self._registry.version
-        for group in self._groups.values():
-            version += group._current_version()
-        return version
-
-    def _list_steps(self, name: str) -> list[HookStep]:
-        general = self._list_general_hooks(_ANY_TOOL.name, name)
-        own = self._find_owner_of(name)._registry.implementations(hook_slots(name)[0])
-        return [
-            *[_make_step(hook, "call") for hook in general],
-            *[_make_step(hook, "input") for hook in own],
-        ]
-
-    def _list_general_hooks(self, slot: str, name: str) -> list[Implementation]:
-        """The implementations of a general slot, from this registry inwards to the tool's own."""
-        hooks = list(self._registry.implementations(slot))
-        for group in self._groups.values():
-            if group._toolset.try_selector(name) is not None:
-                hooks += group._list_general_hooks(slot, name)
-        return hooks
 
     # --- results and descriptions ---------------------------------------------------------------
 
@@ -385,7 +301,7 @@ class ToolHooks(Generic[TS]):
 
     def _find_result_hooks(self, results: Sequence[ToolResult]) -> dict[str, list[Implementation]]:
         names = dict.fromkeys([r.metadata.name for r in results])
-        return {name: self._list_general_hooks(_ANY_RESULT.name, name) for name in names}
+        return {name: self._tree.list_result_hooks(name) for name in names}
 
     async def description_overrides(self) -> dict[Selector[TS, Any, Any], str]:
         """The texts that description hooks give, for `describe=` (rule H8).
@@ -395,32 +311,23 @@ class ToolHooks(Generic[TS]):
         Raises:
             HookError: a hook raised, or gave something that is neither a text nor `None`.
         """
-        return await drive_async(_collect_descriptions(self._find_description_hooks()))
+        return await drive_async(_collect_descriptions(self._tree.list_description_hooks()))
 
     def description_overrides_sync(self) -> dict[Selector[TS, Any, Any], str]:
         """As `description_overrides`; an async hook is a `HookError` that names it."""
-        hooks = self._find_description_hooks()
+        hooks = self._tree.list_description_hooks()
         for selector, hook in hooks:
             if hook.is_async:
                 place = _name_description_hook(hook, selector)
                 raise HookError(f"{place} is async; use description_overrides(); {_UNUSED}")
         return drive_sync(_collect_descriptions(hooks))
 
-    def _find_description_hooks(self) -> list[tuple[Selector[TS, Any, Any], Implementation]]:
-        found: list[tuple[Selector[TS, Any, Any], Implementation]] = []
-        for selector in self._toolset.selectors():
-            slot = hook_slots(selector.name)[1]
-            hook = self._find_owner_of(selector.name)._registry.last(slot)
-            if hook is not None:
-                found.append((selector, hook))
-        return found
-
     def __repr__(self) -> str:
-        plugins = sum([len(h._registry.plugins) for h in self._with_nested()])
+        plugins = sum([len(tree.registry.plugins) for tree in self._tree.with_nested()])
         return f"<ToolHooks of {self._toolset.__name__}: {plugins} plugins>"
 
 
-def chains_for(hooks: ToolHooks[Any], calls: Iterable[CallOrIssue]) -> dict[str, Chain]:
+def chains_for(hooks: ToolHooks[Any], calls: Sequence[CallOrIssue]) -> dict[str, Chain]:
     """The hooks registered now by tool name, for the calls of an answer.
 
     It is a function and not a method: a public name of `ToolHooks` can't be the name of a member of
@@ -430,13 +337,33 @@ def chains_for(hooks: ToolHooks[Any], calls: Iterable[CallOrIssue]) -> dict[str,
         HookError: the registry is of another toolset than the calls.
     """
     toolset = hooks._toolset
+    is_own = True
     for call in calls:
         if isinstance(call, BaseToolCall) and call.selector.toolset is not toolset:
-            raise HookError(
-                f"{hooks!r} is not a registry of {call.selector.toolset.__name__}; "
-                "the round is still open"
-            )
-    return hooks._current_chains()
+            if not extends(call.selector.toolset, toolset):
+                raise HookError(
+                    f"{hooks!r} is not a registry of {call.selector.toolset.__name__}; "
+                    "the round is still open"
+                )
+            is_own = False
+    return hooks._tree.chains() if is_own else hooks._tree.chains_of_extension(calls)
+
+
+def _registry_of(toolset: type[TS], tree: HookTree) -> ToolHooks[TS]:
+    """The registry of a nested toolset, over its part of the tree."""
+    hooks: ToolHooks[TS] = object.__new__(ToolHooks)
+    hooks._set_tree(toolset, tree)
+    return hooks
+
+
+def _returning_hook(register: Callable[[Any], None]) -> Callable[[Any], Any]:
+    """A decorator that registers a function and returns it."""
+
+    def decorate(hook: Any) -> Any:
+        register(hook)
+        return hook
+
+    return decorate
 
 
 def _collect_descriptions(
@@ -462,7 +389,3 @@ def _collect_descriptions(
 
 def _name_description_hook(hook: Implementation, selector: Selector[Any, Any, Any]) -> str:
     return f"description hook {hook.label} of {selector.name!r}"
-
-
-def _make_step(hook: Implementation, takes: Literal["input", "call"]) -> HookStep:
-    return HookStep(hook.by_position, hook.label, hook.is_async, takes)

@@ -13,7 +13,7 @@ from lutumpy.execution import Dispatcher, ToolExecutor
 from lutumpy.hooks import BaseToolCall, ToolHooks
 from lutumpy.plain.driving import is_async
 from lutumpy.plain.safe_text import safe_repr
-from lutumpy.tools import ByTool
+from lutumpy.tools import ByTool, extends
 
 __all__ = ["UNSENT", "LoopOptions", "LoopSettings", "Policy", "SyncPolicy", "refuse_async_hooks"]
 
@@ -127,7 +127,7 @@ def _check_positive(name: str, value: Any) -> None:
 
 def _check_hooks(hooks: Any, toolset: type[Toolset[Any]]) -> None:
     if isinstance(hooks, ToolHooks):
-        if hooks._toolset is not toolset:
+        if not extends(toolset, hooks._toolset):
             raise HookError(f"{hooks!r} is not a registry of {toolset.__name__}; {UNSENT}")
     elif hooks is not None and not callable(hooks):
         raise HookError(
@@ -138,10 +138,10 @@ def _check_hooks(hooks: Any, toolset: type[Toolset[Any]]) -> None:
 def refuse_async_hooks(hooks: Any) -> None:
     """Raise `HookError` when a hook or the policy is async, which `run_tools_sync` can't await."""
     if isinstance(hooks, ToolHooks):
-        chains = hooks._current_chains()
+        chains = hooks._tree.chains()
         for name in [selector.name for selector in hooks._toolset.selectors()]:
             steps = chains[name].steps if name in chains else ()
-            result_hooks = hooks._list_general_hooks("any_result_hook", name)
+            result_hooks = hooks._tree.list_result_hooks(name)
             found = [step.label for step in steps if step.is_async]
             found += [hook.label for hook in result_hooks if hook.is_async]
             if found:

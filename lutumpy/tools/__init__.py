@@ -12,15 +12,23 @@ from lutumpy.doors import find_name, homes_of
 
 if TYPE_CHECKING:
     from lutumpy.tools.failures import failure_text, is_for_the_model
-    from lutumpy.tools.selectors import ByTool
+    from lutumpy.tools.selectors import ByTool, extended_selector, extends
     from lutumpy.tools.views import HasView, View
 
-__all__ = ["ByTool", "HasView", "View", "failure_text", "is_for_the_model"]
+__all__ = [
+    "ByTool",
+    "HasView",
+    "View",
+    "extended_selector",
+    "extends",
+    "failure_text",
+    "is_for_the_model",
+]
 
 _HOMES = homes_of(
     {
         "lutumpy.tools.failures": ["failure_text", "is_for_the_model"],
-        "lutumpy.tools.selectors": ["ByTool"],
+        "lutumpy.tools.selectors": ["ByTool", "extended_selector", "extends"],
         "lutumpy.tools.views": ["HasView", "View"],
     }
 )

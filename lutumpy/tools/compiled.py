@@ -82,6 +82,7 @@ class CompiledTool:
         "keyword_names",
         "output_type",
         "positional_only",
+        "run",
         "skip_types",
         "skipped",
         "validate_bare",
@@ -90,6 +91,9 @@ class CompiledTool:
 
     decode: Callable[[str], BaseModel]
     validate_bare: Callable[[str], BaseModel]
+
+    run: Callable[..., Any] | None
+    """The code of a tool that was declared by a JSON Schema; `None` for others, and without one."""
 
     is_dynamic: ClassVar[bool] = False
     """Whether it was declared by a JSON Schema (`SchemaTool`): then edits are checked by it."""
@@ -121,6 +125,7 @@ class CompiledTool:
         self.positional_only: tuple[str, ...] = positional_only
         self.wrapped: bool = wrapped
         self.adapter: TypeAdapter[Any] = cast("TypeAdapter[Any]", adapter)
+        self.run = None
         self._closed: bool = closed
         self._is_root_model: bool = False
         self._fields_are_parameters: bool = False

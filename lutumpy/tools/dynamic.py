@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
@@ -189,6 +190,15 @@ def _check_code(name: str, run: Any, validate: Any) -> None:
     for what, code in (("run", run), ("validate", validate)):
         if code is not None and not callable(code):
             raise DeclarationError(f"tool {name!r}: {what} must be a function, not {code!r:.100}")
+    if run is not None:
+        try:
+            inspect.signature(run).bind_partial({})
+        except TypeError:
+            raise DeclarationError(
+                f"tool {name!r}: run must take the arguments, a dict, as its first parameter"
+            ) from None
+        except ValueError:
+            pass  # some functions in C don't say what they take
     if validate is not None and is_async(validate):
         raise DeclarationError(
             f"tool {name!r}: validate is async; calls are read without an event loop, so it must "

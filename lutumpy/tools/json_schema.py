@@ -23,8 +23,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, cast
 
 from pydantic_core import from_json
 
@@ -109,9 +109,16 @@ class JsonSchema:
             return []
         if not self.can_explain:
             return [SchemaFailure((), "they don't fit the schema of this tool")]
+        return list(_list_failures(value, self._errors(value)))
+
+    def failing_paths(self, value: Any) -> list[Path]:
+        """Every place where `value` doesn't fit, those in branches that weren't meant included."""
+        return list(_list_paths(self._errors(value))) if self.can_explain else []
+
+    def _errors(self, value: Any) -> Iterable[Any]:
         if self._explaining is None:
             self._explaining = _make_validator(self.document, mask=_MASK)
-        return list(_list_failures(value, self._explaining.iter_errors(value)))
+        return cast("Iterable[Any]", self._explaining.iter_errors(value))
 
 
 # --- a schema before it is used -----------------------------------------------------------------
@@ -186,9 +193,17 @@ def _explain_broken(error: Any) -> str:
 # --- why a value doesn't fit --------------------------------------------------------------------
 
 
-def _list_failures(value: Any, errors: Any) -> Iterator[SchemaFailure]:
+def _list_failures(value: Any, errors: Iterable[Any]) -> Iterator[SchemaFailure]:
     for error in errors:
         yield from _read_error(value, error)
+
+
+def _list_paths(errors: Iterable[Any]) -> Iterator[Path]:
+    for error in errors:
+        yield tuple(error.instance_path)
+        if error.kind.name in ("anyOf", "oneOf"):
+            for branch in error.kind.context:
+                yield from _list_paths(branch)
 
 
 def _read_error(root: Any, error: Any) -> Iterator[SchemaFailure]:
@@ -213,23 +228,16 @@ def _read_error(root: Any, error: Any) -> Iterator[SchemaFailure]:
 
 def _read_union(root: Any, path: Path, error: Any) -> Iterator[SchemaFailure]:
     branches = _meant_branches(path, [list(branch) for branch in error.kind.context])
-    if len(branches) == 1:
-        yield from _list_failures(root, branches[0])
-        return
-    told = [list(_list_failures(root, branch)) for branch in branches]
-    # "3 is not of type "string" or: 3 is not of type "array"" says more than the union's name.
-    if told and all(len(found) == 1 and found[0].path == path for found in told):
-        texts = dict.fromkeys([found[0].text for found in told])
-        yield SchemaFailure(path, " or: ".join(texts))
-    else:
-        yield SchemaFailure(path, _write_sentence(root, path, error))
+    told = [failure for branch in branches for failure in _list_failures(root, branch)]
+    # `3 is not of type "string" or: 3 is not of type "array"` says more than the union does.
+    yield from dict.fromkeys(told) or [SchemaFailure(path, _write_sentence(root, path, error))]
 
 
 def _meant_branches(path: Path, branches: list[list[Any]]) -> list[list[Any]]:
     """The branches of a union that a value may have been meant for.
 
-    A branch that wants another type, or whose `const` or `enum` field differs, was not meant as
-    long as there is one of which that isn't true.
+    A branch that wants another type, whose `const` or `enum` field differs, or that has a field
+    missing, was not meant as long as there is one of which that isn't true.
     """
 
     def wants_other_type(error: Any) -> bool:
@@ -240,7 +248,10 @@ def _meant_branches(path: Path, branches: list[list[Any]]) -> list[list[Any]]:
         is_field = len(error.instance_path) == len(path) + 1
         return error.kind.name in ("const", "enum") and is_field
 
-    for excludes in (wants_other_type, differs_in_constant):
+    def misses_field(error: Any) -> bool:
+        return error.kind.name == "required" and tuple(error.instance_path) == path
+
+    for excludes in (wants_other_type, differs_in_constant, misses_field):
         left = [branch for branch in branches if not any(excludes(error) for error in branch)]
         branches = left or branches
     return branches

@@ -65,7 +65,7 @@ class SchemaTool(CompiledTool):
         shared: What is made once for all toolsets that have the tool, by its makers.
     """
 
-    __slots__ = ("_validate", "output_schema", "run", "schema", "shared")
+    __slots__ = ("_validate", "output_schema", "schema", "shared")
 
     is_dynamic = True
 
@@ -89,7 +89,7 @@ class SchemaTool(CompiledTool):
             keyword_names={},
         )
         self.schema: JsonSchema = schema
-        self.run: Callable[..., Any] | None = run
+        self.run = run
         self.output_schema: JsonSchema | None = output_schema
         self.shared: dict[str, Any] = {}
         self._validate = validate
@@ -172,11 +172,10 @@ class SchemaTool(CompiledTool):
 
     def _edit(self, data: dict[str, Any], told: _Explained) -> Decoded | Refused | None:
         """The arguments with the edits that the schema allows; `None` if they don't fit even so."""
-        if not self.schema.can_explain or len(told.failures) > _MOST_EDITED:
-            return None
         root: Any = self.schema.document
-        below = len(told.prefix)
-        paths = [failure.path[below:] for failure in told.failures]
+        paths = self.schema.failing_paths(told.values) if type(told.values) is dict else []
+        if not paths or len(paths) > _MOST_EDITED:
+            return None
         try:
             edits = find_edits(told.values, paths, SchemaLookup(root, root))
             values = edits.apply(told.values) if edits else None

@@ -196,7 +196,7 @@ async def test_a_review_uses_the_hooks_as_they_were_when_it_began() -> None:  # 
     class Registers:
         @hook_impl
         async def any_result_hook(self, result: ToolResult) -> None:
-            if len(hooks._registry.plugins) == 1:
+            if len(hooks._tree.registry.plugins) == 1:
                 hooks.register(Redact())
 
     hooks.register(Registers())

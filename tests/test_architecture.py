@@ -54,6 +54,7 @@ OPT_IN = {
     "testing",
     "text_tools",
     "tool_doctor",
+    "toolclad",
 }
 DOORS = {
     "lutumpy",
@@ -152,6 +153,10 @@ EXCEPTIONS: Mapping[tuple[str, str], str] = {
         "lutumpy.tool_doctor.declaration",
         "lutumpy.tools.docstrings",
     ): "it shows what a declaration becomes on the way to an API",
+    (
+        "lutumpy.toolclad.output",
+        "lutumpy.tools.json_schema",
+    ): "it holds what a program printed to a schema, as arguments are held to theirs",
 }
 # What the adapters have in common; they know nothing of one another.
 PROVIDERS = {"anthropic", "openai"}

@@ -1,9 +1,9 @@
 """Who may run what: the policy that asks for approvals, and the proof that they were given."""
 
 # A manifest's `human_approval` must not depend on the loop that is written around it. So the policy
-# notes what was approved, and the code of such a tool runs only what was noted: this call, with these
-# values. A program that forgets the policy, or edits a call after it was approved, gets a failed
-# result and no run.
+# notes what was approved, and the code of such a tool runs only what was noted: this call, with
+# these values. A program that forgets the policy, or edits a call after it was approved, gets a
+# failed result and no run.
 #
 #   call of                                   the policy says          the tool runs
 #   ----------------------------------------  -----------------------  --------------------------
@@ -28,7 +28,7 @@ from lutumpy.toolclad.tables import RISK_TIERS
 if TYPE_CHECKING:
     from lutumpy.toolclad.manifest import Manifest
 
-__all__ = ["Approvals", "Approve", "ApprovalPolicy"]
+__all__ = ["ApprovalPolicy", "Approvals", "Approve"]
 
 Answer: TypeAlias = bool | Reject
 Approve: TypeAlias = Callable[[BaseToolCall], Answer | Awaitable[Answer]]

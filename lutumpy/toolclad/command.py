@@ -1,7 +1,7 @@
 """The command of a manifest: from cleaned values to the arguments of a program, without a shell."""
 
-# What is hard: the author of the manifest decides which program runs and how many arguments it gets;
-# the model decides only what stands in the places between. So
+# What is hard: the author of the manifest decides which program runs and which arguments it gets;
+# the model decides only what stands in their places. So
 #
 # - the program is a text without places, and is looked up once, when the manifest is loaded;
 # - each element of `exec` becomes one argument, whatever is put into it: nothing is ever split;
@@ -25,7 +25,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import PurePath
 from typing import NamedTuple
 
@@ -168,7 +168,7 @@ def _check_for_shell(places: Mapping[str, Spelled]) -> None:
 # --- from the table of a manifest -----------------------------------------------------------------
 
 
-def compile_command(table: CommandTable, arguments: Mapping[str, bool]) -> Command | list[str]:
+def compile_command(table: CommandTable, arguments: Collection[str]) -> Command | list[str]:
     """The command that `[command]` declares, or everything that is wrong with it.
 
     Args:
@@ -273,7 +273,5 @@ def _read_condition(when: str) -> tuple[tuple[Comparison, ...], bool] | None:
             return None
         text = match[3]
         quoted = len(text) > 1 and text[0] in "'\""
-        comparisons.append(
-            Comparison(match[1], match[2] == "==", text[1:-1] if quoted else text)
-        )
+        comparisons.append(Comparison(match[1], match[2] == "==", text[1:-1] if quoted else text))
     return tuple(comparisons), needs_all or len(comparisons) == 1

@@ -29,8 +29,8 @@ _NO_EXIT_CODE = -1  # as toolclad writes it
 class Evidence(dict[str, Any]):
     """What the model is told of one run, as the output of its result.
 
-    A mapping with `status` (`success`, `error`, `timeout` or `interrupted`), `exit_code`, `results`,
-    `duration_ms` and `output_hash`.
+    A mapping with `status` (`success`, `error`, `timeout` or `interrupted`), `exit_code`,
+    `results`, `duration_ms` and `output_hash`.
 
     Attributes:
         envelope: Everything that is known: the same, and `scan_id`, `tool`, `version`,
@@ -45,11 +45,11 @@ class Evidence(dict[str, Any]):
     @property
     def succeeded(self) -> bool:
         """Whether the program ended well, and printed what its manifest declares."""
-        return self["status"] == "success"
+        return bool(self["status"] == "success")
 
 
 def describe_run(
-    manifest: Manifest, command: tuple[str, ...], run: ProgramRun, state: State | OSError
+    manifest: Manifest, command: tuple[str, ...], run: ProgramRun, state: State
 ) -> Evidence:
     """The evidence of one run.
 
@@ -57,7 +57,7 @@ def describe_run(
         manifest: The manifest of the program.
         command: What was run.
         run: The run.
-        state: How it came to its end; what kept it from starting.
+        state: How it came to its end.
     """
     status, results = _read_results(manifest, run, state)
     ended = status != "timeout" and run.exit_code is not None
@@ -83,10 +83,10 @@ def describe_run(
 
 
 def _read_results(
-    manifest: Manifest, run: ProgramRun, state: State | OSError
+    manifest: Manifest, run: ProgramRun, state: State
 ) -> tuple[Status, dict[str, Any]]:
-    if isinstance(state, OSError):
-        reason = f"the program could not be started ({type(state).__name__}); it did not run"
+    if state == "not_started":
+        reason = f"the program could not be started ({type(run.error).__name__}); it did not run"
         return "error", {"error": reason}
     if state == "interrupted":
         return "interrupted", _show_failure(run, "the program was stopped: the caller gave up")

@@ -39,7 +39,10 @@ class CladTools:
     __slots__ = ("_approvals", "dispatch", "manifests", "tools", "toolset")
 
     def __init__(
-        self, manifests: Mapping[str, Manifest], tools: tuple[DynamicTool, ...], approvals: Approvals
+        self,
+        manifests: Mapping[str, Manifest],
+        tools: tuple[DynamicTool, ...],
+        approvals: Approvals,
     ) -> None:
         self.manifests: Mapping[str, Manifest] = MappingProxyType(dict(manifests))
         self.tools: tuple[DynamicTool, ...] = tools
@@ -49,6 +52,7 @@ class CladTools:
         self.dispatch: Dispatcher[Toolset[ToolCall[DynamicInput, DynamicOutput]]] = Dispatcher(
             self.toolset
         )
+        self.dispatch.close()
         self._approvals = approvals
 
     def policy(

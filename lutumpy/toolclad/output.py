@@ -33,7 +33,7 @@ class OutputReader:
         schema: JSON Schema of what was read; empty where everything fits.
 
     Raises:
-        SchemaError: The schema can't be used.
+        ValueError: The schema can't be used.
     """
 
     __slots__ = ("_parse", "_schema", "parser")

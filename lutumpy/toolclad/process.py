@@ -177,9 +177,7 @@ class ProgramRun:
             readers.cancel_scope.cancel()
         return "timed_out" if limit.cancelled_caught else "ended"
 
-    async def _read_pipes(
-        self, process: subprocess.Popen[bytes], both_read: anyio.Event
-    ) -> None:
+    async def _read_pipes(self, process: subprocess.Popen[bytes], both_read: anyio.Event) -> None:
         async with anyio.create_task_group() as pipes:
             pipes.start_soon(_read_pipe, _require_pipe(process.stdout), self.output)
             pipes.start_soon(_read_pipe, _require_pipe(process.stderr), self.errors)

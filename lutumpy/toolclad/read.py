@@ -30,7 +30,6 @@ from lutumpy.toolclad.command import Command, compile_command, find_shell
 from lutumpy.toolclad.manifest import Manifest
 from lutumpy.toolclad.output import PARSERS, OutputReader
 from lutumpy.toolclad.tables import ManifestTable, explain_tables
-from lutumpy.tools.json_schema import SchemaError
 
 __all__ = ["Surroundings", "read_manifest"]
 
@@ -152,7 +151,7 @@ def _make_reader(table: ManifestTable, problems: list[str]) -> OutputReader | No
         return None
     try:
         return OutputReader(parser, table.output.schema_)
-    except SchemaError as error:
+    except ValueError as error:
         problems.append(f"output.schema: {error}")
         return None
 

@@ -1,7 +1,7 @@
 """What a program printed, as the JSON value that its manifest declares."""
 
-# toolclad gives the raw text where the output can't be read, and calls that a success. Here whatever
-# doesn't fit raises `ValueError`: the model would take half of it for the whole.
+# toolclad gives the raw text where the output can't be read, and calls that a success. Here
+# whatever doesn't fit raises `ValueError`: the model would take half of it for the whole.
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _parse_csv(text: str) -> Any:
     else:
         delimiter = "|" if "|" in header and "," not in header else ","
     try:
-        rows = [row for row in csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)]
+        rows = list(csv.reader(io.StringIO(text), delimiter=delimiter, strict=True))
     except csv.Error as error:
         raise ValueError(f"the output is not CSV: {error}") from None
     rows = [row for row in rows if row]

@@ -1,7 +1,7 @@
-"""One run of a program: without a shell, with its own environment and limits, and to its very end."""
+"""One run of a program: no shell, an environment of its own, limits, and nothing left of it."""
 
-# What is hard: whatever happens, nothing of the program may be left, and nothing of it may make this
-# process wait or grow.
+# What is hard: whatever happens, nothing of the program may be left, and nothing of it may make
+# this process wait or grow.
 #
 #   danger                                   what is done
 #   ---------------------------------------  ----------------------------------------------------
@@ -20,11 +20,12 @@
 #   killed
 #
 # The pipes are read in the event loop (asyncio or trio), and no thread is used, which nobody could
-# stop. That a program has ended is asked for again and again: no way to be told works on every Unix,
+# stop. Whether a program has ended is asked again and again: no way to be told works on every Unix,
 # in every thread and under both event loops.
 #
 #   state         how it gets there                         signals sent
 #   ------------  ----------------------------------------  ---------------------------------------
+#   not_started   the system refuses it                     none
 #   ended         it exits, or is killed by somebody else   SIGKILL to what is left of the group
 #   timed_out     the time is up                            SIGTERM, SIGKILL
 #   interrupted   the caller is cancelled                   SIGKILL
@@ -46,7 +47,7 @@ import anyio
 
 __all__ = ["Output", "ProgramRun", "State"]
 
-State: TypeAlias = Literal["ended", "timed_out", "interrupted"]
+State: TypeAlias = Literal["not_started", "ended", "timed_out", "interrupted"]
 
 _GRACE = 1.0  # seconds between SIGTERM and SIGKILL
 _DRAIN = 1.0  # seconds for which pipes are read that somebody else keeps open
@@ -110,6 +111,7 @@ class ProgramRun:
         errors: What it printed as errors.
         exit_code: Its exit code, negative for the signal that ended it; `None` until then.
         seconds: How long it ran.
+        error: What kept it from starting, if anything did.
     """
 
     def __init__(
@@ -124,22 +126,39 @@ class ProgramRun:
         self.errors: Output = Output(most_output)
         self.exit_code: int | None = None
         self.seconds: float = 0.0
+        self.error: OSError | None = None
         self._program = program
         self._command = [part.encode() for part in command]
         self._directory = directory
         self._environment = {name.encode(): text.encode() for name, text in environment.items()}
 
-    async def run(self, timeout: float) -> State:
-        """Start it, and wait until it has ended or `timeout` seconds are over.
+    async def run(self, most_seconds: float) -> State:
+        """Start it, and wait until it has ended or the time is up.
 
         Raises:
-            OSError: It could not be started; nothing has run.
             BaseException: A cancellation of the caller. Nothing of the program is left.
         """
         started = time.monotonic()
-        # As asyncio does it, in the event loop: a start that could be cancelled halfway would leave
+        try:
+            process = self._start()
+        except OSError as error:
+            self.error = error
+            return "not_started"
+        try:
+            return await self._follow(process, most_seconds)
+        finally:
+            _signal_group(process, signal.SIGKILL)
+            with anyio.CancelScope(shield=True), anyio.move_on_after(_GRACE):
+                await _wait_for_end(process)
+            self.exit_code = process.poll()
+            for pipe in (process.stdout, process.stderr):
+                _require_pipe(pipe).close()
+            self.seconds = time.monotonic() - started
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        # In the event loop, as asyncio does it: a start that could be cancelled halfway would leave
         # a process that nobody knows of.
-        process = subprocess.Popen(
+        return subprocess.Popen(
             self._command,
             executable=self._program,
             stdin=subprocess.DEVNULL,
@@ -150,24 +169,16 @@ class ProgramRun:
             start_new_session=True,
             bufsize=0,
         )
-        try:
-            return await self._follow(process, timeout)
-        finally:
-            _signal_group(process, signal.SIGKILL)
-            with anyio.CancelScope(shield=True), anyio.move_on_after(_GRACE):
-                await _wait_for_end(process)
-            self.exit_code = process.poll()
-            for pipe in (process.stdout, process.stderr):
-                _require_pipe(pipe).close()
-            self.seconds = time.monotonic() - started
 
-    async def _follow(self, process: subprocess.Popen[bytes], timeout: float) -> State:
+    async def _follow(self, process: subprocess.Popen[bytes], most_seconds: float) -> State:
+        state: State = "timed_out"
         async with anyio.create_task_group() as readers:
             both_read = anyio.Event()
             readers.start_soon(self._read_pipes, process, both_read)
-            with anyio.move_on_after(timeout) as limit:
+            with anyio.move_on_after(most_seconds):
                 await _wait_for_end(process, both_read)
-            if limit.cancelled_caught:
+                state = "ended"
+            if state == "timed_out":
                 _signal_group(process, signal.SIGTERM)
                 with anyio.move_on_after(_GRACE):
                     await _wait_for_end(process)
@@ -175,7 +186,7 @@ class ProgramRun:
             with anyio.move_on_after(_DRAIN):
                 await both_read.wait()
             readers.cancel_scope.cancel()
-        return "timed_out" if limit.cancelled_caught else "ended"
+        return state
 
     async def _read_pipes(self, process: subprocess.Popen[bytes], both_read: anyio.Event) -> None:
         async with anyio.create_task_group() as pipes:

@@ -14,7 +14,7 @@ from lutumpy.hooks import BaseToolCall
 from lutumpy.toolclad.approvals import Approvals
 from lutumpy.toolclad.evidence import Evidence, EvidenceKeeper, describe_run, make_failure
 from lutumpy.toolclad.manifest import Manifest
-from lutumpy.toolclad.process import ProgramRun, State
+from lutumpy.toolclad.process import ProgramRun
 
 __all__ = ["ManifestProgram", "Workplace", "manifest_of"]
 
@@ -89,17 +89,14 @@ class ManifestProgram:
         manifest, place = self.manifest, self._workplace
         values = manifest.clean(arguments)
         command = manifest.command(values)
-        if manifest.human_approval and not place.approved_elsewhere:
-            if not self._approvals.take(metadata, values):
-                raise ToolError(_NOT_APPROVED)
+        needs_approval = manifest.human_approval and not place.approved_elsewhere
+        if needs_approval and not self._approvals.take(metadata, values):
+            raise ToolError(_NOT_APPROVED)
         run = ProgramRun(
             manifest.program, command, place.directory, place.environment, place.most_output
         )
-        state: State | OSError
         try:
             state = await run.run(manifest.timeout)
-        except OSError as error:
-            state = error
         except BaseException:
             # It has run, so there is evidence; who keeps it has a moment in spite of the
             # cancellation.

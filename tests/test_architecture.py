@@ -154,9 +154,17 @@ EXCEPTIONS: Mapping[tuple[str, str], str] = {
         "lutumpy.tools.docstrings",
     ): "it shows what a declaration becomes on the way to an API",
     (
+        "lutumpy.toolclad.manifest",
+        "lutumpy.tools.json_schema",
+    ): "it holds values to a schema, as calls are held to theirs",
+    (
         "lutumpy.toolclad.output",
         "lutumpy.tools.json_schema",
-    ): "it holds what a program printed to a schema, as arguments are held to theirs",
+    ): "it holds values to a schema, as calls are held to theirs",
+    (
+        "lutumpy.toolclad.read",
+        "lutumpy.tools.json_schema",
+    ): "it holds values to a schema, as calls are held to theirs",
 }
 # What the adapters have in common; they know nothing of one another.
 PROVIDERS = {"anthropic", "openai"}

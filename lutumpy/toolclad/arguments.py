@@ -58,6 +58,7 @@ class Argument:
         required: Whether the model must write it.
         default: What the command gets where the model left it out; empty for nothing.
         schema: JSON Schema of its values.
+        clamped_to: The bounds that a number outside of them is moved to; each may be `None`.
         definition: What `validate_value` takes; without a pattern.
     """
 
@@ -66,6 +67,7 @@ class Argument:
     required: bool
     default: str
     schema: Mapping[str, Any]
+    clamped_to: tuple[int | float | None, int | float | None]
     definition: Any
 
     @property
@@ -111,6 +113,11 @@ class Argument:
             raise ValueError("it must be a number")
         if not -_MOST <= value <= _MOST:  # NaN, too
             raise ValueError("it is too large")
+        low, high = self.clamped_to
+        if low is not None:
+            value = max(low, value)
+        if high is not None:
+            value = min(high, value)
         if self.kind == "number":
             return float(self._validate(value))
         if value != int(value):
@@ -174,7 +181,10 @@ def make_argument(name: str, table: ArgumentTable, types: Mapping[str, Any]) -> 
     like = {"regex_match": "string", "credential_file": "path"}.get(kind, kind)
     definition = library.make_argument({**fields, "type": like, "pattern": ""})
     required = table.required and table.default is None
-    return Argument(name, kind, required, default, schema, definition)
+    bounds = _read_bounds(kind, fields) if fields["clamp"] and kind in _NUMBERS else {}
+    # toolclad's own clamping moves nothing where there is only one bound.
+    clamped_to = bounds.get("minimum"), bounds.get("maximum")
+    return Argument(name, kind, required, default, schema, clamped_to, definition)
 
 
 def _read_default(default: Any) -> str:

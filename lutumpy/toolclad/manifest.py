@@ -12,6 +12,7 @@ from lutumpy.toolclad.arguments import Argument
 from lutumpy.toolclad.command import Command, Spelled
 from lutumpy.toolclad.output import OutputReader
 from lutumpy.toolclad.tables import RiskTier
+from lutumpy.tools.json_schema import JsonSchema
 
 __all__ = ["Manifest"]
 
@@ -31,7 +32,7 @@ class Manifest:
         path: The file.
         digest: SHA-256 of the file.
         program: The absolute path of the program, as it was found.
-        schema: JSON Schema of the arguments.
+        values: What the arguments have to fit.
         arguments: The arguments by name.
         template: The command with its places.
         reader: What reads the program's output.
@@ -48,11 +49,17 @@ class Manifest:
     path: Path
     digest: str
     program: str
-    schema: Mapping[str, Any]
+    values: JsonSchema
     arguments: Mapping[str, Argument]
     template: Command
     reader: OutputReader
     warnings: tuple[str, ...]
+
+    @property
+    def schema(self) -> Mapping[str, Any]:
+        """JSON Schema of the arguments. Not to be changed."""
+        document: Mapping[str, Any] = self.values.document
+        return document
 
     def clean(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments of a call as they are used.
@@ -60,7 +67,8 @@ class Manifest:
         Raises:
             ToolError: Some can't be used; the text names all of them, for the model.
         """
-        cleaned, _ = self._fence(values)
+        cleaned = self._clean_each(values)
+        self._build(cleaned)
         return cleaned
 
     def command(self, values: Mapping[str, Any]) -> tuple[str, ...]:
@@ -69,34 +77,32 @@ class Manifest:
         Raises:
             ToolError: Some values can't be used.
         """
-        _, command = self._fence(values)
-        return command
+        return self._build(self._clean_each(values))
 
-    def _fence(self, values: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    def _clean_each(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        misfits = self.values.failures(dict(values))
+        if misfits:
+            lines = [f"{'.'.join(map(str, path))}: {words}" for path, words in misfits]
+            raise ToolError("\n".join(lines))
         cleaned: dict[str, Any] = {}
-        spelled: dict[str, Spelled] = {}
-        problems = [
-            f"{name}: there is no such argument" for name in values if name not in self.arguments
-        ]
-        for name, argument in self.arguments.items():
-            if name in values:
-                try:
-                    value = argument.clean(values[name])
-                except ValueError as error:
-                    problems.append(f"{name}: {error}")
-                    continue
-                cleaned[name] = value
-                spelled[name] = Spelled(argument.spell(value), argument.is_free_text)
-            elif argument.required:
-                problems.append(f"{name}: Field required")
-            else:
-                spelled[name] = Spelled(argument.default, False)
-        command: tuple[str, ...] = ()
-        if not problems:
+        problems: list[str] = []
+        for name, value in values.items():
             try:
-                command = self.template.build(spelled)
+                cleaned[name] = self.arguments[name].clean(value)
             except ValueError as error:
-                problems.append(str(error))
+                problems.append(f"{name}: {error}")
         if problems:
             raise ToolError("\n".join(problems))
-        return cleaned, command
+        return cleaned
+
+    def _build(self, cleaned: Mapping[str, Any]) -> tuple[str, ...]:
+        spelled: dict[str, Spelled] = {}
+        for name, argument in self.arguments.items():
+            if name in cleaned:
+                spelled[name] = Spelled(argument.spell(cleaned[name]), argument.is_free_text)
+            else:
+                spelled[name] = Spelled(argument.default, False)
+        try:
+            return self.template.build(spelled)
+        except ValueError as error:
+            raise ToolError(str(error)) from None

@@ -230,13 +230,18 @@ async def _wait_for_end(
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:
     if process.returncode is not None:
         return True
-    if not hasattr(os, "waitid"):  # macOS, before Python 3.13
-        return process.poll() is not None
     try:
         options = os.WEXITED | os.WNOHANG | os.WNOWAIT
         return os.waitid(os.P_PID, process.pid, options) is not None
-    except ChildProcessError:  # a program that ignores SIGCHLD has no children to wait for
-        return process.poll() is not None
+    except (AttributeError, ChildProcessError):
+        # macOS before Python 3.13 has no such call, and a program that ignores SIGCHLD no children
+        # to wait for. Then it is reaped here, and its group is killed at once, while nobody else
+        # can have got its id.
+        if process.poll() is None:
+            return False
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        return True
 
 
 def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:

@@ -30,6 +30,7 @@ from lutumpy.toolclad.command import Command, compile_command, find_shell
 from lutumpy.toolclad.manifest import Manifest
 from lutumpy.toolclad.output import PARSERS, OutputReader
 from lutumpy.toolclad.tables import ManifestTable, explain_tables
+from lutumpy.tools.json_schema import JsonSchema
 
 __all__ = ["Surroundings", "read_manifest"]
 
@@ -101,27 +102,15 @@ def _make_manifest(
     path: Path, data: bytes, table: ManifestTable, around: Surroundings
 ) -> Manifest | list[str]:
     problems: list[str] = []
-    tool = table.tool
-    arguments: dict[str, Argument] = {}
-    ordered = sorted(table.args.items(), key=lambda item: item[1].position)
-    for name, fields in ordered:
-        try:
-            arguments[name] = make_argument(name, fields, around.types)
-        except ValueError as error:
-            problems.append(f"args.{name}: {error}")
-    command = compile_command(table.command, table.args.keys())
-    if isinstance(command, list):
-        problems += command
+    # Each of these says what is wrong by adding to the problems.
+    arguments = _make_arguments(table, around.types, problems)
+    values = _make_values(arguments, problems)
+    command = _make_command(table, problems)
     reader = _make_reader(table, problems)
-    program = _find_program(table.command.exec[0], around)
-    if program is None:
-        problems.append(f"command.exec: there is no program {table.command.exec[0]!r}")
-    if tool.binary and Path(tool.binary).name != Path(table.command.exec[0]).name:
-        problems.append(
-            f"tool.binary is {tool.binary!r}, and command.exec runs {table.command.exec[0]!r}"
-        )
-    if problems or isinstance(command, list) or reader is None or program is None:
+    program = _find_program(table, around, problems)
+    if problems or values is None or command is None or reader is None or program is None:
         return problems
+    tool = table.tool
     return Manifest(
         name=tool.name,
         version=tool.version,
@@ -133,12 +122,48 @@ def _make_manifest(
         path=path,
         digest=f"sha256:{hashlib.sha256(data).hexdigest()}",
         program=program,
-        schema=_arguments_schema(arguments),
+        values=values,
         arguments=arguments,
         template=command,
         reader=reader,
         warnings=tuple(_find_warnings(table, command)),
     )
+
+
+def _make_arguments(
+    table: ManifestTable, types: Mapping[str, Any], problems: list[str]
+) -> dict[str, Argument]:
+    arguments: dict[str, Argument] = {}
+    for name, fields in sorted(table.args.items(), key=lambda item: item[1].position):
+        try:
+            arguments[name] = make_argument(name, fields, types)
+        except ValueError as error:
+            problems.append(f"args.{name}: {error}")
+    return arguments
+
+
+def _make_values(arguments: Mapping[str, Argument], problems: list[str]) -> JsonSchema | None:
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {name: dict(one.schema) for name, one in arguments.items()},
+        "additionalProperties": False,
+    }
+    required = [name for name, one in arguments.items() if one.required]
+    if required:
+        schema["required"] = required
+    try:
+        return JsonSchema(schema)
+    except ValueError as error:
+        problems.append(f"args: {error}")
+        return None
+
+
+def _make_command(table: ManifestTable, problems: list[str]) -> Command | None:
+    command = compile_command(table.command, table.args.keys())
+    if isinstance(command, list):
+        problems += command
+        return None
+    return command
 
 
 def _make_reader(table: ManifestTable, problems: list[str]) -> OutputReader | None:
@@ -156,25 +181,17 @@ def _make_reader(table: ManifestTable, problems: list[str]) -> OutputReader | No
         return None
 
 
-def _find_program(name: str, around: Surroundings) -> str | None:
-    """The absolute path of a program, or `None`."""
-    if "\0" in name:
-        return None
+def _find_program(table: ManifestTable, around: Surroundings, problems: list[str]) -> str | None:
+    """The absolute path of the program, or `None`."""
+    name, binary = table.command.exec[0], table.tool.binary
+    if binary and Path(binary).name != Path(name).name:
+        problems.append(f"tool.binary is {binary!r}, and command.exec runs {name!r}")
     # A name with a slash is a place, as it is for a shell.
     place = str(around.directory / name) if "/" in name else name
-    return shutil.which(place, path=around.search_path)
-
-
-def _arguments_schema(arguments: Mapping[str, Argument]) -> dict[str, Any]:
-    schema: dict[str, Any] = {
-        "type": "object",
-        "properties": {name: dict(one.schema) for name, one in arguments.items()},
-        "additionalProperties": False,
-    }
-    required = [name for name, one in arguments.items() if one.required]
-    if required:
-        schema["required"] = required
-    return schema
+    found = None if "\0" in name else shutil.which(place, path=around.search_path)
+    if found is None:
+        problems.append(f"command.exec: there is no program {name!r}")
+    return found
 
 
 def _find_warnings(table: ManifestTable, command: Command) -> list[str]:

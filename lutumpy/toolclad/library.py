@@ -12,7 +12,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["make_argument", "parse_manifest", "read_custom_types", "read_toml", "validate_value"]
+__all__ = [
+    "check_installed",
+    "make_argument",
+    "parse_manifest",
+    "read_custom_types",
+    "read_toml",
+    "validate_value",
+]
 
 _INSTALL = "ToolClad manifests need the extra: pip install 'lutumpy[toolclad]'"
 
@@ -23,6 +30,11 @@ def _import(module: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         raise ImportError(_INSTALL) from error
+
+
+def check_installed() -> None:
+    """Raise `ImportError` where the extra isn't installed."""
+    _import("toolclad.manifest")
 
 
 def read_toml(data: bytes) -> dict[str, Any]:

@@ -119,6 +119,7 @@ def load_manifests(
     """
     if os.name != "posix":
         raise DeclarationError("manifests need process groups, which this system doesn't have")
+    library.check_installed()
     seconds = float("inf") if timeout is None else timeout
     if not seconds > 0 or max_output < 1:
         raise ValueError("timeout and max_output must be more than 0")

@@ -53,6 +53,7 @@ _GRACE = 1.0  # seconds between SIGTERM and SIGKILL
 _DRAIN = 1.0  # seconds for which pipes are read that somebody else keeps open
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.02  # seconds between two looks whether it has ended
 _CHUNK = 65_536
+_MOST_REST = 32  # chunks; somebody else may still be writing
 
 
 class Output:
@@ -151,8 +152,9 @@ class ProgramRun:
             with anyio.CancelScope(shield=True), anyio.move_on_after(_GRACE):
                 await _wait_for_end(process)
             self.exit_code = process.poll()
-            for pipe in (process.stdout, process.stderr):
-                _require_pipe(pipe).close()
+            # Whoever was reading may have been stopped before the last of it.
+            _read_rest(_require_pipe(process.stdout), self.output)
+            _read_rest(_require_pipe(process.stderr), self.errors)
             self.seconds = time.monotonic() - started
 
     def _start(self) -> subprocess.Popen[bytes]:
@@ -205,6 +207,18 @@ async def _read_pipe(pipe: IO[bytes], output: Output) -> None:
             if not data:
                 return
             output.add(data)
+
+
+def _read_rest(pipe: IO[bytes], output: Output) -> None:
+    """Read what a pipe still holds, without waiting, and close it."""
+    os.set_blocking(pipe.fileno(), False)
+    with contextlib.suppress(BlockingIOError):
+        for _ in range(_MOST_REST):
+            data = os.read(pipe.fileno(), _CHUNK)
+            if not data:
+                break
+            output.add(data)
+    pipe.close()
 
 
 async def _wait_for_end(

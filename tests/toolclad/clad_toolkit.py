@@ -49,7 +49,7 @@ def _table_lines(path: tuple[str, ...], table: Mapping[str, Any]) -> list[str]:
 
 def _spell(value: Any) -> str:
     # TOML has JSON's strings, but for DEL, which it wants escaped.
-    return json.dumps(value).replace("\x7f", "\\u007f")
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 class Workshop:

@@ -47,7 +47,7 @@ NASTY = [
     *["", " ", "-", "--", "-rf", "--output=x", "a b", "a;b", "$(id)", "`id`", "a\nb", "a\0b"],
     *["{text}", "{_secret:a}", "{_mode_flags}", "%s", "../a", "/etc/passwd", "~", "*", "'", '"'],
     *["a\u2028b", "\u202egnp.exe", "\ud800", "fe80::1%a b", "http://a b/", "10.0.0.1/8"],
-    *["example.org", "1h30m", "X 1;Y 2", "é", "\x7f", "１", "a" * 5000],
+    *["example.org", "1h30m", "X 1;Y 2", "é", "\x7f", "a" * 5000],
 ]
 texts = st.sampled_from(NASTY) | st.text(max_size=12)
 json_values = (
@@ -106,7 +106,7 @@ def load_one(exec: list[str], args: dict[str, Any], **more: Any) -> CladTools:
         return workshop.load()
 
 
-@settings(max_examples=examples(250))
+@settings(max_examples=examples(120))
 @given(cases())
 def test_every_element_is_one_argument_or_none(
     case: tuple[list[str], dict[str, Any], dict[str, Any]],

@@ -234,15 +234,8 @@ def package(session: nox.Session) -> None:
     session.run("python", "-m", "venv", str(clean))
     binaries = clean / ("Scripts" if os.name == "nt" else "bin")
     python = str(binaries / "python")
-    session.run(
-        python,
-        "-m",
-        "pip",
-        "install",
-        "-q",
-        f"{wheel}[cli,execution,schema,testing,toolclad]",
-        external=True,
-    )
+    extras = EDITABLE.removeprefix(".")
+    session.run(python, "-m", "pip", "install", "-q", f"{wheel}{extras}", external=True)
     session.chdir(work)
     session.run(
         python,

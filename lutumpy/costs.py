@@ -15,7 +15,17 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from lutumpy.core.items import AssistantTurn, ImagePart, Message, Part, TextPart, ToolResults, Usage
+from lutumpy.core.items import (
+    AssistantTurn,
+    ImagePart,
+    Message,
+    Part,
+    RawPart,
+    TextPart,
+    ToolResults,
+    Usage,
+)
+from lutumpy.core.raw_part import texts_and_data
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import AdapterError
@@ -285,6 +295,9 @@ def _estimate_content(content: str | tuple[Part, ...]) -> int:
     for part in content:
         if isinstance(part, TextPart):
             tokens += _estimate_text(part.text)
+        elif isinstance(part, RawPart):
+            for piece in texts_and_data(part):
+                tokens += _estimate_text(piece) if isinstance(piece, str) else _TOKENS_PER_FILE
         elif isinstance(part, ImagePart) or part.data is None:
             tokens += _TOKENS_PER_FILE
         elif str(part.media_type).startswith("text/"):

@@ -372,7 +372,25 @@ class TranscriptError(LutumpyError, ValueError):
 
 
 class ToolError(LutumpyError):
-    """Raised by a user's tool; its message is shown to the model."""
+    """Raised by a user's tool; its message and its content are shown to the model.
+
+        raise ToolError("the quota is used up", content={"limit": 100, "resets": "2026-12-01"})
+
+    Args:
+        message: What went wrong, in words for the model.
+        content: A JSON value or content parts that the model gets with the message, as the content
+            of a result that is an error. What can't be sent is `wrong_output` at commit.
+
+    Attributes:
+        content: The same; `None` without one.
+    """
+
+    content: Any = None
+
+    def __init__(self, *message: object, content: Any = None) -> None:
+        super().__init__(*message)
+        if content is not None:
+            self.content = content
 
 
 class AdapterError(LutumpyError):

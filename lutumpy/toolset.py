@@ -18,6 +18,7 @@ from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
 from lutumpy.rounds.offer import Offer, make_offer
 from lutumpy.tools.arguments import Refused, decode_arguments, repair_or_explain
 from lutumpy.tools.calls import BaseToolCall, ToolCall
+from lutumpy.tools.definition import ProviderSettings
 from lutumpy.tools.dynamic_group import DynamicGroup
 from lutumpy.tools.members import build_table
 from lutumpy.tools.run_time_classes import (
@@ -160,6 +161,7 @@ class Toolset(BaseToolset, Generic[C]):
         require: ToolRequirement[Self] | None = None,
         describe: ByTool[Selector[Self, Any, Any], str] | None = None,
         parallel: bool = True,
+        provider: ByTool[Selector[Self, Any, Any], ProviderSettings] | None = None,
     ) -> Offer[C]:
         """The tools of one turn: rendered for each API, and read back from a model's reply.
 
@@ -169,12 +171,15 @@ class Toolset(BaseToolset, Generic[C]):
             describe: Other descriptions for this turn; those of tools that are not offered are
                 ignored.
             parallel: `False` asks the provider for at most one call.
+            provider: What single APIs are told of tools in this turn, by the tool and the API's
+                name. It wins over what was declared, key by key; that of tools that are not offered
+                is ignored.
 
         Raises:
-            InvalidToolConstraints: The constraints can't hold (rule A2), or a selector belongs to
-                another toolset.
+            InvalidToolConstraints: The constraints can't hold (rule A2), a selector belongs to
+                another toolset, or an API isn't known or refuses what it would be told.
         """
-        return make_offer(cls, available, require, describe, parallel)
+        return make_offer(cls, available, require, describe, parallel, provider)
 
     @classmethod
     def hooks(cls) -> ToolHooks[Self]:

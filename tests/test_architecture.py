@@ -172,7 +172,13 @@ PROVIDERS = {"anthropic", "openai"}
 # `test_import_cost`.
 THIRD_PARTY: Mapping[str, set[str]] = {
     "plain": {"pydantic_core"},
-    "tools": {"docstring_parser", "pydantic", "pydantic_core", "typing_extensions"},
+    "tools": {
+        "docstring_parser",
+        "jsonschema_rs",
+        "pydantic",
+        "pydantic_core",
+        "typing_extensions",
+    },
     "toolset": {"typing_extensions"},
     "hooks": {"pluggy", "pydantic", "typing_extensions"},
     "rounds": {"pydantic", "typing_extensions"},

@@ -5,8 +5,10 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import importlib.util
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +18,23 @@ from hypothesis import strategies as st
 from profiles import examples
 
 from lutumpy import (
+    CommitError,
     FilePart,
     ImagePart,
     NeedsTools,
+    RawPart,
     Session,
     TextPart,
     ToolResult,
     Toolset,
     Transcript,
+    TranscriptError,
     tool,
     tool_fn,
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.errors import CommitProblem
 from lutumpy.models import Part, ResultBlock, ToolResults
 from lutumpy.rules.anthropic import messages as anthropic
 from lutumpy.rules.openai.chat import messages as chat
@@ -101,6 +107,108 @@ data = st.sampled_from([b"", b"x", b" \n", b"\x89PNG", b"\xff\xfe", "ä".encode(
 media_types = st.sampled_from(MEDIA_TYPES) | st.text(min_size=1, max_size=8)
 urls = st.sampled_from(URLS) | st.text(max_size=12)
 names = st.none() | st.sampled_from(["", " ", "a.pdf", "x" * 600, "\ud800"])
+# Values that some API takes somewhere, and ones that it takes nowhere.
+citations = st.sampled_from(
+    [{}, {"citations": {"enabled": True}}, {"citations": {"enabled": False}}]
+)
+marks = st.sampled_from([{}, {}, {"cache_control": {"type": "ephemeral"}}, {"cache_control": None}])
+sources = st.sampled_from(
+    [
+        {"type": "url", "url": "https://x.org/a.pdf"},
+        {"type": "url", "url": "a.pdf"},
+        {"type": "text", "media_type": "text/plain", "data": "said"},
+        {"type": "base64", "media_type": "application/pdf", "data": "JVBERg=="},
+        {"type": "base64", "media_type": "application/pdf", "data": "***"},
+        {
+            "type": "content",
+            "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}],
+        },
+        {"type": "content", "content": []},
+        {"type": "file", "file_id": "file_1"},
+        {"type": "x"},
+        "a.pdf",
+    ]
+)
+said = st.sampled_from(["", " ", "text", "[1]", "\ud800", "x" * 600])
+messages_values = st.one_of(
+    st.builds(
+        lambda title, text, *more: dict(
+            {"type": "search_result", "title": title, "source": "s", "content": text},
+            **{k: v for one in more for k, v in one.items()},
+        ),
+        said,
+        st.sampled_from(
+            [[], "text", [{"type": "text", "text": "a"}], [{"type": "text", "text": ""}]]
+        ),
+        citations,
+        marks,
+    ),
+    st.builds(
+        lambda source, title, *more: dict(
+            {"type": "document", "source": source, "title": title},
+            **{k: v for one in more for k, v in one.items()},
+        ),
+        sources,
+        st.none() | said,
+        citations,
+        marks,
+        st.sampled_from([{}, {"context": "c"}, {"context": ""}, {"zzz": 1}]),
+    ),
+    st.builds(
+        lambda name, mark: {"type": "tool_reference", "tool_name": name, **mark},
+        st.sampled_from(["look", "other", "a.b", ""]),
+        marks,
+    ),
+    st.sampled_from(
+        [
+            {"type": "text", "text": "x"},
+            {"type": "container_upload", "file_id": "file_1"},
+            {"type": "image", "source": {"type": "url", "url": "https://x.org/a.png"}},
+            {"type": "tool_result", "tool_use_id": "c1"},
+            {"type": "thinking", "thinking": "x", "signature": "y"},
+            {"type": "zzz"},
+            {},
+        ]
+    ),
+)
+chat_values = st.sampled_from(
+    [
+        {"type": "text", "text": "x"},
+        {"type": "text", "text": "x", "prompt_cache_breakpoint": {"mode": "explicit"}},
+        {"type": "text", "text": ""},
+        {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}},
+        {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "ogg"}},
+        {"type": "file", "file": {"file_id": "file_1"}},
+        {"type": "file", "file": {}},
+        {"type": "image_url", "image_url": {"url": "https://x.org/a.png", "detail": "low"}},
+        {"type": "image_url", "image_url": {"url": "a.png"}},
+        {"type": "refusal", "refusal": "no"},
+        {},
+    ]
+)
+responses_values = st.sampled_from(
+    [
+        {"type": "input_text", "text": "x"},
+        {"type": "input_text"},
+        {"type": "input_image", "file_id": "file_1", "detail": "original"},
+        {"type": "input_image"},
+        {"type": "input_file", "file_id": "file_1"},
+        {"type": "input_file", "file_url": "https://x.org/a.pdf", "detail": "low"},
+        {
+            "type": "input_file",
+            "file_data": "data:application/pdf;base64,JVBERg==",
+            "filename": "a.pdf",
+        },
+        {"type": "input_file", "file_data": "JVBERg=="},
+        {"type": "output_text", "text": "x"},
+        {"type": "input_text", "text": "x", "zzz": 1},
+    ]
+)
+raw_parts = st.one_of(
+    st.builds(RawPart, st.just("anthropic_messages"), messages_values, st.none() | texts),
+    st.builds(RawPart, st.just("openai_chat"), chat_values, st.none() | texts),
+    st.builds(RawPart, st.just("openai_responses"), responses_values, st.none() | texts),
+)
 parts: st.SearchStrategy[Part] = st.one_of(
     st.builds(TextPart, texts),
     st.builds(ImagePart, data, media_types, detail=st.sampled_from([None, "low", "high", "auto"])),
@@ -178,6 +286,40 @@ def test_k3b_whatever_type_checks_is_committed_and_taken_by_every_api(
         [(i, wrote) for i, *_ in answered],
         [(content, status) for _, content, status in answered],
     )
+    for api in APIS:
+        assert refused(api, session.transcript) == [], api
+    again = Session.load(session.dump())
+    for api, (adapter, _) in APIS.items():
+        assert adapter.request(again.transcript) == adapter.request(session.transcript), api
+
+
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    source=st.sampled_from(sorted(APIS)),
+    pushed=st.lists(raw_parts | parts, max_size=3),
+    given_parts=st.lists(raw_parts | parts, min_size=1, max_size=6),
+    status=st.sampled_from(["ok", "ok", "ok", "error", "rejected"]),
+)
+def test_k3b_parts_for_one_api_are_refused_when_committed_or_taken_by_every_api(
+    source: str, pushed: list[Part], given_parts: list[Part], status: Any
+) -> None:
+    session = Session()
+    session.push_user("look")
+    for part in pushed:
+        with contextlib.suppress(TranscriptError):
+            session.push_user(["look", part])
+    outcome = Tools.offer().read(answer(source, [("c1", "{}"), ("c2", "{}")]), session)
+    assert isinstance(outcome, NeedsTools)
+    calls = [c.metadata for c in (*outcome.round.calls, *outcome.round.issues)]
+    problems: Sequence[CommitProblem] = ()
+    try:
+        outcome.round.commit(session, [ToolResult(m, tuple(given_parts), status) for m in calls])
+    except CommitError as error:
+        problems = error.problems
+    assert {p.kind for p in problems} <= {"wrong_output"}
+    if problems:
+        kept = tuple([part for part in given_parts if not isinstance(part, RawPart)])
+        outcome.round.commit(session, [ToolResult(m, kept, status) for m in calls])
     for api in APIS:
         assert refused(api, session.transcript) == [], api
     again = Session.load(session.dump())

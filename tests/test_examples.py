@@ -83,6 +83,7 @@ CASES = [
     Case("nested_toolsets.py"),
     Case("progressive_disclosure.py"),
     Case("planner.py"),
+    Case("users_tools.py"),
     Case("streaming_ui.py"),
     Case("extraction.py"),
     Case("switch_provider.py"),

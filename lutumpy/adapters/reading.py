@@ -23,6 +23,7 @@ from lutumpy.core.items import (
     ImagePart,
     Message,
     Part,
+    RawPart,
     ResultBlock,
     ResultStatus,
     Role,
@@ -363,7 +364,7 @@ def text_only(parts: Iterable[Part]) -> list[Part]:
     return [part if isinstance(part, TextPart) else left_out(_NAMES[type(part)]) for part in parts]
 
 
-_NAMES: dict[type[Any], str] = {ImagePart: "image", FilePart: "file"}
+_NAMES: dict[type[Any], str] = {ImagePart: "image", FilePart: "file", RawPart: "content"}
 
 
 def status_of(content: str | tuple[Part, ...], failed: bool = False) -> ResultStatus:

@@ -24,6 +24,7 @@ from lutumpy.core.items import (
     Message,
     OpaqueBlock,
     Part,
+    RawPart,
     ReasoningBlock,
     RefusalBlock,
     ResultBlock,
@@ -248,6 +249,8 @@ def _load_count(value: Any, name: str) -> int:
 def _dump_part(part: Part) -> dict[str, Any]:
     if isinstance(part, TextPart):
         return {"part": "text", "text": part.text}
+    if isinstance(part, RawPart):
+        return {"part": "raw", "api": part.api, "value": part.value, "text": part.text}
     dumped = {k: v for k, v in asdict(part).items() if v is not None}
     if part.data is not None:
         dumped["data"] = base64.b64encode(part.data).decode()
@@ -257,6 +260,15 @@ def _dump_part(part: Part) -> dict[str, Any]:
 def _load_part(data: Mapping[str, Any]) -> Part:
     fields = dict(expect(data, dict, "a part"))
     kind = fields.pop("part")
+    if kind == "raw":
+        # Not asked of its API's rules: what this release would refuse was taken by the one that
+        # wrote the dump, and is sent as text.
+        return RawPart(
+            expect(fields.pop("api"), str, "api"),
+            expect(fields.pop("value"), dict, "value"),
+            expect(fields.pop("text"), str, "text"),
+            **fields,
+        )
     for name, value in fields.items():
         expect(value, str, name)
     if "data" in fields:

@@ -15,6 +15,7 @@ from dataclasses import field, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from lutumpy.apis import Api
+from lutumpy.core.raw_part import RawPart
 from lutumpy.plain import json_values
 from lutumpy.plain.values import dataclass
 
@@ -30,6 +31,7 @@ __all__ = [
     "Message",
     "OpaqueBlock",
     "Part",
+    "RawPart",
     "ReasoningBlock",
     "RefusalBlock",
     "ResultBlock",
@@ -125,7 +127,7 @@ class FilePart:
             raise ValueError("FilePart with data needs its media_type, as 'application/pdf'")
 
 
-Part: TypeAlias = "TextPart | ImagePart | FilePart"
+Part: TypeAlias = "TextPart | ImagePart | FilePart | RawPart"
 """What a message, or the content of a result, consists of."""
 
 
@@ -302,7 +304,7 @@ class Message:
 
     Attributes:
         role: Who speaks.
-        parts: Texts, images, files, in order.
+        parts: Texts, images, files and parts for one API, in order.
         ephemeral: Whether it is for the next request only.
         verbatim: The entries of the history that it was read from, else `None`.
     """
@@ -463,8 +465,10 @@ def _join_parts(parts: tuple[Part, ...]) -> str:
     return "\n".join([p.text if isinstance(p, TextPart) else describe(p) for p in parts])
 
 
-def describe(part: ImagePart | FilePart) -> str:
+def describe(part: ImagePart | FilePart | RawPart) -> str:
     """The text that replaces a part which an API doesn't accept: it says what was left out."""
+    if isinstance(part, RawPart):
+        return part.text
     what = "image" if isinstance(part, ImagePart) else "file"
     name = part.filename if isinstance(part, FilePart) and part.filename else part.url
     size = f"{len(part.data)} bytes" if part.data is not None else ""

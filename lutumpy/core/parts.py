@@ -11,14 +11,27 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from lutumpy.core.items import FilePart, ImagePart, TextPart
+from lutumpy.apis import serving
+from lutumpy.core.items import FilePart, ImagePart, RawPart, TextPart
 from lutumpy.plain.json_values import encode_text
 
-__all__ = ["PARTS", "content_problem", "cut_arguments", "cut_text", "part_problem", "sendable"]
+if TYPE_CHECKING:
+    from lutumpy.errors import Problem
+    from lutumpy.rules.shape import PartPlace
 
-PARTS = (TextPart, ImagePart, FilePart)
+__all__ = [
+    "PARTS",
+    "content_problem",
+    "cut_arguments",
+    "cut_text",
+    "part_problem",
+    "raw_value",
+    "sendable",
+]
+
+PARTS = (TextPart, ImagePart, FilePart, RawPart)
 """The classes of content parts."""
 
 TRUNCATED = "TRUNCATED"
@@ -44,8 +57,42 @@ def part_problem(part: Any) -> str | None:
     """What is wrong with a content part, as a sentence; `None` for a good one."""
     if not isinstance(part, PARTS):
         return f"{_type_name(part)} is not a content part"
-    problem = _field_problem(part)
+    problem = _raw_problem(part) if isinstance(part, RawPart) else _field_problem(part)
     return f"the {type(part).__name__} {problem}" if problem is not None else None
+
+
+def _raw_problem(part: RawPart) -> str | None:
+    """Why its own API takes a part nowhere; one that it takes somewhere is text in other places."""
+    value = part.value
+    refused = _refusal(part.api, value, "result")
+    if refused is None or _refusal(part.api, value, "message") is None:
+        return None
+    return f"is refused by {part.api}: {refused.message}"
+
+
+def raw_value(part: RawPart, api: str, place: PartPlace) -> dict[str, Any] | None:
+    """The value of a part as an API takes it in this place; `None` if it gets the text.
+
+    Args:
+        part: The part.
+        api: The API that a request is made for.
+        place: Where the part stands.
+    """
+    if part.api != api:
+        return None
+    value = part.value
+    # A part was checked when it was pushed or committed, but not for this place, and one from a
+    # dump by another release.
+    return value if _refusal(api, value, place) is None else None
+
+
+def _refusal(api: str, value: dict[str, Any], place: PartPlace) -> Problem | None:
+    """Why an API refuses a value in this place."""
+    check = getattr(serving(api, "rules"), "check_part", None)
+    if check is None:
+        return None
+    found: list[Problem] = check(value, place)
+    return next((problem for problem in found if problem.certainty != "discouraged"), None)
 
 
 def _field_problem(part: TextPart | ImagePart | FilePart) -> str | None:

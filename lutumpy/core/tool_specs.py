@@ -16,18 +16,26 @@ class ToolSpec:
         description: Its description, with overrides applied.
         schema: The JSON Schema of its input (2020-12), an object at the root; never changed.
         strict: Whether the provider should enforce the schema: asked for, refused, or left open.
+        provider: What one API alone is told of it, by the API's name; each adapter puts its part
+            into the tool. Not to be changed.
         rendered: A cache of JSON bytes, by each adapter's key: equal specs give equal bytes.
     """
 
-    __slots__ = ("description", "name", "rendered", "schema", "strict")
+    __slots__ = ("description", "name", "provider", "rendered", "schema", "strict")
 
     def __init__(
-        self, name: str, description: str, schema: Mapping[str, Any], strict: bool | None = None
+        self,
+        name: str,
+        description: str,
+        schema: Mapping[str, Any],
+        strict: bool | None = None,
+        provider: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         self.name: str = name
         self.description: str = description
         self.schema: Mapping[str, Any] = schema
         self.strict: bool | None = strict
+        self.provider: Mapping[str, Mapping[str, Any]] = {} if provider is None else provider
         self.rendered: dict[str, bytes] = {}
 
 

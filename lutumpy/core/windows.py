@@ -24,14 +24,15 @@ from typing import TypeAlias
 from lutumpy.core.items import (
     AssistantTurn,
     CallBlock,
-    FilePart,
     ImagePart,
     Item,
     Message,
     OpaqueBlock,
     Part,
+    RawPart,
     TextPart,
 )
+from lutumpy.core.raw_part import texts_and_data
 from lutumpy.errors import TranscriptError
 from lutumpy.plain.values import dataclass
 
@@ -170,16 +171,19 @@ def _part_texts(parts: Iterable[Part]) -> Iterator[str | int]:
     for part in parts:
         if isinstance(part, TextPart):
             yield part.text
+        elif isinstance(part, RawPart):
+            for piece in texts_and_data(part):
+                yield piece if isinstance(piece, str) else MEDIA_TOKENS * _file_units(piece)
         elif isinstance(part, ImagePart) or part.data is None:
             yield MEDIA_TOKENS
         elif (part.media_type or "").startswith("text/"):
             yield part.data.decode("utf-8", "replace")
         else:
-            yield MEDIA_TOKENS * _file_units(part)
+            yield MEDIA_TOKENS * _file_units(len(part.data))
 
 
-def _file_units(part: FilePart) -> int:
-    return max(1, -(-len(part.data or b"") // _FILE_BYTES))
+def _file_units(size: int) -> int:
+    return max(1, -(-size // _FILE_BYTES))
 
 
 # --- choosing -------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Literal
 
 from lutumpy import ToolResult
 from lutumpy.hooks import BaseToolCall
-from lutumpy.tools import failure_text, is_for_the_model
+from lutumpy.tools import failed_result, is_for_the_model
 
 __all__ = ["ExecutionResult", "Outcome"]
 
@@ -83,22 +83,40 @@ def returned(
 
 def raised(
     call: BaseToolCall, error: BaseException, attempts: int, latency: float, *, began: bool = True
-) -> ExecutionResult:
-    """The result of a tool that raised.
+) -> tuple[ExecutionResult, str | None]:
+    """The result of a tool that raised; and why the content of a `ToolError` can't be used, where
+    it can't.
 
-    The model sees the text of the exception only if it is a `ToolError` (rule K6).
+    The model sees what the exception says only if it is a `ToolError` (rule K6).
     """
+    outcome: Outcome = "failed"
     if is_for_the_model(error):
-        return unusable(call, "failed", failure_text(error), attempts, latency, error)
-    if not began:
-        text = failure_text(error, sentence="The tool could not be started ({names}).")
-        return unusable(call, "failed", text, attempts, latency, error)
-    if runs_once(call):
-        text = failure_text(
-            error, sentence=f"The tool failed with {{names}} before it gave an answer. {UNKNOWN}"
+        made = failed_result(call.metadata, error)
+    elif not began:
+        made = failed_result(
+            call.metadata, error, sentence="The tool could not be started ({names})."
         )
-        return unusable(call, "maybe_executed", text, attempts, latency, error)
-    return unusable(call, "failed", failure_text(error), attempts, latency, error)
+    elif runs_once(call):
+        outcome = "maybe_executed"
+        sentence = f"The tool failed with {{names}} before it gave an answer. {UNKNOWN}"
+        made = failed_result(call.metadata, error, sentence=sentence)
+    else:
+        made = failed_result(call.metadata, error)
+    content = made.content
+    if made.output_error is not None:
+        # A commit would refuse it, and with it the results of all other calls.
+        content = f"{content}\nWhat it said besides can't be shown."
+    result = ExecutionResult(
+        call.metadata,
+        content,
+        "error",
+        output=made.output,
+        outcome=outcome,
+        attempts=attempts,
+        latency=latency,
+        error=error,
+    )
+    return result, made.output_error
 
 
 def timed_out(

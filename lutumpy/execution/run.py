@@ -342,7 +342,9 @@ class Run:
         elif attempt.timed_out or attempt.error is None:
             result = results.timed_out(call, attempts, latency, attempt.error, began=attempt.began)
         else:
-            result = results.raised(call, attempt.error, attempts, latency, began=attempt.began)
+            result, output_error = results.raised(
+                call, attempt.error, attempts, latency, began=attempt.began
+            )
         self._settle(report, result, output_error)
 
     def _settle(

@@ -158,6 +158,7 @@ class Loop:
             require=require,
             describe=descriptions,
             parallel=settings.parallel,
+            provider=settings.provider,
             temperature=settings.temperature,
             max_output_tokens=settings.max_output_tokens,
             extra=settings.extra,

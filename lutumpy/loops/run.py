@@ -73,7 +73,8 @@ async def run_tools(
     Raises:
         ValueError: a limit is not a positive number; nothing was sent. `TypeError` where another
             argument is of the wrong type.
-        InvalidToolConstraints: `available`, `require` and `describe` can't hold; nothing was sent.
+        InvalidToolConstraints: `available`, `require`, `describe` and `provider` can't hold;
+            nothing was sent.
         DeclarationError: `dispatch` doesn't cover the toolset, or is for another one; nothing was
             sent.
         AdapterError: a request failed. No round is open; earlier rounds are in the session.

@@ -13,7 +13,7 @@ from lutumpy.execution import Dispatcher, ToolExecutor
 from lutumpy.hooks import BaseToolCall, ToolHooks
 from lutumpy.plain.driving import is_async
 from lutumpy.plain.safe_text import safe_repr
-from lutumpy.tools import ByTool, extends
+from lutumpy.tools import ByTool, ProviderSettings, extends
 
 __all__ = ["UNSENT", "LoopOptions", "LoopSettings", "Policy", "SyncPolicy", "refuse_async_hooks"]
 
@@ -51,6 +51,8 @@ class LoopOptions(TypedDict, Generic[TS], total=False):
             that must call a tool can never answer.
         describe: Other descriptions, for all requests; they win over those of hooks.
         parallel: `False` asks for at most one call in each answer; `True` by default.
+        provider: What single APIs are told of tools, by the tool and the API's name, for all
+            requests.
         temperature: Sampling temperature.
         max_output_tokens: Limit of each answer, in tokens.
         extra: Provider parameters, passed through with every request.
@@ -64,6 +66,7 @@ class LoopOptions(TypedDict, Generic[TS], total=False):
     require: ToolRequirement[TS] | None
     describe: ByTool[Selector[TS, Any, Any], str] | None
     parallel: bool
+    provider: ByTool[Selector[TS, Any, Any], ProviderSettings] | None
     temperature: float | None
     max_output_tokens: int | None
     extra: Mapping[str, Any] | None
@@ -93,6 +96,7 @@ class LoopSettings:
     require: ToolRequirement[Any] | None = None
     describe: ByTool[Selector[Any, Any, Any], str] | None = None
     parallel: bool = True
+    provider: ByTool[Selector[Any, Any, Any], ProviderSettings] | None = None
     temperature: float | None = None
     max_output_tokens: int | None = None
     extra: Mapping[str, Any] | None = None

@@ -16,6 +16,8 @@ from lutumpy.rounds.offered import OfferedTools
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
 from lutumpy.rounds.read import read_answer
 from lutumpy.tools.calls import BaseToolCall
+from lutumpy.tools.definition import ProviderSettings
+from lutumpy.tools.provider_settings import copy_turn_settings
 from lutumpy.tools.selectors import (
     BaseToolset,
     ByTool,
@@ -63,9 +65,10 @@ class Offer(OfferedTools[C_co]):
         requirement: ToolRequirement[Any],
         descriptions: Mapping[Selector[Any, Any, Any], str],
         parallel: bool,
+        settings: Mapping[Selector[Any, Any, Any], dict[str, dict[str, Any]]],
     ) -> None:
-        if descriptions:
-            specs = [s.spec(descriptions.get(s)) for s in selectors]
+        if descriptions or settings:
+            specs = [s.spec(descriptions.get(s), settings.get(s)) for s in selectors]
         else:
             specs = [s.spec() for s in selectors]
         forced = requirement.selector.name if requirement.selector is not None else None
@@ -125,6 +128,7 @@ def make_offer(
     require: ToolRequirement[TS] | None = None,
     describe: ByTool[Selector[TS, Any, Any], str] | None = None,
     parallel: bool = True,
+    provider: ByTool[Selector[TS, Any, Any], ProviderSettings] | None = None,
 ) -> Offer[Any]:
     """The offer of these constraints.
 
@@ -138,7 +142,8 @@ def make_offer(
             f"{toolset.__name__} is the base of toolsets; offer a class that derives from it"
         )
     # Most turns offer a toolset as it is. That offer is made once, and its bytes with it.
-    is_plain = available is None and require is None and not describe and parallel is True
+    is_plain = available is None and require is None and parallel is True
+    is_plain = is_plain and not describe and not provider
     if is_plain:
         kept: Offer[Any] | None = table.cache.get("offer")
         if kept is not None:
@@ -163,7 +168,8 @@ def make_offer(
     if not isinstance(cast("object", parallel), bool):
         raise InvalidToolConstraints(f"parallel= takes True or False, not {parallel!r}")
     descriptions = _check_descriptions(toolset, describe)
-    offer = Offer(toolset, selectors, requirement, descriptions, parallel)
+    settings = _check_settings(toolset, provider)
+    offer = Offer(toolset, selectors, requirement, descriptions, parallel, settings)
     if is_plain:
         table.cache["offer"] = offer
     return offer
@@ -186,3 +192,22 @@ def _check_descriptions(
                 f"the description of {selector.name!r} is {type(text).__name__}, not str"
             )
     return descriptions
+
+
+def _check_settings(
+    toolset: type[TS], provider: ByTool[Selector[TS, Any, Any], ProviderSettings] | None
+) -> dict[Selector[TS, Any, Any], dict[str, dict[str, Any]]]:
+    if provider is not None and not isinstance(provider, Mapping):
+        raise InvalidToolConstraints(
+            f"provider= takes settings by selector, not {type(provider).__name__}"
+        )
+    if not provider:
+        return {}
+    settings: dict[Selector[TS, Any, Any], dict[str, dict[str, Any]]] = {}
+    # Here too, entries for tools that aren't offered are fine. Their form is checked all the same.
+    for selector, given in provider.items():
+        member = as_member_of(toolset, selector)
+        copied = copy_turn_settings(member.name, given)
+        if copied is not None:
+            settings[member] = copied
+    return settings

@@ -18,11 +18,15 @@ __all__ = [
     "ApiRules",
     "DeclaredTool",
     "HistoryContext",
+    "PartPlace",
     "RequestShape",
     "Signs",
     "holds_nothing",
     "one_of",
 ]
+
+PartPlace = Literal["message", "result"]
+"""Where a content part stands: in a user's message, or in the result of a call."""
 
 NOTHING: re.Pattern[str] = re.compile(r"(?!)")
 """A pattern that no text matches."""
@@ -194,6 +198,14 @@ class ApiRules(Protocol):
         TOKENS_OF_TOOLS: About what a list of tools costs: input tokens for each byte of its JSON,
             and once.
         check_tools: A function of the list of tools, which gives the problems of the tools alone.
+
+    What is asked of a `RawPart` for the API; if it is missing, every JSON object is accepted:
+        check_part: A function of the part's value and its `PartPlace`, which gives the problems
+            that the API would have with it there.
+
+    What a declaration of a tool asks about `provider=` may be missing; then all is left to the API:
+        TOOL_SETTINGS: What may be said of one tool beside its declaration, a `ToolSettingRules` of
+            `lutumpy.rules.tool_settings`.
     """
 
     PREFIX: str

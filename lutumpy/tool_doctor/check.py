@@ -27,6 +27,11 @@ from lutumpy.plain.pointer import pointer
 from lutumpy.rules.schema_walk import walk
 from lutumpy.rules.strict import Dialect, strict_changes, strict_counts
 from lutumpy.tool_doctor.declaration import declaration_findings
+from lutumpy.tool_doctor.provider import (
+    has_own_type,
+    settings_findings,
+    unknown_api_findings,
+)
 from lutumpy.tool_doctor.renderings import Rendering, list_bytes, list_tokens, read_declared, render
 from lutumpy.tool_doctor.report import (
     Finding,
@@ -111,6 +116,8 @@ class _Check:
         for definition in self.definitions:
             for finding in declaration_findings(definition, sources.get(definition.name)):
                 self.found[replace(finding, apis=())] = list(self.apis)
+            for finding in unknown_api_findings(definition):
+                self.found[finding] = []
         modes = (False, True) if self.strict is None else (self.strict,)
         for api in self.apis:
             known: set[Key] = set()
@@ -181,8 +188,9 @@ def _find_in_tool(
     asks = definition.options.strict is True
     if rendering.tool is None:
         yield Finding("error", "tool.refused", rendering.refusal, name, strict=asks)
+    yield from settings_findings(definition, api)
     wants = strict if definition.options.strict is None else asks
-    if not wants:
+    if not wants or has_own_type(definition, api):
         return
     dialect: Dialect | None = getattr(serving(api, "rules"), "STRICT", None)
     if dialect is None:  # its adapter has no strict tools, or its rules say nothing of them
@@ -269,7 +277,8 @@ def _convert_problem(
     index = _read_index(problem.position)
     if index is not None:
         declared = read_declared(tools[index], api)
-        tool = None if declared is None else declared.name
+        # One of the API's own type has a name and no schema.
+        tool = tools[index].get("name") if declared is None else declared.name
     elif len(problem.tools) == 1:
         (tool,) = problem.tools
     elif problem.tools:

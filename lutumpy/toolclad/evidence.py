@@ -115,8 +115,4 @@ def _show_failure(run: ProgramRun, reason: str) -> dict[str, Any]:
 
 def make_failure(evidence: Evidence) -> ToolError:
     """The error that shows the model the evidence of a run that failed (rule Y8d)."""
-    from lutumpy.plain import json_values
-
-    error = ToolError(json_values.encode_text(evidence))
-    error.content = evidence  # type: ignore[attr-defined]
-    return error
+    return ToolError(content=evidence)

@@ -21,7 +21,7 @@ from lutumpy.tools.json_schema import JsonSchema
 __all__ = ["PARSERS", "OutputReader"]
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,15})(\.[0-9]{1,15})?([eE][+-]?[0-9]{1,2})?", re.ASCII)
-_MOST_LEVELS = 100
+_MOST_LEVELS = 90
 _MOST_TOLD = 3
 
 
@@ -51,7 +51,7 @@ class OutputReader:
     def read(self, text: str) -> dict[str, Any]:
         """The results; raises `ValueError` where the text isn't what the manifest declares."""
         try:
-            value = self._parse(text)
+            value = _check_json(self._parse(text))
             misfits = [] if self._schema is None else self._schema.failures(value)
         except RecursionError:
             raise ValueError("the output is nested too deeply") from None
@@ -59,6 +59,21 @@ class OutputReader:
             told = "; ".join([_describe(path, words) for path, words in misfits[:_MOST_TOLD]])
             raise ValueError(f"the output doesn't fit its schema: {told}")
         return value if isinstance(value, dict) else {"parsed_output": value}
+
+
+def _check_json(value: Any) -> Any:
+    """`value`, if it can be sent: `1e999` is read as an infinity, and nesting has an end."""
+    waiting = [(value, 1)]
+    while waiting:
+        found, level = waiting.pop()
+        if isinstance(found, (dict, list)):
+            if level > _MOST_LEVELS:
+                raise ValueError("the output is nested too deeply")
+            inner = found.values() if isinstance(found, dict) else found
+            waiting += [(one, level + 1) for one in inner]
+        elif isinstance(found, float) and not math.isfinite(found):
+            raise ValueError("the output has a number that is too large for JSON")
+    return value
 
 
 def _describe(path: tuple[str | int, ...], words: str) -> str:
@@ -72,34 +87,18 @@ def _parse_text(text: str) -> Any:
 
 def _parse_json(text: str) -> Any:
     try:
-        value = json.loads(text, parse_constant=refuse_constant)
+        return json.loads(text, parse_constant=refuse_constant)
     except ValueError as error:
         raise ValueError(f"the output is not JSON: {error}") from None
-    return _check_numbers(value)
 
 
 def _parse_json_lines(text: str) -> Any:
     # JSON may hold other line ends in its strings, so only this one ends a line.
     lines = [line for line in text.split("\n") if line.strip()]
     try:
-        values = [json.loads(line, parse_constant=refuse_constant) for line in lines]
+        return [json.loads(line, parse_constant=refuse_constant) for line in lines]
     except ValueError as error:
         raise ValueError(f"the output is not JSON lines: {error}") from None
-    return _check_numbers(values)
-
-
-def _check_numbers(value: Any) -> Any:
-    """`value`, if every number in it is finite: `1e999` is read as an infinity."""
-    waiting = [value]
-    while waiting:
-        found = waiting.pop()
-        if isinstance(found, dict):
-            waiting += found.values()
-        elif isinstance(found, list):
-            waiting += found
-        elif isinstance(found, float) and not math.isfinite(found):
-            raise ValueError("the output has a number that is too large for JSON")
-    return value
 
 
 def _parse_csv(text: str) -> Any:
@@ -146,18 +145,16 @@ def _parse_xml(text: str) -> Any:
         root = ElementTree.fromstring(text)
     except (ElementTree.ParseError, ValueError) as error:
         raise ValueError(f"the output is not XML: {error}") from None
-    return {root.tag: _read_element(root, 1)}
+    return {root.tag: _read_element(root)}
 
 
-def _read_element(element: ElementTree.Element, level: int) -> dict[str, Any]:
-    if level > _MOST_LEVELS:
-        raise ValueError("the output is nested too deeply")
+def _read_element(element: ElementTree.Element) -> dict[str, Any]:
     found: dict[str, Any] = {f"@{name}": value for name, value in element.attrib.items()}
     if element.text and element.text.strip():
         found["#text"] = element.text.strip()
     children: dict[str, list[Any]] = {}
     for child in element:
-        children.setdefault(child.tag, []).append(_read_element(child, level + 1))
+        children.setdefault(child.tag, []).append(_read_element(child))
     for tag, values in children.items():
         found[tag] = values[0] if len(values) == 1 else values
     return found

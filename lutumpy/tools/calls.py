@@ -26,7 +26,7 @@ from lutumpy.plain.values import dataclass
 from lutumpy.tools.arguments import ArgumentRepair
 from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.edits import edited_input, run_with_some
-from lutumpy.tools.results import ToolResult, completed, failed, rejected
+from lutumpy.tools.results import ToolResult, completed, failed_result, rejected
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -105,19 +105,23 @@ class BaseToolCall:
             return ToolResult(self.metadata, output, "ok", None, output)
         return completed(self.metadata, tool, output)
 
-    def fail(self, error: str | BaseException, *, reveal: bool = False) -> ToolResult:
+    def fail(
+        self, error: str | BaseException, *, content: Any = None, reveal: bool = False
+    ) -> ToolResult:
         """The result of a tool that failed.
 
         Args:
             error: A text, which the model is shown, or an exception. Of a `ToolError` the model is
-                shown the message, of any other exception the name of its class in a neutral
-                sentence (rule K6); of a group, each exception inside by the same rule.
+                shown the message and the content, of any other exception the name of its class in
+                a neutral sentence (rule K6); of a group, each exception inside by the same rule.
+            content: A JSON value or content parts that the model gets behind the text, in place of
+                the content of a `ToolError`. What can't be sent is reported by `commit`.
             reveal: Show the class and the message of any exception; never a traceback.
 
         Raises:
             TypeError: `error` is neither.
         """
-        return failed(self.metadata, error, reveal=reveal)
+        return failed_result(self.metadata, error, content=content, reveal=reveal)
 
     def reject(self, reason: str) -> ToolResult:
         """The result of a call that was not run, and why."""
@@ -281,9 +285,11 @@ class ToolCallIssue:
     detail: str
     repeat: int = 0
 
-    def fail(self, error: str | BaseException, *, reveal: bool = False) -> ToolResult:
+    def fail(
+        self, error: str | BaseException, *, content: Any = None, reveal: bool = False
+    ) -> ToolResult:
         """A result of your own, marked as an error; exceptions are shown as by `ToolCall.fail`."""
-        return failed(self.metadata, error, reveal=reveal)
+        return failed_result(self.metadata, error, content=content, reveal=reveal)
 
     def reject(self, reason: str) -> ToolResult:
         """A result of your own, marked as a rejection."""

@@ -22,16 +22,21 @@ from lutumpy.tools.definition import (
     DEFAULT_TIMEOUT,
     TOOL_NAME,
     Effect,
+    ProviderSettings,
     ToolDef,
     ToolOptions,
 )
 from lutumpy.tools.description_warnings import unused_descriptions, warn_lost, warn_undescribed
 from lutumpy.tools.docstrings import read_docstring
 from lutumpy.tools.plain_schema import plain_schema
+from lutumpy.tools.provider_settings import check_declared
 from lutumpy.tools.schema import input_schema, output_adapter, output_schema, reason_of
 from lutumpy.tools.signature import enclosing_names, quoted, read_signature
 from lutumpy.tools.stated_output import NOT_STATED, stated_output
 from lutumpy.tools.tool import MARK, FunctionTool, compiled_tool
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
 
 __all__ = ["AsyncToolFn", "SyncToolFn", "ToolFn", "tool_fn", "tool_input"]
 
@@ -126,6 +131,8 @@ class ToolSettings(TypedDict, total=False):
     idempotent: bool
     effect: Effect
     strict: bool | None
+    provider: ProviderSettings | None
+    annotations: Mapping[str, JsonValue] | None
 
 
 class ToolInputSettings(ToolSettings, total=False):
@@ -173,6 +180,8 @@ def tool_fn(
     idempotent: bool = False,
     effect: Effect = "once",
     strict: bool | None = None,
+    provider: ProviderSettings | None = None,
+    annotations: Mapping[str, JsonValue] | None = None,
 ) -> Any:
     """Declare a function, `async` or plain, as a tool. Also `@tool_fn(name=..., timeout=...)`.
 
@@ -189,11 +198,14 @@ def tool_fn(
             `effect="idempotent"`.
         effect: What running it again does: `"read"`, `"idempotent"` or `"once"`.
         strict: Whether the provider should enforce the schema; `None` leaves it to the adapter.
+        provider: What one API alone is told of the tool, by the API's name, as `defer_loading`. A
+            `type` takes the place of the declaration, for a tool that the vendor has typed.
+        annotations: Hints about the tool for programs, as MCP has them; never sent to a model.
 
     Raises:
         DeclarationError: The signature, the name or an option can't be a tool's.
     """
-    options = ToolOptions(timeout, max_retries, idempotent, effect, strict)
+    options = ToolOptions(timeout, max_retries, idempotent, effect, strict, provider, annotations)
 
     def declare(function: Callable[..., Any]) -> Any:
         return _declare_function(function, name, description, options, _find_caller())
@@ -231,6 +243,8 @@ def tool_input(
     idempotent: bool = False,
     effect: Effect = "once",
     strict: bool | None = None,
+    provider: ProviderSettings | None = None,
+    annotations: Mapping[str, JsonValue] | None = None,
 ) -> Any:
     """Declare a pydantic model as the input of a tool. Also `@tool_input(name=...)`.
 
@@ -249,11 +263,14 @@ def tool_input(
             `effect="idempotent"`.
         effect: What running it again does: `"read"`, `"idempotent"` or `"once"`.
         strict: Whether the provider should enforce the schema; `None` leaves it to the adapter.
+        provider: What one API alone is told of the tool, by the API's name, as `defer_loading`. A
+            `type` takes the place of the declaration, for a tool that the vendor has typed.
+        annotations: Hints about the tool for programs, as MCP has them; never sent to a model.
 
     Raises:
         DeclarationError: The class, the name or an option can't be a tool's.
     """
-    options = ToolOptions(timeout, max_retries, idempotent, effect, strict)
+    options = ToolOptions(timeout, max_retries, idempotent, effect, strict, provider, annotations)
 
     def declare(declared: type[BaseModel]) -> Any:
         return _declare_class(declared, name, output, description, options, _find_caller())
@@ -318,6 +335,8 @@ def _declare_function(
         keyword_names=signature.keyword_names,
         positional_only=signature.positional_only,
     )
+    with _quoting(about):
+        check_declared(source, definition)
     return AsyncToolFn(function, source) if signature.is_async else SyncToolFn(function, source)
 
 
@@ -383,6 +402,7 @@ def _declare_class(
             wrapped=wrapped,
             closed=True,
         )
+        check_declared(source, definition)
     annotations = [
         (field.alias or field_name, field.annotation, field.metadata)
         for field_name, field in cls.model_fields.items()

@@ -4,7 +4,7 @@
 # -------------------------------------
 #   exception                what the model is shown
 #   -----------------------  -----------------------------------------------------------------------
-#   ToolError                its message, which was written for the model
+#   ToolError                its message and its content, which were written for the model
 #   any other                its class's name in a neutral sentence. The message was written for
 #                            somebody else, and may hold paths, queries, keys or other people's data
 #   a group of exceptions    each exception inside, by these rules: the messages, then one sentence
@@ -15,22 +15,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from pydantic import ValidationError
 
 from lutumpy.errors import ToolError
 from lutumpy.plain.safe_text import class_name, safe_str
 
-__all__ = ["FAILED", "failure_text", "is_for_the_model", "tool_error_message"]
+__all__ = [
+    "FAILED",
+    "FAILED_WITH",
+    "failure_contents",
+    "failure_text",
+    "is_for_the_model",
+    "tool_error_message",
+]
 
 FAILED = "The tool failed."
-_FAILED_WITH = "The tool failed with {names}."
+FAILED_WITH = "The tool failed with {names}."
 _MOST_PARTS = 10
 
 
-def failure_text(
-    error: BaseException, *, reveal: bool = False, sentence: str = _FAILED_WITH
-) -> str:
+def failure_text(error: BaseException, *, reveal: bool = False, sentence: str = FAILED_WITH) -> str:
     """What the model is shown of an exception; never empty, and never a traceback.
 
     Args:
@@ -45,13 +51,28 @@ def failure_text(
     others: list[str] = []
     for leaf in _open_groups(error):
         if isinstance(leaf, ToolError):
-            messages.append(tool_error_message(leaf) or FAILED)
+            message = tool_error_message(leaf)
+            if message or _content_of(leaf) is None:
+                messages.append(message or FAILED)
         else:
             others.append(class_name(leaf))
     lines = _limit_parts(messages)
     if others:
         lines.append(sentence.format(names=", ".join(_limit_parts(others))))
-    return "\n".join(lines)
+    return "\n".join(lines) or FAILED
+
+
+def failure_contents(error: BaseException) -> list[Any]:
+    """What the `ToolError`s in an exception carry besides their messages, in order."""
+    found = [_content_of(leaf) for leaf in _open_groups(error) if isinstance(leaf, ToolError)]
+    return [content for content in found if content is not None]
+
+
+def _content_of(error: ToolError) -> Any:
+    try:
+        return error.content
+    except Exception:  # a property of a subclass
+        return None
 
 
 def is_for_the_model(error: BaseException) -> bool:
@@ -71,7 +92,7 @@ def tool_error_message(error: ToolError) -> str:
 def _reveal(error: BaseException) -> str:
     name = class_name(error)
     if isinstance(error, ValidationError):
-        message = "; ".join(_limit_parts(_describe_fields(error)))
+        message = "; ".join(_limit_parts(field_messages(error)))
     elif _inner_errors(error):
         message = "; ".join(_limit_parts(_reveal(leaf) for leaf in _open_groups(error)))
     else:
@@ -79,7 +100,7 @@ def _reveal(error: BaseException) -> str:
     return f"{name}: {message}" if message.strip() else name
 
 
-def _describe_fields(error: ValidationError) -> list[str]:
+def field_messages(error: ValidationError) -> list[str]:
     """Each failing field with its message.
 
     Pydantic's own text also holds the values, and links for developers.

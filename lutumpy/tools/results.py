@@ -15,9 +15,10 @@ from lutumpy.core.items import (
 )
 from lutumpy.core.parts import PARTS, content_problem
 from lutumpy.plain import json_values
+from lutumpy.plain.strict_json import copy_json
 from lutumpy.plain.values import dataclass
 from lutumpy.tools.compiled import CompiledTool
-from lutumpy.tools.failures import FAILED, failure_text
+from lutumpy.tools.failures import FAILED, FAILED_WITH, failure_contents, failure_text
 
 _NOT_ALLOWED = "not allowed"
 
@@ -31,9 +32,10 @@ class ToolResult:
         content: JSON text (a `str` output as it is), or content parts.
         status: `ok`, `error` (the tool failed) or `rejected` (it was not run).
         rejection_reason: Why, for a rejected call.
-        output: The value that was given to `complete`, else `None`.
-        output_error: Why that value doesn't fit the tool's output type; `commit` reports it as
-            `wrong_output`.
+        output: The value that was given to `complete`, or the content of a failure (a list of them
+            where several exceptions had one), else `None`.
+        output_error: Why that value doesn't fit the tool's output type, or can't be sent; `commit`
+            reports it as `wrong_output`.
     """
 
     metadata: ToolMetadata
@@ -60,23 +62,75 @@ def completed(metadata: ToolMetadata, tool: CompiledTool, output: Any) -> ToolRe
     return ToolResult(metadata, "", "ok", None, output, error)
 
 
-def failed(
-    metadata: ToolMetadata, error: str | BaseException, *, reveal: bool = False
+def failed_result(
+    metadata: ToolMetadata,
+    error: str | BaseException,
+    *,
+    content: Any = None,
+    reveal: bool = False,
+    sentence: str = FAILED_WITH,
 ) -> ToolResult:
     """The result for a tool that failed: a text as it is, an exception by rule K6.
+
+    Args:
+        metadata: The call.
+        error: A text, or an exception.
+        content: A JSON value or content parts that follow the text; in place of the content of a
+            `ToolError`.
+        reveal: Show the class and the message of any exception.
+        sentence: For exceptions that weren't raised for the model: see `failure_text`.
 
     Raises:
         TypeError: `error` is neither.
     """
+    contents = [] if content is None else [content]
     if isinstance(error, BaseException):
-        error = failure_text(error, reveal=reveal)
+        if content is None:
+            contents = failure_contents(error)
+        error = failure_text(error, reveal=reveal, sentence=sentence)
     elif not isinstance(cast("object", error), str):
         a_class = "; of an exception it takes the instance" if isinstance(error, type) else ""
         raise TypeError(
             f"fail takes a text or an exception, not {type(error).__name__}{a_class}; "
             f"call {metadata.id!r} of {metadata.name!r} has no result yet"
         )
-    return ToolResult(metadata, error if error.strip() else FAILED, "error")
+    text = error if error.strip() else FAILED
+    if not contents:
+        return ToolResult(metadata, text, "error")
+    # The structure says what a sentence that says nothing else would.
+    shown, misfit = _join_contents("" if text == FAILED else text, contents)
+    output = contents[0] if len(contents) == 1 else contents
+    return ToolResult(metadata, shown, "error", None, output, misfit)
+
+
+def _join_contents(text: str, contents: list[Any]) -> tuple[str | tuple[Part, ...], str | None]:
+    """A text and what follows it as the content of a result; and why that can't be sent.
+
+    It is one text unless there are content parts.
+    """
+    pieces: list[Part] = []
+    for content in contents:
+        parts = content_parts(content)
+        if parts is None:
+            try:
+                parts = (TextPart(_write_content(content)),)
+            except (TypeError, ValueError) as error:
+                return text or FAILED, str(error)
+        elif (misfit := content_problem(parts)) is not None:
+            return text or FAILED, misfit
+        pieces += parts
+    # A part may say what the message says; once is enough.
+    if text and not any(isinstance(piece, TextPart) and piece.text == text for piece in pieces):
+        pieces.insert(0, TextPart(text))
+    texts = [piece.text for piece in pieces if isinstance(piece, TextPart)]
+    if len(texts) == len(pieces):
+        return "\n".join(texts), None
+    return tuple(pieces), None
+
+
+def _write_content(content: Any) -> str:
+    copied = copy_json(content, "the content of the failure")
+    return copied if isinstance(copied, str) else json_values.encode_text(copied)
 
 
 def rejected(metadata: ToolMetadata, reason: str) -> ToolResult:
@@ -138,8 +192,16 @@ def _mark_unsuccessful(
     else:
         text = "".join([part.text for part in content if isinstance(part, TextPart)])
     if result.status == "rejected" and not text.startswith(REJECTION_PREFIX):
+        if not isinstance(content, str) and text.strip():
+            return (TextPart(REJECTION_PREFIX), *content)
         reason = text if text.strip() else result.rejection_reason or _NOT_ALLOWED
-        if isinstance(content, str) or not text.strip():
-            return REJECTION_PREFIX + json_values.clean_text(reason)
-        return (TextPart(REJECTION_PREFIX), *content)
-    return content if text.strip() else FAILED
+        return _put_words(REJECTION_PREFIX + json_values.clean_text(reason), content)
+    return content if text.strip() else _put_words(FAILED, content)
+
+
+def _put_words(words: str, content: str | tuple[Part, ...]) -> str | tuple[Part, ...]:
+    """Words in place of blank text; images and the like stay behind them."""
+    if isinstance(content, str):
+        return words
+    media = [part for part in content if not isinstance(part, TextPart)]
+    return (TextPart(words), *media) if media else words

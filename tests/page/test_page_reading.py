@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from openai.types.chat import ChatCompletionMessage
 
-from lutumpy import AssistantTurn, FilePart, ImagePart, Session, Transcript
+from lutumpy import AssistantTurn, FilePart, ImagePart, RawPart, Session, Transcript
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.apis import Api
@@ -307,6 +307,7 @@ def test_a_transcript_shows_reasoning_refusals_attachments_and_what_is_no_longer
             "See",
             ImagePart(url="https://example.com/a.png"),
             FilePart(b"x", "application/pdf", filename="p.pdf"),
+            RawPart("anthropic_messages", {"type": "container_upload", "file_id": "file_7"}),
         ]
     )
     blocks = (ReasoningBlock("Hm.", signed=True), RefusalBlock("I won't."))
@@ -317,6 +318,8 @@ def test_a_transcript_shows_reasoning_refusals_attachments_and_what_is_no_longer
     page = safe(render(transcript))
     assert "Image at https://example.com/a.png (not loaded)" in page.of("step-1")
     assert "File: p.pdf, application/pdf, 1 bytes" in page.of("step-1")
+    assert "For anthropic_messages alone" in page.of("step-1")
+    assert "file_7" in page.of("step-1")
     for words in (
         "Reasoning, signed",
         "Hm.",

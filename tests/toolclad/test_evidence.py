@@ -83,10 +83,9 @@ def test_a_program_that_fails_is_a_failed_result_with_the_same_json(
         "raw_output": "some\n",
     }
     assert keeper.kept[0][1]["stderr"] == "why\n"
-    evidence = vars(result.error)["content"]
-    assert isinstance(evidence, Evidence)
-    assert not evidence.succeeded
-    assert evidence.envelope["command"] == "./act"
+    assert isinstance(result.output, Evidence)
+    assert not result.output.succeeded
+    assert result.output.envelope["command"] == "./act"
 
 
 # --- what a program prints ------------------------------------------------------------------------
@@ -135,6 +134,7 @@ def test_output_is_read_as_declared(
         ("json", "[NaN]", "NaN is not JSON"),
         ("json", "[1e999]", "too large for JSON"),
         ("json", "[" * 20_000, "the output is "),
+        ("json", "[" * 150 + "]" * 150, "nested too deeply"),
         ("jsonl", "{}\n{", "the output is not JSON lines: "),
         ("csv", "a,b\n1\n", "row 2 has 1 cells, not 2"),
         ("csv", "a,a\n1,2\n", "two columns have one name"),

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 import toy_api
 
-from lutumpy import AdapterError, NeedsTools, Session, Toolset, Transcript, tool, tool_fn
-from lutumpy.apis import api_names, api_row
+from lutumpy import AdapterError, NeedsTools, RawPart, Session, Toolset, Transcript, tool, tool_fn
+from lutumpy.apis import api_names, api_row, serving
 from lutumpy.cli import main
 from lutumpy.doctor import apply_repairs, check_messages, propose_repairs
 from lutumpy.testing import Call, Failure, Reply, ScriptedModel, serve
@@ -295,3 +295,19 @@ def test_the_page_about_adding_an_api_shows_this_very_code() -> None:
 
 def _without_blanks(code: str) -> list[str]:
     return [line for line in code.splitlines() if line.strip() and not line.startswith("# ---")]
+
+
+def test_k7_a_part_for_another_api_is_its_text_and_one_for_this_is_what_the_adapter_makes_of_it(
+    toy: str,
+) -> None:
+    session = Session()
+    session.push_user(
+        [
+            RawPart("anthropic_messages", {"type": "container_upload", "file_id": "f"}, "a file"),
+            RawPart(toy, {"anything": ["goes"]}, "a toy"),
+        ]
+    )
+    adapter = serving(toy, "adapter")
+    talk = adapter.request(session.transcript)["talk"]
+    assert talk == [{"role": "user", "text": "a file\na toy"}]
+    assert Session.load(session.dump()).transcript[0] == session.transcript[0]

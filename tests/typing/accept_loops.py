@@ -157,6 +157,7 @@ async def loops(session: Session, llm: OpenAIChat) -> None:
         available=ToolAvailability.only(Open.read),
         require=ToolRequirement.specific(Open.read),
         describe={Open.read: "Read."},
+        provider={Open.read: {"openai_responses": {"defer_loading": True}}},
         parallel=False,
         temperature=0.0,
         max_output_tokens=100,

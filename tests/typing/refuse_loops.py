@@ -50,6 +50,8 @@ async def wrong(session: Session, llm: OpenAIChat) -> None:
     await run_tools(session, llm, tools=Open, dispatch=open_dispatch, require=one)  # refused
     words = {Other.read: ""}
     await run_tools(session, llm, tools=Open, dispatch=open_dispatch, describe=words)  # refused
+    told = {Other.read: {"openai_chat": {"x": 1}}}
+    await run_tools(session, llm, tools=Open, dispatch=open_dispatch, provider=told)  # refused
     await run_tools(session, llm, tools=Open, dispatch=open_dispatch, max_rounds="3")  # refused
     await run_tools(session, llm, tools=Open, dispatch=open_dispatch, max_rounds=None)  # refused
     await run_tools(

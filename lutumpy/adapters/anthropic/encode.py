@@ -30,7 +30,7 @@ prefix of the next one's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import Any, Literal
 
 from lutumpy.adapters.anthropic.cache import count_breakpoints, mark, takes_breakpoint
@@ -48,24 +48,22 @@ from lutumpy.adapters.anthropic.original import (
     system_blocks,
     takes_system_breakpoint,
 )
-from lutumpy.adapters.anthropic.parts import part_blocks, text_blocks
+from lutumpy.adapters.anthropic.part_writer import PartWriter
+from lutumpy.adapters.anthropic.parts import text_blocks
 from lutumpy.adapters.anthropic.turn_blocks import (
     encode_message,
     find_container,
     find_late_results,
     has_result,
-    parse_input,
     shorten_to_prefill,
+    translate_turn,
 )
 from lutumpy.core.encoding import Renamer
 from lutumpy.core.items import (
     AssistantTurn,
-    CallBlock,
     Item,
     Message,
-    RefusalBlock,
     ResultBlock,
-    TextBlock,
     TextPart,
     ToolResults,
     Verbatim,
@@ -108,6 +106,7 @@ class MessagesEncoder:
         "_messages",
         "_names",
         "_original",
+        "_parts",
         "_running",
         "_stable",
         "_system",
@@ -129,6 +128,7 @@ class MessagesEncoder:
         self._messages: list[bytes] = []
         # Which messages stand as they were read.
         self._original: set[int] = set()
+        self._parts = PartWriter()
         self._held_system: list[str] = []
         self._last: Last = "nothing"
         self._container: bytes = b""
@@ -147,6 +147,7 @@ class MessagesEncoder:
         twin._system = self._system.copy()
         twin._messages = self._messages.copy()
         twin._original = self._original.copy()
+        twin._parts = self._parts.copy()
         twin._held_system = self._held_system.copy()
         twin._last = self._last
         twin._container = self._container
@@ -205,7 +206,8 @@ class MessagesEncoder:
         if self._stable is not None:
             stable = min(stable, self._stable[1])
         for index in range(stable - 1, -1, -1):
-            if takes_breakpoint(self._messages[index], as_read=index in self._original):
+            as_read = index in self._original or self._parts.is_noted(index)
+            if takes_breakpoint(self._messages[index], as_read=as_read):
                 return index
         return None
 
@@ -216,12 +218,16 @@ class MessagesEncoder:
         """
         return self._container
 
-    def messages(self, prefill: bool, at: int | None = None) -> list[bytes]:
+    def messages(
+        self, prefill: bool, at: int | None, tools: Set[str], has_format: bool
+    ) -> list[bytes]:
         """The `messages` of a request, one by one.
 
         Args:
             prefill: The model takes the assistant's as the last message.
             at: Which message gets a breakpoint of the prompt cache.
+            tools: The names of the tools that the request declares.
+            has_format: The request asks for an output format.
 
         Raises:
             TranscriptError: there is nothing to answer (rule K5).
@@ -245,7 +251,7 @@ class MessagesEncoder:
             )
         if at is not None:
             messages[at] = mark(messages[at], b"}]}")
-        return messages
+        return self._parts.fit(messages, tools, has_format)
 
     def history(self) -> bytes:
         """The JSON array of everything encoded so far, whatever it ends with."""
@@ -301,12 +307,11 @@ class MessagesEncoder:
         if self._running is not None:
             self._drop_unfinished_calls(set())
         if message.role == "user":
-            blocks = [block for part in message.parts for block in part_blocks(part)]
+            blocks = self._parts.write(message.parts, "message", self.breakpoints)
             if blocks:
-                only_text = len(blocks) == 1 and blocks[0]["type"] == "text" and not self._as_blocks
-                self._append_message(
-                    "user", encode_message("user", blocks[0]["text"] if only_text else blocks)
-                )
+                only_text = not self._as_blocks and len(blocks) == 1 and len(blocks[0]) == 2
+                text = blocks[0]["text"] if only_text and "text" in blocks[0] else None
+                self._append_written(blocks if text is None else text)
             return
         texts = [
             part.text for part in message.parts if isinstance(part, TextPart) and part.text.strip()
@@ -325,6 +330,14 @@ class MessagesEncoder:
             self._held_system += texts
         else:
             self._append_message("user", self._wrap_system_texts(texts))
+
+    def _append_written(self, content: str | list[dict[str, Any]]) -> None:
+        """Append a user's message of parts."""
+        message = encode_message("user", content)
+        if b'"cache_control":' in message:
+            self.breakpoints += count_breakpoints(content)
+        self._append_message("user", message)
+        self._parts.note(len(self._messages) - 1)
 
     def _append_message(self, last: Last, message: bytes) -> None:
         if self._held_system:
@@ -355,7 +368,7 @@ class MessagesEncoder:
         if turn.api == API:
             content = self._encode_own_turn(turn)
         else:
-            blocks = self._translate_turn(turn)
+            blocks = translate_turn(turn, self._ids, self._names)
             content = encode(blocks) if blocks else b""
         if not content:
             self._container = container
@@ -433,24 +446,6 @@ class MessagesEncoder:
             blocks = [block for block in blocks if block.get("type") not in REASONING]
         return encode(blocks) if blocks else b""
 
-    def _translate_turn(self, turn: AssistantTurn) -> list[dict[str, Any]]:
-        """What another API's answer says, as blocks of this one (rule R2)."""
-        blocks: list[dict[str, Any]] = []
-        for block in turn.blocks:
-            if isinstance(block, (TextBlock, RefusalBlock)):
-                if block.text.strip():
-                    blocks.append({"type": "text", "text": block.text})
-            elif isinstance(block, CallBlock) and block.answerable:
-                blocks.append(
-                    {
-                        "type": "tool_use",
-                        "id": self._ids(block.id),
-                        "name": self._names(block.name),
-                        "input": parse_input(block),
-                    }
-                )
-        return blocks
-
     # --- results ----------------------------------------------------------------------------------
 
     def _add_results(self, results: ToolResults) -> None:
@@ -459,10 +454,7 @@ class MessagesEncoder:
             return
         # All of them in one message: in separate ones the API takes them too, but models unlearn
         # parallel calls.
-        self._append_message(
-            "user",
-            encode_message("user", [self._encode_result(result) for result in results.results]),
-        )
+        self._append_written([self._encode_result(result) for result in results.results])
 
     def _encode_result(self, result: ResultBlock) -> dict[str, Any]:
         block: dict[str, Any] = {"type": "tool_result", "tool_use_id": self._ids(result.call_id)}
@@ -478,7 +470,7 @@ class MessagesEncoder:
         elif isinstance(result.content, str):
             content = result.content if result.content.strip() else ""
         else:
-            content = [part for given in result.content for part in part_blocks(given)]
+            content = self._parts.write(result.content, "result", self.breakpoints)
         if content:
             block["content"] = content
         return block

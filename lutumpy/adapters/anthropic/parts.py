@@ -8,7 +8,7 @@ import base64
 from collections.abc import Iterable
 from typing import Any
 
-from lutumpy.core.items import FilePart, ImagePart, Part, TextPart, describe
+from lutumpy.core.items import FilePart, ImagePart, Part, RawPart, TextPart, describe
 from lutumpy.core.parts import sendable
 from lutumpy.rules import media
 from lutumpy.rules.anthropic import limits
@@ -23,10 +23,12 @@ def text_blocks(texts: Iterable[str]) -> list[dict[str, Any]]:
 
 def part_blocks(part: Part) -> list[dict[str, Any]]:
     """The block of a part; none for white space, which the API refuses; a text that names it for
-    what it doesn't take.
+    what it doesn't take, and for what was written for one API alone (see `part_writer`).
     """
     if isinstance(part, TextPart):
         return text_blocks([part.text]) if part.text.strip() else []
+    if isinstance(part, RawPart):
+        return text_blocks([part.text])
     found = sendable(part)
     block = None
     if isinstance(found, ImagePart):

@@ -7,10 +7,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lutumpy.adapters.anthropic.cache import Cache, FreeBreakpoints, mark, mark_last_tool
+from lutumpy.adapters.anthropic.cache import Cache, FreeBreakpoints, mark_last_tool, mark_offered
 from lutumpy.adapters.anthropic.decode import API
 from lutumpy.adapters.anthropic.encode import MessagesEncoder
-from lutumpy.adapters.anthropic.offer import check_forced, tool_choice, tools
+from lutumpy.adapters.anthropic.offer import (
+    check_callers,
+    check_deferred,
+    check_forced,
+    own_breakpoints,
+    tool_choice,
+    tools,
+)
 from lutumpy.adapters.sdk_body import Fields, add_extra
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
@@ -60,13 +67,17 @@ def request_fields(
         fields["stream"] = b"true"
     if offering is not None and offering.specs:
         fields["tools"] = tools(offering, bool(strict))
+        check_deferred(offering, extra.get("tools"))
         if "tool_choice" not in extra and (choice := tool_choice(offering)) is not None:
             check_forced(offering, model, extra)
+            check_callers(offering, choice, extra.get("tools"))
             fields["tool_choice"] = encode(choice)
     if transcript.dropped:
         transcript.refuse_dropped()
     encoder = encoder_of(transcript, model, cache is not None)
-    free = FreeBreakpoints(extra, encoder.breakpoints) if cache is not None else None
+    free: FreeBreakpoints | None = None
+    if cache is not None:
+        free = FreeBreakpoints(extra, encoder.breakpoints, own_breakpoints(offering))
     at_message = at_system = None
     # The longest prefix first: it saves most where the user's own breakpoints leave room for few.
     if (
@@ -85,14 +96,35 @@ def request_fields(
         if (marked := mark_last_tool(extra.get("tools"))) is not None:
             extra = {**extra, "tools": marked}
         elif isinstance(offered := fields.get("tools"), bytes):
-            fields["tools"] = mark(offered, b"}]")
+            fields["tools"] = mark_offered(offered)
     if system := encoder.system(at_system):
         fields["system"] = system
     if container := encoder.container():
         fields["container"] = container
-    fields["messages"] = encoder.messages(anthropic_models.takes_prefill(model), at_message)
+    fields["messages"] = encoder.messages(
+        anthropic_models.takes_prefill(model),
+        at_message,
+        _declared_names(offering, extra),
+        _asks_for_format(extra),
+    )
     add_extra(fields, extra)
     return fields
+
+
+def _declared_names(offering: ToolOffering | None, extra: Mapping[str, Any]) -> set[str]:
+    """The names of the tools in a request: the offered ones, and the user's own."""
+    names = {spec.name for spec in offering.specs} if offering is not None else set()
+    own = extra.get("tools")
+    if isinstance(own, (list, tuple)):
+        names |= {str(tool.get("name")) for tool in own if isinstance(tool, Mapping)}
+    return names
+
+
+def _asks_for_format(extra: Mapping[str, Any]) -> bool:
+    config = extra.get("output_config")
+    if isinstance(config, Mapping) and config.get("format") is not None:
+        return True
+    return extra.get("output_format") is not None  # its older name
 
 
 def encoder_of(

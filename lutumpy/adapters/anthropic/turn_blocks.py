@@ -6,7 +6,8 @@ from typing import Any
 
 from lutumpy.adapters.anthropic.decode import API, INVALID_INPUT, REASONING
 from lutumpy.adapters.anthropic.original import kind_of
-from lutumpy.core.items import AssistantTurn, CallBlock
+from lutumpy.core.encoding import Renamer
+from lutumpy.core.items import AssistantTurn, CallBlock, RefusalBlock, TextBlock
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
 
@@ -15,9 +16,34 @@ __all__ = [
     "find_container",
     "find_late_results",
     "has_result",
-    "parse_input",
     "shorten_to_prefill",
+    "translate_turn",
 ]
+
+
+def translate_turn(turn: AssistantTurn, ids: Renamer, names: Renamer) -> list[dict[str, Any]]:
+    """What another API's answer says, as blocks of this one (rule R2).
+
+    Args:
+        turn: The answer.
+        ids: Gives the ids of calls, as this API takes them.
+        names: Gives the names of tools.
+    """
+    blocks: list[dict[str, Any]] = []
+    for block in turn.blocks:
+        if isinstance(block, (TextBlock, RefusalBlock)):
+            if block.text.strip():
+                blocks.append({"type": "text", "text": block.text})
+        elif isinstance(block, CallBlock) and block.answerable:
+            blocks.append(
+                {
+                    "type": "tool_use",
+                    "id": ids(block.id),
+                    "name": names(block.name),
+                    "input": _parse_input(block),
+                }
+            )
+    return blocks
 
 
 def find_late_results(turn: AssistantTurn) -> set[str]:
@@ -61,7 +87,7 @@ def shorten_to_prefill(message: bytes) -> list[bytes]:
     return [encode({**fields, "content": kept})] if kept else []
 
 
-def parse_input(call: CallBlock) -> dict[str, Any]:
+def _parse_input(call: CallBlock) -> dict[str, Any]:
     """The arguments of another API's call as an object (rule R3)."""
     if call.kind != "function":
         return {"input": call.arguments}

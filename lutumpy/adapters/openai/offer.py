@@ -7,8 +7,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from lutumpy.adapters.tool_settings import add_settings, settings_of
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.errors import DeclarationError, InvalidToolConstraints, Problem
 from lutumpy.plain import json_values
@@ -17,6 +19,7 @@ from lutumpy.rules.openai.limits import MAX_NAME, MAX_TOOLS, NAME
 from lutumpy.rules.openai.schema import check_parameters
 from lutumpy.rules.schema_walk import with_items
 from lutumpy.rules.strict import OPENAI_STRICT, strict_schema
+from lutumpy.rules.tool_settings import ToolSettingRules
 
 __all__ = [
     "ToolCheck",
@@ -40,6 +43,7 @@ def offer_fields(
     check: ToolCheck,
     strict: bool | None,
     forced: Callable[[str], dict[str, Any]],
+    settings: ToolSettingRules,
 ) -> dict[str, bytes]:
     """The offer's part of a request, as ready JSON by field; empty when no tool is offered.
 
@@ -51,6 +55,7 @@ def offer_fields(
         strict: For tools that leave it open: `True` makes them strict where their schema has a
             strict form.
         forced: Spells the choice of one tool, given its name.
+        settings: What may be said of one tool beside its declaration.
 
     Raises:
         InvalidToolConstraints: OpenAI would refuse the offer for a name, the number of tools, or
@@ -64,7 +69,8 @@ def offer_fields(
     key = f"{api}+strict" if strict else api
     tools = offer.rendered.get(key)
     if tools is None:
-        tools = offer.rendered[key] = _render_tools(offer, key, shape, check, bool(strict))
+        one = _OneTool(api, shape, settings, bool(strict))
+        tools = offer.rendered[key] = _render_tools(offer, key, one, check)
     fields = {"tools": tools}
     if offer.mode == "required":
         fields["tool_choice"] = b'"required"'
@@ -80,15 +86,35 @@ def offer_fields(
     return fields
 
 
-def _render_tools(
-    offer: ToolOffering, key: str, shape: ToolShape, check: ToolCheck, strict: bool
-) -> bytes:
+@dataclass(frozen=True, slots=True)
+class _OneTool:
+    """How a tool is rendered, whichever it is.
+
+    Attributes:
+        api: Whose settings it gets.
+        shape: Spells it.
+        settings: What the settings may hold.
+        strict: Whether tools that leave it open are strict, where they can be.
+    """
+
+    api: str
+    shape: ToolShape
+    settings: ToolSettingRules
+    strict: bool
+
+    def render(self, spec: ToolSpec) -> dict[str, Any]:
+        """The tool as the API gets it."""
+        settings = settings_of(spec, self.api, self.settings)
+        return add_settings(_render_tool(spec, self.shape, self.strict), spec, settings)
+
+
+def _render_tools(offer: ToolOffering, key: str, one: _OneTool, check: ToolCheck) -> bytes:
     _check_number(offer)
     rendered: list[bytes] = []
     for spec in offer.specs:
         tool = spec.rendered.get(key)
         if tool is None:
-            tool = spec.rendered[key] = encode(_render_tool(spec, shape, strict))
+            tool = spec.rendered[key] = encode(one.render(spec))
         rendered.append(tool)
     tools = b"[" + b",".join(rendered) + b"]"
     # The rules look at what is sent, so at the bytes and not at the specs they were made from.
@@ -97,14 +123,20 @@ def _render_tools(
 
 
 def tool_list(
-    offer: ToolOffering, shape: ToolShape, check: ToolCheck, strict: bool | None
+    offer: ToolOffering,
+    api: str,
+    shape: ToolShape,
+    check: ToolCheck,
+    strict: bool | None,
+    settings: ToolSettingRules,
 ) -> list[dict[str, Any]]:
     """The tools of an offer alone, as JSON values that hold the tools' own schemas.
 
     Raises as `offer_fields` does.
     """
     _check_number(offer)
-    tools = [_render_tool(spec, shape, bool(strict)) for spec in offer.specs]
+    one = _OneTool(api, shape, settings, bool(strict))
+    tools = [one.render(spec) for spec in offer.specs]
     refuse_tools(check({"tools": tools}))
     return tools
 

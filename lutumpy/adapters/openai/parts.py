@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from lutumpy.core.items import FilePart, ImagePart, Part, TextPart, describe
-from lutumpy.core.parts import cut_text, sendable
+from lutumpy.core.items import FilePart, ImagePart, Part, RawPart, TextPart, describe
+from lutumpy.core.parts import cut_text, raw_value, sendable
 from lutumpy.rules.media import image_type, is_sound_or_film, plain_type
 from lutumpy.rules.openai.limits import MAX_FILE_DATA, MAX_IMAGE_URL, MAX_TEXT_PART
 from lutumpy.rules.openai.media import takes_chat_file, takes_responses_file
@@ -29,6 +29,10 @@ def chat_part(part: Part) -> dict[str, Any]:
     """
     if isinstance(part, TextPart):
         return {"type": "text", "text": cut_output(part.text)}
+    if isinstance(part, RawPart):
+        # Wherever it came from, it goes into a user's message: tool messages take text only.
+        value = raw_value(part, "openai_chat", "message")
+        return value or {"type": "text", "text": cut_output(part.text)}
     found = sendable(part)
     if isinstance(found, ImagePart) and (url := _image_url(found)) is not None:
         image = {"url": url}
@@ -50,6 +54,9 @@ def responses_part(part: Part) -> dict[str, Any]:
     """A part of a message, or of a result, on Responses; a description of what it doesn't take."""
     if isinstance(part, TextPart):
         return {"type": "input_text", "text": cut_output(part.text)}
+    if isinstance(part, RawPart):
+        value = raw_value(part, "openai_responses", "result")
+        return value or {"type": "input_text", "text": cut_output(part.text)}
     found = sendable(part)
     if isinstance(found, ImagePart) and (url := _image_url(found)) is not None:
         return {"type": "input_image", "image_url": url, "detail": found.detail or "auto"}

@@ -10,7 +10,9 @@ from typing import Any
 
 from lutumpy.errors import Problem
 from lutumpy.rules.anthropic.messages import WHERE, check_messages, check_request
+from lutumpy.rules.anthropic.parts import check_part
 from lutumpy.rules.anthropic.requests import continues_thread
+from lutumpy.rules.anthropic.tool_settings import TOOL_SETTINGS
 from lutumpy.rules.anthropic.tools import check_tools
 from lutumpy.rules.shape import DeclaredTool, HistoryContext, RequestShape, Signs, one_of
 from lutumpy.rules.strict import ANTHROPIC_STRICT
@@ -21,7 +23,9 @@ __all__ = [
     "SIGNS",
     "STRICT",
     "TOKENS_OF_TOOLS",
+    "TOOL_SETTINGS",
     "check_history",
+    "check_part",
     "check_request",
     "check_tools",
     "read_tool",

@@ -29,6 +29,8 @@ NAME_PATTERN = f"^{NAME_CHARACTERS}{{1,{MAX_NAME}}}$"
 NAME = re.compile(rf"{NAME_CHARACTERS}{{1,{MAX_NAME}}}\Z")
 MAX_HISTORY_NAME = 200
 """Characters of `tool_use.name` in a history, where any character is taken [API description]."""
+REFERENCE = re.compile(rf"{NAME_CHARACTERS}{{1,256}}\Z")
+"""The name of a tool that a result refers to [API description]."""
 
 CALL_ID_PATTERN = f"^{NAME_CHARACTERS}+$"
 """The id of a call, as refusals quote the pattern [error text]. It has no limit of length."""

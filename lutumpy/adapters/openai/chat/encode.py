@@ -40,6 +40,7 @@ from lutumpy.rules.openai.chat.tools import (
     check_tools,
 )
 from lutumpy.rules.openai.limits import MAX_ARGUMENTS, MAX_TEXT_PART
+from lutumpy.rules.openai.tool_settings import CHAT_TOOL_SETTINGS
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -74,7 +75,9 @@ def chat_fields(
     if transcript.dropped:
         transcript.refuse_dropped()
     fields: Fields = {"messages": transcript.encoded(*_ENCODERS[call_ids]).entries()}
-    tools = offer_fields(offer, API, _spell_tool, _check_tools, strict, _spell_choice)
+    tools = offer_fields(
+        offer, API, _spell_tool, _check_tools, strict, _spell_choice, CHAT_TOOL_SETTINGS
+    )
     if tools:
         if model is not None:
             _check_model(model, extra or {}, tools)
@@ -93,7 +96,7 @@ def chat_fields(
 
 def chat_tools(offer: ToolOffering, strict: bool | None) -> list[dict[str, Any]]:
     """The `tools` of a request alone."""
-    return tool_list(offer, _spell_tool, _check_tools, strict)
+    return tool_list(offer, API, _spell_tool, _check_tools, strict, CHAT_TOOL_SETTINGS)
 
 
 def _spell_tool(spec: ToolSpec, schema: Mapping[str, Any], strict: bool) -> dict[str, Any]:
@@ -334,23 +337,25 @@ def _text_of_result(
     call_id: str, name: str, parts: tuple[Part, ...], attachments: list[dict[str, Any]]
 ) -> str | list[dict[str, Any]]:
     """The content of a tool message; what isn't text is added to `attachments`, with a heading."""
-    texts: list[str] = []
+    texts: list[dict[str, Any]] = []
     moved: list[dict[str, Any]] = []
     for part in parts:
         spelled = chat_part(part)
         if spelled["type"] == "text":
-            texts.append(spelled["text"])
+            texts.append(spelled)
         else:
             moved.append(spelled)
     if moved:
         plural = "s" if len(moved) > 1 else ""
         what = f"{len(moved)} attachment{plural} of the result of call {call_id} ({name})"
-        texts.append(f"[{what}: see the user message after the tool results]")
+        note = f"[{what}: see the user message after the tool results]"
+        texts.append({"type": "text", "text": note})
         attachments.append({"type": "text", "text": f"[{what}:]"})
         attachments += moved
-    if len(texts) == 1:
-        return texts[0]
-    return [{"type": "text", "text": text} for text in texts] or ""
+    if len(texts) == 1 and len(texts[0]) == 2:
+        text: str = texts[0]["text"]
+        return text
+    return texts or ""
 
 
 _ENCODERS: Mapping[CallIds | None, tuple[str, Callable[[], ChatEncoder]]] = {

@@ -31,7 +31,8 @@ from lutumpy.plain.json_values import encode
 from lutumpy.rules.call_ids import ANY_ID, CallIdRule
 from lutumpy.rules.openai.limits import MAX_ARGUMENTS, MAX_TEXT_PART
 from lutumpy.rules.openai.responses.limits import MAX_CALL_ID
-from lutumpy.rules.openai.responses.tools import check_tools
+from lutumpy.rules.openai.responses.tools import check_deferred, check_tools
+from lutumpy.rules.openai.tool_settings import RESPONSES_TOOL_SETTINGS
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -65,9 +66,13 @@ def responses_fields(
     fields: Fields = {"input": encoder.entries()}
     if encoder.instructions:
         fields["instructions"] = encoder.instructions
-    tools = offer_fields(offer, API, _spell_tool, _check_tools, strict, _spell_choice)
+    tools = offer_fields(
+        offer, API, _spell_tool, _check_tools, strict, _spell_choice, RESPONSES_TOOL_SETTINGS
+    )
     if tools and model is not None and model.startswith("ft:"):
         refuse_tools(check_tools({"tools": json_values.decode(tools["tools"]), "model": model}))
+    if tools and b'"defer_loading":true' in tools["tools"]:
+        _refuse_without_search(tools["tools"], extra or {})
     fields.update(tools)
     if temperature is not None:
         fields["temperature"] = encode(temperature)
@@ -82,7 +87,7 @@ def responses_fields(
 
 def responses_tools(offer: ToolOffering, strict: bool | None) -> list[dict[str, Any]]:
     """The `tools` of a request alone."""
-    return tool_list(offer, _spell_tool, _check_tools, strict)
+    return tool_list(offer, API, _spell_tool, _check_tools, strict, RESPONSES_TOOL_SETTINGS)
 
 
 def _spell_tool(spec: ToolSpec, schema: Mapping[str, Any], strict: bool) -> dict[str, Any]:
@@ -100,6 +105,14 @@ def _spell_tool(spec: ToolSpec, schema: Mapping[str, Any], strict: bool) -> dict
 
 def _check_tools(body: Mapping[str, Any]) -> list[Problem]:
     return check_tools(body)
+
+
+def _refuse_without_search(tools: bytes, extra: Mapping[str, Any]) -> None:
+    """Raise for deferred tools that nothing could find (rule C9)."""
+    beside = extra.get("tools")
+    offered = json_values.decode(tools)
+    all_tools = [*offered, *beside] if isinstance(beside, (list, tuple)) else offered
+    refuse_tools(check_deferred({"prompt": extra.get("prompt"), "tools": all_tools}))
 
 
 def _spell_choice(name: str) -> dict[str, Any]:

@@ -38,7 +38,7 @@ from lutumpy.rules.openai.shapes import (
 )
 from lutumpy.rules.problem import Certainty, Problem, about, is_array, is_json_object, items, text
 
-__all__ = ["check_messages", "check_request"]
+__all__ = ["check_messages", "check_request", "check_user_part"]
 
 PARAMETERS = frozenset(
     "audio frequency_penalty function_call functions logit_bias logprobs max_completion_tokens "
@@ -208,6 +208,11 @@ def _check_absent_content(
     # OpenAI writes this `param` with a dot before the bracket [recorded].
     param = f"messages.[{index}].content"
     return [Problem("chat.content", f"{where}.content", text, certainty, param=param)]
+
+
+def check_user_part(where: str, part: Any) -> list[Problem]:
+    """The problems of one content part of a user's message."""
+    return _check_part(where.partition(".")[0], where, part, "user", None)
 
 
 def _check_part(message: str, where: str, part: Any, role: str, model: str | None) -> list[Problem]:

@@ -17,6 +17,7 @@ from lutumpy.rules.openai.shapes import (
     long_array,
     missing,
     repeated,
+    unknown,
     wrong_type,
     wrong_value,
 )
@@ -70,6 +71,13 @@ def _check_tool(where: str, tool: Any, model: str | None) -> list[Problem]:
     if not isinstance(body, Mapping):
         return [wrong_type("chat.tools", where, "an object", body)]
     found = check_name("chat.tool_name", f"{where}.name", body.get("name"), MAX_NAME)
+    # Other hosts take more, as a mark for their prompt cache.
+    outer = where.rpartition(".")[0]
+    found += [
+        unknown("chat.tool_keys", f"{outer}.{key}", "some")
+        for key in tool
+        if key not in ("type", kind)
+    ]
     description = body.get("description")
     if description is not None and not isinstance(description, str):
         found.append(wrong_type("chat.tools", f"{where}.description", "a string", description))

@@ -28,7 +28,7 @@ from lutumpy.rules.openai.responses.limits import (
 )
 from lutumpy.rules.openai.responses.requests import COUNT_PARAMETERS, check_background
 from lutumpy.rules.openai.responses.sequence import check_sequence
-from lutumpy.rules.openai.responses.tools import check_tool_choice, check_tools
+from lutumpy.rules.openai.responses.tools import check_deferred, check_tool_choice, check_tools
 from lutumpy.rules.openai.shapes import (
     check_model,
     check_name,
@@ -43,7 +43,7 @@ from lutumpy.rules.openai.shapes import (
 )
 from lutumpy.rules.problem import Certainty, Problem, about, is_array, is_json, items, text
 
-__all__ = ["check_messages", "check_request"]
+__all__ = ["check_input_part", "check_messages", "check_request"]
 
 PARAMETERS = frozenset(
     "access_programs background background_options context_management conversation image include "
@@ -140,7 +140,7 @@ def check_request(
     found = _check_parameters(body, counted)
     if entries is not None:
         found += check_encoding("responses", entries, WHERE) + _check_shapes(entries)
-    found += check_tools(body)
+    found += check_tools(body) + check_deferred(body)
     found += check_tool_choice(body, held)
     found += check_model_parameters("responses", body)
     found += check_sequence(entries, held, required_reasoning)
@@ -366,6 +366,11 @@ def _check_message(where: str, item: Mapping[str, Any]) -> list[Problem]:
     for index, part in enumerate(content):
         found += _check_part(f"{where}.content[{index}]", part, is_assistant=role == "assistant")
     return found
+
+
+def check_input_part(where: str, part: Any) -> list[Problem]:
+    """The problems of one content part of a user's message, or of an output."""
+    return _check_part(where, part, is_assistant=False)
 
 
 def _check_part(where: str, part: Any, *, is_assistant: bool) -> list[Problem]:

@@ -1,0 +1,158 @@
+"""Content parts of messages and results as blocks, fitted to the request that they stand in."""
+
+# What is hard here
+# -----------------
+# A part that was written for this API alone goes out as it is. But three things are checked over a
+# whole request, and no part can know what else stands there:
+#
+#   | what             | what the API asks                   | what is done                        |
+#   |------------------|-------------------------------------|-------------------------------------|
+#   | `cache_control`  | four at most                        | later ones are left out             |
+#   | `citations`      | all documents or none, all search   | the first one decides for the       |
+#   |                  | results or none; none beside an     | later ones; turned off in a request |
+#   |                  | output format [documentation]       | with a format                       |
+#   | `tool_reference` | the tool is among the request's     | its text in a request that lacks    |
+#   |                  | tools [reported]                    | the tool                            |
+#
+# The first two are settled when a message is encoded, since the earlier messages are known then.
+# What depends on the request is settled in a copy (`fit`): the messages that it may concern are
+# noted by their index.
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Set
+from typing import Any
+
+from lutumpy.adapters.anthropic.decode import API
+from lutumpy.adapters.anthropic.original import entries_without_reasoning
+from lutumpy.adapters.anthropic.parts import part_blocks
+from lutumpy.core.items import Part, RawPart
+from lutumpy.core.parts import raw_value
+from lutumpy.plain import json_values
+from lutumpy.plain.json_values import encode
+from lutumpy.rules.anthropic.limits import MAX_BREAKPOINTS
+from lutumpy.rules.shape import PartPlace
+
+__all__ = ["PartWriter"]
+
+_CITED = ("document", "search_result")
+
+
+class PartWriter:
+    """Writes the parts of a conversation, in its order."""
+
+    __slots__ = ("_citations", "_marks", "_noted", "_texts")
+
+    def __init__(self) -> None:
+        # Whether the documents, and the search results, of this conversation are cited.
+        self._citations: dict[str, bool] = {}
+        # How many breakpoints the message that is being written holds.
+        self._marks = 0
+        # The texts for the tool references of the message that is being written, by the name of
+        # the tool; `None` while nothing in it depends on the request.
+        self._texts: dict[str, str] | None = None
+        # The same for messages that were written, by their index.
+        self._noted: dict[int, dict[str, str]] = {}
+
+    def copy(self) -> PartWriter:
+        twin = PartWriter()
+        twin._citations = self._citations.copy()
+        twin._noted = self._noted.copy()
+        return twin
+
+    def write(self, parts: Iterable[Part], place: PartPlace, breakpoints: int) -> list[Any]:
+        """The blocks of some parts; `note` has to be told where they went.
+
+        Args:
+            parts: The parts.
+            place: Where they stand.
+            breakpoints: How many breakpoints of the prompt cache the messages before hold.
+        """
+        blocks: list[Any] = []
+        for part in parts:
+            if not isinstance(part, RawPart) or (value := raw_value(part, API, place)) is None:
+                blocks += [self._cite_alike(block) for block in part_blocks(part)]
+                continue
+            if value.get("cache_control") is not None:
+                if breakpoints + self._marks < MAX_BREAKPOINTS:
+                    self._marks += 1
+                else:
+                    del value["cache_control"]
+            self._texts = self._texts or {}
+            if value["type"] == "tool_reference":
+                self._texts[value["tool_name"]] = part.text
+            blocks.append(self._cite_alike(value))
+        return blocks
+
+    def _cite_alike(self, block: dict[str, Any]) -> dict[str, Any]:
+        """The block, cited or not like the others of its kind."""
+        kind = block["type"]
+        if kind not in _CITED:
+            return block
+        is_cited = (block.get("citations") or {}).get("enabled") is True
+        wanted = self._citations.setdefault(kind, is_cited)
+        if wanted:
+            self._texts = self._texts or {}
+        return block if wanted == is_cited else {**block, "citations": {"enabled": wanted}}
+
+    def note(self, index: int) -> None:
+        """The blocks that were written since the last call are in the message of this index."""
+        if self._texts is not None:
+            self._noted[index] = self._texts
+        self._texts = None
+        self._marks = 0
+
+    def is_noted(self, index: int) -> bool:
+        """Whether a message holds parts for this API alone."""
+        return index in self._noted
+
+    def fit(self, messages: list[bytes], tools: Set[str], has_format: bool) -> list[bytes]:
+        """The messages as a request takes them.
+
+        Reasoning behind a message that had to be changed is left out: newer models sign it over
+        everything before it (rule R5).
+
+        Args:
+            messages: The messages, as they were written.
+            tools: The names of the tools that the request declares.
+            has_format: The request asks for an output format.
+        """
+        cited = has_format and any(self._citations.values())
+        if not cited and all(texts.keys() <= tools for texts in self._noted.values()):
+            return messages
+        fitted: list[bytes] = []
+        is_changed = False
+        for index, message in enumerate(messages):
+            if index in self._noted:
+                written = _fit_message(message, self._noted[index], tools, has_format)
+                is_changed = is_changed or written != message
+                fitted.append(written)
+            elif is_changed and b"thinking" in message:
+                fitted += entries_without_reasoning([message])
+            else:
+                fitted.append(message)
+        return fitted
+
+
+def _fit_message(data: bytes, texts: Mapping[str, str], tools: Set[str], has_format: bool) -> bytes:
+    message = json_values.decode(data)
+    missing = texts.keys() - tools
+    if isinstance(message["content"], list):
+        message["content"] = [
+            _fit_block(block, texts, missing, has_format) for block in message["content"]
+        ]
+    return encode(message)
+
+
+def _fit_block(
+    block: dict[str, Any], texts: Mapping[str, str], missing: Set[str], has_format: bool
+) -> dict[str, Any]:
+    kind = block["type"]
+    if kind == "tool_result" and isinstance(block.get("content"), list):
+        inner = [_fit_block(part, texts, missing, has_format) for part in block["content"]]
+        return {**block, "content": inner}
+    if kind == "tool_reference" and block["tool_name"] in missing:
+        return {"type": "text", "text": texts[block["tool_name"]]}
+    if kind in _CITED and has_format and block.get("citations"):
+        return {name: value for name, value in block.items() if name != "citations"}
+    return block

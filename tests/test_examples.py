@@ -84,6 +84,7 @@ CASES = [
     Case("progressive_disclosure.py"),
     Case("planner.py"),
     Case("users_tools.py"),
+    Case("manifest_tools.py"),
     Case("streaming_ui.py"),
     Case("extraction.py"),
     Case("switch_provider.py"),
@@ -269,7 +270,7 @@ def test_an_example_is_short(script: str) -> None:
 
 PUBLIC = (
     "adapters.anthropic adapters.openai apis doctor errors execution hooks local loops models "
-    "streaming testing text_tools"
+    "streaming testing text_tools toolclad"
 ).split()
 
 

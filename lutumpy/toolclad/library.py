@@ -21,7 +21,10 @@ __all__ = [
     "validate_value",
 ]
 
-_INSTALL = "ToolClad manifests need the extra: pip install 'lutumpy[toolclad]'"
+_INSTALL = (
+    "ToolClad manifests need toolclad, jsonschema-rs and anyio; install them with: "
+    'python -m pip install ".[toolclad]" (in a clone)'
+)
 
 
 def _import(module: str) -> Any:

@@ -294,7 +294,8 @@ except ImportError as error:
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == (
-        "ToolClad manifests need the extra: pip install 'lutumpy[toolclad]'\n",
+        "ToolClad manifests need toolclad, jsonschema-rs and anyio; install them with: "
+        'python -m pip install ".[toolclad]" (in a clone)\n',
         "",
     )
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 import logging
 import shlex
@@ -81,10 +82,9 @@ async def talk(llm: Model, question: str, clad: CladTools) -> str:
         plan = await outcome.round.apply_hooks(policy)
         report = ExecutionReport()
         running = executor.run(plan.pending, clad.dispatch, report=report)
-        try:
+        with contextlib.suppress(asyncio.TimeoutError):
+            # What doesn't end in time is stopped, and its result says so.
             await asyncio.wait_for(running, ROUND_SECONDS)
-        except asyncio.TimeoutError:
-            pass  # what didn't end was stopped, and its result says so
         results = report.results(plan.pending)
         for result in results:
             if isinstance(result.output, dict):

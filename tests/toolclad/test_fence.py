@@ -59,7 +59,7 @@ json_values = (
     | st.lists(texts, max_size=2)
     | st.dictionaries(texts, texts, max_size=1)
 )
-affixes = st.sampled_from(["", "", "--x=", "a", " ", "-"])
+affixes = st.sampled_from(["", "", "", "--x=", "a", " ", "-"])
 
 
 FITTING: dict[str, list[Any]] = {
@@ -84,17 +84,18 @@ FITTING: dict[str, list[Any]] = {
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[list[str], dict[str, Any], dict[str, Any]]:
     """The elements of a command, its arguments, and what a model writes for them."""
-    names = draw(st.lists(st.sampled_from(list(KINDS)), min_size=1, max_size=3, unique=True))
-    args = {name: KINDS[name] for name in [*names, "choice"]}
-    written = {
-        name: draw(st.sampled_from(FITTING[name]) | json_values)
-        for name in args
-        if draw(st.booleans())
-    }
+    names = draw(st.lists(st.sampled_from([*KINDS, "text"]), min_size=1, max_size=3))
+    args = {name: KINDS[name] for name in [*names, "choice"]}  # `choice` has a mapping
+    written: dict[str, Any] = {}
+    for name in args:
+        how = draw(st.sampled_from(["fits", "fits", "fits", "anything", "left out"]))
+        if how != "left out":
+            values = st.sampled_from(FITTING[name]) if how == "fits" else json_values
+            written[name] = draw(values)
     exec: list[str] = []
-    for _ in range(draw(st.integers(0, 3))):
-        places = draw(st.lists(st.sampled_from([*args, "_choice_flags"]), max_size=2))
-        joined = draw(affixes).join([f"{{{name}}}" for name in places])
+    for name in [*names, draw(st.sampled_from([*args, "_choice_flags"]))]:
+        places = [name, *draw(st.lists(st.sampled_from(list(args)), max_size=1))]
+        joined = draw(affixes).join([f"{{{place}}}" for place in places])
         exec.append(draw(affixes) + joined + draw(affixes))
     return exec, args, written
 

@@ -47,6 +47,7 @@ from lutumpy.rounds.offer import Offer
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
 from lutumpy.rounds.round import ToolRound, ToolRoundPlan
 from lutumpy.session import Session
+from lutumpy.tools.approvals import ApprovalRequest
 from lutumpy.tools.calls import HandledTool, RejectedToolCall, ToolCall, ToolCallIssue
 from lutumpy.tools.declare import ToolFn, tool_fn, tool_input
 from lutumpy.tools.definition import ToolDef, ToolOptions
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
         TextDelta,
     )
     from lutumpy.rounds.events import (
+        ApprovalRequested,
         Completed,
         InvalidToolCallDelta,
         ToolCallDelta,
@@ -81,6 +83,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AdapterError",
+    "ApprovalRequest",
+    "ApprovalRequested",
     "AssistantTurn",
     "CommitError",
     "Complete",
@@ -169,6 +173,7 @@ _HOMES = homes_of(
             "TextDelta",
         ],
         "lutumpy.rounds.events": [
+            "ApprovalRequested",
             "Completed",
             "InvalidToolCallDelta",
             "ToolCallDelta",

@@ -151,6 +151,7 @@ class Session(Ledger):
         describe: ByTool[Selector[Any, Any, Any], str] | None = None,
         parallel: bool = True,
         provider: ByTool[Selector[Any, Any, Any], ProviderSettings] | None = None,
+        prefix_stable: bool = False,
         temperature: float | None = None,
         max_output_tokens: int | None = None,
         extra: Mapping[str, Any] | None = None,
@@ -169,6 +170,8 @@ class Session(Ledger):
             parallel: `False` asks for at most one call.
             provider: What single APIs are told of tools in this turn, by the tool and the API's
                 name, such as `defer_loading`.
+            prefix_stable: `True` sends the same tools whatever `available` says; see
+                `Toolset.offer`.
             temperature: Sampling temperature.
             max_output_tokens: Limit of the answer, in tokens.
             extra: Provider parameters, passed through as they are.
@@ -186,6 +189,7 @@ class Session(Ledger):
                 "describe": describe,
                 "parallel": parallel,
                 "provider": provider,
+                "prefix_stable": prefix_stable,
             },
             {"temperature": temperature, "max_output_tokens": max_output_tokens, "extra": extra},
         )
@@ -227,6 +231,7 @@ class Session(Ledger):
         describe: ByTool[Selector[Any, Any, Any], str] | None = None,
         parallel: bool = True,
         provider: ByTool[Selector[Any, Any, Any], ProviderSettings] | None = None,
+        prefix_stable: bool = False,
         temperature: float | None = None,
         max_output_tokens: int | None = None,
         extra: Mapping[str, Any] | None = None,
@@ -252,6 +257,8 @@ class Session(Ledger):
             parallel: `False` asks for at most one call.
             provider: What single APIs are told of tools in this turn, by the tool and the API's
                 name, such as `defer_loading`.
+            prefix_stable: `True` sends the same tools whatever `available` says; see
+                `Toolset.offer`.
             temperature: Sampling temperature.
             max_output_tokens: Limit of the answer, in tokens.
             extra: Provider parameters, passed through as they are.
@@ -271,6 +278,7 @@ class Session(Ledger):
                 "describe": describe,
                 "parallel": parallel,
                 "provider": provider,
+                "prefix_stable": prefix_stable,
             },
             {"temperature": temperature, "max_output_tokens": max_output_tokens, "extra": extra},
         )

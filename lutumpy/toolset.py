@@ -162,6 +162,7 @@ class Toolset(BaseToolset, Generic[C]):
         describe: ByTool[Selector[Self, Any, Any], str] | None = None,
         parallel: bool = True,
         provider: ByTool[Selector[Self, Any, Any], ProviderSettings] | None = None,
+        prefix_stable: bool = False,
     ) -> Offer[C]:
         """The tools of one turn: rendered for each API, and read back from a model's reply.
 
@@ -174,12 +175,19 @@ class Toolset(BaseToolset, Generic[C]):
             provider: What single APIs are told of tools in this turn, by the tool and the API's
                 name. It wins over what was declared, key by key; that of tools that are not offered
                 is ignored.
+            prefix_stable: `True` keeps the cached beginning of the prompt over turns that differ in
+                `available`. The tools that are sent are then always the default ones, in
+                declaration order, and after them those of `available` that are off. Which of them
+                the model may call is said beside the list (`tool_choice` of the type
+                `allowed_tools`, or `none`), by the APIs that can say it: those of OpenAI. An API
+                without such a choice is sent the tools of `available` alone. Calls of other tools
+                are `not_available` issues in any case, and the model sees the descriptions of all.
 
         Raises:
             InvalidToolConstraints: The constraints can't hold (rule A2), a selector belongs to
                 another toolset, or an API isn't known or refuses what it would be told.
         """
-        return make_offer(cls, available, require, describe, parallel, provider)
+        return make_offer(cls, available, require, describe, parallel, provider, prefix_stable)
 
     @classmethod
     def hooks(cls) -> ToolHooks[Self]:

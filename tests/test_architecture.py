@@ -50,6 +50,7 @@ OPT_IN = {
     "execution",
     "local",
     "loops",
+    "openapi",
     "page",
     "testing",
     "text_tools",

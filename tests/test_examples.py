@@ -85,6 +85,8 @@ CASES = [
     Case("planner.py"),
     Case("users_tools.py"),
     Case("manifest_tools.py"),
+    Case("web_handler.py"),
+    Case("openapi_tools.py"),
     Case("streaming_ui.py"),
     Case("extraction.py"),
     Case("switch_provider.py"),
@@ -270,7 +272,7 @@ def test_an_example_is_short(script: str) -> None:
 
 PUBLIC = (
     "adapters.anthropic adapters.openai apis doctor errors execution hooks local loops models "
-    "streaming testing text_tools toolclad"
+    "openapi streaming testing text_tools toolclad"
 ).split()
 
 

@@ -58,6 +58,10 @@ ResultStatus = Literal["ok", "error", "rejected"]
 
 REJECTION_PREFIX = "Tool call rejected: "
 
+APPROVED = "Approved: the provider makes this call itself."
+"""The content of a result that approves a call of the provider's. Nothing else approves one: any
+other text, whatever its status, is sent as a refusal."""
+
 
 class ToolMetadata(NamedTuple):
     """Which call this is.
@@ -244,6 +248,8 @@ class CallBlock:
         id_field: The key of its id there, if it differs from the other calls of the turn.
         problem: Why the call can't be read, in words for the model; such a call is never run.
             `None` if it can.
+        server_label: For a call that the provider itself makes, if it is approved: the label of the
+            server whose tool it calls. `None` for a call that the client makes.
     """
 
     id: str
@@ -255,6 +261,7 @@ class CallBlock:
     position: int = -1
     id_field: str | None = None
     problem: str | None = None
+    server_label: str | None = None
 
     @property
     def answerable(self) -> bool:

@@ -47,10 +47,14 @@ class ToolOffering:
         mode: `auto` (may call), `required` (must call something), `specific` (must call `forced`).
         forced: The name of the tool that must be called, with `specific`.
         parallel: `False` asks for at most one call; `True` leaves it to the provider.
+        stable_specs: The tools to send in place of `specs`, where the API can say beside them which
+            the model may call: they are the same whatever `specs` is narrowed to, so that the
+            provider's cache of the prompt holds. They include all of `specs`. `None` where
+            `specs` is sent; an API that can't say it sends `specs` in any case.
         rendered: A cache of the offer's part of a request, as JSON bytes by each adapter's key.
     """
 
-    __slots__ = ("forced", "mode", "parallel", "rendered", "specs")
+    __slots__ = ("forced", "mode", "parallel", "rendered", "specs", "stable_specs")
 
     def __init__(
         self,
@@ -58,9 +62,11 @@ class ToolOffering:
         mode: ToolMode = "auto",
         forced: str | None = None,
         parallel: bool = True,
+        stable_specs: tuple[ToolSpec, ...] | None = None,
     ) -> None:
         self.specs: tuple[ToolSpec, ...] = specs
         self.mode: ToolMode = mode
         self.forced: str | None = forced
         self.parallel: bool = parallel
+        self.stable_specs: tuple[ToolSpec, ...] | None = stable_specs
         self.rendered: dict[str, bytes] = {}

@@ -33,6 +33,7 @@ import anyio
 import anyio.lowlevel
 from anyio.abc import TaskGroup
 
+from lutumpy import ApprovalRequest
 from lutumpy.execution import results
 from lutumpy.execution.attempts import (
     Attempt,
@@ -81,7 +82,7 @@ class Run:
 
     Args:
         reports: One for each call; calls whose report has a result are not run.
-        runners: What runs each call.
+        runners: What runs each call; `None` for one that has a result.
         report: Where results go.
         slots: The executor's slots.
         unresolved: The executor's calls of unknown outcome.
@@ -93,7 +94,7 @@ class Run:
     def __init__(
         self,
         reports: Sequence[CallReport],
-        runners: Sequence[Runner],
+        runners: Sequence[Runner | None],
         report: ExecutionReport,
         slots: Slots,
         unresolved: Unresolved,
@@ -204,7 +205,7 @@ class Run:
         for report, as_written in zip(self._reports, written, strict=True):
             # Most calls differ in what the model wrote. Then edits by hooks need not be compared,
             # which costs a validation for each call.
-            if counts[as_written] == 1:
+            if counts[as_written] == 1 or isinstance(report.call, ApprovalRequest):
                 continue
             call = (report.tool, call_arguments(report.call))
             if call in seen and report.result is None:
@@ -241,6 +242,7 @@ class Run:
                 return
             report.started = self._seconds_since_start()
             runner = self._runners[waiting.index]
+            assert runner is not None  # only a call that has a result is without one
             key = self._make_key(report) if runner.keyed else None
             code = partial(runner.run, report.call, key)
             attempt = await self._attempt(waiting, report, code, is_async=runner.is_async)

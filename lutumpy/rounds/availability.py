@@ -166,6 +166,8 @@ class ToolConstraints(TypedDict, Generic[TS], total=False):
         describe: Other descriptions for this turn.
         parallel: `False` asks for at most one call.
         provider: What single APIs are told of tools in this turn, by the tool and the API's name.
+        prefix_stable: `True` sends the same list of tools whatever `available` says, and narrows it
+            beside the list, where the API can do that; see `Toolset.offer`.
     """
 
     available: ToolAvailability[TS] | None
@@ -173,6 +175,7 @@ class ToolConstraints(TypedDict, Generic[TS], total=False):
     describe: ByTool[Selector[TS, Any, Any], str] | None
     parallel: bool
     provider: ByTool[Selector[TS, Any, Any], ProviderSettings] | None
+    prefix_stable: bool
 
 
 def _check_selector(value: Any) -> None:

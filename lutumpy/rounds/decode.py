@@ -9,7 +9,8 @@ from lutumpy.core.origin import Origin
 from lutumpy.core.transcript import Transcript
 from lutumpy.hooks.pipeline import CallOrIssue
 from lutumpy.plain.preview import MARK
-from lutumpy.rounds.offered import OfferedTools
+from lutumpy.rounds.offered import NO_TOOLS, OfferedTools
+from lutumpy.tools.approvals import ApprovalRequest
 from lutumpy.tools.arguments import Refused, decode_arguments, repair_or_explain
 from lutumpy.tools.calls import IssueReason, ToolCall, ToolCallIssue
 from lutumpy.tools.selectors import near_names
@@ -43,6 +44,8 @@ def decode_call(
     selector = offer.by_name.get(name) if block.kind == "function" else None
     # An answer can be cut off before the name of a call; then the name isn't what is wrong.
     if selector is None and (name or block.problem is None):
+        if block.server_label is not None:
+            return _decode_approval(offer, block, transcript, cut=cut, origin=origin)
         detail = _explain_unknown(offer, block)
         return _make_issue(transcript, metadata, "unknown_tool", detail)
     if selector is not None and name not in offer.offered:
@@ -69,6 +72,33 @@ def decode_call(
     return ToolCall(metadata, decoded.input, selector, decoded.repairs, origin)
 
 
+def _decode_approval(
+    offer: OfferedTools[Any],
+    block: CallBlock,
+    transcript: Transcript,
+    *,
+    cut: bool,
+    origin: Origin | None,
+) -> CallOrIssue:
+    """Decode a call that the provider makes itself, if it is approved.
+
+    It is an issue, and so rejected, where nobody can approve it: in a turn without tools, which has
+    no round; without an id to name in the answer; or with arguments that nobody can judge.
+    """
+    metadata = ToolMetadata(block.id, block.name, block.arguments)
+    if offer is NO_TOOLS or not block.answerable:
+        return _make_issue(transcript, metadata, "unknown_tool", _explain_unapproved(block))
+    if not (cut and not block.arguments.strip()):
+        try:
+            return ApprovalRequest(metadata, block.server_label or "", origin)
+        except ValueError:
+            pass  # not a JSON object, or text that pydantic doesn't take
+    if cut:
+        return _make_issue(transcript, metadata, "truncated", _explain_truncated(block.name))
+    detail = f"The arguments of {block.name} are not a JSON object, so it was not called."
+    return _make_issue(transcript, metadata, "malformed_arguments", detail)
+
+
 def _make_issue(
     transcript: Transcript, metadata: ToolMetadata, reason: IssueReason, detail: str
 ) -> ToolCallIssue:
@@ -85,6 +115,10 @@ def _explain_unknown(offer: OfferedTools[Any], block: CallBlock) -> str:
     near = near_names(block.name, [s.name for s in offer.selectors])
     hint = f" Did you mean {' or '.join(near)}?" if near else ""
     return f"There is no tool named {_quote_name(block.name)}.{hint} {_list_offered(offer)}"
+
+
+def _explain_unapproved(block: CallBlock) -> str:
+    return f"Nobody can approve calls in this turn, so {_quote_name(block.name)} was not called."
 
 
 def _explain_unavailable(offer: OfferedTools[Any], name: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from typing_extensions import TypeVar
 
 from lutumpy.core.items import AssistantTurn
-from lutumpy.core.tool_specs import ToolMode
+from lutumpy.core.tool_specs import ToolMode, ToolSpec
 from lutumpy.errors import EmptyToolsetError, InvalidToolConstraints
 from lutumpy.plain.safe_text import safe_repr
 from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
@@ -66,11 +66,16 @@ class Offer(OfferedTools[C_co]):
         descriptions: Mapping[Selector[Any, Any, Any], str],
         parallel: bool,
         settings: Mapping[Selector[Any, Any, Any], dict[str, dict[str, Any]]],
+        prefix_stable: bool = False,
     ) -> None:
         if descriptions or settings:
             specs = [s.spec(descriptions.get(s), settings.get(s)) for s in selectors]
         else:
             specs = [s.spec() for s in selectors]
+        stable: tuple[ToolSpec, ...] | None = None
+        if prefix_stable:
+            listed = _stable_list(toolset, selectors)
+            stable = tuple([s.spec(descriptions.get(s), settings.get(s)) for s in listed])
         forced = requirement.selector.name if requirement.selector is not None else None
         super().__init__(
             selectors,
@@ -79,6 +84,7 @@ class Offer(OfferedTools[C_co]):
             _MODES[requirement.mode],
             forced,
             parallel,
+            stable,
         )
         self.toolset: type[BaseToolset] = toolset
 
@@ -129,6 +135,7 @@ def make_offer(
     describe: ByTool[Selector[TS, Any, Any], str] | None = None,
     parallel: bool = True,
     provider: ByTool[Selector[TS, Any, Any], ProviderSettings] | None = None,
+    prefix_stable: bool = False,
 ) -> Offer[Any]:
     """The offer of these constraints.
 
@@ -143,7 +150,7 @@ def make_offer(
         )
     # Most turns offer a toolset as it is. That offer is made once, and its bytes with it.
     is_plain = available is None and require is None and parallel is True
-    is_plain = is_plain and not describe and not provider
+    is_plain = is_plain and not describe and not provider and prefix_stable is False
     if is_plain:
         kept: Offer[Any] | None = table.cache.get("offer")
         if kept is not None:
@@ -167,12 +174,28 @@ def make_offer(
     requirement.check(toolset, selectors)
     if not isinstance(cast("object", parallel), bool):
         raise InvalidToolConstraints(f"parallel= takes True or False, not {parallel!r}")
+    if not isinstance(cast("object", prefix_stable), bool):
+        raise InvalidToolConstraints(f"prefix_stable= takes True or False, not {prefix_stable!r}")
     descriptions = _check_descriptions(toolset, describe)
     settings = _check_settings(toolset, provider)
-    offer = Offer(toolset, selectors, requirement, descriptions, parallel, settings)
+    offer = Offer(toolset, selectors, requirement, descriptions, parallel, settings, prefix_stable)
     if is_plain:
         table.cache["offer"] = offer
     return offer
+
+
+def _stable_list(
+    toolset: type[BaseToolset], available: tuple[Selector[Any, Any, Any], ...]
+) -> list[Selector[Any, Any, Any]]:
+    """The tools that are sent whatever is available: the default ones, in declaration order.
+
+    Those of `available` that are off follow, in declaration order too: a turn that offers one costs
+    the cached prefix from there on, and all turns with the same ones share theirs.
+    """
+    table = toolset.__lutumpy_table__
+    defaults, offered = set(table.defaults), set(available)
+    added = [s for s in table.selectors if s in offered and s not in defaults]
+    return [*table.defaults, *added]
 
 
 def _check_descriptions(

@@ -37,6 +37,7 @@ from lutumpy.errors import RoundClosedError
 from lutumpy.hooks.pipeline import CallOrIssue
 from lutumpy.rounds.decode import decode_call
 from lutumpy.rounds.events import (
+    ApprovalRequested,
     Event,
     InvalidToolCallDelta,
     StreamEvent,
@@ -48,6 +49,7 @@ from lutumpy.rounds.offered import OfferedTools
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
 from lutumpy.rounds.read import read_answer, read_text
 from lutumpy.rounds.target import Target, position_of, transcript_of
+from lutumpy.tools.approvals import ApprovalRequest
 from lutumpy.tools.arguments import partial_arguments
 from lutumpy.tools.calls import BaseToolCall, ToolCallIssue
 
@@ -305,6 +307,8 @@ class Reader(Generic[C, W]):
         self._ready[done.index] = entry
         if isinstance(entry, ToolCallIssue):
             return ToolCallIssueFound(entry)
+        if isinstance(entry, ApprovalRequest):
+            return ApprovalRequested(entry)
         return ToolCallReady(entry)
 
     def _final_id(self, index: int) -> str:

@@ -27,7 +27,7 @@ from typing_extensions import TypeVar
 
 from lutumpy.core.items import AssistantTurn, CallBlock, TextBlock, ToolMetadata
 from lutumpy.core.model import OutputSpec
-from lutumpy.core.tool_specs import ToolOffering, ToolSpec
+from lutumpy.core.tool_specs import ToolMode, ToolOffering, ToolSpec
 from lutumpy.errors import DeclarationError
 from lutumpy.hooks.pipeline import CallOrIssue
 from lutumpy.plain.json_values import refuse_constant
@@ -195,18 +195,22 @@ class ValueTool(Generic[V]):
             offer: The toolset's.
             forced: Whether the model takes a forced choice; another is only told to call this tool.
         """
+        stable = None
+        if offer is not None and offer.stable_specs is not None:
+            stable = (*offer.stable_specs, self.spec)
         if offer is None or not offer.specs:
-            return (
-                ToolOffering((self.spec,), "specific", self.spec.name)
-                if forced
-                else ToolOffering((self.spec,))
-            )
+            mode: ToolMode = "specific" if forced else "auto"
+            chosen = self.spec.name if forced else None
+            return ToolOffering((self.spec,), mode, chosen, stable_specs=stable)
         if offer.mode == "required":
-            return offer
+            if stable is None:
+                return offer
+            return ToolOffering(offer.specs, "required", None, offer.parallel, stable)
         specs = (*offer.specs, self.spec)
         if offer.mode == "specific":
-            return ToolOffering(specs, "specific", offer.forced, offer.parallel)
-        return ToolOffering(specs, "required" if forced else "auto", None, offer.parallel)
+            return ToolOffering(specs, "specific", offer.forced, offer.parallel, stable)
+        mode = "required" if forced else "auto"
+        return ToolOffering(specs, mode, None, offer.parallel, stable)
 
     def is_called_by(self, block: CallBlock) -> bool:
         """Whether a call is a call of this tool."""

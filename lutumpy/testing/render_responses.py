@@ -15,6 +15,7 @@ EMPTY: dict[str, dict[str, Any]] = {
     "reasoning": {"summary": []},
     "message": {"status": "in_progress", "content": []},
     "function_call": {"status": "in_progress", "arguments": ""},
+    "mcp_approval_request": {},
 }
 """What an item has of its contents when its first event comes."""
 
@@ -147,6 +148,17 @@ def _render_output(reply: Reply, number: int) -> list[dict[str, Any]]:
             }
         )
     for index, call in enumerate(reply.calls):
+        if call.server_label is not None:
+            output.append(
+                {
+                    "id": call.id or _item_id("mcpr", number, len(output)),
+                    "type": "mcp_approval_request",
+                    "arguments": call.text,
+                    "name": call.name,
+                    "server_label": call.server_label,
+                }
+            )
+            continue
         output.append(
             {
                 "id": _item_id("fc", number, len(output)),

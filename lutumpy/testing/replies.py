@@ -33,11 +33,14 @@ class Call:
         name: Name of the tool, declared or not.
         arguments: A mapping, or the argument text as the model wrote it, which need not be JSON.
         id: Id of the call; counted in the provider's shape if not given.
+        server_label: The label of a server whose tool it calls: then the provider asks whether it
+            may make the call. An API that never asks for an approval has an ordinary call instead.
     """
 
     name: str
     arguments: str | Mapping[str, Any] = "{}"
     id: str | None = None
+    server_label: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):

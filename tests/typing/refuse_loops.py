@@ -8,6 +8,7 @@ from accept_loops import (
     Open,
     Other,
     any_policy,
+    ask,
     closed_dispatch,
     open_dispatch,
     waiting_policy,
@@ -84,3 +85,8 @@ def wrong_sync(session: Session, llm: OpenAIChat) -> None:
     )
     run_tools_sync(session, llm, tools=Open, dispatch=open_dispatch, on_progress=late)  # refused
     run_tools_sync(session, llm, tools=Open, dispatch=closed_dispatch)  # refused
+
+
+def unasked(session: Session, llm: OpenAIChat) -> None:
+    run_tools_sync(session, llm, tools=Open, dispatch=open_dispatch, approve=ask)  # refused
+    run_tools_sync(session, llm, tools=Open, dispatch=open_dispatch, approve=True)  # refused

@@ -249,7 +249,7 @@ def arguments_object(call: CallBlock) -> str:
     What isn't an object is put into one (rule R3), since most APIs accept nothing else.
     """
     text = call.arguments
-    if call.kind not in ("function", "function_call"):
+    if call.kind not in ("function", "function_call") and call.server_label is None:
         wrapped = encode_text({"input": text})
         return wrapped if len(wrapped) <= MAX_ARGUMENTS else cut_arguments(text, MAX_ARGUMENTS)
     if not text or text.isspace():

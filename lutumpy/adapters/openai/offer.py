@@ -3,10 +3,22 @@
 # A tool is rendered once for all offers that have it, and a list of tools once for each offer: the
 # bytes are kept in `ToolSpec.rendered` and `ToolOffering.rendered`, by the API and by whether tools
 # that leave it open are strict. How each API spells a tool is passed in.
+#
+# An offer whose list of tools is to stay the same (`stable_specs`) is narrowed by the choice:
+#
+#   the offer                          `tools`          `tool_choice`
+#   ---------------------------------  ---------------  --------------------------------------------
+#   one tool is required               all of the list  that tool
+#   some of the list is available      all of the list  `allowed_tools`, mode auto or required
+#   nothing is available               all of the list  none
+#   all of it is, or no stable list    the tools        left out, or required
+#
+# `available` says nothing about tools that the provider itself runs, which come by `extra` and
+# stand beside the list: they are among the allowed ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +39,7 @@ __all__ = [
     "offer_fields",
     "refuse_tools",
     "tool_list",
+    "tools_beside",
 ]
 
 ToolShape = Callable[[ToolSpec, Mapping[str, Any], bool], dict[str, Any]]
@@ -44,6 +57,8 @@ def offer_fields(
     strict: bool | None,
     forced: Callable[[str], dict[str, Any]],
     settings: ToolSettingRules,
+    allowed: Callable[[str, list[dict[str, Any]]], dict[str, Any]],
+    beside: Sequence[dict[str, Any]] = (),
 ) -> dict[str, bytes]:
     """The offer's part of a request, as ready JSON by field; empty when no tool is offered.
 
@@ -56,15 +71,21 @@ def offer_fields(
             strict form.
         forced: Spells the choice of one tool, given its name.
         settings: What may be said of one tool beside its declaration.
+        allowed: Spells the choice among some of the tools, given the mode (`auto` or `required`)
+            and those tools, each spelled by `forced`.
+        beside: Further tools of the request, which stay allowed, each spelled as by `forced`.
 
     Raises:
         InvalidToolConstraints: OpenAI would refuse the offer for a name, the number of tools, or
             the limits of a strict schema.
         DeclarationError: a tool asks to be strict, and its schema has no strict form.
     """
-    if offer is None or not offer.specs:
-        if offer is not None and offer.mode != "auto":
-            raise InvalidToolConstraints("a tool call is required, but no tool is offered")
+    if offer is None:
+        return {}
+    if not offer.specs and offer.mode != "auto":
+        raise InvalidToolConstraints("a tool call is required, but no tool is offered")
+    sent = offer.specs if offer.stable_specs is None else offer.stable_specs
+    if not sent:
         return {}
     key = f"{api}+strict" if strict else api
     tools = offer.rendered.get(key)
@@ -72,15 +93,19 @@ def offer_fields(
         one = _OneTool(api, shape, settings, bool(strict))
         tools = offer.rendered[key] = _render_tools(offer, key, one, check)
     fields = {"tools": tools}
-    if offer.mode == "required":
-        fields["tool_choice"] = b'"required"'
-    elif offer.mode == "specific":
+    if offer.mode == "specific":
         name = offer.forced
         if name is None or all(spec.name != name for spec in offer.specs):
             raise InvalidToolConstraints(
                 f"the required tool {name!r} is not among the tools offered"
             )
         fields["tool_choice"] = encode(forced(name))
+    elif len(offer.specs) < len(sent):
+        available = [*[forced(spec.name) for spec in offer.specs], *beside]
+        choice = encode(allowed(offer.mode, available)) if available else b'"none"'
+        fields["tool_choice"] = choice
+    elif offer.mode == "required":
+        fields["tool_choice"] = b'"required"'
     if not offer.parallel:
         fields["parallel_tool_calls"] = b"false"
     return fields
@@ -109,9 +134,10 @@ class _OneTool:
 
 
 def _render_tools(offer: ToolOffering, key: str, one: _OneTool, check: ToolCheck) -> bytes:
-    _check_number(offer)
+    specs = offer.specs if offer.stable_specs is None else offer.stable_specs
+    _check_number(specs)
     rendered: list[bytes] = []
-    for spec in offer.specs:
+    for spec in specs:
         tool = spec.rendered.get(key)
         if tool is None:
             tool = spec.rendered[key] = encode(one.render(spec))
@@ -134,11 +160,19 @@ def tool_list(
 
     Raises as `offer_fields` does.
     """
-    _check_number(offer)
+    specs = offer.specs if offer.stable_specs is None else offer.stable_specs
+    _check_number(specs)
     one = _OneTool(api, shape, settings, bool(strict))
-    tools = [one.render(spec) for spec in offer.specs]
+    tools = [one.render(spec) for spec in specs]
     refuse_tools(check({"tools": tools}))
     return tools
+
+
+def tools_beside(extra: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The tools that a request has beside those of its offer, as far as they are objects."""
+    tools = extra.get("tools")
+    listed = tools if isinstance(tools, (list, tuple)) else ()
+    return [tool for tool in listed if isinstance(tool, Mapping)]
 
 
 def refuse_tools(problems: list[Problem]) -> None:
@@ -157,10 +191,10 @@ def refuse_tools(problems: list[Problem]) -> None:
         raise InvalidToolConstraints(f"OpenAI refuses {what}: {reasons}")
 
 
-def _check_number(offer: ToolOffering) -> None:
-    if len(offer.specs) > MAX_TOOLS:
+def _check_number(specs: Sequence[ToolSpec]) -> None:
+    if len(specs) > MAX_TOOLS:
         raise InvalidToolConstraints(
-            f"{len(offer.specs)} tools are offered; OpenAI takes at most {MAX_TOOLS}"
+            f"{len(specs)} tools are offered; OpenAI takes at most {MAX_TOOLS}"
         )
 
 

@@ -23,7 +23,7 @@ from lutumpy.adapters.openai.history_encoder import (
     long_calls,
     text_and_calls,
 )
-from lutumpy.adapters.openai.offer import offer_fields, refuse_tools, tool_list
+from lutumpy.adapters.openai.offer import offer_fields, refuse_tools, tool_list, tools_beside
 from lutumpy.adapters.openai.parts import chat_part, cut_output
 from lutumpy.adapters.sdk_body import Fields, add_extra
 from lutumpy.core.items import AssistantTurn, CallBlock, Message, Part, ResultBlock, TextPart
@@ -75,8 +75,17 @@ def chat_fields(
     if transcript.dropped:
         transcript.refuse_dropped()
     fields: Fields = {"messages": transcript.encoded(*_ENCODERS[call_ids]).entries()}
+    beside = _choices_of(extra) if extra and "tools" in extra else ()
     tools = offer_fields(
-        offer, API, _spell_tool, _check_tools, strict, _spell_choice, CHAT_TOOL_SETTINGS
+        offer,
+        API,
+        _spell_tool,
+        _check_tools,
+        strict,
+        _spell_choice,
+        CHAT_TOOL_SETTINGS,
+        _spell_allowed,
+        beside,
     )
     if tools:
         if model is not None:
@@ -110,6 +119,22 @@ def _spell_tool(spec: ToolSpec, schema: Mapping[str, Any], strict: bool) -> dict
 
 def _spell_choice(name: str) -> dict[str, Any]:
     return {"type": "function", "function": {"name": name}}
+
+
+def _choices_of(extra: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The tools of `extra` as a choice names them: by type and name [API description]."""
+    found: list[dict[str, Any]] = []
+    for tool in tools_beside(extra):
+        kind = str(tool.get("type"))
+        body = tool.get(kind)
+        if isinstance(body, Mapping) and "name" in body:
+            found.append({"type": kind, kind: {"name": body["name"]}})
+    return found
+
+
+def _spell_allowed(mode: str, tools: list[dict[str, Any]]) -> dict[str, Any]:
+    # Nested here, and flat in Responses [API description].
+    return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": tools}}
 
 
 def _check_tools(body: Mapping[str, Any]) -> list[Problem]:

@@ -18,11 +18,18 @@ from lutumpy.adapters.openai.history_encoder import (
     long_calls,
     text_and_calls,
 )
-from lutumpy.adapters.openai.offer import offer_fields, refuse_tools, tool_list
+from lutumpy.adapters.openai.offer import offer_fields, refuse_tools, tool_list, tools_beside
 from lutumpy.adapters.openai.parts import cut_output, responses_part
 from lutumpy.adapters.openai.responses.item_ids import fit_ids
 from lutumpy.adapters.sdk_body import Fields, add_extra
-from lutumpy.core.items import AssistantTurn, CallBlock, Message, ResultBlock, TextPart
+from lutumpy.core.items import (
+    APPROVED,
+    AssistantTurn,
+    CallBlock,
+    Message,
+    ResultBlock,
+    TextPart,
+)
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import Problem
@@ -66,8 +73,17 @@ def responses_fields(
     fields: Fields = {"input": encoder.entries()}
     if encoder.instructions:
         fields["instructions"] = encoder.instructions
+    beside = _choices_of(extra) if extra and "tools" in extra else ()
     tools = offer_fields(
-        offer, API, _spell_tool, _check_tools, strict, _spell_choice, RESPONSES_TOOL_SETTINGS
+        offer,
+        API,
+        _spell_tool,
+        _check_tools,
+        strict,
+        _spell_choice,
+        RESPONSES_TOOL_SETTINGS,
+        _spell_allowed,
+        beside,
     )
     if tools and model is not None and model.startswith("ft:"):
         refuse_tools(check_tools({"tools": json_values.decode(tools["tools"]), "model": model}))
@@ -117,6 +133,18 @@ def _refuse_without_search(tools: bytes, extra: Mapping[str, Any]) -> None:
 
 def _spell_choice(name: str) -> dict[str, Any]:
     return {"type": "function", "name": name}
+
+
+def _choices_of(extra: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The tools of `extra` as a choice names them [API description]: by type, with a label or a
+    name where the type has one.
+    """
+    keys = ("type", "server_label", "name")
+    return [{key: tool[key] for key in keys if key in tool} for tool in tools_beside(extra)]
+
+
+def _spell_allowed(mode: str, tools: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"type": "allowed_tools", "mode": mode, "tools": tools}
 
 
 class ResponsesEncoder(HistoryEncoder):
@@ -263,6 +291,15 @@ def _output_item(result: ResultBlock, call_id: str, kind: str) -> dict[str, Any]
         return {"type": f"{word}_call_output", "call_id": call_id, "output": output}
     failed = result.status != "ok"
     text = cut_output(result.text)
+    if kind == "mcp_approval_request":
+        # Only the one text that approves a call approves it; whatever else stands here, as the
+        # library's own answer to a call that nobody was asked about, refuses it.
+        answer: dict[str, Any] = {
+            "type": "mcp_approval_response",
+            "approval_request_id": call_id,
+            "approve": not failed and text == APPROVED,
+        }
+        return answer if answer["approve"] else {**answer, "reason": text}
     if kind == "shell_call":
         written = {
             "stdout": "" if failed else text,
@@ -277,13 +314,6 @@ def _output_item(result: ResultBlock, call_id: str, kind: str) -> dict[str, Any]
             "call_id": call_id,
             "status": status,
             "output": text,
-        }
-    if kind == "mcp_approval_request":
-        return {
-            "type": "mcp_approval_response",
-            "approval_request_id": call_id,
-            "approve": False,
-            "reason": text,
         }
     return {"type": "local_shell_call_output", "id": call_id, "call_id": call_id, "output": text}
 

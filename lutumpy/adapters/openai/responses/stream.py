@@ -331,7 +331,8 @@ class ResponsesStreamDecoder(OpenAIStreamDecoder):
             if entry.call is not None and entry.kind in CALLS
         }
         for index, call in enumerate(turn.calls):
-            if index not in numbered:
+            # What is to be approved comes whole: nothing of it arrives in pieces [API description].
+            if index not in numbered and call.server_label is None:
                 out.append(CallDelta(index, call.id, call.name, call.arguments))
             is_cut = call.incomplete or (turn.cut and index == len(turn.calls) - 1)
             if index not in self._done_calls and not is_cut:

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
         StreamDecoder,
         TextDelta,
     )
+    from lutumpy.core.text_inputs import Lark, Regex
     from lutumpy.rounds.events import (
         ApprovalRequested,
         Completed,
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
         ToolCallIssueFound,
         ToolCallReady,
     )
+    from lutumpy.tools.declare_text import TextToolFn, text_tool
     from lutumpy.tools.dynamic import DynamicTool
     from lutumpy.tools.dynamic_values import DynamicInput, DynamicOutput
     from lutumpy.tools.tool_input import ToolInput
@@ -106,6 +108,7 @@ __all__ = [
     "InvalidArgumentsError",
     "InvalidToolCallDelta",
     "InvalidToolConstraints",
+    "Lark",
     "LutumpyError",
     "MalformedArgumentsError",
     "Model",
@@ -115,6 +118,7 @@ __all__ = [
     "RawPart",
     "ReasoningDelta",
     "RefusalDelta",
+    "Regex",
     "Reject",
     "RejectedToolCall",
     "RoundClosedError",
@@ -127,6 +131,7 @@ __all__ = [
     "StreamDecoder",
     "TextDelta",
     "TextPart",
+    "TextToolFn",
     "ToolAvailability",
     "ToolCall",
     "ToolCallDelta",
@@ -156,6 +161,7 @@ __all__ = [
     "hook_impl",
     "hook_slot",
     "nested",
+    "text_tool",
     "tool",
     "tool_fn",
     "tool_input",
@@ -180,6 +186,8 @@ _HOMES = homes_of(
             "ToolCallIssueFound",
             "ToolCallReady",
         ],
+        "lutumpy.core.text_inputs": ["Lark", "Regex"],
+        "lutumpy.tools.declare_text": ["TextToolFn", "text_tool"],
         "lutumpy.tools.dynamic": ["DynamicTool"],
         "lutumpy.tools.dynamic_values": ["DynamicInput", "DynamicOutput"],
         "lutumpy.tools.tool_input": ["ToolInput"],

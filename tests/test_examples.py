@@ -78,6 +78,7 @@ CASES = [
     Case("own_client_sync.py"),
     Case("own_client_async.py"),
     Case("parallel_calls.py"),
+    Case("grammar_tool.py"),
     Case("loop.py"),
     Case("loop.py", ("--sync",)),
     Case("nested_toolsets.py"),

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from lutumpy.core.text_inputs import TextInput
 
 ToolMode = Literal["auto", "required", "specific"]
 
@@ -18,10 +21,12 @@ class ToolSpec:
         strict: Whether the provider should enforce the schema: asked for, refused, or left open.
         provider: What one API alone is told of it, by the API's name; each adapter puts its part
             into the tool. Not to be changed.
+        text: What it says of its text, for a tool that takes one. An API that knows such tools is
+            told this; any other gets the schema, an object with the one property `input`.
         rendered: A cache of JSON bytes, by each adapter's key: equal specs give equal bytes.
     """
 
-    __slots__ = ("description", "name", "provider", "rendered", "schema", "strict")
+    __slots__ = ("description", "name", "provider", "rendered", "schema", "strict", "text")
 
     def __init__(
         self,
@@ -30,12 +35,14 @@ class ToolSpec:
         schema: Mapping[str, Any],
         strict: bool | None = None,
         provider: Mapping[str, Mapping[str, Any]] | None = None,
+        text: TextInput | None = None,
     ) -> None:
         self.name: str = name
         self.description: str = description
         self.schema: Mapping[str, Any] = schema
         self.strict: bool | None = strict
         self.provider: Mapping[str, Mapping[str, Any]] = {} if provider is None else provider
+        self.text: TextInput | None = text
         self.rendered: dict[str, bytes] = {}
 
 

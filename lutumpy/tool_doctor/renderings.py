@@ -45,6 +45,7 @@ def render(definition: ToolDef, api: Api, *, strict: bool) -> Rendering:
         definition.input_schema,
         definition.options.strict,
         definition.options.provider,
+        definition.text,
     )
     try:
         # Not a whole request: what deferred tools need beside them isn't the tool's business.

@@ -18,7 +18,14 @@ from lutumpy.adapters.openai.history_encoder import (
     long_calls,
     text_and_calls,
 )
-from lutumpy.adapters.openai.offer import offer_fields, refuse_tools, tool_list, tools_beside
+from lutumpy.adapters.openai.offer import (
+    ToolKind,
+    offer_fields,
+    refuse_tools,
+    text_description,
+    tool_list,
+    tools_beside,
+)
 from lutumpy.adapters.openai.parts import cut_output, responses_part
 from lutumpy.adapters.openai.responses.item_ids import fit_ids
 from lutumpy.adapters.sdk_body import Fields, add_extra
@@ -36,6 +43,7 @@ from lutumpy.errors import Problem
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
 from lutumpy.rules.call_ids import ANY_ID, CallIdRule
+from lutumpy.rules.openai.custom_tools import takes_custom_tools
 from lutumpy.rules.openai.limits import MAX_ARGUMENTS, MAX_TEXT_PART
 from lutumpy.rules.openai.responses.limits import MAX_CALL_ID
 from lutumpy.rules.openai.responses.tools import check_deferred, check_tools
@@ -65,6 +73,7 @@ def responses_fields(
     strict: bool | None = None,
     stream: bool = False,
     extra: Mapping[str, Any] | None = None,
+    custom_tools: bool | None = None,
 ) -> Fields:
     """The fields of a request without `model`, as ready JSON by name."""
     if transcript.dropped:
@@ -73,6 +82,7 @@ def responses_fields(
     fields: Fields = {"input": encoder.entries()}
     if encoder.instructions:
         fields["instructions"] = encoder.instructions
+    text_shape = _spell_text_tool if takes_custom_tools(custom_tools, model) else None
     beside = _choices_of(extra) if extra and "tools" in extra else ()
     tools = offer_fields(
         offer,
@@ -81,6 +91,7 @@ def responses_fields(
         _check_tools,
         strict,
         _spell_choice,
+        text_shape,
         RESPONSES_TOOL_SETTINGS,
         _spell_allowed,
         beside,
@@ -101,9 +112,14 @@ def responses_fields(
     return fields
 
 
-def responses_tools(offer: ToolOffering, strict: bool | None) -> list[dict[str, Any]]:
+def responses_tools(
+    offer: ToolOffering, strict: bool | None, custom_tools: bool | None
+) -> list[dict[str, Any]]:
     """The `tools` of a request alone."""
-    return tool_list(offer, API, _spell_tool, _check_tools, strict, RESPONSES_TOOL_SETTINGS)
+    text_shape = _spell_text_tool if takes_custom_tools(custom_tools, None) else None
+    return tool_list(
+        offer, API, _spell_tool, _check_tools, strict, text_shape, RESPONSES_TOOL_SETTINGS
+    )
 
 
 def _spell_tool(spec: ToolSpec, schema: Mapping[str, Any], strict: bool) -> dict[str, Any]:
@@ -119,6 +135,20 @@ def _spell_tool(spec: ToolSpec, schema: Mapping[str, Any], strict: bool) -> dict
     return tool
 
 
+def _spell_text_tool(spec: ToolSpec) -> dict[str, Any]:
+    tool: dict[str, Any] = {"type": "custom", "name": spec.name, "format": {"type": "text"}}
+    if description := text_description(spec):
+        tool["description"] = description
+    wanted = None if spec.text is None else spec.text.format
+    if wanted is not None:
+        tool["format"] = {
+            "type": "grammar",
+            "syntax": wanted.syntax,
+            "definition": wanted.definition,
+        }
+    return tool
+
+
 def _check_tools(body: Mapping[str, Any]) -> list[Problem]:
     return check_tools(body)
 
@@ -131,8 +161,8 @@ def _refuse_without_search(tools: bytes, extra: Mapping[str, Any]) -> None:
     refuse_tools(check_deferred({"prompt": extra.get("prompt"), "tools": all_tools}))
 
 
-def _spell_choice(name: str) -> dict[str, Any]:
-    return {"type": "function", "name": name}
+def _spell_choice(name: str, kind: ToolKind) -> dict[str, Any]:
+    return {"type": kind, "name": name}
 
 
 def _choices_of(extra: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -85,6 +85,7 @@ CASES = [
     Case("progressive_disclosure.py"),
     Case("planner.py"),
     Case("users_tools.py"),
+    Case("manifest_tools.py"),
     Case("web_handler.py"),
     Case("openapi_tools.py"),
     Case("streaming_ui.py"),
@@ -272,7 +273,7 @@ def test_an_example_is_short(script: str) -> None:
 
 PUBLIC = (
     "adapters.anthropic adapters.openai apis doctor errors execution hooks local loops models "
-    "openapi streaming testing text_tools"
+    "openapi streaming testing text_tools toolclad"
 ).split()
 
 

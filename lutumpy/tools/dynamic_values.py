@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 from pydantic_core import SchemaValidator, core_schema, from_json
@@ -28,7 +28,7 @@ class DynamicInput(BaseModel):
     `self`, `class`, `user-id`.
     """
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="allow", frozen=True)
 
     def __init__(self, values: Mapping[str, JsonValue] | None = None, /, **more: JsonValue) -> None:
         super().__init__(**{**(values or {}), **more})

@@ -25,6 +25,8 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from pydantic import BaseModel
+
 from lutumpy.core.items import ToolMetadata
 from lutumpy.errors import InvalidArgumentsError, ToolError
 from lutumpy.plain import json_values
@@ -91,7 +93,9 @@ class SchemaTool(CompiledTool):
         self.output_schema: JsonSchema | None = output_schema
         self.shared: dict[str, Any] = {}
         self._validate = validate
-        self.decode = self._decode_wrapped if wrapped else self._make_bare_decode()
+        self.decode: Callable[[str], BaseModel] = (
+            self._decode_wrapped if wrapped else self._make_bare_decode()
+        )
 
     def renamed(self, definition: ToolDef) -> SchemaTool:
         """The same tool under another definition; what was compiled is shared."""

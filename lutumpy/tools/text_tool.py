@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
 
 from lutumpy.core.text_inputs import Regex
@@ -103,8 +103,8 @@ class TextTool(CompiledTool):
         self._matches: Callable[[str], bool] | None = None
         if pattern is not None:
             self._matches = compile_pattern(pattern)
-        self.validate_bare = SchemaValidator(_OBJECT).validate_json
-        self.decode = self._make_text_decode()
+        self.validate_bare: Callable[[str], BaseModel] = SchemaValidator(_OBJECT).validate_json
+        self.decode: Callable[[str], BaseModel] = self._make_text_decode()
 
     def _set_input_type(self, input_type: Any) -> None:
         self._input_type = input_type

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from lutumpy.core.items import (
     AssistantTurn,
     FilePart,
+    FoundTool,
     ImagePart,
     RawPart,
     TextPart,
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
         StreamDecoder,
         TextDelta,
     )
+    from lutumpy.finder import FindTools, FoundTools, ToolFinder
     from lutumpy.rounds.events import (
         Completed,
         InvalidToolCallDelta,
@@ -74,6 +76,7 @@ if TYPE_CHECKING:
     )
     from lutumpy.tools.dynamic import DynamicTool
     from lutumpy.tools.dynamic_values import DynamicInput, DynamicOutput
+    from lutumpy.tools.search import search_tools
     from lutumpy.tools.tool_input import ToolInput
 
 __version__ = "0.1.0"
@@ -92,7 +95,10 @@ __all__ = [
     "DynamicOutput",
     "DynamicTool",
     "FilePart",
+    "FindTools",
     "Finished",
+    "FoundTool",
+    "FoundTools",
     "FunctionSelector",
     "HandledTool",
     "HookError",
@@ -132,6 +138,7 @@ __all__ = [
     "ToolDecision",
     "ToolDef",
     "ToolError",
+    "ToolFinder",
     "ToolFn",
     "ToolInput",
     "ToolMetadata",
@@ -152,6 +159,7 @@ __all__ = [
     "hook_impl",
     "hook_slot",
     "nested",
+    "search_tools",
     "tool",
     "tool_fn",
     "tool_input",
@@ -175,8 +183,10 @@ _HOMES = homes_of(
             "ToolCallIssueFound",
             "ToolCallReady",
         ],
+        "lutumpy.finder": ["FindTools", "FoundTools", "ToolFinder"],
         "lutumpy.tools.dynamic": ["DynamicTool"],
         "lutumpy.tools.dynamic_values": ["DynamicInput", "DynamicOutput"],
+        "lutumpy.tools.search": ["search_tools"],
         "lutumpy.tools.tool_input": ["ToolInput"],
     }
 )

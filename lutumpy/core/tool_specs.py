@@ -7,6 +7,9 @@ from typing import Any, Literal
 
 ToolMode = Literal["auto", "required", "specific"]
 
+SEARCH_CALL = "tool_search_call"
+"""The kind of a call by which a model searches for tools, where the API has a kind of its own."""
+
 
 class ToolSpec:
     """One tool as it is offered.
@@ -39,10 +42,14 @@ class ToolOffering:
         mode: `auto` (may call), `required` (must call something), `specific` (must call `forced`).
         forced: The name of the tool that must be called, with `specific`.
         parallel: `False` asks for at most one call; `True` leaves it to the provider.
+        finder: The name of the tool among `specs` that finds others, if there is one.
+        deferred: Tools that the API may keep out of the prompt until a search has found them, in
+            an order that stays the same; some of them may stand in `specs` as well, since they
+            were found. Empty unless the model says that its API can do this.
         rendered: A cache of the offer's part of a request, as JSON bytes by each adapter's key.
     """
 
-    __slots__ = ("forced", "mode", "parallel", "rendered", "specs")
+    __slots__ = ("deferred", "finder", "forced", "mode", "parallel", "rendered", "specs")
 
     def __init__(
         self,
@@ -50,7 +57,11 @@ class ToolOffering:
         mode: ToolMode = "auto",
         forced: str | None = None,
         parallel: bool = True,
+        finder: str | None = None,
+        deferred: tuple[ToolSpec, ...] = (),
     ) -> None:
+        self.finder: str | None = finder
+        self.deferred: tuple[ToolSpec, ...] = deferred
         self.specs: tuple[ToolSpec, ...] = specs
         self.mode: ToolMode = mode
         self.forced: str | None = forced

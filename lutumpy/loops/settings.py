@@ -8,7 +8,15 @@ from typing import Any, Generic, TypeAlias, Union
 
 from typing_extensions import TypedDict, TypeVar
 
-from lutumpy import HookError, Selector, ToolAvailability, ToolDecision, ToolRequirement, Toolset
+from lutumpy import (
+    HookError,
+    Selector,
+    Session,
+    ToolAvailability,
+    ToolDecision,
+    ToolRequirement,
+    Toolset,
+)
 from lutumpy.execution import Dispatcher, ToolExecutor
 from lutumpy.hooks import BaseToolCall, ToolHooks
 from lutumpy.plain.driving import is_async
@@ -46,7 +54,8 @@ class LoopOptions(TypedDict, Generic[TS], total=False):
             what is known of requests that failed or were abandoned. The round that is open by
             then is still run and committed, so a loop may exceed its budget by one answer.
             `None`, the default, is no limit; hosts that count no tokens never reach one.
-        available: Which tools the model may call.
+        available: Which tools the model may call; or a function that is given the session before
+            each request and says it, such as `ToolFinder.available`.
         require: Whether it must call one. This holds for the first request only, since a model
             that must call a tool can never answer.
         describe: Other descriptions, for all requests; they win over those of hooks.
@@ -60,7 +69,7 @@ class LoopOptions(TypedDict, Generic[TS], total=False):
     scope: str | None
     max_repeats: int | None
     token_budget: int | None
-    available: ToolAvailability[TS] | None
+    available: ToolAvailability[TS] | Callable[[Session], ToolAvailability[TS]] | None
     require: ToolRequirement[TS] | None
     describe: ByTool[Selector[TS, Any, Any], str] | None
     parallel: bool
@@ -89,7 +98,7 @@ class LoopSettings:
     scope: str | None = None
     max_repeats: int | None = 3
     token_budget: int | None = None
-    available: ToolAvailability[Any] | None = None
+    available: ToolAvailability[Any] | Callable[[Session], ToolAvailability[Any]] | None = None
     require: ToolRequirement[Any] | None = None
     describe: ByTool[Selector[Any, Any, Any], str] | None = None
     parallel: bool = True

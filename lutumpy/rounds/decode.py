@@ -6,6 +6,7 @@ from typing import Any
 
 from lutumpy.core.items import CallBlock, ToolMetadata
 from lutumpy.core.origin import Origin
+from lutumpy.core.tool_specs import SEARCH_CALL
 from lutumpy.core.transcript import Transcript
 from lutumpy.hooks.pipeline import CallOrIssue
 from lutumpy.plain.preview import MARK
@@ -40,7 +41,8 @@ def decode_call(
     """
     name, arguments = block.name, block.arguments
     metadata = ToolMetadata(block.id, name, arguments)
-    selector = offer.by_name.get(name) if block.kind == "function" else None
+    is_ours = block.kind == "function" or (block.kind == SEARCH_CALL and name == offer.finder)
+    selector = offer.by_name.get(name) if is_ours else None
     # An answer can be cut off before the name of a call; then the name isn't what is wrong.
     if selector is None and (name or block.problem is None):
         detail = _explain_unknown(offer, block)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from typing import TYPE_CHECKING, Any, cast
 
 from typing_extensions import TypeVar
 
 from lutumpy.core.items import AssistantTurn
-from lutumpy.core.tool_specs import ToolMode
+from lutumpy.core.tool_specs import ToolMode, ToolSpec
 from lutumpy.errors import EmptyToolsetError, InvalidToolConstraints
 from lutumpy.plain.safe_text import safe_repr
-from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
+from lutumpy.rounds.availability import SearchAvailability, ToolAvailability, ToolRequirement
 from lutumpy.rounds.offered import OfferedTools
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
 from lutumpy.rounds.read import read_answer
@@ -54,7 +55,7 @@ class Offer(OfferedTools[C_co]):
         offered: Their names.
     """
 
-    __slots__ = ("toolset",)
+    __slots__ = ("_deferrable", "toolset")
 
     def __init__(
         self,
@@ -63,6 +64,7 @@ class Offer(OfferedTools[C_co]):
         requirement: ToolRequirement[Any],
         descriptions: Mapping[Selector[Any, Any, Any], str],
         parallel: bool,
+        search: SearchAvailability[Any] | None = None,
     ) -> None:
         if descriptions:
             specs = [s.spec(descriptions.get(s)) for s in selectors]
@@ -76,8 +78,29 @@ class Offer(OfferedTools[C_co]):
             _MODES[requirement.mode],
             forced,
             parallel,
+            None if search is None else search.finder.name,
         )
         self.toolset: type[BaseToolset] = toolset
+        # What an API that loads tools on demand may keep out of the prompt.
+        self._deferrable: tuple[ToolSpec, ...] = ()
+        if search is not None:
+            members = [as_member_of(toolset, s) for s in search.deferred]
+            self._deferrable = tuple([s.spec(descriptions.get(s)) for s in members])
+
+    def deferring(self) -> Offer[C_co]:
+        """The offer for an API that loads tools on demand.
+
+        Turns ask the model whether its API does. For a request of your own, it is yours to know.
+        Where nothing can be deferred, it is this offer.
+        """
+        if not self._deferrable:
+            return self
+        twin = copy(self)
+        twin.deferred = self._deferrable
+        # The API may have loaded any of them.
+        twin.offered = self.offered | {spec.name for spec in self._deferrable}
+        twin.rendered = {}
+        return twin
 
     def read(self, turn: AssistantTurn, target: Target) -> NeedsTools[C_co] | Finished[None]:
         """Read a decoded answer. Never raises because of what the model wrote.
@@ -163,7 +186,8 @@ def make_offer(
     if not isinstance(cast("object", parallel), bool):
         raise InvalidToolConstraints(f"parallel= takes True or False, not {parallel!r}")
     descriptions = _check_descriptions(toolset, describe)
-    offer = Offer(toolset, selectors, requirement, descriptions, parallel)
+    search = available if isinstance(available, SearchAvailability) else None
+    offer = Offer(toolset, selectors, requirement, descriptions, parallel, search)
     if is_plain:
         table.cache["offer"] = offer
     return offer

@@ -27,7 +27,7 @@ from typing_extensions import TypeVar
 
 from lutumpy.core.items import AssistantTurn, CallBlock, TextBlock, ToolMetadata
 from lutumpy.core.model import OutputSpec
-from lutumpy.core.tool_specs import ToolOffering, ToolSpec
+from lutumpy.core.tool_specs import ToolMode, ToolOffering, ToolSpec
 from lutumpy.errors import DeclarationError
 from lutumpy.hooks.pipeline import CallOrIssue
 from lutumpy.plain.json_values import refuse_constant
@@ -204,9 +204,12 @@ class ValueTool(Generic[V]):
         if offer.mode == "required":
             return offer
         specs = (*offer.specs, self.spec)
+        mode: ToolMode
         if offer.mode == "specific":
-            return ToolOffering(specs, "specific", offer.forced, offer.parallel)
-        return ToolOffering(specs, "required" if forced else "auto", None, offer.parallel)
+            mode, name = "specific", offer.forced
+        else:
+            mode, name = ("required" if forced else "auto"), None
+        return ToolOffering(specs, mode, name, offer.parallel, offer.finder, offer.deferred)
 
     def is_called_by(self, block: CallBlock) -> bool:
         """Whether a call is a call of this tool."""

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 from pydantic_core import SchemaValidator, core_schema
 from typing_extensions import TypeAliasType
 
-from lutumpy.core.items import FilePart, ImagePart, RawPart, TextPart
+from lutumpy.core.items import FilePart, FoundTool, ImagePart, RawPart, TextPart
 from lutumpy.tools.argument_report import Path, spell_path
 
 __all__ = [
@@ -68,7 +68,8 @@ DynamicOutput = TypeAliasType(
     | ImagePart
     | FilePart
     | RawPart
-    | Sequence[TextPart | ImagePart | FilePart | RawPart],
+    | FoundTool
+    | Sequence[TextPart | ImagePart | FilePart | RawPart | FoundTool],
 )
 """What a tool that is known at run time gives: a JSON value, or content parts (rule Y7)."""
 

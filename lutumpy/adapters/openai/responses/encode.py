@@ -21,9 +21,15 @@ from lutumpy.adapters.openai.history_encoder import (
 from lutumpy.adapters.openai.offer import offer_fields, refuse_tools, tool_list
 from lutumpy.adapters.openai.parts import cut_output, responses_part
 from lutumpy.adapters.openai.responses.item_ids import fit_ids
+from lutumpy.adapters.openai.responses.tool_search import (
+    declared_offer,
+    found_definitions,
+    loaded_names,
+    search_tool,
+)
 from lutumpy.adapters.sdk_body import Fields, add_extra
 from lutumpy.core.items import AssistantTurn, CallBlock, Message, ResultBlock, TextPart
-from lutumpy.core.tool_specs import ToolOffering, ToolSpec
+from lutumpy.core.tool_specs import SEARCH_CALL, ToolOffering, ToolSpec
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import Problem
 from lutumpy.plain import json_values
@@ -65,7 +71,10 @@ def responses_fields(
     fields: Fields = {"input": encoder.entries()}
     if encoder.instructions:
         fields["instructions"] = encoder.instructions
-    tools = offer_fields(offer, API, _spell_tool, _check_tools, strict, _spell_choice)
+    if offer is not None and offer.deferred:
+        tools = _searching_fields(offer, encoder, strict)
+    else:
+        tools = offer_fields(offer, API, _spell_tool, _check_tools, strict, _spell_choice)
     if tools and model is not None and model.startswith("ft:"):
         refuse_tools(check_tools({"tools": json_values.decode(tools["tools"]), "model": model}))
     fields.update(tools)
@@ -81,8 +90,32 @@ def responses_fields(
 
 
 def responses_tools(offer: ToolOffering, strict: bool | None) -> list[dict[str, Any]]:
-    """The `tools` of a request alone."""
-    return tool_list(offer, _spell_tool, _check_tools, strict)
+    """The `tools` of a request alone; of deferred ones, what a search brings is not among them."""
+    search = search_tool(offer)
+    if search is None:
+        return tool_list(offer, _spell_tool, _check_tools, strict)
+    declared = declared_offer(offer, {spec.name for spec in offer.deferred})
+    return [search, *tool_list(declared, _spell_tool, _check_tools, strict)]
+
+
+def _searching_fields(
+    offer: ToolOffering, encoder: ResponsesEncoder, strict: bool | None
+) -> dict[str, bytes]:
+    """The part of a request that an offer with deferred tools makes."""
+    declared = declared_offer(offer, encoder.loaded)
+    fields: dict[str, bytes] = {}
+    if declared.specs:
+        fields = offer_fields(declared, API, _spell_tool, _check_tools, strict, _spell_choice)
+    search = search_tool(offer)
+    if search is None:
+        return fields
+    others = fields.get("tools", b"[]")[1:-1]
+    fields["tools"] = b"[%b]" % b",".join([data for data in (encode(search), others) if data])
+    if offer.mode == "required":
+        fields["tool_choice"] = b'"required"'
+    if not offer.parallel:
+        fields["parallel_tool_calls"] = b"false"
+    return fields
 
 
 def _spell_tool(spec: ToolSpec, schema: Mapping[str, Any], strict: bool) -> dict[str, Any]:
@@ -109,13 +142,15 @@ def _spell_choice(name: str) -> dict[str, Any]:
 class ResponsesEncoder(HistoryEncoder):
     """The input items of a transcript."""
 
-    __slots__ = ("_callers", "_item_ids")
+    __slots__ = ("_callers", "_item_ids", "loaded")
 
     api = API
 
     def __init__(self) -> None:
         super().__init__(_CALL_IDS, MAX_CALL_ID)  # no host is known to take a longer one back
         self._item_ids: set[str] = set()
+        # The names of the tools that outputs of searches have brought.
+        self.loaded: set[str] = set()
         # Of the last turn, by call id: who made the call, if its output has to repeat that. A
         # program that the provider runs makes calls, too.
         self._callers: dict[str, Any] = {}
@@ -125,6 +160,7 @@ class ResponsesEncoder(HistoryEncoder):
         twin = super().copy()
         twin._item_ids = self._item_ids.copy()
         twin._callers = self._callers
+        twin.loaded = self.loaded.copy()
         return twin
 
     def _put(self, item: dict[str, Any]) -> None:
@@ -160,6 +196,7 @@ class ResponsesEncoder(HistoryEncoder):
         self._callers = {}
         for entry in entries:
             self._item_ids.update([found.decode() for found in _IDS.findall(entry)])
+        self.loaded |= loaded_names(entries)
         super()._put_original(entries)
 
     def _without_reasoning(self, entries: tuple[bytes, ...]) -> tuple[bytes, ...]:
@@ -228,6 +265,8 @@ class ResponsesEncoder(HistoryEncoder):
             call_id = self._sent_id(result.call_id)
             # Another API's call was sent as a function's, whatever it was there.
             item = _output_item(result, call_id, result.kind if self._own else "function")
+            if item["type"] == "tool_search_output":
+                self.loaded |= {tool["name"] for tool in item["tools"]}
             if call_id in self._callers and result.kind in _CALLED_BY_PROGRAMS:
                 item["caller"] = self._callers[call_id]
             self._put(item)
@@ -239,7 +278,15 @@ _CALLED_BY_PROGRAMS = frozenset({"function", "custom", "shell_call", "apply_patc
 
 def _output_item(result: ResultBlock, call_id: str, kind: str) -> dict[str, Any]:
     """A result as the item that answers this kind of call [OpenAI's API description]."""
-    if kind in ("function", "custom", "tool_search_call"):
+    if kind == SEARCH_CALL and (tools := found_definitions(result)) is not None:
+        return {
+            "type": "tool_search_output",
+            "call_id": call_id,
+            "execution": "client",
+            "status": "completed",
+            "tools": tools,
+        }
+    if kind in ("function", "custom", SEARCH_CALL):
         # A tool search may be answered like a function [recorded]; its own output takes no text.
         word = "custom_tool" if kind == "custom" else "function"
         output: Any = result.content

@@ -332,7 +332,7 @@ class ResponsesStreamDecoder(OpenAIStreamDecoder):
         }
         for index, call in enumerate(turn.calls):
             if index not in numbered:
-                out.append(CallDelta(index, call.id, call.name, call.arguments))
+                out.append(CallDelta(index, call.id, call.name, call.arguments, call.kind))
             is_cut = call.incomplete or (turn.cut and index == len(turn.calls) - 1)
             if index not in self._done_calls and not is_cut:
                 self._done_calls.add(index)

@@ -82,6 +82,7 @@ CASES = [
     Case("loop.py", ("--sync",)),
     Case("nested_toolsets.py"),
     Case("progressive_disclosure.py"),
+    Case("two_hundred_tools.py"),
     Case("planner.py"),
     Case("users_tools.py"),
     Case("streaming_ui.py"),

@@ -53,6 +53,14 @@ _DESCRIPTION = (
 _QUERY = "What the tool should do, in a few words, or its name."
 
 
+_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"query": {"type": "string", "description": _QUERY}},
+    "required": ["query"],
+    "additionalProperties": False,
+}
+
+
 @tool_input(name=FIND_TOOLS, description=_DESCRIPTION, effect="read")
 class FindTools(ToolInput[FoundTools]):
     """The input of `find_tools`, for toolsets that name the types of all their calls.
@@ -91,7 +99,7 @@ class ToolFinder(Generic[TS]):
 
     Raises:
         DeclarationError: The toolset has another tool of the name `find_tools`; or it names the
-            types of its calls, and `FindTools` is not among them.
+            types of its calls, and neither `FindTools` nor `DynamicInput` is among them.
         InvalidToolConstraints: A tool of `always` is of another toolset.
         ValueError: `limit` is not a whole number from 1.
 
@@ -185,7 +193,20 @@ class ToolFinder(Generic[TS]):
             return self.find(query)
 
         declared = tool_fn(name=FIND_TOOLS, description=_DESCRIPTION, effect="read")(find_tools)
-        return toolset.extended(**{FIND_TOOLS: declared})
+        try:
+            return toolset.extended(**{FIND_TOOLS: declared})
+        except DeclarationError:
+            # It names the types of its calls. If tools that are known at run time are among them,
+            # this can be one more.
+            if not any(selector.tool.is_dynamic for selector in toolset.selectors()):
+                raise
+        from lutumpy.tools.dynamic import DynamicTool  # not every program has its validator
+
+        async def run(arguments: dict[str, Any]) -> FoundTools:
+            return self.find(arguments["query"])
+
+        known = DynamicTool(FIND_TOOLS, _DESCRIPTION, _SCHEMA, run=run, effect="read")
+        return toolset.extended(**{FIND_TOOLS: known})
 
     def __repr__(self) -> str:
         return (

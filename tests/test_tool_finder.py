@@ -116,9 +116,15 @@ def ask(text: str = "How is the weather in Oslo?") -> Session:
 
 
 async def talk(session: Session, llm: Model, finder: ToolFinder[Any] = FINDER) -> str:
-    dispatch = Dispatcher(finder.toolset)
+    tools: Any = finder.toolset
+    dispatch = Dispatcher(tools)
+
+    @dispatch.otherwise
+    async def run_any(call: BaseToolCall) -> str:
+        return "done"
+
     result = await run_tools(
-        session, llm, tools=finder.toolset, dispatch=dispatch, available=finder.available
+        session, llm, tools=tools, dispatch=dispatch, available=finder.available
     )
     return result.text
 
@@ -190,7 +196,7 @@ def test_five_hundred_tools_are_searched_in_no_time() -> None:
     from counting import calls_made  # the work is counted, not timed
 
     members = {
-        f"tool_{k}": tool(tool_fn(name=f"do_{k}", description=f"Does {k}.")(format_disk_of(k)))
+        f"tool_{k}": tool(tool_fn(name=f"do_{k}", description=f"Does {k}.")(make_tool(k)))
         for k in range(500)
     }
     large = cast("Any", type("Large", (Toolset,), members))
@@ -199,7 +205,7 @@ def test_five_hundred_tools_are_searched_in_no_time() -> None:
     assert calls_made(lambda: search_tools(large, "do 7")) < 2_500
 
 
-def format_disk_of(number: int) -> Any:
+def make_tool(number: int) -> Any:
     async def run() -> int:
         return number
 
@@ -222,7 +228,8 @@ def test_one_loop_serves_every_api(api: Api) -> None:
 @every_api
 def test_streams_give_the_same(api: Api) -> None:
     async def stream() -> tuple[list[Any], Session]:
-        session, seen = ask(), []
+        session = ask()
+        seen: list[Any] = []
         await run_tools(
             session,
             ScriptedModel([SEARCH, WEATHER, DONE], api=api),
@@ -239,7 +246,7 @@ def test_streams_give_the_same(api: Api) -> None:
     assert not any(isinstance(event, ToolCallIssueFound) for event in seen)
     whole = ask()
     asyncio.run(talk(whole, ScriptedModel([SEARCH, WEATHER, DONE], api=api)))
-    assert streamed.dump()["transcript"] == whole.dump()["transcript"]
+    assert streamed.dump() == whole.dump()
 
 
 @loading
@@ -328,7 +335,7 @@ def test_arguments_of_a_search_that_do_not_fit_are_an_issue_like_others(api: Api
     session, model = ask(), ScriptedModel([wrong, DONE], api=api)
     asyncio.run(talk(session, model))
     assert problems(api, model.requests[1]) == []
-    item = session.transcript.items[-2]
+    item = list(session.transcript)[-2]
     (result,) = cast("Any", item).results
     assert "query: Field required" in result.text
 
@@ -434,7 +441,7 @@ def test_what_one_api_found_another_may_call(api: Api, next_api: Api) -> None:
     assert not any(issue for turn in session.turns() for issue in turn.calls if issue.problem)
     body = json.dumps(model.requests[0])
     assert "get_weather" in body  # K3b: it is declared, referred to, or brought
-    result = cast("Any", session.transcript.items[-2]).results[0]
+    result = cast("Any", list(session.transcript)[-2]).results[0]
     assert result.text == "21 degrees in Oslo"
 
 
@@ -505,12 +512,12 @@ def test_a_toolset_that_names_its_calls_has_the_search_as_a_member() -> None:
 
 def test_another_tool_of_the_name_is_refused() -> None:
     @tool_fn(name="find_tools")
-    async def other() -> str:
+    async def something_else() -> str:
         """Something else."""
         return ""
 
     class Taken(Toolset):
-        other = tool(other)
+        other = tool(something_else)
 
     with pytest.raises(DeclarationError, match="a tool 'find_tools' of its own"):
         ToolFinder(Taken)
@@ -576,6 +583,10 @@ def test_two_hundred_real_tools_cost_the_prompt_of_a_few(api: Api) -> None:
     offer = finder.toolset.offer(available=finder.available(ask()))
     every = offer_tokens(real.offer(), api)
     assert offer_tokens(offer, api) < every / 20
+    model = ScriptedModel([Reply(calls=[Call("find_tools", {"query": "weather"})]), DONE], api=api)
+    session = ask()
+    assert asyncio.run(talk(session, model, finder)) == "21 degrees."
+    assert names(finder.found(session))[0].find("weather") >= 0
     if api in LOADING:
         assert offer_tokens(offer.deferring(), api) < every / 20
         body = {"model": "m", **adapter_of(api).request(ask().transcript, offer.deferring())}

@@ -120,7 +120,7 @@ def _split_words(text: str) -> Iterable[str]:
         compound = found.group()
         parts = [part for word in _WORD.findall(compound) for part in _HUMP.split(word)]
         if len(parts) > 1:
-            yield compound.casefold()
+            yield _drop_plural(compound.casefold())
         for part in parts:
             yield _drop_plural(part.casefold())
 

@@ -270,7 +270,7 @@ def test_an_example_is_short(script: str) -> None:
 
 PUBLIC = (
     "adapters.anthropic adapters.openai apis doctor errors execution hooks local loops models "
-    "streaming testing text_tools"
+    "streaming testing text_tools tool_doctor"
 ).split()
 
 

@@ -30,7 +30,8 @@ LIBRARY = (
     "session streaming tools toolset"
 ).split()
 CONVENIENCES = (
-    "__init__ __main__ cli demo execution local loops page testing text_tools tool_doctor".split()
+    "__init__ __main__ cli demo execution local loops openapi page testing text_tools "
+    "tool_doctor".split()
 )
 
 

@@ -1,4 +1,4 @@
-"""Half typed, half known at run time: the program's own tools, and those that a user has configured.
+"""Half typed, half known at run time: a program's own tools, and those that a user has configured.
 
 The typed tools are functions; what a user adds is a name, a description, a JSON Schema and a
 command, as it might stand in a settings file. Both are offered in one list, go through the same

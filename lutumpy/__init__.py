@@ -48,6 +48,7 @@ from lutumpy.rounds.offer import Offer
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
 from lutumpy.rounds.round import ToolRound, ToolRoundPlan
 from lutumpy.session import Session
+from lutumpy.tools.approvals import ApprovalRequest
 from lutumpy.tools.calls import HandledTool, RejectedToolCall, ToolCall, ToolCallIssue
 from lutumpy.tools.declare import ToolFn, tool_fn, tool_input
 from lutumpy.tools.definition import ToolDef, ToolOptions
@@ -66,14 +67,17 @@ if TYPE_CHECKING:
         StreamDecoder,
         TextDelta,
     )
+    from lutumpy.core.text_inputs import Lark, Regex
     from lutumpy.finder import FindTools, FoundTools, ToolFinder
     from lutumpy.rounds.events import (
+        ApprovalRequested,
         Completed,
         InvalidToolCallDelta,
         ToolCallDelta,
         ToolCallIssueFound,
         ToolCallReady,
     )
+    from lutumpy.tools.declare_text import TextToolFn, text_tool
     from lutumpy.tools.dynamic import DynamicTool
     from lutumpy.tools.dynamic_values import DynamicInput, DynamicOutput
     from lutumpy.tools.search import search_tools
@@ -84,6 +88,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AdapterError",
+    "ApprovalRequest",
+    "ApprovalRequested",
     "AssistantTurn",
     "CommitError",
     "Complete",
@@ -108,6 +114,7 @@ __all__ = [
     "InvalidArgumentsError",
     "InvalidToolCallDelta",
     "InvalidToolConstraints",
+    "Lark",
     "LutumpyError",
     "MalformedArgumentsError",
     "Model",
@@ -117,6 +124,7 @@ __all__ = [
     "RawPart",
     "ReasoningDelta",
     "RefusalDelta",
+    "Regex",
     "Reject",
     "RejectedToolCall",
     "RoundClosedError",
@@ -129,6 +137,7 @@ __all__ = [
     "StreamDecoder",
     "TextDelta",
     "TextPart",
+    "TextToolFn",
     "ToolAvailability",
     "ToolCall",
     "ToolCallDelta",
@@ -160,6 +169,7 @@ __all__ = [
     "hook_slot",
     "nested",
     "search_tools",
+    "text_tool",
     "tool",
     "tool_fn",
     "tool_input",
@@ -177,12 +187,15 @@ _HOMES = homes_of(
             "TextDelta",
         ],
         "lutumpy.rounds.events": [
+            "ApprovalRequested",
             "Completed",
             "InvalidToolCallDelta",
             "ToolCallDelta",
             "ToolCallIssueFound",
             "ToolCallReady",
         ],
+        "lutumpy.core.text_inputs": ["Lark", "Regex"],
+        "lutumpy.tools.declare_text": ["TextToolFn", "text_tool"],
         "lutumpy.finder": ["FindTools", "FoundTools", "ToolFinder"],
         "lutumpy.tools.dynamic": ["DynamicTool"],
         "lutumpy.tools.dynamic_values": ["DynamicInput", "DynamicOutput"],

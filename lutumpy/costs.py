@@ -279,7 +279,7 @@ def _estimate_request(transcript: Transcript, offering: ToolOffering | None) -> 
             for result in item.results:
                 tokens += _estimate_content(result.content)
     if offering is not None:
-        for spec in offering.specs:
+        for spec in offering.stable_specs or offering.specs:
             # `str` of a schema is about as long as its JSON, which only the adapter's request has.
             tokens += _estimate_text(spec.name + spec.description + str(spec.schema))
     return tokens

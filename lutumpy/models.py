@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         check_model,
         checked_structured,
     )
+    from lutumpy.core.text_inputs import TextFormat, TextInput
     from lutumpy.core.tool_specs import ToolOffering, ToolSpec
     from lutumpy.core.transcript import Transcript
     from lutumpy.core.windows import TranscriptRound
@@ -78,6 +79,8 @@ __all__ = [
     "StructuredMode",
     "Target",
     "TextBlock",
+    "TextFormat",
+    "TextInput",
     "TextPart",
     "TextTurn",
     "ToolMetadata",
@@ -134,6 +137,7 @@ _HOMES = homes_of(
             "check_model",
             "checked_structured",
         ],
+        "lutumpy.core.text_inputs": ["TextFormat", "TextInput"],
         "lutumpy.core.tool_specs": ["ToolOffering", "ToolSpec"],
         "lutumpy.core.transcript": ["Transcript"],
         "lutumpy.core.windows": ["TranscriptRound"],

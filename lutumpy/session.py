@@ -22,6 +22,7 @@ from lutumpy.rounds.turns import (
     make_text_turn,
 )
 from lutumpy.tools.calls import BaseToolCall
+from lutumpy.tools.definition import ProviderSettings
 from lutumpy.tools.selectors import BaseToolset, ByTool, Selector
 from lutumpy.tools.views import HasView, View
 
@@ -149,6 +150,8 @@ class Session(Ledger):
         require: ToolRequirement[Any] | None = None,
         describe: ByTool[Selector[Any, Any, Any], str] | None = None,
         parallel: bool = True,
+        provider: ByTool[Selector[Any, Any, Any], ProviderSettings] | None = None,
+        prefix_stable: bool = False,
         temperature: float | None = None,
         max_output_tokens: int | None = None,
         extra: Mapping[str, Any] | None = None,
@@ -165,6 +168,10 @@ class Session(Ledger):
             require: Whether it must call one.
             describe: Other descriptions for this turn.
             parallel: `False` asks for at most one call.
+            provider: What single APIs are told of tools in this turn, by the tool and the API's
+                name, such as `defer_loading`.
+            prefix_stable: `True` sends the same tools whatever `available` says; see
+                `Toolset.offer`.
             temperature: Sampling temperature.
             max_output_tokens: Limit of the answer, in tokens.
             extra: Provider parameters, passed through as they are.
@@ -181,6 +188,8 @@ class Session(Ledger):
                 "require": require,
                 "describe": describe,
                 "parallel": parallel,
+                "provider": provider,
+                "prefix_stable": prefix_stable,
             },
             {"temperature": temperature, "max_output_tokens": max_output_tokens, "extra": extra},
         )
@@ -221,6 +230,8 @@ class Session(Ledger):
         require: ToolRequirement[Any] | None = None,
         describe: ByTool[Selector[Any, Any, Any], str] | None = None,
         parallel: bool = True,
+        provider: ByTool[Selector[Any, Any, Any], ProviderSettings] | None = None,
+        prefix_stable: bool = False,
         temperature: float | None = None,
         max_output_tokens: int | None = None,
         extra: Mapping[str, Any] | None = None,
@@ -244,6 +255,10 @@ class Session(Ledger):
             require: Whether it must call one.
             describe: Other descriptions for this turn.
             parallel: `False` asks for at most one call.
+            provider: What single APIs are told of tools in this turn, by the tool and the API's
+                name, such as `defer_loading`.
+            prefix_stable: `True` sends the same tools whatever `available` says; see
+                `Toolset.offer`.
             temperature: Sampling temperature.
             max_output_tokens: Limit of the answer, in tokens.
             extra: Provider parameters, passed through as they are.
@@ -262,6 +277,8 @@ class Session(Ledger):
                 "require": require,
                 "describe": describe,
                 "parallel": parallel,
+                "provider": provider,
+                "prefix_stable": prefix_stable,
             },
             {"temperature": temperature, "max_output_tokens": max_output_tokens, "extra": extra},
         )

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         TextDelta,
     )
     from lutumpy.rounds.events import (
+        ApprovalRequested,
         Completed,
         InvalidToolCallDelta,
         StreamEvent,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from lutumpy.rounds.stream import TurnStream, TurnStreamSync
 
 __all__ = [
+    "ApprovalRequested",
     "CallDelta",
     "CallDone",
     "ChunkStream",
@@ -73,6 +75,7 @@ _HOMES = homes_of(
             "TextDelta",
         ],
         "lutumpy.rounds.events": [
+            "ApprovalRequested",
             "Completed",
             "InvalidToolCallDelta",
             "StreamEvent",

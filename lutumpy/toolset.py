@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 from typing_extensions import Never, Self, TypeVar
 
-from lutumpy.core.items import ToolMetadata
+from lutumpy.core.items import TextMetadata, ToolMetadata
 from lutumpy.errors import InvalidArgumentsError, MalformedArgumentsError
 from lutumpy.hooks.tool_hooks import ToolHooks
 from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
 from lutumpy.rounds.offer import Offer, make_offer
-from lutumpy.tools.arguments import Refused, decode_arguments, repair_or_explain
+from lutumpy.tools.arguments import Refused, decode_arguments, decode_text, repair_or_explain
 from lutumpy.tools.calls import BaseToolCall, ToolCall
+from lutumpy.tools.definition import ProviderSettings
 from lutumpy.tools.dynamic_group import DynamicGroup
 from lutumpy.tools.members import build_table
 from lutumpy.tools.run_time_classes import (
@@ -125,7 +126,8 @@ class Toolset(BaseToolset, Generic[C]):
         Raises:
             UnknownToolError: No tool has this name.
             MalformedArgumentsError: The arguments are not a JSON object.
-            InvalidArgumentsError: The arguments don't fit the tool's input.
+            InvalidArgumentsError: The arguments don't fit the tool's input, or are free text
+                (`ToolMetadata.of_text`) and the tool takes none.
         """
         try:
             selector = cls.__lutumpy_table__.by_name[metadata.name]
@@ -138,7 +140,11 @@ class Toolset(BaseToolset, Generic[C]):
         # the tools.
         text = metadata.arguments
         call: Any
-        if "NaN" in text or "Infinity" in text:  # pydantic reads both, JSON has neither (rule C2b)
+        if type(metadata) is TextMetadata:
+            decoded = decode_text(selector.tool, text)
+        elif (
+            "NaN" in text or "Infinity" in text
+        ):  # pydantic reads both, JSON has neither (rule C2b)
             decoded = decode_arguments(selector.tool, text)
         else:
             try:
@@ -160,6 +166,8 @@ class Toolset(BaseToolset, Generic[C]):
         require: ToolRequirement[Self] | None = None,
         describe: ByTool[Selector[Self, Any, Any], str] | None = None,
         parallel: bool = True,
+        provider: ByTool[Selector[Self, Any, Any], ProviderSettings] | None = None,
+        prefix_stable: bool = False,
     ) -> Offer[C]:
         """The tools of one turn: rendered for each API, and read back from a model's reply.
 
@@ -169,12 +177,22 @@ class Toolset(BaseToolset, Generic[C]):
             describe: Other descriptions for this turn; those of tools that are not offered are
                 ignored.
             parallel: `False` asks the provider for at most one call.
+            provider: What single APIs are told of tools in this turn, by the tool and the API's
+                name. It wins over what was declared, key by key; that of tools that are not offered
+                is ignored.
+            prefix_stable: `True` keeps the cached beginning of the prompt over turns that differ in
+                `available`. The tools that are sent are then always the default ones, in
+                declaration order, and after them those of `available` that are off. Which of them
+                the model may call is said beside the list (`tool_choice` of the type
+                `allowed_tools`, or `none`), by the APIs that can say it: those of OpenAI. An API
+                without such a choice is sent the tools of `available` alone. Calls of other tools
+                are `not_available` issues in any case, and the model sees the descriptions of all.
 
         Raises:
-            InvalidToolConstraints: The constraints can't hold (rule A2), or a selector belongs to
-                another toolset.
+            InvalidToolConstraints: The constraints can't hold (rule A2), a selector belongs to
+                another toolset, or an API isn't known or refuses what it would be told.
         """
-        return make_offer(cls, available, require, describe, parallel)
+        return make_offer(cls, available, require, describe, parallel, provider, prefix_stable)
 
     @classmethod
     def hooks(cls) -> ToolHooks[Self]:

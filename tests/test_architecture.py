@@ -51,6 +51,7 @@ OPT_IN = {
     "execution",
     "local",
     "loops",
+    "openapi",
     "page",
     "testing",
     "text_tools",

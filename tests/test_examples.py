@@ -78,6 +78,7 @@ CASES = [
     Case("own_client_sync.py"),
     Case("own_client_async.py"),
     Case("parallel_calls.py"),
+    Case("grammar_tool.py"),
     Case("loop.py"),
     Case("loop.py", ("--sync",)),
     Case("nested_toolsets.py"),
@@ -85,6 +86,8 @@ CASES = [
     Case("two_hundred_tools.py"),
     Case("planner.py"),
     Case("users_tools.py"),
+    Case("web_handler.py"),
+    Case("openapi_tools.py"),
     Case("streaming_ui.py"),
     Case("extraction.py"),
     Case("switch_provider.py"),
@@ -270,7 +273,7 @@ def test_an_example_is_short(script: str) -> None:
 
 PUBLIC = (
     "adapters.anthropic adapters.openai apis doctor errors execution hooks local loops models "
-    "streaming testing text_tools tool_doctor"
+    "openapi streaming testing text_tools tool_doctor"
 ).split()
 
 

@@ -64,7 +64,7 @@ _BLOCKS: dict[str, type[Any]] = {
 }
 # Types of a block's fields, where they aren't text; and those that may be `None`.
 _BOOLS = frozenset({"signed", "as_object", "incomplete"})
-_OPTIONAL = frozenset({"id_field", "problem"})
+_OPTIONAL = frozenset({"id_field", "problem", "server_label"})
 _BLOCK_NAMES = {cls: name for name, cls in _BLOCKS.items()}
 _TURN_FIELDS = (
     "calls_key",
@@ -288,7 +288,11 @@ def _load_part(data: Mapping[str, Any]) -> Part:
 
 
 def _dump_block(block: Block) -> dict[str, Any]:
-    return {"block": _BLOCK_NAMES[type(block)], **asdict(block)}
+    dumped = {"block": _BLOCK_NAMES[type(block)], **asdict(block)}
+    # Nearly all calls have none. It is left out then, so that earlier releases can read the dump.
+    if dumped.get("server_label", "") is None:
+        del dumped["server_label"]
+    return dumped
 
 
 def _load_block(data: Mapping[str, Any]) -> Block:

@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from lutumpy.apis import Api
 from lutumpy.core.found_tool import FoundTool
 from lutumpy.core.raw_part import RawPart
+from lutumpy.core.usage import Usage
 from lutumpy.plain import json_values
 from lutumpy.plain.values import dataclass
 
@@ -40,6 +41,7 @@ __all__ = [
     "ResultStatus",
     "Role",
     "TextBlock",
+    "TextMetadata",
     "TextPart",
     "ToolMetadata",
     "ToolResults",
@@ -60,6 +62,10 @@ ResultStatus = Literal["ok", "error", "rejected"]
 
 REJECTION_PREFIX = "Tool call rejected: "
 
+APPROVED = "Approved: the provider makes this call itself."
+"""The content of a result that approves a call of the provider's. Nothing else approves one: any
+other text, whatever its status, is sent as a refusal."""
+
 
 class ToolMetadata(NamedTuple):
     """Which call this is.
@@ -67,12 +73,32 @@ class ToolMetadata(NamedTuple):
     Attributes:
         id: The provider's call id.
         name: The tool's name.
-        arguments: The text of the arguments as the model wrote them.
+        arguments: The text of the arguments as the model wrote them: JSON, unless `is_text`.
     """
 
     id: str
     name: str
     arguments: str
+
+    @property
+    def is_text(self) -> bool:
+        """Whether `arguments` is not JSON but the very text that a text tool takes."""
+        return False
+
+    @staticmethod
+    def of_text(id: str, name: str, text: str) -> ToolMetadata:
+        """The metadata of a call that a model wrote as free text."""
+        return TextMetadata(id, name, text)
+
+
+class TextMetadata(ToolMetadata):
+    """Which call this is, for one that was written as free text (see `ToolMetadata.of_text`)."""
+
+    __slots__ = ()
+
+    @property
+    def is_text(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,74 +160,6 @@ Part: TypeAlias = "TextPart | ImagePart | FilePart | RawPart | FoundTool"
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
-    """Tokens that a request cost, as the provider counted them; numbers it does not give are 0.
-
-    Values of several requests can be added, also of different providers: `all_input_tokens` stays
-    right.
-
-    Attributes:
-        input_tokens: The provider's own figure. OpenAI includes cached tokens, Anthropic doesn't:
-            to compare or add requests, use `all_input_tokens`.
-        output_tokens: Tokens of the answer, reasoning included.
-        total_tokens: Everything, cached input included.
-        cached_input_tokens: Input that was read from the provider's cache.
-        cache_creation_tokens: Input that was written to it.
-        reasoning_tokens: The part of the output that was reasoning.
-        cached_beside_tokens: The cached tokens, read and written, that `input_tokens` does not
-            include. Left out, they are taken from what `total_tokens` has beyond input and output.
-            Not compared.
-    """
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    total_tokens: int = 0
-    cached_input_tokens: int = 0
-    cache_creation_tokens: int = 0
-    reasoning_tokens: int = 0
-    cached_beside_tokens: int | None = field(default=None, compare=False, repr=False)
-
-    @property
-    def all_input_tokens(self) -> int:
-        """All tokens that the model was given, cached ones included.
-
-        Means the same for every provider.
-        """
-        return self.input_tokens + self._cached_beside()
-
-    def _cached_beside(self) -> int:
-        if self.cached_beside_tokens is not None:
-            return self.cached_beside_tokens
-        # Some hosts include reasoning in the total but not in the output. That surplus is not
-        # cached input, so the result is never more than the cached tokens that were reported.
-        beyond = max(0, self.total_tokens - self.input_tokens - self.output_tokens)
-        return min(beyond, self.cached_input_tokens + self.cache_creation_tokens)
-
-    def __sub__(self, other: Usage) -> Usage:
-        """What was added since `other`."""
-        return Usage(
-            self.input_tokens - other.input_tokens,
-            self.output_tokens - other.output_tokens,
-            self.total_tokens - other.total_tokens,
-            self.cached_input_tokens - other.cached_input_tokens,
-            self.cache_creation_tokens - other.cache_creation_tokens,
-            self.reasoning_tokens - other.reasoning_tokens,
-            self._cached_beside() - other._cached_beside(),
-        )
-
-    def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            self.total_tokens + other.total_tokens,
-            self.cached_input_tokens + other.cached_input_tokens,
-            self.cache_creation_tokens + other.cache_creation_tokens,
-            self.reasoning_tokens + other.reasoning_tokens,
-            self._cached_beside() + other._cached_beside(),
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class TextBlock:
     """Text that the model wrote for the user."""
 
@@ -246,6 +204,8 @@ class CallBlock:
         id_field: The key of its id there, if it differs from the other calls of the turn.
         problem: Why the call can't be read, in words for the model; such a call is never run.
             `None` if it can.
+        server_label: For a call that the provider itself makes, if it is approved: the label of the
+            server whose tool it calls. `None` for a call that the client makes.
     """
 
     id: str
@@ -257,6 +217,7 @@ class CallBlock:
     position: int = -1
     id_field: str | None = None
     problem: str | None = None
+    server_label: str | None = None
 
     @property
     def answerable(self) -> bool:

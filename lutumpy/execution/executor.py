@@ -11,10 +11,10 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 
-from lutumpy import Selector, ToolMetadata
-from lutumpy.execution.dispatcher import Dispatcher
+from lutumpy import ApprovalRequest, Selector, ToolMetadata
+from lutumpy.execution.dispatcher import Dispatcher, Runner
 from lutumpy.execution.report import CallReport, ExecutionReport
-from lutumpy.execution.results import ExecutionResult
+from lutumpy.execution.results import ExecutionResult, rejected
 from lutumpy.execution.run import Backoff, Run
 from lutumpy.execution.slots import Slots
 from lutumpy.execution.unresolved import Unresolved, UnresolvedCall
@@ -88,7 +88,8 @@ class ToolExecutor:
 
         A call that fails, times out or is refused has an error result, and doesn't affect the
         others. When the caller is cancelled, everything that runs is cancelled at once;
-        `report.results(calls)` then has a result for each call, to be committed.
+        `report.results(calls)` then has a result for each call, to be committed. A request for
+        approval among them is rejected: nobody has approved it, and there is nothing to run.
 
         Args:
             calls: The calls.
@@ -116,7 +117,7 @@ class ToolExecutor:
             )
         # Everything is checked before anything runs: a run is never refused halfway.
         dispatch.close()
-        runners = [dispatch.runner(call) for call in listed]
+        runners = [_runner_of(call, dispatch) for call in listed]
         if report is None:
             report = ExecutionReport()
         elif report.used:
@@ -235,10 +236,17 @@ def _check_calls(calls: Iterable[BaseToolCall]) -> Sequence[BaseToolCall]:
     return listed
 
 
+def _runner_of(call: BaseToolCall, dispatch: Dispatcher[Any]) -> Runner | None:
+    return None if isinstance(call, ApprovalRequest) else dispatch.runner(call)
+
+
 def _report_of(call: BaseToolCall, resume: ExecutionReport | None) -> CallReport:
     # A report of an earlier run is used again where it has the call's final result.
     known = resume.find(call) if resume is not None else None
-    return known if known is not None and known.settled else CallReport(call)
+    report = known if known is not None and known.settled else CallReport(call)
+    if isinstance(call, ApprovalRequest) and report.result is None:
+        report.result = rejected(call, call.complete(False).rejection_reason or "")
+    return report
 
 
 def _limits_by_tool(limits: ByTool[Selector[Any, Any, Any], int]) -> dict[Hashable, int]:

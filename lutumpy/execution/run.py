@@ -33,6 +33,7 @@ import anyio
 import anyio.lowlevel
 from anyio.abc import TaskGroup
 
+from lutumpy import ApprovalRequest
 from lutumpy.execution import results
 from lutumpy.execution.attempts import (
     Attempt,
@@ -41,13 +42,17 @@ from lutumpy.execution.attempts import (
     cancelled_from_outside,
 )
 from lutumpy.execution.dispatcher import Runner
-from lutumpy.execution.identity import IdempotencyKey, call_arguments, idempotency_key
+from lutumpy.execution.identity import (
+    IdempotencyKey,
+    call_arguments,
+    idempotency_key,
+    written_arguments,
+)
 from lutumpy.execution.logs import log_result, log_retry, log_return
 from lutumpy.execution.report import CallReport, ExecutionReport
 from lutumpy.execution.results import ExecutionResult
 from lutumpy.execution.slots import Loop, RunQueue, Slots, WaitingCall
 from lutumpy.execution.unresolved import Unresolved, UnresolvedCall
-from lutumpy.plain import json_values
 
 __all__ = ["Backoff", "Run"]
 
@@ -81,7 +86,7 @@ class Run:
 
     Args:
         reports: One for each call; calls whose report has a result are not run.
-        runners: What runs each call.
+        runners: What runs each call; `None` for one that has a result.
         report: Where results go.
         slots: The executor's slots.
         unresolved: The executor's calls of unknown outcome.
@@ -93,7 +98,7 @@ class Run:
     def __init__(
         self,
         reports: Sequence[CallReport],
-        runners: Sequence[Runner],
+        runners: Sequence[Runner | None],
         report: ExecutionReport,
         slots: Slots,
         unresolved: Unresolved,
@@ -195,16 +200,13 @@ class Run:
 
     def _reject_duplicates(self) -> None:
         """Reject every call that equals an earlier one of this run."""
-        written = [
-            (report.tool, json_values.canonical_arguments(report.metadata.arguments))
-            for report in self._reports
-        ]
+        written = [(report.tool, written_arguments(report.call)) for report in self._reports]
         counts = Counter(written)
         seen: set[tuple[str, str]] = set()
         for report, as_written in zip(self._reports, written, strict=True):
             # Most calls differ in what the model wrote. Then edits by hooks need not be compared,
             # which costs a validation for each call.
-            if counts[as_written] == 1:
+            if counts[as_written] == 1 or isinstance(report.call, ApprovalRequest):
                 continue
             call = (report.tool, call_arguments(report.call))
             if call in seen and report.result is None:
@@ -241,6 +243,7 @@ class Run:
                 return
             report.started = self._seconds_since_start()
             runner = self._runners[waiting.index]
+            assert runner is not None  # only a call that has a result is without one
             key = self._make_key(report) if runner.keyed else None
             code = partial(runner.run, report.call, key)
             attempt = await self._attempt(waiting, report, code, is_async=runner.is_async)

@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 from lutumpy.hooks.pipeline import CallOrIssue, CallState, Chain, Decision, copy_input
 from lutumpy.hooks.run import HookRun
 from lutumpy.plain.safe_text import safe_repr
-from lutumpy.tools.arguments import Decoded, decode_arguments
+from lutumpy.tools.approvals import ApprovalRequest
+from lutumpy.tools.arguments import Decoded, decode_call_again
 from lutumpy.tools.calls import BaseToolCall, RejectedToolCall, ToolCallIssue
 
 __all__ = ["describe_call"]
@@ -59,6 +60,9 @@ def describe_call(entry: CallOrIssue, state: CallState, runs: Sequence[HookRun])
         issue = state if isinstance(state, ToolCallIssue) else entry
         assert isinstance(issue, ToolCallIssue)
         return {**data, "decision": "issue", "reason": issue.reason, "detail": issue.detail}
+    if isinstance(entry, ApprovalRequest):
+        data["server_label"] = entry.server_label
+        return data | _describe_approval(metadata.id, state, runs)
     final = _current_input(state)
     asked = _list_asked_hooks(entry, state, final, runs)
     if isinstance(state, Decision):
@@ -74,6 +78,33 @@ def describe_call(entry: CallOrIssue, state: CallState, runs: Sequence[HookRun])
         if named:
             names = dict.fromkeys([hook.by for hook in named])
             data |= {"source": named[-1].source, "by": ", ".join(names)}
+    if len(asked) > 1:
+        data["hooks"] = [{"by": hook.by, "source": hook.source, "did": hook.did} for hook in asked]
+    return data
+
+
+def _describe_approval(
+    call_id: str, state: BaseToolCall | Decision, runs: Sequence[HookRun]
+) -> dict[str, Any]:
+    """What became of a request for approval, and who was asked about it."""
+    asked: list[_AskedHook] = []
+    of_last_run = 0
+    for run in runs:
+        if call_id in run.asked and run.approvals is not None:
+            of_last_run = len(asked)
+            asked += [_AskedHook(step.label, run.source, "passed") for step in run.approvals.steps]
+    data: dict[str, Any] = {"decision": "pending"}
+    if isinstance(state, Decision):
+        word = "rejected" if isinstance(state.decided, RejectedToolCall) else "approved"
+        # The last run that was asked has decided; its hooks after that one were not asked.
+        del asked[of_last_run + state.position :]
+        asked.append(_AskedHook(state.by, state.source, word))
+        data = {"decision": word, "source": state.source, "by": state.by}
+        if isinstance(state.decided, RejectedToolCall):
+            data["reason"] = state.decided.reason
+    elif asked:
+        names = dict.fromkeys([hook.by for hook in asked])
+        data |= {"source": asked[-1].source, "by": ", ".join(names)}
     if len(asked) > 1:
         data["hooks"] = [{"by": hook.by, "source": hook.source, "did": hook.did} for hook in asked]
     return data
@@ -140,7 +171,7 @@ def _decode_again(entry: BaseToolCall) -> tuple[Any, Callable[[], Any]]:
     """What the model's arguments decode to, and a way to decode them once more."""
 
     def decode() -> Any:
-        decoded = decode_arguments(entry.tool, entry.metadata.arguments)
+        decoded = decode_call_again(entry.tool, entry.metadata)
         return decoded.input if isinstance(decoded, Decoded) else entry.input
 
     return decode(), decode
@@ -179,6 +210,8 @@ def _differs(now: Any, before: Any, make_before: Callable[[], Any]) -> bool:
 
 
 def _fields_of(value: Any) -> dict[str, Any]:
+    if isinstance(value, str):
+        return {"input": value}
     return {**value.__dict__, **(value.__pydantic_extra__ or {})}
 
 
@@ -192,6 +225,8 @@ def _are_equal(one: Any, other: Any) -> bool:
 
 
 def _to_json(value: Any) -> Any:
+    if isinstance(value, str):
+        return str.__str__(value)
     try:
         return value.model_dump(mode="json")
     except Exception:

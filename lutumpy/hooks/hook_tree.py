@@ -28,6 +28,7 @@ from lutumpy.hooks.implementations import Implementation, SlotSpec
 from lutumpy.hooks.pipeline import CallOrIssue, Chain, HookStep, chain_of
 from lutumpy.hooks.registry import Registry
 from lutumpy.plain.safe_text import safe_repr
+from lutumpy.tools.approvals import ApprovalRequest
 from lutumpy.tools.calls import BaseToolCall
 from lutumpy.tools.dynamic_group import Dynamic, DynamicGroup, DynamicSelector
 from lutumpy.tools.members import hook_slots
@@ -192,6 +193,8 @@ class HookTree:
 
     def chain_of(self, call: BaseToolCall) -> Chain:
         """The hooks that decide one call; raises `HookError` for a call of another toolset."""
+        if isinstance(call, ApprovalRequest):
+            return self.approval_chain()
         toolset = call.selector.toolset
         if toolset is self.toolset:
             return self.chains().get(call.metadata.name, _NO_HOOKS)
@@ -199,6 +202,16 @@ class HookTree:
             ours = self.toolset.__name__
             raise HookError(f"{call!r} is a call of {toolset.__name__}, not of {ours}")
         return chain_of(self._list_steps(call.selector))
+
+    def approval_chain(self) -> Chain:
+        """The hooks that are asked about requests for approval.
+
+        They are those for calls of every tool, of this registry alone: a request belongs to no
+        nested toolset.
+        """
+        return chain_of(
+            [_make_step(hook, "call") for hook in self.registry.implementations(ANY_TOOL)]
+        )
 
     def chains(self) -> dict[str, Chain]:
         """The hooks registered now by tool name; tools without hooks are left out."""
@@ -218,6 +231,8 @@ class HookTree:
         chains: dict[str, Chain] = {}
         for call in calls:
             if not isinstance(call, BaseToolCall) or call.metadata.name in chains:
+                continue
+            if isinstance(call, ApprovalRequest):
                 continue
             selector = call.selector
             mine = own.get(selector.name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias, Union
 
+from lutumpy.tools.approvals import answer_request, is_approval
 from lutumpy.tools.calls import HandledTool, RejectedToolCall
 from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.results import ToolResult, completed, rejected
@@ -29,6 +30,8 @@ def to_tool_result(result: CallResult, tool: CompiledTool | None) -> ToolResult:
         return result
     if isinstance(result, RejectedToolCall):
         return rejected(result.metadata, result.reason)
+    if is_approval(result.selector):
+        return answer_request(result.metadata, result.output)
     # An output is checked against the tool's type here; one that doesn't fit is kept, with the
     # reason, so that the commit can name all problems together.
     if tool is not None:

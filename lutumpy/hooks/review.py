@@ -11,6 +11,7 @@ from lutumpy.errors import HookError
 from lutumpy.hooks.calling import close_coroutine, hook_failure
 from lutumpy.hooks.implementations import Implementation
 from lutumpy.hooks.results import CallResult, to_tool_result
+from lutumpy.tools.approvals import is_approval
 from lutumpy.tools.calls import HandledTool, RejectedToolCall
 from lutumpy.tools.results import ToolResult
 from lutumpy.tools.selectors import BaseToolset
@@ -33,6 +34,8 @@ def read_results(results: Sequence[CallResult], toolset: type[BaseToolset]) -> l
 
 def _read_result(result: Any, toolset: type[BaseToolset]) -> ToolResult:
     if isinstance(result, (ToolResult, RejectedToolCall)):
+        return to_tool_result(result, None)
+    if isinstance(result, HandledTool) and is_approval(result.selector):
         return to_tool_result(result, None)
     if isinstance(result, HandledTool):
         # Its own selector first: the tool may be known at run time only.

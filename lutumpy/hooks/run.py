@@ -20,6 +20,7 @@ from types import CoroutineType
 from typing import Any, TypeAlias, Union
 
 from lutumpy.errors import HookError
+from lutumpy.hooks.approvals import decide_approval
 from lutumpy.hooks.calling import hook_failure
 from lutumpy.hooks.changes import InputWatch
 from lutumpy.hooks.decisions import UNCHANGED, Policy, RunNormally
@@ -39,9 +40,10 @@ from lutumpy.hooks.pipeline import (
     name_hook_and_call,
     refuse_async,
 )
-from lutumpy.hooks.tool_hooks import ToolHooks, chains_for
+from lutumpy.hooks.tool_hooks import ToolHooks, approval_chain, chains_for
 from lutumpy.plain.driving import is_async
-from lutumpy.tools.arguments import Decoded, decode_arguments
+from lutumpy.tools.approvals import ApprovalRequest
+from lutumpy.tools.arguments import Decoded, decode_call_again
 from lutumpy.tools.calls import BaseToolCall
 
 __all__ = ["Decider", "HookRun"]
@@ -63,6 +65,8 @@ class HookRun:
         source: Who decides: `hook` or `policy`.
         chains: The hooks by tool name; tools without hooks are left out.
         policy: The chain that decides calls of every tool, in place of `chains`.
+        approvals: The chain that decides requests for approval; `None` where nobody does.
+        asked: The ids of the requests for approval that this run was asked about.
         begun: The calls that hooks have seen, each with a copy of its input before; `None` where
             the input was as decoded.
         changed_by: By call id, the positions in the chain of the hooks that were seen to change the
@@ -72,7 +76,17 @@ class HookRun:
         HookError: `hooks` can't decide about these calls; nothing was decided.
     """
 
-    __slots__ = ("_copies_inputs", "_sync", "begun", "chains", "changed_by", "policy", "source")
+    __slots__ = (
+        "_copies_inputs",
+        "_sync",
+        "approvals",
+        "asked",
+        "begun",
+        "chains",
+        "changed_by",
+        "policy",
+        "source",
+    )
 
     def __init__(
         self, hooks: Decider, calls: Sequence[CallOrIssue], *, copy_inputs: bool, sync: bool
@@ -80,11 +94,17 @@ class HookRun:
         self.source: Source
         self.chains: Mapping[str, Chain]
         self.policy: Chain | None
+        self.approvals: Chain | None = None
         if isinstance(hooks, ToolHooks):
             self.source, self.chains, self.policy = "hook", chains_for(hooks, calls), None
+            for call in calls:
+                if type(call) is ApprovalRequest:
+                    self.approvals = approval_chain(hooks)
+                    break
         elif callable(hooks):
             step = HookStep(hooks, label(hooks), is_async(hooks), "call_only")
             self.source, self.chains, self.policy = "policy", {}, chain_of([step])
+            self.approvals = self.policy
         else:
             raise HookError(
                 f"apply_hooks takes a registry or a callable, not {type(hooks).__name__}; "
@@ -92,6 +112,7 @@ class HookRun:
             )
         self._copies_inputs = copy_inputs
         self._sync = sync
+        self.asked: list[str] = []
         self.begun: list[tuple[BaseToolCall, Any]] = []
         self.changed_by: dict[str, list[int]] = {}
 
@@ -119,6 +140,12 @@ class HookRun:
             self._refuse_async_hooks(decided)
         for index, call in enumerate(decided):
             if not isinstance(call, BaseToolCall):
+                continue
+            if type(call) is ApprovalRequest:
+                if self.approvals is not None:
+                    self.asked.append(call.metadata.id)
+                    steps = self.approvals.steps
+                    decided[index] = yield from decide_approval(call, steps, self.source, log=log)
                 continue
             # As in `chain_for`, without entering it for each call.
             chain = policy or chains.get(call.metadata.name)
@@ -176,7 +203,7 @@ class HookRun:
         """Give every call that a hook has seen the input that it had before the run."""
         for call, input_before in self.begun:
             if input_before is None:
-                decoded = decode_arguments(call.tool, call.metadata.arguments)
+                decoded = decode_call_again(call.tool, call.metadata)
                 input_before = decoded.input if isinstance(decoded, Decoded) else call.input
             call.input = input_before
 
@@ -184,6 +211,7 @@ class HookRun:
         """Before any hook runs: an async one in the middle would leave a run half done."""
         for call in states:
             if isinstance(call, BaseToolCall):
-                chain = self.chain_for(call.metadata.name)
+                is_approval = isinstance(call, ApprovalRequest)
+                chain = self.approvals if is_approval else self.chain_for(call.metadata.name)
                 if chain is not None:
                     refuse_async(chain.steps, call.metadata)

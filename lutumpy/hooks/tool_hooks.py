@@ -22,6 +22,7 @@ from typing_extensions import ParamSpec, Self, TypeVar
 
 from lutumpy.core.items import ToolMetadata
 from lutumpy.errors import HookError, HookRegistrationError
+from lutumpy.hooks.approvals import decide_approval
 from lutumpy.hooks.calling import close_coroutine, drive_sync, hook_failure
 from lutumpy.hooks.decisions import ToolDecision
 from lutumpy.hooks.hook_tree import HookTree
@@ -39,6 +40,7 @@ from lutumpy.hooks.results import CallResult
 from lutumpy.hooks.review import read_results, refuse_async_review, review_results
 from lutumpy.plain.driving import drive_async
 from lutumpy.plain.safe_text import safe_repr
+from lutumpy.tools.approvals import ApprovalRequest
 from lutumpy.tools.calls import BaseToolCall, HandledTool, RejectedToolCall
 from lutumpy.tools.dynamic_group import DynamicGroup
 from lutumpy.tools.results import ToolResult
@@ -261,7 +263,7 @@ class ToolHooks(Generic[TS]):
         chain, input_before = self._tree.chain_of(call), copy_input(call.input)
         log = logger().isEnabledFor(INFO)
         try:
-            end: Any = await drive_async(decide(call, chain.steps, "hook", log=log))
+            end: Any = await drive_async(_decide(call, chain, log=log))
         except BaseException:
             call.input = input_before
             raise
@@ -273,7 +275,7 @@ class ToolHooks(Generic[TS]):
         log = logger().isEnabledFor(INFO)
         refuse_async(chain.steps, call.metadata)
         try:
-            end: Any = drive_sync(decide(call, chain.steps, "hook", log=log))
+            end: Any = drive_sync(_decide(call, chain, log=log))
         except BaseException:
             call.input = input_before
             raise
@@ -327,6 +329,17 @@ class ToolHooks(Generic[TS]):
         return f"<ToolHooks of {self._toolset.__name__}: {plugins} plugins>"
 
 
+def _decide(call: BaseToolCall, chain: Chain, *, log: bool) -> Generator[Any, Any, Any]:
+    if isinstance(call, ApprovalRequest):
+        return decide_approval(call, chain.steps, "hook", log=log)
+    return decide(call, chain.steps, "hook", log=log)
+
+
+def approval_chain(hooks: ToolHooks[Any]) -> Chain:
+    """The hooks registered now that are asked about requests for approval."""
+    return hooks._tree.approval_chain()
+
+
 def chains_for(hooks: ToolHooks[Any], calls: Sequence[CallOrIssue]) -> dict[str, Chain]:
     """The hooks registered now by tool name, for the calls of an answer.
 
@@ -339,13 +352,16 @@ def chains_for(hooks: ToolHooks[Any], calls: Sequence[CallOrIssue]) -> dict[str,
     toolset = hooks._toolset
     is_own = True
     for call in calls:
-        if isinstance(call, BaseToolCall) and call.selector.toolset is not toolset:
-            if not extends(call.selector.toolset, toolset):
-                raise HookError(
-                    f"{hooks!r} is not a registry of {call.selector.toolset.__name__}; "
-                    "the round is still open"
-                )
-            is_own = False
+        if not isinstance(call, BaseToolCall) or call.selector.toolset is toolset:
+            continue
+        if isinstance(call, ApprovalRequest):
+            continue
+        if not extends(call.selector.toolset, toolset):
+            raise HookError(
+                f"{hooks!r} is not a registry of {call.selector.toolset.__name__}; "
+                "the round is still open"
+            )
+        is_own = False
     return hooks._tree.chains() if is_own else hooks._tree.chains_of_extension(calls)
 
 

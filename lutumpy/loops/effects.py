@@ -18,7 +18,7 @@ import anyio
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from typing_extensions import Self
 
-from lutumpy import NeedsTools, RoundClosedError, ToolResult, ToolRound
+from lutumpy import ApprovalRequest, NeedsTools, RoundClosedError, ToolResult, ToolRound
 from lutumpy.execution import Dispatcher, ExecutionReport, ToolExecutor
 from lutumpy.hooks import BaseToolCall, ToolHooks
 from lutumpy.loops.settings import Policy
@@ -62,6 +62,9 @@ class Effects(Protocol):
     def review(self, hooks: ToolHooks[Any], result: ToolResult) -> Any:
         """The reviewed result, in a list."""
 
+    def ask(self, approve: Callback, request: ApprovalRequest) -> Any:
+        """What `approve` says about the request."""
+
     def notify(self, callback: Callback, event: Any) -> Any:
         """Nothing, once the callback has returned."""
 
@@ -103,6 +106,10 @@ class AsyncEffects:
 
     async def review(self, hooks: ToolHooks[Any], result: ToolResult) -> Any:
         return await hooks.review([result])
+
+    async def ask(self, approve: Callback, request: ApprovalRequest) -> Any:
+        returned = approve(request)
+        return await returned if inspect.isawaitable(returned) else returned
 
     async def notify(self, callback: Callback, event: Any) -> None:
         returned = callback(event)
@@ -193,15 +200,23 @@ class SyncEffects:
     def review(self, hooks: ToolHooks[Any], result: ToolResult) -> Any:
         return hooks.review_sync([result])
 
+    def ask(self, approve: Callback, request: ApprovalRequest) -> Any:
+        return _call_plainly(approve, request)
+
     def notify(self, callback: Callback, event: Any) -> None:
-        returned = callback(event)
-        if inspect.isawaitable(returned):
-            if inspect.iscoroutine(returned):
-                returned.close()  # else Python warns that nobody awaited it
-            raise TypeError(
-                f"{safe_repr(callback)} gave an awaitable; "
-                "run_tools_sync takes plain callbacks, run_tools both"
-            )
+        _call_plainly(callback, event)
+
+
+def _call_plainly(callback: Callback, argument: Any) -> Any:
+    returned = callback(argument)
+    if inspect.isawaitable(returned):
+        if inspect.iscoroutine(returned):
+            returned.close()  # else Python warns that nobody awaited it
+        raise TypeError(
+            f"{safe_repr(callback)} gave an awaitable; "
+            "run_tools_sync takes plain callbacks, run_tools both"
+        )
+    return returned
 
 
 def _discard_round(stream: TurnStream[Any, Any] | TurnStreamSync[Any, Any]) -> None:

@@ -27,6 +27,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from lutumpy import (
+    ApprovalRequest,
     Finished,
     HookError,
     Model,
@@ -166,6 +167,8 @@ class Loop:
             require=require,
             describe=descriptions,
             parallel=settings.parallel,
+            provider=settings.provider,
+            prefix_stable=settings.prefix_stable,
             temperature=settings.temperature,
             max_output_tokens=settings.max_output_tokens,
             extra=settings.extra,
@@ -196,8 +199,8 @@ class Loop:
 
     def _carry_out_round(self, decoded: ToolRound[Any]) -> Generator[Any, Any, None]:
         """Plan, execute, review, commit; whatever happens, the round is not open afterwards."""
-        plan, planned = yield from self._plan_round(decoded)
-        results = yield from self._execute_calls(plan, planned.pending)
+        plan, planned, answers = yield from self._plan_round(decoded)
+        results = yield from self._execute_calls(plan, planned.pending, answers)
         reviewed: list[ToolResult] = []
         try:
             yield from self._review_results(results, reviewed)
@@ -206,20 +209,32 @@ class Loop:
             )
         except BaseException:
             withheld = [_withhold(result) for result in results[len(reviewed) :]]
-            self._commit_during_error(plan, [*reviewed, *withheld])
+            self._commit_during_error(plan, [*answers, *reviewed, *withheld])
             raise
-        self._commit_round(plan, reviewed)
-        self._count_failures(decoded, planned, results)
+        self._commit_round(plan, [*answers, *reviewed])
+        self._count_failures(decoded, planned, [*answers, *results])
 
     def _plan_round(
         self, decoded: ToolRound[Any]
-    ) -> Generator[Any, Any, tuple[OpenRound, RoundPlanned[Any]]]:
-        """Have the hooks decide; without hooks, the round is its own plan."""
+    ) -> Generator[Any, Any, tuple[OpenRound, RoundPlanned[Any], Sequence[ToolResult]]]:
+        """Have the hooks decide; without hooks, the round is its own plan.
+
+        Returns:
+            The plan; what it says, as the event that was reported; and the answers to the requests
+            for approval that no hook has decided.
+        """
         plan: OpenRound = decoded
         number = self.rounds + 1
         try:
             yield from self._report_progress(
-                RoundDecoded(number, self.usage, decoded.calls, decoded.issues, decoded.text)
+                RoundDecoded(
+                    number,
+                    self.usage,
+                    decoded.calls,
+                    decoded.issues,
+                    decoded.text,
+                    decoded.approvals,
+                )
             )
             if self._settings.hooks is not None:
                 plan = yield self._effects.decide(decoded, self._settings.hooks)
@@ -227,8 +242,9 @@ class Loop:
                 calls = (plan.pending, plan.handled, plan.rejected)
             else:
                 calls = (decoded.calls, (), ())
-            planned = RoundPlanned(number, self.usage, *calls)
+            planned = RoundPlanned(number, self.usage, *calls, plan.approvals)
             yield from self._report_progress(planned)
+            answers = yield from self._answer_requests(plan.approvals)
         except BaseException as error:
             # Nothing has run, so nothing is lost.
             plan.discard()
@@ -238,10 +254,27 @@ class Loop:
                 )
                 raise HookError(message) from error.__cause__
             raise
-        return plan, planned
+        return plan, planned, answers
+
+    def _answer_requests(
+        self, requests: Sequence[ApprovalRequest]
+    ) -> Generator[Any, Any, list[ToolResult]]:
+        """Approve or reject what no hook has decided; without anybody to ask, reject it."""
+        approve = self._settings.approve
+        answers: list[ToolResult] = []
+        for request in requests:
+            answer: Any = False
+            if approve is not None:
+                answer = yield self._effects.ask(approve, request)
+            # A value that only counts as true approves nothing: it may be a mistake.
+            if not isinstance(answer, bool):
+                kind = type(answer).__name__
+                raise TypeError(f"approve= gives True or False, not {kind}; nothing was approved")
+            answers.append(request.complete(answer))
+        return answers
 
     def _execute_calls(
-        self, plan: OpenRound, pending: Sequence[BaseToolCall]
+        self, plan: OpenRound, pending: Sequence[BaseToolCall], answers: Sequence[ToolResult]
     ) -> Generator[Any, Any, Sequence[ToolResult]]:
         if not pending:
             return ()
@@ -258,7 +291,8 @@ class Loop:
             # A run that could not even be waited for is still active: after a second interrupt,
             # or when a coroutine is closed.
             known = report.results_so_far(pending) if report.active else report.results(pending)
-            self._commit_during_error(plan, [self._review_now(result) for result in known])
+            reviewed = [self._review_now(result) for result in known]
+            self._commit_during_error(plan, [*answers, *reviewed])
             raise
         return results
 

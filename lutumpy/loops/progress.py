@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeAlias, Union
 
 from typing_extensions import TypeVar
 
-from lutumpy import HandledTool, RejectedToolCall, ToolCallIssue, ToolResult, Usage
+from lutumpy import ApprovalRequest, HandledTool, RejectedToolCall, ToolCallIssue, ToolResult, Usage
 from lutumpy.hooks import BaseToolCall
 from lutumpy.loops.result import LoopResult
 
@@ -48,6 +48,7 @@ class RoundDecoded(Generic[C_co]):
         calls: The calls that can be executed.
         issues: Those that can't; the library answers them.
         text: What the model wrote beside them.
+        approvals: Calls that the provider makes itself, if they are approved.
     """
 
     round: int
@@ -55,6 +56,7 @@ class RoundDecoded(Generic[C_co]):
     calls: tuple[C_co, ...]
     issues: tuple[ToolCallIssue, ...]
     text: str
+    approvals: tuple[ApprovalRequest, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,8 @@ class RoundPlanned(Generic[C_co]):
         pending: The calls that will run, edits applied.
         handled: Those that a hook answered.
         rejected: Those that a hook rejected.
+        approvals: The requests for approval that no hook has decided; the loop's `approve` is
+            asked about them next.
     """
 
     round: int
@@ -74,6 +78,7 @@ class RoundPlanned(Generic[C_co]):
     pending: tuple[C_co, ...]
     handled: tuple[HandledTool[Any, Any], ...]
     rejected: tuple[RejectedToolCall, ...]
+    approvals: tuple[ApprovalRequest, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,11 @@ from lutumpy.loops.progress import LoopEvent
 from lutumpy.loops.result import LoopResult
 from lutumpy.loops.settings import (
     UNSENT,
+    Approve,
     LoopOptions,
     LoopSettings,
     Policy,
+    SyncApprove,
     SyncPolicy,
     refuse_async_hooks,
 )
@@ -40,6 +42,7 @@ async def run_tools(
     tools: HasView[View[TS, C]],
     dispatch: Dispatcher[TS],
     hooks: ToolHooks[TS] | Policy[C] | None = None,
+    approve: Approve | None = None,
     max_rounds: int = 15,
     on_progress: Callable[[LoopEvent[C]], Awaitable[None] | None] | None = None,
     on_event: Callable[[StreamEvent[C]], Awaitable[None] | None] | None = None,
@@ -59,6 +62,8 @@ async def run_tools(
         dispatch: What runs its calls.
         hooks: The toolset's registry, whose description hooks also word the tools of each
             request; or a plain policy, a callable `call -> RunNormally | Complete | Reject`.
+        approve: Asked about each call that the provider makes itself and that no hook has decided:
+            `True` approves it. Sync or async. Without it they are rejected.
         max_rounds: After this many committed rounds the loop stops with `round_limit`, and makes
             no further request.
         on_progress: Called with each step of the loop, see `LoopEvent`; sync or async.
@@ -73,7 +78,8 @@ async def run_tools(
     Raises:
         ValueError: a limit is not a positive number; nothing was sent. `TypeError` where another
             argument is of the wrong type.
-        InvalidToolConstraints: `available`, `require` and `describe` can't hold; nothing was sent.
+        InvalidToolConstraints: `available`, `require`, `describe` and `provider` can't hold;
+            nothing was sent.
         DeclarationError: `dispatch` doesn't cover the toolset, or is for another one; nothing was
             sent.
         AdapterError: a request failed. No round is open; earlier rounds are in the session.
@@ -85,12 +91,12 @@ async def run_tools(
             round no longer fits; the results are in the error. Where something was only added to
             the session, the round is committed after it.
         BaseException: a cancellation, a `KeyboardInterrupt`, and what `on_progress` or `on_event`
-            raised propagate. If no tool of the round had run, the round is discarded. Otherwise
-            it is committed: finished calls with their result (withheld where result hooks can no
-            longer review it), the others as interrupted.
+            raised propagate; so does what `approve` raised. If no tool of the round had run, the
+            round is discarded. Otherwise it is committed: finished calls with their result
+            (withheld where result hooks can no longer review it), the others as interrupted.
     """
     effects = AsyncEffects(on_event)
-    settings = LoopSettings(tools, dispatch, hooks, max_rounds, **options)
+    settings = LoopSettings(tools, dispatch, hooks, approve, max_rounds, **options)
     loop = _make_loop(session, llm, effects, settings, on_progress, on_event)
     return await drive_async(loop.steps())
 
@@ -102,6 +108,7 @@ def run_tools_sync(
     tools: HasView[View[TS, C]],
     dispatch: Dispatcher[TS],
     hooks: ToolHooks[TS] | SyncPolicy[C] | None = None,
+    approve: SyncApprove | None = None,
     max_rounds: int = 15,
     on_progress: Callable[[LoopEvent[C]], None] | None = None,
     on_event: Callable[[StreamEvent[C]], None] | None = None,
@@ -121,14 +128,18 @@ def run_tools_sync(
     refuse_running_loop(
         f"run_tools_sync was called inside a running event loop: await run_tools there; {UNSENT}"
     )
-    for name, callback in (("on_progress", on_progress), ("on_event", on_event)):
+    for name, callback in (
+        ("approve", approve),
+        ("on_progress", on_progress),
+        ("on_event", on_event),
+    ):
         if is_async(callback):
             raise TypeError(
                 f"{name}= is async; run_tools_sync takes plain callbacks, run_tools both; {UNSENT}"
             )
     refuse_async_hooks(hooks)
     with SyncEffects(on_event) as effects:
-        settings = LoopSettings(tools, dispatch, hooks, max_rounds, **options)
+        settings = LoopSettings(tools, dispatch, hooks, approve, max_rounds, **options)
         loop = _make_loop(session, llm, effects, settings, on_progress, on_event)
         return _drive_sync(loop.steps())
 

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeAlias, Union
 from typing_extensions import TypedDict, TypeVar
 
 from lutumpy import (
+    ApprovalRequest,
     HookError,
     Selector,
     Session,
@@ -21,15 +22,26 @@ from lutumpy.execution import Dispatcher, ToolExecutor
 from lutumpy.hooks import BaseToolCall, ToolHooks
 from lutumpy.plain.driving import is_async
 from lutumpy.plain.safe_text import safe_repr
-from lutumpy.tools import ByTool, extends
+from lutumpy.tools import ByTool, ProviderSettings, extends
 
-__all__ = ["UNSENT", "LoopOptions", "LoopSettings", "Policy", "SyncPolicy", "refuse_async_hooks"]
+__all__ = [
+    "UNSENT",
+    "Approve",
+    "LoopOptions",
+    "LoopSettings",
+    "Policy",
+    "SyncApprove",
+    "SyncPolicy",
+    "refuse_async_hooks",
+]
 
 TS = TypeVar("TS", bound=Toolset[Any])
 C = TypeVar("C", bound=BaseToolCall, default=BaseToolCall)
 
 SyncPolicy: TypeAlias = Callable[[C], ToolDecision[Any, Any]]
 Policy: TypeAlias = Callable[[C], Union[ToolDecision[Any, Any], Awaitable[ToolDecision[Any, Any]]]]
+SyncApprove: TypeAlias = Callable[[ApprovalRequest], bool]
+Approve: TypeAlias = Callable[[ApprovalRequest], Union[bool, Awaitable[bool]]]
 
 UNSENT = "nothing was sent"
 
@@ -60,6 +72,9 @@ class LoopOptions(TypedDict, Generic[TS], total=False):
             that must call a tool can never answer.
         describe: Other descriptions, for all requests; they win over those of hooks.
         parallel: `False` asks for at most one call in each answer; `True` by default.
+        provider: What single APIs are told of tools, by the tool and the API's name, for all
+            requests.
+        prefix_stable: `True` sends the same tools whatever `available` says; see `Toolset.offer`.
         temperature: Sampling temperature.
         max_output_tokens: Limit of each answer, in tokens.
         extra: Provider parameters, passed through with every request.
@@ -73,6 +88,8 @@ class LoopOptions(TypedDict, Generic[TS], total=False):
     require: ToolRequirement[TS] | None
     describe: ByTool[Selector[TS, Any, Any], str] | None
     parallel: bool
+    provider: ByTool[Selector[TS, Any, Any], ProviderSettings] | None
+    prefix_stable: bool
     temperature: float | None
     max_output_tokens: int | None
     extra: Mapping[str, Any] | None
@@ -93,6 +110,7 @@ class LoopSettings:
     tools: Any
     dispatch: Dispatcher[Any]
     hooks: ToolHooks[Any] | Policy[Any] | None
+    approve: Approve | None
     max_rounds: int
     executor: ToolExecutor | None = None
     scope: str | None = None
@@ -102,6 +120,8 @@ class LoopSettings:
     require: ToolRequirement[Any] | None = None
     describe: ByTool[Selector[Any, Any, Any], str] | None = None
     parallel: bool = True
+    provider: ByTool[Selector[Any, Any, Any], ProviderSettings] | None = None
+    prefix_stable: bool = False
     temperature: float | None = None
     max_output_tokens: int | None = None
     extra: Mapping[str, Any] | None = None
@@ -122,6 +142,9 @@ class LoopSettings:
             )
         self.dispatch.check(toolset)
         _check_hooks(self.hooks, toolset)
+        if self.approve is not None and not callable(self.approve):
+            kind = type(self.approve).__name__
+            raise TypeError(f"approve= takes a callable, not {kind}; {UNSENT}")
         if self.executor is not None and not isinstance(self.executor, ToolExecutor):
             kind = type(self.executor).__name__
             raise TypeError(f"executor= takes a ToolExecutor, not {kind}; {UNSENT}")

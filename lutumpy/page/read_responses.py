@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lutumpy.models import ResultStatus
 from lutumpy.page.model import Piece, Place
 from lutumpy.page.pieces import (
     argument_text,
@@ -39,6 +40,17 @@ def read_message(timeline: Timeline, index: int, item: Mapping[str, Any]) -> Non
             timeline.add_step(item.get("role"), pieces, place)
     elif kind == "reasoning":
         timeline.continue_answer(place).pieces.append(_read_reasoning(item, limit))
+    elif kind == "mcp_approval_request" and isinstance(item.get("id"), str):
+        step = timeline.continue_answer(place)
+        server = item.get("server_label")
+        name = f"{server}.{item.get('name')}" if isinstance(server, str) else item.get("name")
+        timeline.add_call(step, item["id"], name, argument_text(item.get("arguments")), place, kind)
+    elif kind == "mcp_approval_response" and "approval_request_id" in item:
+        approved = item.get("approve") is True
+        said = item.get("reason") or ("approved" if approved else "not approved")
+        status: ResultStatus = "ok" if approved else "rejected"
+        content = result_content(said, limit)
+        timeline.add_result(item.get("approval_request_id"), content, place, status)
     elif isinstance(kind, str) and kind.endswith("_output") and "call_id" in item:
         output = item.get("output") if "output" in item else item.get("tools")
         timeline.add_result(item.get("call_id"), result_content(unwrap(output), limit), place)

@@ -7,6 +7,7 @@ from typing import Any, Generic, Literal
 from typing_extensions import TypedDict, TypeVar
 
 from lutumpy.errors import InvalidToolConstraints
+from lutumpy.tools.definition import ProviderSettings
 from lutumpy.tools.selectors import BaseToolset, ByTool, Selector, as_member_of
 
 __all__ = ["SearchAvailability", "ToolAvailability", "ToolConstraints", "ToolRequirement"]
@@ -207,12 +208,17 @@ class ToolConstraints(TypedDict, Generic[TS], total=False):
         require: Whether it must call one; it may, if omitted.
         describe: Other descriptions for this turn.
         parallel: `False` asks for at most one call.
+        provider: What single APIs are told of tools in this turn, by the tool and the API's name.
+        prefix_stable: `True` sends the same list of tools whatever `available` says, and narrows it
+            beside the list, where the API can do that; see `Toolset.offer`.
     """
 
     available: ToolAvailability[TS] | None
     require: ToolRequirement[TS] | None
     describe: ByTool[Selector[TS, Any, Any], str] | None
     parallel: bool
+    provider: ByTool[Selector[TS, Any, Any], ProviderSettings] | None
+    prefix_stable: bool
 
 
 def _check_selector(value: Any) -> None:

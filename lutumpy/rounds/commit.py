@@ -15,6 +15,7 @@ from lutumpy.errors import CommitError, CommitProblem, ProblemKind
 from lutumpy.hooks.pipeline import CallOrIssue
 from lutumpy.hooks.results import CallResult, to_tool_result
 from lutumpy.plain import json_values
+from lutumpy.tools.approvals import ApprovalRequest, approval_misfit
 from lutumpy.tools.calls import BaseToolCall, HandledTool, RejectedToolCall, ToolCallIssue
 from lutumpy.tools.results import ToolResult
 
@@ -25,6 +26,8 @@ __all__ = ["match_results"]
 # a hook handled or rejected it                 that result; another one is an `extra_result`
 # it can be executed, and has one result        that result, if it fits
 # it can be executed, and has none              nothing: `missing_result`
+# the provider makes it, if approved            as for one that can be executed; only an approval
+#                                               and a rejection fit
 # it is an issue, and has a result              that result, if it fits
 # it is an issue, and has none                  the library's own
 # it has several results                        nothing: `duplicate_result`
@@ -71,6 +74,9 @@ def match_results(
             matched.append(found[0])
         elif isinstance(entry, ToolCallIssue):
             matched.append(entry.answer())
+        elif isinstance(entry, ApprovalRequest):
+            what = "has to be approved or rejected: give request.approve() or .reject(reason)"
+            problems.append(_problem("missing_result", entry, what))
         else:
             problems.append(_problem("missing_result", entry, "has no result"))
     for call_id, surplus in results_by_id.items():
@@ -98,6 +104,7 @@ def _are_in_call_order(entries: list[CallOrIssue], results: list[CallResult]) ->
             type(result) is not ToolResult
             or result.metadata is not entry.metadata
             or result.output_error is not None
+            or type(entry) is ApprovalRequest
         ):
             return False
         if type(result.content) is not str or result.status not in _STATUSES:
@@ -166,6 +173,8 @@ def _check_content(
     """Whatever is written can be sent (rule K3b): an output that fits, and text or parts."""
     for result in found:
         misfit = result.output_error or content_problem(result.content)
+        if misfit is None and isinstance(entry, ApprovalRequest):
+            misfit = approval_misfit(result)
         if misfit is None and result.status not in _STATUSES:
             misfit = f"its status is {result.status!r}, not one of {', '.join(_STATUSES)}"
         if misfit is not None:

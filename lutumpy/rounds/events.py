@@ -9,6 +9,7 @@ from typing_extensions import TypeVar
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.streaming import ReasoningDelta, RefusalDelta, Started, TextDelta
 from lutumpy.plain.values import dataclass
+from lutumpy.tools.approvals import ApprovalRequest
 from lutumpy.tools.calls import BaseToolCall, ToolCallIssue
 
 # The order of events:
@@ -18,6 +19,7 @@ from lutumpy.tools.calls import BaseToolCall, ToolCallIssue
 #   for each call:
 #     ToolCallDelta, or InvalidToolCallDelta     one for each piece of its arguments
 #     ToolCallReady, or ToolCallIssueFound       once, when the call is complete
+#   ApprovalRequested                            for a call of the provider's own; it comes whole
 #   Completed                                    once, last; missing if the stream breaks off
 
 C = TypeVar("C", bound=BaseToolCall, default=BaseToolCall)
@@ -66,6 +68,13 @@ class ToolCallIssueFound:
 
 
 @dataclass(frozen=True, slots=True)
+class ApprovalRequested:
+    """The provider asks whether it may make a call; the round has the same object at the end."""
+
+    request: ApprovalRequest
+
+
+@dataclass(frozen=True, slots=True)
 class Completed:
     """The last event: the answer is whole, and `stream.outcome` is there."""
 
@@ -81,6 +90,7 @@ StreamEvent: TypeAlias = Union[
     InvalidToolCallDelta,
     ToolCallReady[C],
     ToolCallIssueFound,
+    ApprovalRequested,
     Completed,
 ]
 """What a stream yields, in the order in which it arrives."""

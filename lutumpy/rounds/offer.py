@@ -17,6 +17,8 @@ from lutumpy.rounds.offered import OfferedTools
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
 from lutumpy.rounds.read import read_answer
 from lutumpy.tools.calls import BaseToolCall
+from lutumpy.tools.definition import ProviderSettings
+from lutumpy.tools.provider_settings import copy_turn_settings
 from lutumpy.tools.selectors import (
     BaseToolset,
     ByTool,
@@ -64,12 +66,18 @@ class Offer(OfferedTools[C_co]):
         requirement: ToolRequirement[Any],
         descriptions: Mapping[Selector[Any, Any, Any], str],
         parallel: bool,
+        settings: Mapping[Selector[Any, Any, Any], dict[str, dict[str, Any]]],
+        prefix_stable: bool = False,
         search: SearchAvailability[Any] | None = None,
     ) -> None:
-        if descriptions:
-            specs = [s.spec(descriptions.get(s)) for s in selectors]
+        if descriptions or settings:
+            specs = [s.spec(descriptions.get(s), settings.get(s)) for s in selectors]
         else:
             specs = [s.spec() for s in selectors]
+        stable: tuple[ToolSpec, ...] | None = None
+        if prefix_stable:
+            listed = _stable_list(toolset, selectors)
+            stable = tuple([s.spec(descriptions.get(s), settings.get(s)) for s in listed])
         forced = requirement.selector.name if requirement.selector is not None else None
         super().__init__(
             selectors,
@@ -78,6 +86,7 @@ class Offer(OfferedTools[C_co]):
             _MODES[requirement.mode],
             forced,
             parallel,
+            stable,
             None if search is None else search.finder.name,
         )
         self.toolset: type[BaseToolset] = toolset
@@ -148,6 +157,8 @@ def make_offer(
     require: ToolRequirement[TS] | None = None,
     describe: ByTool[Selector[TS, Any, Any], str] | None = None,
     parallel: bool = True,
+    provider: ByTool[Selector[TS, Any, Any], ProviderSettings] | None = None,
+    prefix_stable: bool = False,
 ) -> Offer[Any]:
     """The offer of these constraints.
 
@@ -161,7 +172,8 @@ def make_offer(
             f"{toolset.__name__} is the base of toolsets; offer a class that derives from it"
         )
     # Most turns offer a toolset as it is. That offer is made once, and its bytes with it.
-    is_plain = available is None and require is None and not describe and parallel is True
+    is_plain = available is None and require is None and parallel is True
+    is_plain = is_plain and not describe and not provider and prefix_stable is False
     if is_plain:
         kept: Offer[Any] | None = table.cache.get("offer")
         if kept is not None:
@@ -185,12 +197,31 @@ def make_offer(
     requirement.check(toolset, selectors)
     if not isinstance(cast("object", parallel), bool):
         raise InvalidToolConstraints(f"parallel= takes True or False, not {parallel!r}")
+    if not isinstance(cast("object", prefix_stable), bool):
+        raise InvalidToolConstraints(f"prefix_stable= takes True or False, not {prefix_stable!r}")
     descriptions = _check_descriptions(toolset, describe)
+    settings = _check_settings(toolset, provider)
     search = available if isinstance(available, SearchAvailability) else None
-    offer = Offer(toolset, selectors, requirement, descriptions, parallel, search)
+    offer = Offer(
+        toolset, selectors, requirement, descriptions, parallel, settings, prefix_stable, search
+    )
     if is_plain:
         table.cache["offer"] = offer
     return offer
+
+
+def _stable_list(
+    toolset: type[BaseToolset], available: tuple[Selector[Any, Any, Any], ...]
+) -> list[Selector[Any, Any, Any]]:
+    """The tools that are sent whatever is available: the default ones, in declaration order.
+
+    Those of `available` that are off follow, in declaration order too: a turn that offers one costs
+    the cached prefix from there on, and all turns with the same ones share theirs.
+    """
+    table = toolset.__lutumpy_table__
+    defaults, offered = set(table.defaults), set(available)
+    added = [s for s in table.selectors if s in offered and s not in defaults]
+    return [*table.defaults, *added]
 
 
 def _check_descriptions(
@@ -210,3 +241,22 @@ def _check_descriptions(
                 f"the description of {selector.name!r} is {type(text).__name__}, not str"
             )
     return descriptions
+
+
+def _check_settings(
+    toolset: type[TS], provider: ByTool[Selector[TS, Any, Any], ProviderSettings] | None
+) -> dict[Selector[TS, Any, Any], dict[str, dict[str, Any]]]:
+    if provider is not None and not isinstance(provider, Mapping):
+        raise InvalidToolConstraints(
+            f"provider= takes settings by selector, not {type(provider).__name__}"
+        )
+    if not provider:
+        return {}
+    settings: dict[Selector[TS, Any, Any], dict[str, dict[str, Any]]] = {}
+    # Here too, entries for tools that aren't offered are fine. Their form is checked all the same.
+    for selector, given in provider.items():
+        member = as_member_of(toolset, selector)
+        copied = copy_turn_settings(member.name, given)
+        if copied is not None:
+            settings[member] = copied
+    return settings

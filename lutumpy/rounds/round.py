@@ -28,6 +28,7 @@ from lutumpy.hooks.run import Decider, HookRun
 from lutumpy.plain.driving import drive_async
 from lutumpy.rounds.open_answer import OpenAnswer
 from lutumpy.rounds.target import Target
+from lutumpy.tools.approvals import ApprovalRequest
 from lutumpy.tools.calls import BaseToolCall, HandledTool, RejectedToolCall, ToolCallIssue
 from lutumpy.tools.results import ToolResult
 
@@ -40,11 +41,23 @@ class OpenRound(Generic[C_co]):
     """What a round and a plan have in common: an answer that is open until it is closed.
 
     Attributes:
+        approvals: Calls that the provider itself makes, if they are approved, in the order of the
+            answer; each has to be answered by `approve()` or `reject(reason)`.
         issues: The calls that can't be executed, in the order of the answer.
     """
 
-    __slots__ = ("__weakref__", "_answer", "_running", "_runs", "_states", "_token", "issues")
+    __slots__ = (
+        "__weakref__",
+        "_answer",
+        "_running",
+        "_runs",
+        "_states",
+        "_token",
+        "approvals",
+        "issues",
+    )
 
+    approvals: tuple[ApprovalRequest, ...]
     issues: tuple[ToolCallIssue, ...]
     _what = "round"
 
@@ -54,6 +67,7 @@ class OpenRound(Generic[C_co]):
         issues: tuple[ToolCallIssue, ...],
         states: list[CallState],
         runs: tuple[HookRun, ...] = (),
+        approvals: tuple[ApprovalRequest, ...] = (),
     ) -> None:
         # What the answer calls its holder by. It isn't the round itself: the answer would keep it
         # alive, and a dropped round couldn't be noticed.
@@ -64,6 +78,7 @@ class OpenRound(Generic[C_co]):
         self._runs = runs
         # The run of hooks that is looking at the calls.
         self._running: Generator[Any, Any, Any] | None = None
+        self.approvals = approvals
         self.issues = issues
         if answer.holder is None:
             answer.holder = self._token
@@ -259,7 +274,10 @@ class ToolRound(OpenRound[C_co]):
 
     Attributes:
         calls: The calls that can be executed, in the order of the answer.
-        issues: Those that can't, in the order of the answer; the library answers them at commit.
+        approvals: Those that the provider makes itself, if they are approved, in the order of the
+            answer. They are not among `calls`: nothing here executes them.
+        issues: Those that can't be executed, in the order of the answer; the library answers them
+            at commit.
     """
 
     __slots__ = ("calls",)
@@ -268,11 +286,15 @@ class ToolRound(OpenRound[C_co]):
 
     def __init__(self, answer: OpenAnswer) -> None:
         entries = answer.entries
-        calls: Any = tuple([e for e in entries if isinstance(e, BaseToolCall)])
+        calls: Any = tuple(
+            [e for e in entries if isinstance(e, BaseToolCall) and type(e) is not ApprovalRequest]
+        )
         issues: tuple[ToolCallIssue, ...] = ()
+        approvals: tuple[ApprovalRequest, ...] = ()
         if len(calls) < len(entries):
             issues = tuple([e for e in entries if isinstance(e, ToolCallIssue)])
-        super().__init__(answer, issues, [*entries])
+            approvals = tuple([e for e in entries if isinstance(e, ApprovalRequest)])
+        super().__init__(answer, issues, [*entries], (), approvals)
         self.calls = calls
 
     def expect_one(self) -> C_co:
@@ -302,7 +324,10 @@ class ToolRound(OpenRound[C_co]):
     def __repr__(self) -> str:
         names = ", ".join([c.metadata.name for c in self.calls])
         state = self._closed or "open"
-        return f"<ToolRound {state}: calls [{names}], {len(self.issues)} issues>"
+        counts = f"{len(self.issues)} issues"
+        if self.approvals:
+            counts += f", {len(self.approvals)} to approve"
+        return f"<ToolRound {state}: calls [{names}], {counts}>"
 
 
 class ToolRoundPlan(OpenRound[C_co]):
@@ -312,7 +337,8 @@ class ToolRoundPlan(OpenRound[C_co]):
 
     Attributes:
         pending: The calls to execute, edits applied, in the order of the answer.
-        handled: Those that a hook answered.
+        approvals: The requests for approval that no hook has decided.
+        handled: Those that a hook answered, requests for approval that it approved among them.
         rejected: Those that a hook rejected, with reason and source.
         issues: Those that can't be executed; the library answers them at commit.
     """
@@ -331,11 +357,16 @@ class ToolRoundPlan(OpenRound[C_co]):
         states: list[CallState],
         runs: tuple[HookRun, ...],
     ) -> None:
-        super().__init__(answer, issues, states, runs)
-        pending: Any = tuple([s for s in states if isinstance(s, BaseToolCall)])
+        pending: Any = tuple(
+            [s for s in states if isinstance(s, BaseToolCall) and type(s) is not ApprovalRequest]
+        )
+        approvals: tuple[ApprovalRequest, ...] = ()
+        if len(pending) + len(issues) < len(states):
+            approvals = tuple([s for s in states if isinstance(s, ApprovalRequest)])
+        super().__init__(answer, issues, states, runs, approvals)
         self.pending = pending
         self.handled = self.rejected = ()
-        if len(pending) + len(issues) < len(states):
+        if len(pending) + len(issues) + len(approvals) < len(states):
             decided = [s.decided for s in states if isinstance(s, Decision)]
             self.handled = tuple([d for d in decided if isinstance(d, HandledTool)])
             self.rejected = tuple([d for d in decided if isinstance(d, RejectedToolCall)])
@@ -344,7 +375,8 @@ class ToolRoundPlan(OpenRound[C_co]):
         """Every call of the answer as data, in order, for logs and audits.
 
         Each has `call_id`, `tool`, `arguments` (as the model wrote them) and `decision`: `pending`
-        (it will run as asked), `edited` (with another input), `handled`, `rejected` or `issue`.
+        (it will run as asked), `edited` (with another input), `handled`, `rejected` or `issue`. A
+        request for approval has a `server_label`, and is `pending`, `approved` or `rejected`.
         Where it fits there are
 
         - `input`: what will run, or what would have run when the decision was made, as JSON values;

@@ -195,21 +195,31 @@ class ValueTool(Generic[V]):
             offer: The toolset's.
             forced: Whether the model takes a forced choice; another is only told to call this tool.
         """
+        stable = None
+        if offer is not None and offer.stable_specs is not None:
+            stable = (*offer.stable_specs, self.spec)
         if offer is None or not offer.specs:
-            return (
-                ToolOffering((self.spec,), "specific", self.spec.name)
-                if forced
-                else ToolOffering((self.spec,))
-            )
+            mode: ToolMode = "specific" if forced else "auto"
+            chosen = self.spec.name if forced else None
+            return ToolOffering((self.spec,), mode, chosen, stable_specs=stable)
         if offer.mode == "required":
-            return offer
+            if stable is None:
+                return offer
+            return ToolOffering(
+                offer.specs,
+                "required",
+                None,
+                offer.parallel,
+                stable,
+                offer.finder,
+                offer.deferred,
+            )
         specs = (*offer.specs, self.spec)
-        mode: ToolMode
         if offer.mode == "specific":
             mode, name = "specific", offer.forced
         else:
             mode, name = ("required" if forced else "auto"), None
-        return ToolOffering(specs, mode, name, offer.parallel, offer.finder, offer.deferred)
+        return ToolOffering(specs, mode, name, offer.parallel, stable, offer.finder, offer.deferred)
 
     def is_called_by(self, block: CallBlock) -> bool:
         """Whether a call is a call of this tool."""

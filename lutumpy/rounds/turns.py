@@ -367,8 +367,8 @@ def _offer_tools(
     check_model(llm)
     if tools is None:
         named = constraints.get("available"), constraints.get("require")
-        if named != (None, None) or constraints.get("describe"):
-            raise TypeError("available=, require= and describe= need tools=")
+        if named != (None, None) or constraints.get("describe") or constraints.get("provider"):
+            raise TypeError("available=, require=, describe= and provider= need tools=")
         return None
     if not hasattr(tools, "__view__"):
         raise TypeError(f"tools= takes a Toolset class, not {tools!r:.100}; nothing was sent")

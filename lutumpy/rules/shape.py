@@ -199,9 +199,13 @@ class ApiRules(Protocol):
             and once.
         check_tools: A function of the list of tools, which gives the problems of the tools alone.
 
-    And what is asked of a `RawPart` for the API; if it is missing, every JSON object is accepted:
+    What is asked of a `RawPart` for the API; if it is missing, every JSON object is accepted:
         check_part: A function of the part's value and its `PartPlace`, which gives the problems
             that the API would have with it there.
+
+    What a declaration of a tool asks about `provider=` may be missing; then all is left to the API:
+        TOOL_SETTINGS: What may be said of one tool beside its declaration, a `ToolSettingRules` of
+            `lutumpy.rules.tool_settings`.
     """
 
     PREFIX: str

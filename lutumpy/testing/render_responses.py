@@ -6,7 +6,7 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
-from lutumpy.testing.render_openai import CREATED, call_id, render_failure
+from lutumpy.testing.render_openai import CREATED, call_id, render_failure, written
 from lutumpy.testing.replies import Call, Reply, split_text
 
 __all__ = ["conversation_id", "render", "render_failure", "render_stream", "waiting"]
@@ -15,12 +15,21 @@ EMPTY: dict[str, dict[str, Any]] = {
     "reasoning": {"summary": []},
     "message": {"status": "in_progress", "content": []},
     "function_call": {"status": "in_progress", "arguments": ""},
+    "mcp_approval_request": {},
+    "custom_tool_call": {"input": ""},
     "tool_search_call": {"status": "in_progress", "arguments": {}},
 }
 """What an item has of its contents when its first event comes."""
 
 SEARCHES = ("find_tools", "tool_search")
 """What a script calls the tool that finds others, where the API has no name for it."""
+
+# Of calls by whether they are free text: the prefix of an item's id, its type, and the key of what
+# the model wrote.
+CALL_ITEMS = {
+    False: ("fc", "function_call", "arguments"),
+    True: ("ctc", "custom_tool_call", "input"),
+}
 
 INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
@@ -151,6 +160,17 @@ def _render_output(reply: Reply, number: int, body: Mapping[str, Any]) -> list[d
             }
         )
     for index, call in enumerate(reply.calls):
+        if call.server_label is not None:
+            output.append(
+                {
+                    "id": call.id or _item_id("mcpr", number, len(output)),
+                    "type": "mcp_approval_request",
+                    "arguments": call.text,
+                    "name": call.name,
+                    "server_label": call.server_label,
+                }
+            )
+            continue
         if _is_search(call, body):
             output.append(
                 {
@@ -163,16 +183,18 @@ def _render_output(reply: Reply, number: int, body: Mapping[str, Any]) -> list[d
                 }
             )
             continue
-        output.append(
-            {
-                "id": _item_id("fc", number, len(output)),
-                "type": "function_call",
-                "status": "incomplete" if cut and index == len(reply.calls) - 1 else "completed",
-                "arguments": call.text,
-                "call_id": call_id(call, number, index),
-                "name": call.name,
-            }
-        )
+        prefix, kind, key = CALL_ITEMS[call.is_text]
+        item = {
+            "id": _item_id(prefix, number, len(output)),
+            "type": kind,
+            key: written(call),
+            "call_id": call_id(call, number, index),
+            "name": call.name,
+        }
+        if not call.is_text:  # those of free text have no status [SDK]
+            is_cut = cut and index == len(reply.calls) - 1
+            item["status"] = "incomplete" if is_cut else "completed"
+        output.append(item)
     return output
 
 
@@ -216,6 +238,10 @@ def render_stream(
             for text in split_text(item["arguments"]):
                 event("response.function_call_arguments.delta", **place, delta=text)
             event("response.function_call_arguments.done", **place, arguments=item["arguments"])
+        if item["type"] == "custom_tool_call":
+            for text in split_text(item["input"]):
+                event("response.custom_tool_call_input.delta", **place, delta=text)
+            event("response.custom_tool_call_input.done", **place, input=item["input"])
         for number_of_part, part in enumerate(item.get("content", ())):
             _stream_part(event, {**place, "content_index": number_of_part}, part)
         for number_of_part, part in enumerate(item.get("summary", ())):

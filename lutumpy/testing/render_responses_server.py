@@ -35,7 +35,11 @@ COUNTED = ("instructions", "tools")
 MAX_ITEMS = 20
 MAX_PAGE = 100
 ORDERS = ("asc", "desc")
-MAY_FOLLOW = ("responses.output_for_call", "responses.dangling_reasoning")
+MAY_FOLLOW = (
+    "responses.output_for_call",
+    "responses.approval_for_request",
+    "responses.dangling_reasoning",
+)
 """What a conversation may lack until more is added to it."""
 
 

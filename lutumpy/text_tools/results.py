@@ -87,9 +87,16 @@ def projected_turn(turn: AssistantTurn, spell: SpellCalls) -> AssistantTurn:
         if isinstance(block, (TextBlock, RefusalBlock)):
             texts.append(block.text)
         elif isinstance(block, CallBlock) and block.answerable:
-            calls.append((block.name, block.arguments if block.arguments.strip() else "{}"))
+            calls.append((block.name, _write_arguments(block)))
     pieces = ["".join(texts).strip(), spell(calls) if calls else ""]
     text = "\n".join([piece for piece in pieces if piece])
     text = json_values.clean_text(text)
     native = json_values.encode(text) if text else b""
     return AssistantTurn(PROJECTED, (TextBlock(text),) if text else (), native)
+
+
+def _write_arguments(call: CallBlock) -> str:
+    """The arguments of a native call as JSON text."""
+    if call.kind == "custom":  # free text, of a tool that is offered here as a function of one text
+        return json_values.encode_text({"input": call.arguments})
+    return call.arguments if call.arguments.strip() else "{}"

@@ -47,7 +47,7 @@ def declaration_findings(definition: ToolDef, source: CompiledTool | None) -> It
             "its input is a union; it is offered as an object whose one property 'input' holds it"
         )
         yield Finding("info", "tool.wrapped", message, name)
-    if source is not None and not wrapped:
+    if source is not None and not wrapped and not source.is_text:
         yield from _find_lost_defaults(definition, source)
 
 

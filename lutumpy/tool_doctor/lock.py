@@ -1,8 +1,8 @@
 """`lutumpy.lock.json`: what the model was shown of each tool, so that no change of it goes unseen.
 
-Locked are description, input schema, output schema and `strict` of each tool. Order of keys, of
-`required` and of the tools makes no difference; a changed description does, since the model reads
-nothing else.
+Locked are description, input schema, output schema, `strict` and `provider` of each tool, and of a
+text tool what the text has to fit. Order of keys, of `required` and of the tools makes no
+difference; a changed description does, since the model reads nothing else.
 """
 
 # The digest is redundant: it could be computed from the definition beside it. It is there so that a
@@ -46,7 +46,8 @@ class LockedTool:
 
     Attributes:
         digest: `sha256:` and the digest of the definition's canonical JSON.
-        definition: `description`, `input_schema`, `output_schema` and `strict`, in canonical form.
+        definition: `description`, `input_schema`, `output_schema`, `strict`, and `provider` where
+            single APIs are told more; in canonical form.
     """
 
     digest: str
@@ -153,12 +154,20 @@ def drift(locked: LockedToolset, toolset: type[Toolset[Any]]) -> Drift:
 
 
 def _collect_content(definition: ToolDef) -> dict[str, Any]:
-    return {
+    content: dict[str, Any] = {
         "description": definition.description,
         "input_schema": definition.input_schema,
         "output_schema": definition.output_schema,
         "strict": definition.options.strict,
     }
+    # Left out where there is nothing, as in locks that were written before it was known.
+    if definition.options.provider:
+        content["provider"] = definition.options.provider
+    if definition.text is not None:
+        wanted = definition.text.format
+        grammar = None if wanted is None else {wanted.syntax: wanted.definition}
+        content["text"] = {"format": grammar, "description": definition.text.description}
+    return content
 
 
 def _lock_content(content: Mapping[str, Any]) -> LockedTool:

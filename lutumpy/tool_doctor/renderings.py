@@ -40,15 +40,18 @@ def render(definition: ToolDef, api: Api, *, strict: bool) -> Rendering:
     can.
     """
     spec = ToolSpec(
-        definition.name, definition.description, definition.input_schema, definition.options.strict
+        definition.name,
+        definition.description,
+        definition.input_schema,
+        definition.options.strict,
+        definition.options.provider,
+        definition.text,
     )
-    transcript = Transcript()
-    transcript.push_user("?")  # a request without a question can't be made
     try:
-        body = serving(api, "adapter").request(transcript, ToolOffering((spec,)), strict=strict)
+        # Not a whole request: what deferred tools need beside them isn't the tool's business.
+        (tool,) = serving(api, "adapter").tools(ToolOffering((spec,)), strict=strict)
     except (DeclarationError, InvalidToolConstraints) as error:
         return Rendering(None, False, str(error))
-    (tool,) = body["tools"]
     declared = read_declared(tool, api)
     return Rendering(tool, declared is not None and declared.strict is True)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from lutumpy.doors import find_name, homes_of
 
 if TYPE_CHECKING:
+    from lutumpy.tools.definition import ProviderSettings
     from lutumpy.tools.failures import failure_text, is_for_the_model
     from lutumpy.tools.results import failed_result
     from lutumpy.tools.selectors import ByTool, extended_selector, extends
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ByTool",
     "HasView",
+    "ProviderSettings",
     "View",
     "extended_selector",
     "extends",
@@ -29,6 +31,7 @@ __all__ = [
 
 _HOMES = homes_of(
     {
+        "lutumpy.tools.definition": ["ProviderSettings"],
         "lutumpy.tools.failures": ["failure_text", "is_for_the_model"],
         "lutumpy.tools.results": ["failed_result"],
         "lutumpy.tools.selectors": ["ByTool", "extended_selector", "extends"],

@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import field
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from lutumpy.errors import DeclarationError
+from lutumpy.plain.strict_json import copy_json
 from lutumpy.plain.values import dataclass
 
-__all__ = ["TOOL_NAME", "Effect", "ToolDef", "ToolOptions"]
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from lutumpy.core.text_inputs import TextInput
+
+__all__ = [
+    "TOOL_NAME",
+    "Effect",
+    "ProviderSettings",
+    "ToolDef",
+    "ToolOptions",
+    "copy_settings",
+]
 
 DEFAULT_TIMEOUT = 15.0
 """Seconds for one attempt of a tool that doesn't say how long it may take."""
@@ -25,6 +39,49 @@ Effect = Literal["read", "idempotent", "once"]
 """What running a tool again does: nothing, the same once more, or something new each time."""
 
 
+ProviderSettings: TypeAlias = "Mapping[str, Mapping[str, JsonValue]]"
+"""What single APIs are told of a tool, by the name of each: keys that stand in the tool it gets."""
+
+
+def copy_settings(given: Any) -> dict[str, dict[str, Any]] | None:
+    """A copy of what `provider=` was given, without APIs that are told nothing; `None` for nothing.
+
+    Raises:
+        ValueError: It is not a mapping from names of APIs to mappings, or holds what is not JSON.
+    """
+    if given is None:
+        return None
+    if not isinstance(given, Mapping):
+        raise ValueError(
+            f"provider= takes a mapping from the name of an API to what it is told, not "
+            f"{given!r:.100}"
+        )
+    copied: dict[str, dict[str, Any]] = {}
+    for api, settings in given.items():
+        if not isinstance(api, str) or not isinstance(settings, Mapping):
+            raise ValueError(
+                "provider= takes a mapping from the name of an API to what it is told, a mapping "
+                f"too; it has {api!r:.100}: {settings!r:.100}"
+            )
+        try:
+            copied[api] = copy_json(settings, api)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"provider= takes JSON; {error}") from error
+    return {api: settings for api, settings in copied.items() if settings} or None
+
+
+def _copy_annotations(given: Any) -> dict[str, Any] | None:
+    if given is None:
+        return None
+    if not isinstance(given, Mapping):
+        raise ValueError(f"annotations= takes a mapping, not {given!r:.100}")
+    try:
+        copied: dict[str, Any] = copy_json(given, "annotations")
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"annotations= takes JSON; {error}") from error
+    return copied
+
+
 @dataclass(frozen=True, slots=True)
 class ToolOptions:
     """How a tool may be run and offered.
@@ -37,9 +94,14 @@ class ToolOptions:
             `effect="idempotent"`.
         effect: What running the tool again does: `"read"`, `"idempotent"` or `"once"`.
         strict: Whether the provider should enforce the schema; `None` leaves that to the adapter.
+        provider: What one API alone is told of the tool, by the API's name: keys that its adapter
+            puts into the tool. A `type` takes the place of the declaration. A copy of what was
+            given, not to be changed.
+        annotations: Hints about the tool for programs, as `readOnlyHint` of MCP. Never sent to a
+            model. A copy of what was given, not to be changed.
 
     Raises:
-        DeclarationError: A value is out of range.
+        DeclarationError: A value is out of range, or not JSON where it has to be.
     """
 
     timeout: float = DEFAULT_TIMEOUT
@@ -47,6 +109,8 @@ class ToolOptions:
     idempotent: bool = False
     effect: Effect = "once"
     strict: bool | None = None
+    provider: ProviderSettings | None = field(default=None, hash=False)
+    annotations: Mapping[str, JsonValue] | None = field(default=None, hash=False)
 
     def __post_init__(self) -> None:
         # Annotations bind only those who use a type checker, and `bool` is an `int`.
@@ -70,7 +134,13 @@ class ToolOptions:
             )
         if strict is not None and not isinstance(strict, bool):
             raise DeclarationError(f"strict must be True, False or None, not {strict!r}")
-        # Two spellings of one thing, which must agree afterwards. The class is frozen.
+        # What the user changes later must change nothing here. The class is frozen.
+        try:
+            object.__setattr__(self, "provider", copy_settings(self.provider))
+            object.__setattr__(self, "annotations", _copy_annotations(self.annotations))
+        except ValueError as error:
+            raise DeclarationError(str(error)) from error
+        # Two spellings of one thing, which must agree afterwards.
         if self.idempotent and self.effect == "once":
             object.__setattr__(self, "effect", "idempotent")
         elif self.effect == "idempotent":
@@ -88,6 +158,7 @@ class ToolDef:
             Not to be changed.
         output_schema: JSON Schema of the result; `None` when the tool returns nothing.
         options: How it may be run and offered.
+        text: What it says of its text, for a tool under `text_tool`; `None` for any other.
     """
 
     name: str
@@ -95,3 +166,4 @@ class ToolDef:
     input_schema: dict[str, Any] = field(hash=False)
     output_schema: dict[str, Any] | None = field(default=None, hash=False)
     options: ToolOptions = field(default=ToolOptions(), hash=False)
+    text: TextInput | None = field(default=None, hash=False)

@@ -30,6 +30,7 @@ from lutumpy.tools.definition import (
     ToolOptions,
 )
 from lutumpy.tools.json_schema import JsonSchema, SchemaError
+from lutumpy.tools.provider_settings import check_declared
 from lutumpy.tools.schema_tool import SchemaTool
 from lutumpy.tools.tool import Tool
 
@@ -99,7 +100,7 @@ class DynamicTool:
         if not isinstance(cast("object", description), str):
             raise DeclarationError(f"tool {name!r}: description must be text, not {description!r}")
         _check_code(name, run, validate)
-        options = ToolOptions(timeout, max_retries, False, effect, strict)
+        options = ToolOptions(timeout, max_retries, False, effect, strict, provider, annotations)
         checked = _read_schema(name, "schema", schema)
         returned = None
         if output_schema is not None:
@@ -119,6 +120,8 @@ class DynamicTool:
             output_schema=returned,
         )
         self._validate = validate
+        if options.provider is not None:
+            check_declared(self.__lutumpy_tool__, self.definition)
 
     @property
     def name(self) -> str:
@@ -139,6 +142,11 @@ class DynamicTool:
     def run(self) -> Callable[..., Any] | None:
         """The code that runs it, if it has any."""
         return self.__lutumpy_tool__.run
+
+    @property
+    def options(self) -> ToolOptions:
+        """How it may be run and offered."""
+        return self.definition.options
 
     def renamed(self, name: str) -> DynamicTool:
         """The same tool under another name; `original_name` keeps the first one.

@@ -16,8 +16,10 @@ from lutumpy.errors import UnknownToolError
 from lutumpy.tools.selectors import BaseToolset, Selector, near_names
 
 if TYPE_CHECKING:
+    from lutumpy.core.tool_specs import ToolSpec
     from lutumpy.tools.calls import BaseToolCall, HandledTool, RejectedToolCall, ToolCall
     from lutumpy.tools.compiled import CompiledTool
+    from lutumpy.tools.definition import ToolDef
     from lutumpy.tools.dynamic_values import DynamicInput, DynamicOutput
 
 __all__ = ["Dynamic", "DynamicGroup", "DynamicSelector", "dynamic"]
@@ -59,18 +61,31 @@ class DynamicSelector(Selector[TS, Any, Any]):
 
     __slots__ = ("place",)
 
-    def __init__(self, toolset: type[TS], tool: CompiledTool, place: Dynamic | None) -> None:
-        super().__init__(toolset, tool)
+    def __init__(
+        self,
+        toolset: type[TS],
+        tool: CompiledTool,
+        definition: ToolDef | None = None,
+        place: Dynamic | None = None,
+    ) -> None:
+        super().__init__(toolset, tool, definition)
         self.place: Dynamic | None = place
-        # What was rendered of a tool is kept with the tool: its toolset may be a new class each
-        # turn.
-        shared: dict[str, Any] = cast("Any", tool).shared
-        if "spec" not in shared:
-            shared["spec"] = self._make_spec(tool.definition.description)
-        self._spec = shared["spec"]
 
     def for_toolset(self, toolset: type[Any]) -> Selector[Any, Any, Any]:
-        return DynamicSelector(toolset, self.tool, self.place)
+        return DynamicSelector(toolset, self.tool, self._definition, self.place)
+
+    def _make_spec(
+        self, description: str | None, provider: dict[str, dict[str, Any]] | None
+    ) -> ToolSpec:
+        if description is not None or provider is not None:
+            return super()._make_spec(description, provider)
+        # What was rendered of a tool is kept with the tool: its toolset may be a new class each
+        # turn. A member's own definition has settings that the tool doesn't have.
+        shared: dict[Any, ToolSpec] = cast("Any", self.tool).shared
+        key = id(self._definition)
+        if key not in shared:
+            shared[key] = super()._make_spec(None, None)
+        return shared[key]
 
 
 class DynamicGroup(Generic[TS]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
@@ -11,7 +10,6 @@ from pydantic_core import SchemaValidator, core_schema
 from typing_extensions import TypeAliasType
 
 from lutumpy.core.items import FilePart, FoundTool, ImagePart, RawPart, TextPart
-from lutumpy.tools.argument_report import Path, spell_path
 
 __all__ = [
     "DYNAMIC_OUTPUT",
@@ -19,11 +17,7 @@ __all__ = [
     "DynamicOutput",
     "input_of_json",
     "input_of_values",
-    "json_problem",
 ]
-
-_MOST_LEVELS = 200
-_SCALARS = (str, int, bool, type(None))
 
 
 class DynamicInput(BaseModel):
@@ -74,37 +68,3 @@ DynamicOutput = TypeAliasType(
 """What a tool that is known at run time gives: a JSON value, or content parts (rule Y7)."""
 
 DYNAMIC_OUTPUT: Any = DynamicOutput
-
-
-def json_problem(value: Any) -> str | None:
-    """Why `value` isn't JSON, with the place inside; `None` if it is."""
-    return _find_problem(value, (), set(), set())
-
-
-def _find_problem(value: Any, path: Path, above: set[int], seen: set[int]) -> str | None:
-    if isinstance(value, _SCALARS):
-        return None
-    if isinstance(value, float):
-        return None if math.isfinite(value) else _describe(value, path, f"{value!r} is not JSON")
-    if not isinstance(value, (dict, list)):
-        return _describe(value, path, f"{type(value).__name__} is not a JSON value")
-    if id(value) in above or len(above) > _MOST_LEVELS:
-        return _describe(value, path, "it holds itself, or is nested too deeply")
-    if id(value) in seen:
-        return None
-    seen.add(id(value))
-    inside = {*above, id(value)}
-    items: Any = value.items() if isinstance(value, dict) else enumerate(value)
-    for key, entry in items:
-        if not isinstance(key, (str, int)) or (
-            isinstance(value, dict) and not isinstance(key, str)
-        ):
-            return _describe(value, path, f"its key {key!r:.100} is not a text")
-        problem = _find_problem(entry, (*path, key), inside, seen)
-        if problem is not None:
-            return problem
-    return None
-
-
-def _describe(value: Any, path: Path, what: str) -> str:
-    return f"{spell_path(path)}: {what}" if path else what

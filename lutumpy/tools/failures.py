@@ -92,7 +92,7 @@ def tool_error_message(error: ToolError) -> str:
 def _reveal(error: BaseException) -> str:
     name = class_name(error)
     if isinstance(error, ValidationError):
-        message = "; ".join(_limit_parts(_describe_fields(error)))
+        message = "; ".join(_limit_parts(field_messages(error)))
     elif _inner_errors(error):
         message = "; ".join(_limit_parts(_reveal(leaf) for leaf in _open_groups(error)))
     else:
@@ -100,7 +100,7 @@ def _reveal(error: BaseException) -> str:
     return f"{name}: {message}" if message.strip() else name
 
 
-def _describe_fields(error: ValidationError) -> list[str]:
+def field_messages(error: ValidationError) -> list[str]:
     """Each failing field with its message.
 
     Pydantic's own text also holds the values, and links for developers.

@@ -14,6 +14,7 @@ from lutumpy.errors import DeclarationError
 from lutumpy.tools.body import check_body
 from lutumpy.tools.branches import check_branches
 from lutumpy.tools.compiled import CompiledTool
+from lutumpy.tools.definition import ToolDef
 from lutumpy.tools.dynamic_group import Dynamic, DynamicGroup, DynamicSelector
 from lutumpy.tools.selectors import BaseToolset, FunctionSelector, Selector, ToolsetTable
 from lutumpy.tools.tool import Nested, NestedSelectors, Tool
@@ -145,7 +146,7 @@ def _add_selectors(
     for name, member in members.items():
         place = f"{cls.__name__}.{name}"
         if isinstance(member, Tool):
-            selector = _add_selector(table, cls, place, member.source)
+            selector = _add_selector(table, cls, place, member.source, member.definition)
             table.by_member[member] = selector
             if not member.off:
                 defaults.append(selector)
@@ -159,7 +160,8 @@ def _add_selectors(
                     continue
                 # "AppTools.data.get_user": the inner place without the name of the inner toolset
                 path = inner.places[other.name].partition(".")[2]
-                selector = _add_selector(table, cls, f"{place}.{path}", other.tool)
+                label = f"{place}.{path}"
+                selector = _add_selector(table, cls, label, other.tool, other.definition)
                 if not member.off and other in inner.defaults:
                     defaults.append(selector)
             for inner_place, group in inner.groups.items():
@@ -189,7 +191,9 @@ def _add_group(
     selectors: dict[str, Selector[Any, Any, Any]] = {}
     for tool in tools:
         label = f"{cls.__name__}.{name}[{tool.definition.name!r}]"
-        selectors[tool.definition.name] = _add_selector(table, cls, label, tool, place)
+        selectors[tool.definition.name] = _add_selector(
+            table, cls, label, tool, tool.definition, place
+        )
     table.groups[place] = table.by_member[place] = DynamicGroup(cls, place, name, selectors, off)
     if not off:
         defaults += selectors.values()
@@ -200,9 +204,10 @@ def _add_selector(
     cls: type[BaseToolset],
     label: str,
     tool: CompiledTool,
+    definition: ToolDef,
     place: Dynamic | None = None,
 ) -> Selector[Any, Any, Any]:
-    name = tool.definition.name
+    name = definition.name
     if name in table.by_name:
         raise DeclarationError(
             f"two tools of {cls.__name__} have the name {name!r}: {table.places[name]} and "
@@ -210,11 +215,11 @@ def _add_selector(
         )
     selector: Selector[Any, Any, Any]
     if tool.is_dynamic:
-        selector = DynamicSelector(cls, tool, place)
-    elif tool.function is None:
-        selector = Selector(cls, tool)
-    else:  # this one knows the function's parameters
-        selector = FunctionSelector(cls, tool)
+        selector = DynamicSelector(cls, tool, definition, place)
+    elif tool.has_parameters:  # this one knows the function's parameters
+        selector = FunctionSelector(cls, tool, definition)
+    else:
+        selector = Selector(cls, tool, definition)
     table.by_name[name] = selector
     table.places[name] = label
     return selector

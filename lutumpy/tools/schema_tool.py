@@ -29,6 +29,7 @@ from lutumpy.core.items import ToolMetadata
 from lutumpy.errors import InvalidArgumentsError, ToolError
 from lutumpy.plain import json_values
 from lutumpy.plain.driving import is_async
+from lutumpy.plain.strict_json import copy_json
 from lutumpy.tools.argument_edits import SchemaLookup, find_edits
 from lutumpy.tools.argument_report import Path, spell_place, write_lines
 from lutumpy.tools.arguments import Decoded, Refused, decode_arguments, explain_raised_check
@@ -39,7 +40,6 @@ from lutumpy.tools.dynamic_values import (
     DynamicInput,
     input_of_json,
     input_of_values,
-    json_problem,
 )
 from lutumpy.tools.json_schema import JsonSchema, SchemaFailure, SchemaMismatch
 from lutumpy.tools.results import content_parts
@@ -192,10 +192,10 @@ class SchemaTool(CompiledTool):
     # --- inputs that a program makes ------------------------------------------------------------
 
     def make_input(self, metadata: ToolMetadata, values: Mapping[str, Any]) -> DynamicInput:
-        problem = json_problem(values)
-        if problem is not None:
-            raise InvalidArgumentsError(metadata.name, metadata.id, problem)
-        copied = json_values.decode(json_values.encode(values))
+        try:
+            copied: dict[str, Any] = copy_json(values, "arguments")
+        except (TypeError, ValueError) as error:
+            raise InvalidArgumentsError(metadata.name, metadata.id, str(error)) from None
         failures = self.schema.failures(copied)
         if failures:
             raise InvalidArgumentsError(metadata.name, metadata.id, write_report(failures))
@@ -246,10 +246,11 @@ class SchemaTool(CompiledTool):
             if schema is None:
                 return None
             return "its output schema takes a JSON value, not content parts"
-        problem = json_problem(value)
-        if problem is not None or schema is None:
-            return problem
-        failures = schema.failures(json_values.decode(json_values.encode(value)))
+        try:
+            copied = copy_json(value, "the output")
+        except (TypeError, ValueError) as error:
+            return str(error)
+        failures = [] if schema is None else schema.failures(copied)
         if not failures:
             return None
         return f"it doesn't fit the output schema: {write_report(failures)}"

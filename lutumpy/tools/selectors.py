@@ -29,9 +29,11 @@ from typing_extensions import ParamSpec, Self, TypeIs, TypeVar
 
 from lutumpy.core.tool_specs import ToolSpec
 from lutumpy.errors import InvalidToolConstraints, UnknownToolError
+from lutumpy.plain import json_values
 from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.definition import ToolDef
 from lutumpy.tools.edits import replaced_input, run_with
+from lutumpy.tools.provider_settings import offered_settings
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -60,19 +62,25 @@ class Selector(Generic[TS, I, O]):
         tool: What the declaration was compiled to.
     """
 
-    __slots__ = ("_overridden", "_spec", "name", "tool", "toolset")
+    __slots__ = ("_definition", "_made_of", "_overridden", "_spec", "name", "tool", "toolset")
 
-    def __init__(self, toolset: type[TS], tool: CompiledTool) -> None:
+    def __init__(
+        self, toolset: type[TS], tool: CompiledTool, definition: ToolDef | None = None
+    ) -> None:
         self.toolset: type[TS] = toolset
         self.tool: CompiledTool = tool
         self.name: str = tool.definition.name
+        # The selector of the class that this one's was made of; it keeps what was rendered.
+        self._made_of: Selector[Any, I, O] | None = None
         self._spec: ToolSpec | None = None
-        self._overridden: tuple[str, ToolSpec] | None = None
+        # A member may have settings of its own, which the tool's definition doesn't know.
+        self._definition: ToolDef = tool.definition if definition is None else definition
+        self._overridden: tuple[tuple[str | None, bytes], ToolSpec] | None = None
 
     @property
     def definition(self) -> ToolDef:
-        """The tool's definition; description overrides of an offer don't change it."""
-        return self.tool.definition
+        """The tool's definition with the settings of its member; an offer doesn't change it."""
+        return self._definition
 
     @overload
     def matches(self, call: BaseToolCall, /) -> TypeIs[ToolCall[I, O]]: ...
@@ -97,28 +105,49 @@ class Selector(Generic[TS, I, O]):
             return call.metadata.name == self.name
         return selector.tool is self.tool
 
-    def spec(self, description: str | None = None) -> ToolSpec:
-        """The tool as adapters see it, with another description if one is given."""
-        if description is None:
+    def spec(
+        self,
+        description: str | None = None,
+        provider: dict[str, dict[str, Any]] | None = None,
+    ) -> ToolSpec:
+        """The tool as adapters see it, with what a turn says of it.
+
+        Args:
+            description: Another description.
+            provider: Further settings for single APIs, copied and ours to keep.
+
+        Raises:
+            InvalidToolConstraints: An API is not known, or refuses its settings.
+        """
+        if description is None and provider is None:
             if self._spec is None:
-                self._spec = self._make_spec(self.tool.definition.description)
+                made_of = self._made_of
+                self._spec = self._make_spec(None, None) if made_of is None else made_of.spec()
             return self._spec
         # The last override is kept: applications repeat one text turn after turn, and its rendering
-        # is kept with it.
-        if self._overridden is None or self._overridden[0] != description:
-            self._overridden = (description, self._make_spec(description))
+        # is kept with it. Settings are compared as JSON, in which 1 is not true.
+        key = description, b"" if provider is None else json_values.encode(provider)
+        if self._overridden is None or self._overridden[0] != key:
+            self._overridden = (key, self._make_spec(description, provider))
         return self._overridden[1]
 
     def for_toolset(self, toolset: type[Any]) -> Selector[Any, I, O]:
         """The same tool in a class that was made of this one's; what was rendered is shared."""
-        twin = type(self)(toolset, self.tool)
-        twin._spec = self.spec()
+        twin = type(self)(toolset, self.tool, self._definition)
+        twin._made_of = self
         return twin
 
-    def _make_spec(self, description: str) -> ToolSpec:
-        definition = self.tool.definition
+    def _make_spec(
+        self, description: str | None, provider: dict[str, dict[str, Any]] | None
+    ) -> ToolSpec:
+        definition = self._definition
         return ToolSpec(
-            definition.name, description, definition.input_schema, definition.options.strict
+            definition.name,
+            definition.description if description is None else description,
+            definition.input_schema,
+            definition.options.strict,
+            offered_settings(self.tool, definition, provider),
+            definition.text,
         )
 
     def __str__(self) -> str:

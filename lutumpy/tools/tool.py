@@ -5,6 +5,7 @@
 #   in the class body                      is a             which reads as
 #   -------------------------------------  ---------------  ---------------------------------------
 #   tool(web_search), under @tool_fn       FunctionTool     FunctionSelector[AppTools, P, O]
+#   tool(run_sql), under @text_tool        Tool             Selector[AppTools, str, O]
 #   tool(ReadFile), a ToolInput[FileText]  Tool             Selector[AppTools, ReadFile, FileText]
 #   tool(ReadFile, output=FileText)        Tool             the same; the class can't say the output
 #   tool(weather), a DynamicTool           Tool             Selector[AppTools, DynamicInput, ...]
@@ -24,7 +25,9 @@ from typing_extensions import ParamSpec, TypeVar
 
 from lutumpy.errors import DeclarationError, UnknownToolError
 from lutumpy.tools.compiled import CompiledTool
+from lutumpy.tools.definition import ProviderSettings, ToolDef
 from lutumpy.tools.dynamic_group import DynamicGroup
+from lutumpy.tools.provider_settings import with_settings
 from lutumpy.tools.selectors import BaseToolset, FunctionSelector, Selector
 
 TS = TypeVar("TS", bound=BaseToolset)
@@ -47,11 +50,15 @@ class HasTool(Protocol[T_co]):
 class Tool(Generic[I, O]):
     """A tool as a member of a toolset. Reading it from the class gives the toolset's `Selector`."""
 
-    __slots__ = ("off", "source")
+    __slots__ = ("definition", "off", "source")
 
-    def __init__(self, source: CompiledTool, *, off: bool = False) -> None:
+    def __init__(
+        self, source: CompiledTool, *, off: bool = False, definition: ToolDef | None = None
+    ) -> None:
         self.source: CompiledTool = source
         self.off: bool = off
+        # With the settings of this member, where it has any.
+        self.definition: ToolDef = source.definition if definition is None else definition
 
     def __get__(self, instance: None, owner: type[TS]) -> Selector[TS, I, O]:
         return cast("Selector[TS, I, O]", owner.__lutumpy_table__.by_member[self])
@@ -134,26 +141,70 @@ _UNSET: Any = object()
 
 
 @overload
-def tool(declared: HasTool[FunctionTool[P, O]], /, *, off: bool = False) -> FunctionTool[P, O]: ...
+def tool(
+    declared: HasTool[FunctionTool[P, O]],
+    /,
+    *,
+    off: bool = False,
+    provider: ProviderSettings | None = None,
+) -> FunctionTool[P, O]: ...
 @overload
-def tool(declared: HasTool[Tool[I, O]], /, *, off: bool = False) -> Tool[I, O]: ...
+def tool(
+    declared: HasTool[Tool[I, O]],
+    /,
+    *,
+    off: bool = False,
+    provider: ProviderSettings | None = None,
+) -> Tool[I, O]: ...
 @overload
-def tool(declared: type[I], /, *, output: None, off: bool = False) -> Tool[I, None]: ...
+def tool(
+    declared: type[I],
+    /,
+    *,
+    output: None,
+    off: bool = False,
+    provider: ProviderSettings | None = None,
+) -> Tool[I, None]: ...
 @overload
-def tool(declared: type[I], /, *, output: type[O], off: bool = False) -> Tool[I, O]: ...
+def tool(
+    declared: type[I],
+    /,
+    *,
+    output: type[O],
+    off: bool = False,
+    provider: ProviderSettings | None = None,
+) -> Tool[I, O]: ...
 @overload
-def tool(declared: type[I], /, *, output: Any = ..., off: bool = False) -> Tool[I, Any]: ...
-def tool(declared: Any, /, *, output: Any = _UNSET, off: bool = False) -> Tool[Any, Any]:
+def tool(
+    declared: type[I],
+    /,
+    *,
+    output: Any = ...,
+    off: bool = False,
+    provider: ProviderSettings | None = None,
+) -> Tool[I, Any]: ...
+def tool(
+    declared: Any,
+    /,
+    *,
+    output: Any = _UNSET,
+    off: bool = False,
+    provider: ProviderSettings | None = None,
+) -> Tool[Any, Any]:
     """A declared tool as a member of a toolset.
 
     Args:
-        declared: A function under `tool_fn`, a class under `tool_input`, or a `DynamicTool`.
+        declared: A function under `tool_fn` or `text_tool`, a class under `tool_input`, or a
+            `DynamicTool`.
         output: The output type, where the type checker can't see it in the class (a plain pydantic
             model).
         off: Hidden from the default availability.
+        provider: What one API alone is told of the tool in this toolset, by the API's name. It wins
+            over the declaration's, key by key.
 
     Raises:
-        DeclarationError: It was not declared as a tool, or `output` contradicts the declaration.
+        DeclarationError: It was not declared as a tool, `output` contradicts the declaration, or
+            an API refuses what it would be told.
     """
     source = compiled_tool(declared)
     if output is not _UNSET:
@@ -163,7 +214,8 @@ def tool(declared: Any, /, *, output: Any = _UNSET, off: bool = False) -> Tool[A
                 f"tool({getattr(declared, '__name__', declared)}, output={output!r}): the tool "
                 f"{source.definition.name!r} was declared with the output {source.output_type!r}"
             )
-    return Tool(source, off=off) if source.function is None else FunctionTool(source, off=off)
+    kind = FunctionTool if source.has_parameters else Tool
+    return kind(source, off=off, definition=with_settings(source, provider))
 
 
 def nested(toolset: type[N], *, off: bool = False) -> Nested[N]:

@@ -242,7 +242,7 @@ def test_a_call_of_the_older_form_and_one_for_approval_have_names_that_can_be_se
     session = asked()
     outcome = Tools.offer().read(turn, session)
     assert isinstance(outcome, NeedsTools)
-    outcome.round.commit(session, [])
+    outcome.round.commit(session, [r.reject("no") for r in outcome.round.approvals])
     Session.load(session.dump())
 
 

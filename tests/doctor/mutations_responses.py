@@ -137,6 +137,30 @@ def responses_output_of_another_kind(rng: random.Random, history: History) -> st
     return "responses.call_for_output"
 
 
+@responses
+def responses_approval_unanswered(rng: random.Random, history: History) -> str | None:
+    request = {
+        "type": "mcp_approval_request",
+        "id": "mcpr_1",
+        "server_label": "wiki",
+        "name": "ask",
+        "arguments": "{}",
+    }
+    history.insert(0, request)
+    return "responses.approval_for_request"
+
+
+@responses
+def responses_approval_of_nothing(rng: random.Random, history: History) -> str | None:
+    response = {
+        "type": "mcp_approval_response",
+        "approval_request_id": "mcpr_ghost",
+        "approve": True,
+    }
+    history.insert(0, response)
+    return "responses.request_for_approval"
+
+
 def _call_id(history: History, old: str, new: Any) -> None:
     for item in history:
         if isinstance(item, dict) and item.get("call_id") == old:

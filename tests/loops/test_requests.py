@@ -67,6 +67,19 @@ def test_a_requirement_holds_for_the_first_request_only(run: Runner) -> None:
     assert choices == [{"type": "function", "function": {"name": "look_up"}}, None, None]
 
 
+def test_every_request_says_what_single_apis_are_told(run: Runner) -> None:
+    llm = script(calls(look("a")), ANSWER)
+    told = {Desk.count: {"openai_chat": {"x": 1}}, Desk.hidden: {"openai_chat": {"x": 2}}}
+    run(asked(), llm, provider=told)
+    for body in llm.requests:
+        assert {one["function"]["name"]: one.get("x") for one in body["tools"]} == {
+            "look_up": None,
+            "count": 1,
+            "wait_for_ever": None,
+            "write": None,
+        }
+
+
 def test_every_request_has_the_same_tools_and_options(run: Runner) -> None:
     llm = script(calls(look("a")), ANSWER)
     run(

@@ -255,6 +255,9 @@ SOFT += [
 
 CITY = "tools.1.input_schema.properties.city"
 SOFT += [
+    ("openai_chat", "chat.tool_keys", "tools.0.cache_control", {"type": "ephemeral"}, "some"),
+    ("openai_responses", "responses.tool_keys", "tools.0.quite_new", True, "some"),
+    ("anthropic_messages", "anthropic.input_examples", "tools.0.input_examples", [{}], "some"),
     ("anthropic_messages", "anthropic.strict_keywords", CITY, {"enum": [["a"], "b"]}, "some"),
     (
         "anthropic_messages",

@@ -181,3 +181,44 @@ def test_tools_that_are_off_are_locked_as_well() -> None:
         t = tool(T, off=True)
 
     assert list(locked_toolset(Tools)) == ["t"]
+
+
+@pytest.mark.parametrize("where", ["declaration", "member"])
+def test_what_single_apis_are_told_is_locked(where: str) -> None:
+    told = {"anthropic_messages": {"defer_loading": True}}
+
+    def made(provider: Any) -> Any:
+        @tool_input(name="look", provider=provider if where == "declaration" else None)
+        class Look(ToolInput[str]):
+            """Look."""
+
+        member: Any = tool(Look, provider=provider if where == "member" else None)
+        return type("Tools", (Toolset,), {"look": member})
+
+    assert not drift(locked(made(told)), made(told))
+    (added,) = drift(locked(made(None)), made(told)).changed["look"]
+    assert (added.path, added.kind) == ("/provider", "added")
+    later = {"anthropic_messages": {"defer_loading": False}}
+    (changed,) = drift(locked(made(told)), made(later)).changed["look"]
+    assert changed.path == "/provider/anthropic_messages/defer_loading"
+    assert (changed.before, changed.after) == (True, False)
+
+
+def test_a_lock_from_before_settings_were_known_still_holds(tmp_path: Path) -> None:
+    file = tmp_path / "lutumpy.lock.json"
+    file.write_text(Lock({}).with_toolset(NAME, toolset()).text())
+    assert '"provider"' not in file.read_text()
+    read = Lock.read(file)
+    assert read is not None
+    assert not drift(read.toolsets[NAME], toolset())
+
+
+def test_annotations_are_not_locked_since_no_model_reads_them() -> None:
+    def made(annotations: Any) -> Any:
+        @tool_input(name="look", annotations=annotations)
+        class Look(ToolInput[str]):
+            """Look."""
+
+        return type("Tools", (Toolset,), {"look": tool(Look)})
+
+    assert not drift(locked(made(None)), made({"readOnlyHint": True}))

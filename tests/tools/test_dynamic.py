@@ -2,6 +2,7 @@
 
 import gc
 import pickle
+import warnings
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from lutumpy import (
     InvalidArgumentsError,
     InvalidToolConstraints,
     MalformedArgumentsError,
+    Session,
     TextPart,
     ToolAvailability,
     ToolCall,
@@ -23,11 +25,13 @@ from lutumpy import (
     ToolMetadata,
     ToolRequirement,
     Toolset,
+    Transcript,
     UnknownToolError,
     dynamic,
     nested,
     tool,
 )
+from lutumpy.adapters.anthropic import AnthropicMessages
 
 
 def parse(declared: DynamicTool, arguments: str) -> ToolCall[DynamicInput, DynamicOutput]:
@@ -537,7 +541,9 @@ def test_sets_that_nobody_uses_any_more_are_collected() -> None:
     declared = weather_tool()
 
     def alive() -> int:
-        gc.collect()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what tests before have left behind
+            gc.collect()
         return len([c for c in AppTools.__subclasses__() if c.__name__ == "AppTools"])
 
     before = alive()
@@ -589,6 +595,7 @@ def test_a_call_runs_the_code_of_its_tool() -> None:
         (None, "null"),
         ([], "[]"),
         (3, "3"),
+        ((1, 2), "[1,2]"),
         ("\ud800", "\ud800"),
     ],
 )
@@ -604,7 +611,7 @@ def test_an_output_may_be_content_parts_Y7() -> None:
 
 
 @pytest.mark.parametrize(
-    "output", [{1, 2}, object(), float("nan"), {"a": [float("inf")]}, {1: 2}, (1, 2), b"x"]
+    "output", [{1, 2}, object(), float("nan"), {"a": [float("inf")]}, {1: 2}, b"x"]
 )
 def test_an_output_that_is_not_json_is_a_wrong_output_C2b_Y7(output: Any) -> None:
     assert parse(weather_tool(), '{"city": "x"}').complete(output).output_error
@@ -628,3 +635,42 @@ def test_an_output_schema_is_held_against_results_Y7() -> None:
     assert "t: Field required" in str(call.complete({}).output_error)
     assert "output schema" in str(call.complete("text").output_error)
     assert "content parts" in str(call.complete(TextPart("x")).output_error)
+
+
+# --- what single APIs are told -------------------------------------------------------------------
+
+
+def test_settings_for_one_api_and_hints_belong_to_the_declaration() -> None:
+    settings = {"anthropic_messages": {"input_examples": [{"city": "Oslo"}]}}
+    declared = weather_tool(provider=settings, annotations={"readOnlyHint": True})
+    assert declared.options.provider == settings
+    assert declared.options.annotations == {"readOnlyHint": True}
+    assert declared != weather_tool()
+    offered = AppTools.with_dynamic_tools({AppTools.more: [declared, weather_tool("plain")]})
+    sent = AnthropicMessages.request(asked(), offered.offer())["tools"]
+    assert sent[2]["input_examples"] == [{"city": "Oslo"}]
+    assert "input_examples" not in sent[3]
+    with pytest.raises(DeclarationError, match="input_examples"):
+        weather_tool(provider={"anthropic_messages": {"input_examples": [{"city": 3}]}})
+    with pytest.raises(DeclarationError, match="annotations"):
+        weather_tool(annotations={"x": object()})
+
+
+def test_a_member_and_a_turn_say_more_of_a_dynamic_tool() -> None:
+    class Typed(Toolset):
+        weather = tool(weather_tool(), provider={"anthropic_messages": {"defer_loading": True}})
+        search = tool(search)
+
+    sent = AnthropicMessages.request(asked(), Typed.offer())["tools"]
+    assert sent[0]["defer_loading"] is True
+    filled = AppTools.with_dynamic_tools({AppTools.more: [weather_tool()]})
+    place = filled.more["get-weather"]
+    offer = filled.offer(provider={place: {"anthropic_messages": {"defer_loading": True}}})
+    assert AnthropicMessages.request(asked(), offer)["tools"][2]["defer_loading"] is True
+    assert "defer_loading" not in AnthropicMessages.request(asked(), filled.offer())["tools"][2]
+
+
+def asked() -> Transcript:
+    session = Session()
+    session.push_user("Go.")
+    return session.transcript

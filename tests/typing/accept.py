@@ -186,6 +186,10 @@ async def one_turn(session: Session, llm: Model) -> None:
         require=ToolRequirement.specific(AppTools.find),
         describe={AppTools.find: "Look in public pages only.", AppTools.notes.read_note: "Read."},
         parallel=False,
+        provider={
+            AppTools.find: {"anthropic_messages": {"defer_loading": True, "x": [1, {"y": None}]}},
+            AppTools.notes.read_note: {},
+        },
         temperature=0.1,
         max_output_tokens=100,
         extra={"seed": 1},

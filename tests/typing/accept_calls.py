@@ -10,11 +10,15 @@ from pydantic import BaseModel
 from typing_extensions import assert_never, assert_type
 
 from lutumpy import (
+    ApprovalRequest,
     HandledTool,
     RejectedToolCall,
     Selector,
+    Session,
+    ToolAvailability,
     ToolCall,
     ToolResult,
+    ToolRound,
     ToolRoundPlan,
     Toolset,
     tool,
@@ -108,3 +112,42 @@ def run(call: SomeCall) -> ToolResult:
     if Closed.search.matches(call):
         return call.complete(Hits(hits=[call.input.query]))
     assert_never(call)
+
+
+# --- Requests for approval stand beside the calls, so the proof above holds for every round.
+
+
+def answer(round: ToolRound[SomeCall]) -> list[ToolResult]:
+    assert_type(round.calls, tuple[SomeCall, ...])
+    assert_type(round.approvals, tuple[ApprovalRequest, ...])
+    return [*map(run, round.calls), *map(approve, round.approvals)]
+
+
+def answer_plan(plan: ToolRoundPlan[SomeCall]) -> list[ToolResult]:
+    return [*map(run, plan.pending), *[request.reject("no") for request in plan.approvals]]
+
+
+def approve(request: ApprovalRequest) -> ToolResult:
+    assert_type(request.server_label, str)
+    assert_type(request.arguments, dict[str, Any])
+    if request.server_label == "wiki":
+        return request.approve()
+    return request.complete(False)
+
+
+def of_any_tool(call: BaseToolCall) -> str:
+    """A hook for calls of every tool tells them apart."""
+    if isinstance(call, ApprovalRequest):
+        assert_type(call, ApprovalRequest)
+        return call.server_label
+    return call.metadata.name
+
+
+# --- A list of tools that stays the same.
+
+Closed.offer(available=ToolAvailability.only(Closed.search), prefix_stable=True)
+
+
+def stable(session: Session, llm: Any) -> None:
+    session.text_turn(llm, tools=Closed, prefix_stable=True)
+    session.structured_turn(llm, FileText, tools=Closed, prefix_stable=True)

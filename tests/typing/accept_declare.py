@@ -5,7 +5,8 @@ from __future__ import annotations
 from pydantic import BaseModel
 from typing_extensions import assert_type
 
-from lutumpy import ToolFn, ToolInput, tool_fn, tool_input
+from lutumpy import ToolFn, ToolInput, ToolOptions, Toolset, tool, tool_fn, tool_input
+from lutumpy.tools import ProviderSettings
 
 
 class Hits(BaseModel):
@@ -62,3 +63,39 @@ class Look(ToolInput[None]):
 assert_type(Find(query="cats").query, str)
 assert_type(Look(at="cats").at, str)
 tool_input(Find, output=Hits, description=None, idempotent=False, effect="once")
+
+
+settings: ProviderSettings = {"anthropic_messages": {"defer_loading": True, "cache_control": None}}
+
+
+@tool_fn(
+    provider={
+        "anthropic_messages": {
+            "input_examples": [{"query": "cats"}],
+            "allowed_callers": ["direct", "code_execution_20260120"],
+        },
+        "openai_responses": {"output_schema": {"type": "object", "properties": {}}},
+    },
+    annotations={"title": "Search", "readOnlyHint": True},
+)
+def told(query: str) -> Hits:
+    """Search."""
+    raise NotImplementedError
+
+
+@tool_input(name="memory", output=str, provider={"anthropic_messages": {"type": "memory_20250818"}})
+class Memory(ToolInput[str]):
+    """Remember."""
+
+    command: str
+
+
+class Told(Toolset):
+    told = tool(told, provider=settings)
+    memory = tool(Memory, off=True, provider={"openai_responses": {"defer_loading": True}})
+    find = tool(Find, output=Hits, provider=None)
+
+
+assert_type(told("cats"), Hits)
+Told.offer(provider={Told.told: settings, Told.memory: {"openai_chat": {"x": 1.5}}})
+ToolOptions(provider=settings, annotations={"readOnlyHint": True})

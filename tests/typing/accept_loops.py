@@ -6,6 +6,7 @@ from pydantic import BaseModel
 from typing_extensions import assert_never, assert_type
 
 from lutumpy import (
+    ApprovalRequest,
     Reject,
     RunNormally,
     Session,
@@ -158,6 +159,7 @@ async def loops(session: Session, llm: OpenAIChat) -> None:
         available=ToolAvailability.only(Open.read),
         require=ToolRequirement.specific(Open.read),
         describe={Open.read: "Read."},
+        provider={Open.read: {"openai_responses": {"defer_loading": True}}},
         parallel=False,
         temperature=0.0,
         max_output_tokens=100,
@@ -213,3 +215,21 @@ def loops_sync(session: Session, llm: OpenAIChat) -> None:
         hooks=Open.hooks(),
         on_progress=seen.append,
     )
+
+
+# --- Who approves calls that the provider makes itself.
+
+
+def trusted(request: ApprovalRequest) -> bool:
+    return request.server_label == "wiki"
+
+
+async def ask(request: ApprovalRequest) -> bool:
+    return False
+
+
+async def approved(session: Session, llm: OpenAIChat) -> None:
+    await run_tools(session, llm, tools=Open, dispatch=open_dispatch, approve=trusted)
+    await run_tools(session, llm, tools=Open, dispatch=open_dispatch, approve=ask)
+    run_tools_sync(session, llm, tools=Open, dispatch=open_dispatch, approve=trusted)
+    await run_tools(session, llm, tools=Open, dispatch=open_dispatch, prefix_stable=True)

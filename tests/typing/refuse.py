@@ -66,6 +66,11 @@ def offers(session: Session, llm: Model) -> None:
     session.text_turn(llm, tools=AppTools, require=forced(NoteTools.read_note))  # refused
     session.text_turn(llm, tools=AppTools, describe={ClosedTools.find: "Look."})  # refused
     session.text_turn(llm, tools=AppTools, describe={"find": "Look."})  # refused
+    session.text_turn(llm, tools=AppTools, provider={ClosedTools.find: {}})  # refused
+    session.text_turn(llm, tools=AppTools, provider={"find": {"openai_chat": {}}})  # refused
+    session.text_turn(llm, tools=AppTools, provider={AppTools.find: {"openai_chat": 1}})  # refused
+    AppTools.offer(provider={ClosedTools.find: {"openai_chat": {"x": 1}}})  # refused
+    AppTools.offer(provider={AppTools.find: {"openai_chat": {"x": b""}}})  # refused
     session.text_turn(llm, available=ToolAvailability.only(AppTools.find))  # refused
     session.text_turn(llm, tools=AppTools, temprature=0.5)  # refused
     session.text_turn("gpt", tools=AppTools)  # refused

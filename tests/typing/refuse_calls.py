@@ -3,11 +3,13 @@
 Nothing of it is run.
 """
 
-from accept_calls import Closed, SomeCall
+from typing import Any
+
+from accept_calls import Closed, SomeCall, run
 from accept_hooks import AppTools, FileText, Hits, ReadFile, Search
 from typing_extensions import assert_never
 
-from lutumpy import HandledTool, ToolCall, ToolRoundPlan
+from lutumpy import HandledTool, Session, ToolCall, ToolResult, ToolRound, ToolRoundPlan
 
 
 def report(plan: ToolRoundPlan) -> None:
@@ -48,3 +50,18 @@ def forgotten_by_matches(call: SomeCall) -> None:
         call.complete(Hits(hits=[]))  # refused
     else:
         assert_never(call)  # refused
+
+
+def approve(round: ToolRound[SomeCall]) -> list[ToolResult]:
+    for request in round.approvals:
+        request.complete("yes")  # refused
+        request.approve("yes")  # refused
+        request.reject()  # refused
+        run(request)  # refused
+    return round.approvals  # refused
+
+
+def unstable(session: Session, llm: Any) -> None:
+    Closed.offer(prefix_stable="yes")  # refused
+    session.text_turn(llm, prefix_stable=True)  # refused
+    session.text_turn(llm, tools=Closed, prefix_stable=None)  # refused

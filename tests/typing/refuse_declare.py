@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
-from lutumpy import tool_fn, tool_input
+from lutumpy import tool, tool_fn, tool_input
 
 
 def plain(query: str) -> str:
@@ -35,3 +35,10 @@ tool_input(Find, output=None, effect="twice")  # refused
 tool_input(name=3, output=None)  # refused
 tool_fn(3)  # refused
 tool_input(plain)  # refused
+tool_fn(plain, provider={"openai_chat": 3})  # refused
+tool_fn(plain, provider="openai_chat")  # refused
+tool_fn(plain, provider={"openai_chat": {"x": object()}})  # refused
+tool_fn(plain, annotations={"x": object()})  # refused
+tool_input(Find, output=None, provider={"openai_chat": {"x": b""}})  # refused
+tool(tool_fn(plain), provider={"openai_chat": {"x": b""}})  # refused
+tool(tool_fn(plain), annotations={"x": 1})  # refused

@@ -8,6 +8,7 @@ from accept_loops import (
     Open,
     Other,
     any_policy,
+    ask,
     closed_dispatch,
     open_dispatch,
     waiting_policy,
@@ -52,6 +53,8 @@ async def wrong(session: Session, llm: OpenAIChat) -> None:
     await run_tools(session, llm, tools=Open, dispatch=open_dispatch, available=found)  # refused
     words = {Other.read: ""}
     await run_tools(session, llm, tools=Open, dispatch=open_dispatch, describe=words)  # refused
+    told = {Other.read: {"openai_chat": {"x": 1}}}
+    await run_tools(session, llm, tools=Open, dispatch=open_dispatch, provider=told)  # refused
     await run_tools(session, llm, tools=Open, dispatch=open_dispatch, max_rounds="3")  # refused
     await run_tools(session, llm, tools=Open, dispatch=open_dispatch, max_rounds=None)  # refused
     await run_tools(
@@ -84,3 +87,8 @@ def wrong_sync(session: Session, llm: OpenAIChat) -> None:
     )
     run_tools_sync(session, llm, tools=Open, dispatch=open_dispatch, on_progress=late)  # refused
     run_tools_sync(session, llm, tools=Open, dispatch=closed_dispatch)  # refused
+
+
+def unasked(session: Session, llm: OpenAIChat) -> None:
+    run_tools_sync(session, llm, tools=Open, dispatch=open_dispatch, approve=ask)  # refused
+    run_tools_sync(session, llm, tools=Open, dispatch=open_dispatch, approve=True)  # refused

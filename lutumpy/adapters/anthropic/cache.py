@@ -39,6 +39,7 @@ __all__ = [
     "count_breakpoints",
     "mark",
     "mark_last_tool",
+    "mark_offered",
     "takes_breakpoint",
 ]
 
@@ -83,12 +84,13 @@ class FreeBreakpoints:
     Args:
         extra: The user's own parameters: what they hold is theirs, and counts.
         sent: How many breakpoints the encoded conversation holds.
+        tools: The offered tools that may hold further ones of the user's.
     """
 
     __slots__ = ("_first", "_free", "_own")
 
-    def __init__(self, extra: Mapping[str, Any], sent: int) -> None:
-        if not extra:
+    def __init__(self, extra: Mapping[str, Any], sent: int, tools: Sequence[Any] = ()) -> None:
+        if not extra and not tools:
             self._own: frozenset[str] = frozenset()
             self._free = MAX_BREAKPOINTS - sent
             self._first = 0
@@ -96,6 +98,7 @@ class FreeBreakpoints:
         own: dict[Place, list[Any]] = {
             place: _find_breakpoints(extra.get(place)) for place in _ORDER
         }
+        own["tools"] += _find_breakpoints(tools)
         self._own = frozenset({place for place in ("system", "messages") if place in extra})
         self._free = MAX_BREAKPOINTS - sent - sum([len(found) for found in own.values()])
         if "cache_control" in extra:
@@ -145,6 +148,14 @@ def mark_last_tool(tools: Any) -> list[Any] | None:
             }  # where the user set one, or none, that holds
             return marked
     return None
+
+
+def mark_offered(tools: bytes) -> bytes:
+    """The offered tools with a breakpoint on the last one that takes any."""
+    if b'"defer_loading"' not in tools and b'"cache_control"' not in tools:
+        return mark(tools, b"}]")
+    marked = mark_last_tool(json_values.decode(tools))
+    return tools if marked is None else encode(marked)
 
 
 def takes_breakpoint(message: bytes, *, as_read: bool = False) -> bool:

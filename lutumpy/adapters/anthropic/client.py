@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lutumpy.adapters.anthropic.cache import Cache, checked_cache
+from lutumpy.adapters.anthropic.containers import Container, container_of
 from lutumpy.adapters.anthropic.decode import API, decode_message
 from lutumpy.adapters.anthropic.offer import check_forced, tool_list
 from lutumpy.adapters.anthropic.request import encoder_of, request_fields
@@ -208,6 +209,25 @@ class AnthropicMessages(SdkModel):
         data = encoder_of(checked_transcript(transcript), None).system()
         system: str | list[dict[str, Any]] | None = json_values.decode(data) if data else None
         return system
+
+    @staticmethod
+    def container(source: Transcript | AssistantTurn) -> Container | None:
+        """The container in which the provider ran code last: that of the latest answer that names
+        one.
+
+        A later request goes on in it, and finds its files, with `extra={"container": found.id}`.
+        Calls that code in a container has made are answered with it in any case.
+
+        Args:
+            source: The conversation, or one answer, as `round.turn` or `result.turn`.
+        """
+        if isinstance(source, AssistantTurn):
+            return container_of(source) if source.api == API else None
+        for turn in reversed(checked_transcript(source).turns()):
+            found = container_of(turn) if turn.api == API else None
+            if found is not None:
+                return found
+        return None
 
     @staticmethod
     def stream_decoder() -> StreamDecoder:

@@ -30,7 +30,7 @@ prefix of the next one's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from lutumpy.adapters.anthropic.cache import count_breakpoints, mark, takes_breakpoint
@@ -106,7 +106,6 @@ class MessagesEncoder:
         "_messages",
         "_names",
         "_original",
-        "_parts",
         "_running",
         "_stable",
         "_system",
@@ -114,6 +113,7 @@ class MessagesEncoder:
         "_system_role",
         "_toolsets",
         "breakpoints",
+        "parts",
     )
 
     def __init__(self, system_in_messages: bool, as_blocks: bool = False) -> None:
@@ -128,7 +128,7 @@ class MessagesEncoder:
         self._messages: list[bytes] = []
         # Which messages stand as they were read.
         self._original: set[int] = set()
-        self._parts = PartWriter()
+        self.parts: PartWriter = PartWriter()
         self._held_system: list[str] = []
         self._last: Last = "nothing"
         self._container: bytes = b""
@@ -147,7 +147,7 @@ class MessagesEncoder:
         twin._system = self._system.copy()
         twin._messages = self._messages.copy()
         twin._original = self._original.copy()
-        twin._parts = self._parts.copy()
+        twin.parts = self.parts.copy()
         twin._held_system = self._held_system.copy()
         twin._last = self._last
         twin._container = self._container
@@ -206,7 +206,7 @@ class MessagesEncoder:
         if self._stable is not None:
             stable = min(stable, self._stable[1])
         for index in range(stable - 1, -1, -1):
-            as_read = index in self._original or self._parts.is_noted(index)
+            as_read = index in self._original or index in self.parts.noted
             if takes_breakpoint(self._messages[index], as_read=as_read):
                 return index
         return None
@@ -218,16 +218,12 @@ class MessagesEncoder:
         """
         return self._container
 
-    def messages(
-        self, prefill: bool, at: int | None, tools: Set[str], has_format: bool
-    ) -> list[bytes]:
+    def messages(self, prefill: bool, at: int | None) -> list[bytes]:
         """The `messages` of a request, one by one.
 
         Args:
             prefill: The model takes the assistant's as the last message.
             at: Which message gets a breakpoint of the prompt cache.
-            tools: The names of the tools that the request declares.
-            has_format: The request asks for an output format.
 
         Raises:
             TranscriptError: there is nothing to answer (rule K5).
@@ -251,7 +247,7 @@ class MessagesEncoder:
             )
         if at is not None:
             messages[at] = mark(messages[at], b"}]}")
-        return self._parts.fit(messages, tools, has_format)
+        return messages
 
     def history(self) -> bytes:
         """The JSON array of everything encoded so far, whatever it ends with."""
@@ -307,7 +303,7 @@ class MessagesEncoder:
         if self._running is not None:
             self._drop_unfinished_calls(set())
         if message.role == "user":
-            blocks = self._parts.write(message.parts, "message", self.breakpoints)
+            blocks = self.parts.write(message.parts, "message", self.breakpoints)
             if blocks:
                 only_text = not self._as_blocks and len(blocks) == 1 and len(blocks[0]) == 2
                 text = blocks[0]["text"] if only_text and "text" in blocks[0] else None
@@ -337,7 +333,7 @@ class MessagesEncoder:
         if b'"cache_control":' in message:
             self.breakpoints += count_breakpoints(content)
         self._append_message("user", message)
-        self._parts.note(len(self._messages) - 1)
+        self.parts.note(len(self._messages) - 1)
 
     def _append_message(self, last: Last, message: bytes) -> None:
         if self._held_system:
@@ -470,7 +466,7 @@ class MessagesEncoder:
         elif isinstance(result.content, str):
             content = result.content if result.content.strip() else ""
         else:
-            content = self._parts.write(result.content, "result", self.breakpoints)
+            content = self.parts.write(result.content, "result", self.breakpoints)
         if content:
             block["content"] = content
         return block

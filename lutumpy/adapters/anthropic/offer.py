@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lutumpy.adapters.anthropic.decode import API
+from lutumpy.adapters.tool_settings import add_settings, settings_of
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.errors import DeclarationError, InvalidToolConstraints, Problem
 from lutumpy.plain import json_values
@@ -20,16 +21,30 @@ from lutumpy.rules.anthropic.limits import (
     TOO_MANY_OPTIONAL_IN_ONE,
     TOO_MANY_UNIONS_IN_ONE,
 )
+from lutumpy.rules.anthropic.tool_features import check_choice_of_callers, is_programmatic
+from lutumpy.rules.anthropic.tool_settings import TOOL_SETTINGS
 from lutumpy.rules.anthropic.tools import check_tools
 from lutumpy.rules.strict import ANTHROPIC_STRICT, strict_counts, strict_schema
 
-__all__ = ["check_forced", "tool_choice", "tool_list", "tools"]
+__all__ = [
+    "check_callers",
+    "check_deferred",
+    "check_forced",
+    "own_breakpoints",
+    "tool_choice",
+    "tool_list",
+    "tools",
+]
 
 # Under which names the rendered bytes are kept: with a tool for all offers, with an offer for all
 # requests. The counts of a strict schema are kept beside its bytes.
 _PLAIN = API
 _STRICT = f"{API}:strict"
 _COUNTS = f"{API}:strict_counts"
+
+# Keys come from `provider=` alone, and one that this library doesn't know may be newer than it.
+_UNKNOWN_KEY = "anthropic.tool_keys"
+_NOTHING: Mapping[str, Any] = {}
 
 
 def tools(offering: ToolOffering, strict: bool) -> bytes:
@@ -65,7 +80,8 @@ def tools(offering: ToolOffering, strict: bool) -> bytes:
         )
         rendered[:deferred] = [_defer(tool) for tool in rendered[:deferred]]
         tools = b"[" + b",".join(rendered) + b"]"
-        _raise_if_refused(check_tools(json_values.decode(tools)))
+        problems = check_tools(json_values.decode(tools))
+        _raise_if_refused([problem for problem in problems if problem.rule != _UNKNOWN_KEY])
         offering.rendered[key] = tools
     return tools
 
@@ -79,7 +95,10 @@ def tool_list(offering: ToolOffering, strict: bool) -> list[dict[str, Any]]:
     deferred = len(offering.deferred)
     for index, spec in enumerate(_declared_specs(offering)):
         data = _render_tool(spec, strict and index >= deferred)
-        tool = json_values.decode(data) if _is_strict(spec, data) else _make_tool(spec, spec.schema)
+        if _is_strict(spec, data):
+            tool = json_values.decode(data)
+        else:
+            tool = _make_tool(spec, spec.schema, strict=False)
         shown.append({**tool, "defer_loading": True} if index < deferred else tool)
     return shown
 
@@ -101,8 +120,34 @@ def _defer(tool: bytes) -> bytes:
     return tool[:-1] + b',"defer_loading":true}'
 
 
+def check_deferred(offering: ToolOffering, beside: Any) -> None:
+    """Refuse an offer in which every tool is deferred, with nothing beside it to find them (C9).
+
+    Args:
+        offering: The offer.
+        beside: The tools that the request has besides, as the user gives them.
+
+    Raises:
+        InvalidToolConstraints: Every tool of the request is deferred.
+    """
+    for spec in offering.specs:
+        if spec.provider.get(API, _NOTHING).get("defer_loading") is not True:
+            return
+    further = beside if isinstance(beside, (list, tuple)) else ()
+    if all(isinstance(tool, Mapping) and tool.get("defer_loading") is True for tool in further):
+        names = ", ".join([spec.name for spec in offering.specs])
+        raise InvalidToolConstraints(
+            f"every tool of the request is deferred ({names}): the Messages API wants one that is "
+            "not, such as a tool search in extra={'tools': [...]}; nothing was sent"
+        )
+
+
 def _render_tool(spec: ToolSpec, strict: bool) -> bytes:
-    if spec.strict or (spec.strict is None and strict):
+    settings = settings_of(spec, API, TOOL_SETTINGS)
+    # A tool of the vendor's type has no schema of ours. One that code may call is never strict,
+    # and says so itself where it asks to be.
+    may_be_strict = "type" not in settings and (spec.strict or not is_programmatic(settings))
+    if may_be_strict and (spec.strict or (spec.strict is None and strict)):
         data = spec.rendered.get(_STRICT)
         if data is None or (spec.strict and not data):
             try:
@@ -130,15 +175,19 @@ def _render_tool(spec: ToolSpec, strict: bool) -> bytes:
     return data
 
 
-def _make_tool(spec: ToolSpec, schema: Mapping[str, Any]) -> dict[str, Any]:
-    return {"name": spec.name, "description": spec.description, "input_schema": schema}
+def _make_tool(spec: ToolSpec, schema: Mapping[str, Any], *, strict: bool) -> dict[str, Any]:
+    tool: dict[str, Any] = {
+        "name": spec.name,
+        "description": spec.description,
+        "input_schema": schema,
+    }
+    if strict:
+        tool["strict"] = True
+    return add_settings(tool, spec, settings_of(spec, API, TOOL_SETTINGS))
 
 
 def _encode_tool(spec: ToolSpec, schema: Mapping[str, Any], *, strict: bool) -> bytes:
-    tool = _make_tool(spec, schema)
-    if strict:
-        tool["strict"] = True
-    return encode(tool)
+    return encode(_make_tool(spec, schema, strict=strict))
 
 
 def _is_strict(spec: ToolSpec, rendered: bytes) -> bool:
@@ -213,3 +262,28 @@ def check_forced(offering: ToolOffering, model: str | None, extra: Mapping[str, 
             f"{wanted} can't be required while thinking is enabled with a budget: "
             "the Messages API refuses the two together; use adaptive thinking, or require nothing"
         )
+
+
+def check_callers(offering: ToolOffering, choice: Mapping[str, Any], beside: Any) -> None:
+    """Refuse a choice that tools which code may call don't go with (rule C9).
+
+    Args:
+        offering: The offer.
+        choice: The `tool_choice` of the request.
+        beside: The tools that the request has besides, as the user gives them.
+
+    Raises:
+        InvalidToolConstraints: It forces a tool that only code may call, or forbids parallel calls.
+    """
+    tools: list[Any] = list(beside) if isinstance(beside, (list, tuple)) else []
+    tools += [
+        {**spec.provider[API], "name": spec.name} for spec in offering.specs if API in spec.provider
+    ]
+    if tools:
+        _raise_if_refused(check_choice_of_callers(choice, tools))
+
+
+def own_breakpoints(offering: ToolOffering | None) -> list[Any]:
+    """What the tools of an offer hold of the user's own breakpoints of the prompt cache."""
+    specs = () if offering is None else offering.specs
+    return [spec.provider[API] for spec in specs if API in spec.provider]

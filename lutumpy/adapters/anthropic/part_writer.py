@@ -40,9 +40,15 @@ _CITED = ("document", "search_result")
 
 
 class PartWriter:
-    """Writes the parts of a conversation, in its order."""
+    """Writes the parts of a conversation, in its order.
 
-    __slots__ = ("_citations", "_marks", "_noted", "_texts")
+    Attributes:
+        noted: The texts for the tool references of a message, by the message's index and the name
+            of the tool; for messages with parts that may depend on the request.
+        depends_on_request: Whether `fit` has to be asked. Most conversations hold no such part.
+    """
+
+    __slots__ = ("_citations", "_marks", "_texts", "depends_on_request", "noted")
 
     def __init__(self) -> None:
         # Whether the documents, and the search results, of this conversation are cited.
@@ -52,13 +58,14 @@ class PartWriter:
         # The texts for the tool references of the message that is being written, by the name of
         # the tool; `None` while nothing in it depends on the request.
         self._texts: dict[str, str] | None = None
-        # The same for messages that were written, by their index.
-        self._noted: dict[int, dict[str, str]] = {}
+        self.noted: dict[int, dict[str, str]] = {}
+        self.depends_on_request: bool = False
 
     def copy(self) -> PartWriter:
         twin = PartWriter()
         twin._citations = self._citations.copy()
-        twin._noted = self._noted.copy()
+        twin.noted = self.noted.copy()
+        twin.depends_on_request = self.depends_on_request
         return twin
 
     def write(self, parts: Iterable[Part], place: PartPlace, breakpoints: int) -> list[Any]:
@@ -101,13 +108,10 @@ class PartWriter:
     def note(self, index: int) -> None:
         """The blocks that were written since the last call are in the message of this index."""
         if self._texts is not None:
-            self._noted[index] = self._texts
+            self.noted[index] = self._texts
+            self.depends_on_request = True
         self._texts = None
         self._marks = 0
-
-    def is_noted(self, index: int) -> bool:
-        """Whether a message holds parts for this API alone."""
-        return index in self._noted
 
     def fit(self, messages: list[bytes], tools: Set[str], has_format: bool) -> list[bytes]:
         """The messages as a request takes them.
@@ -121,13 +125,13 @@ class PartWriter:
             has_format: The request asks for an output format.
         """
         cited = has_format and any(self._citations.values())
-        if not cited and all(texts.keys() <= tools for texts in self._noted.values()):
+        if not cited and all(texts.keys() <= tools for texts in self.noted.values()):
             return messages
         fitted: list[bytes] = []
         is_changed = False
         for index, message in enumerate(messages):
-            if index in self._noted:
-                written = _fit_message(message, self._noted[index], tools, has_format)
+            if index in self.noted:
+                written = _fit_message(message, self.noted[index], tools, has_format)
                 is_changed = is_changed or written != message
                 fitted.append(written)
             elif is_changed and b"thinking" in message:

@@ -7,10 +7,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lutumpy.adapters.anthropic.cache import Cache, FreeBreakpoints, mark, mark_last_tool
+from lutumpy.adapters.anthropic.cache import Cache, FreeBreakpoints, mark_last_tool, mark_offered
 from lutumpy.adapters.anthropic.decode import API
 from lutumpy.adapters.anthropic.encode import MessagesEncoder
-from lutumpy.adapters.anthropic.offer import check_forced, tool_choice, tools
+from lutumpy.adapters.anthropic.offer import (
+    check_callers,
+    check_deferred,
+    check_forced,
+    own_breakpoints,
+    tool_choice,
+    tools,
+)
 from lutumpy.adapters.sdk_body import Fields, add_extra
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
@@ -58,15 +65,22 @@ def request_fields(
         fields["temperature"] = encode(temperature)
     if stream:
         fields["stream"] = b"true"
+    offered = b""
     if offering is not None and offering.specs:
-        fields["tools"] = tools(offering, bool(strict))
+        offered = fields["tools"] = tools(offering, bool(strict))
+        if b'"defer_loading":true' in offered:
+            check_deferred(offering, extra.get("tools"))
         if "tool_choice" not in extra and (choice := tool_choice(offering)) is not None:
             check_forced(offering, model, extra)
+            check_callers(offering, choice, extra.get("tools"))
             fields["tool_choice"] = encode(choice)
     if transcript.dropped:
         transcript.refuse_dropped()
     encoder = encoder_of(transcript, model, cache is not None)
-    free = FreeBreakpoints(extra, encoder.breakpoints) if cache is not None else None
+    free: FreeBreakpoints | None = None
+    if cache is not None:
+        own = own_breakpoints(offering) if b'"cache_control"' in offered else ()
+        free = FreeBreakpoints(extra, encoder.breakpoints, own)
     at_message = at_system = None
     # The longest prefix first: it saves most where the user's own breakpoints leave room for few.
     if (
@@ -84,18 +98,18 @@ def request_fields(
     if free is not None and free.at("tools"):
         if (marked := mark_last_tool(extra.get("tools"))) is not None:
             extra = {**extra, "tools": marked}
-        elif isinstance(offered := fields.get("tools"), bytes):
-            fields["tools"] = mark(offered, b"}]")
+        elif offered:
+            fields["tools"] = mark_offered(offered)
     if system := encoder.system(at_system):
         fields["system"] = system
     if container := encoder.container():
         fields["container"] = container
-    fields["messages"] = encoder.messages(
-        anthropic_models.takes_prefill(model),
-        at_message,
-        _declared_names(offering, extra),
-        _asks_for_format(extra),
-    )
+    messages = encoder.messages(anthropic_models.takes_prefill(model), at_message)
+    if encoder.parts.depends_on_request:
+        messages = encoder.parts.fit(
+            messages, _declared_names(offering, extra), _asks_for_format(extra)
+        )
+    fields["messages"] = messages
     add_extra(fields, extra)
     return fields
 

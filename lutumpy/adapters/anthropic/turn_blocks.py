@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lutumpy.adapters.anthropic.containers import container_of
 from lutumpy.adapters.anthropic.decode import API, INVALID_INPUT, REASONING
 from lutumpy.adapters.anthropic.original import kind_of
 from lutumpy.core.encoding import Renamer
@@ -90,7 +91,7 @@ def shorten_to_prefill(message: bytes) -> list[bytes]:
 
 def _parse_input(call: CallBlock) -> dict[str, Any]:
     """The arguments of another API's call as an object (rule R3)."""
-    if call.kind not in ("function", SEARCH_CALL):
+    if call.kind not in ("function", SEARCH_CALL) and call.server_label is None:
         return {"input": call.arguments}
     try:
         value = json_values.parse_arguments(call.arguments)
@@ -105,6 +106,5 @@ def find_container(turn: AssistantTurn, blocks: list[dict[str, Any]]) -> bytes:
     callers = [blocks[call.position].get("caller") for call in turn.calls if call.answerable]
     if all(not isinstance(caller, dict) or caller.get("type") == "direct" for caller in callers):
         return b""
-    container = json_values.decode(turn.residue).get("container")
-    found = container.get("id") if isinstance(container, dict) else container
-    return encode(found) if isinstance(found, str) and found else b""
+    container = container_of(turn)
+    return encode(container.id) if container is not None else b""

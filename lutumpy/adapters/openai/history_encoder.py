@@ -250,7 +250,8 @@ def arguments_object(call: CallBlock) -> str:
     What isn't an object is put into one (rule R3), since most APIs accept nothing else.
     """
     text = call.arguments
-    if call.kind not in ("function", "function_call", SEARCH_CALL):
+    is_object = call.kind in ("function", "function_call", SEARCH_CALL)
+    if not is_object and call.server_label is None:
         wrapped = encode_text({"input": text})
         return wrapped if len(wrapped) <= MAX_ARGUMENTS else cut_arguments(text, MAX_ARGUMENTS)
     if not text or text.isspace():

@@ -12,6 +12,7 @@ from lutumpy.errors import Problem
 from lutumpy.rules.anthropic.messages import WHERE, check_messages, check_request
 from lutumpy.rules.anthropic.parts import check_part
 from lutumpy.rules.anthropic.requests import continues_thread
+from lutumpy.rules.anthropic.tool_settings import TOOL_SETTINGS
 from lutumpy.rules.anthropic.tools import check_tools
 from lutumpy.rules.shape import DeclaredTool, HistoryContext, RequestShape, Signs, one_of
 from lutumpy.rules.strict import ANTHROPIC_STRICT
@@ -22,6 +23,7 @@ __all__ = [
     "SIGNS",
     "STRICT",
     "TOKENS_OF_TOOLS",
+    "TOOL_SETTINGS",
     "check_history",
     "check_part",
     "check_request",

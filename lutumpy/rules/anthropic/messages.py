@@ -17,7 +17,7 @@ from lutumpy.rules.anthropic.limits import MAX_BREAKPOINTS, MIN_BUDGET
 from lutumpy.rules.anthropic.parameters import cache_problems, check_sampling
 from lutumpy.rules.anthropic.requests import check_requested, continues_thread
 from lutumpy.rules.anthropic.sequence import check_sequence
-from lutumpy.rules.anthropic.tools import check_tool_choice, check_tools
+from lutumpy.rules.anthropic.tools import check_deferred, check_tool_choice, check_tools
 from lutumpy.rules.declared import declared_names, undeclared
 from lutumpy.rules.encoding import check_encoding
 from lutumpy.rules.hosts import for_compatible_host
@@ -82,7 +82,7 @@ def check_request(
             messages, model, held
         )
     found += _check_system(body.get("system"))
-    found += check_tools(body.get("tools"))
+    found += check_tools(body.get("tools")) + check_deferred(body.get("tools"))
     found += check_tool_choice(body, model, thinking_type, held=held)
     found += _check_breakpoints(body)
     found += check_sequence(

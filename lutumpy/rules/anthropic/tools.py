@@ -17,6 +17,7 @@ from lutumpy.rules.anthropic.limits import (
     TOO_MANY_OPTIONAL_IN_ONE,
     TOO_MANY_UNIONS_IN_ONE,
 )
+from lutumpy.rules.anthropic.tool_features import check_choice_of_callers, check_features
 from lutumpy.rules.problem import Certainty, Problem, is_array, is_number, items, mapping, text
 from lutumpy.rules.schema_walk import resolve, type_names, walk
 from lutumpy.rules.strict import ANTHROPIC_STRICT, strict_counts
@@ -75,17 +76,18 @@ def check_tools(tools: Any) -> list[Problem]:
     if repeated:
         message = "tools: Tool names must be unique."
         found.append(Problem("anthropic.tool_names", "tools", message, "refused", tools=repeated))
-    if (
-        objects
-        and len(objects) == len(tools)
-        and all(tool.get("defer_loading") is True for tool in objects)
-    ):
-        found.append(
-            Problem(
-                "anthropic.all_deferred", "tools", "All tools have defer_loading: true", "refused"
-            )
-        )
     return found + _check_strict_limits(objects)
+
+
+def check_deferred(tools: Any) -> list[Problem]:
+    """Problems of deferred loading, which only the tools of a whole request show [recorded]."""
+    entries = items(tools)
+    if not entries or not all(
+        isinstance(tool, Mapping) and tool.get("defer_loading") is True for tool in entries
+    ):
+        return []
+    message = "All tools have defer_loading: true"
+    return [Problem("anthropic.all_deferred", "tools", message, "refused")]
 
 
 def _count_names(names: list[str]) -> list[tuple[str, int]]:
@@ -107,7 +109,8 @@ def _check_tool(where: str, tool: Any) -> list[Problem]:
     kind = tool.get("type")
     if kind is not None and kind != "custom":
         if isinstance(kind, str) and (kind in UNDATED_TYPES or _SERVER_TYPE.match(kind)):
-            return []
+            # Of the provider's own tools nothing is claimed but what the user's tools have, too.
+            return check_features(f"{where}.{kind}", tool)
         tags = ", ".join(f"'{tag}'" for tag in TOOL_TYPES)
         message = (
             f"Input tag '{kind}' found using 'type' does not match any of the expected tags: {tags}"
@@ -130,6 +133,7 @@ def _check_tool(where: str, tool: Any) -> list[Problem]:
         for key in tool
         if key not in KEYS
     ]
+    found += check_features(where, tool)
     schema = mapping(tool.get("input_schema"))
     if tool.get("strict") is True and schema is not None and not found:
         found += _check_strict(where, str(tool.get("name")), schema)
@@ -390,6 +394,7 @@ def check_tool_choice(
                 tools=shown,
             )
         )
+    found += check_choice_of_callers(choice, items(body.get("tools")))
     if kind in FORCED and thinking == "enabled":
         message = "Thinking may not be enabled when tool_choice forces tool use."
         found.append(Problem("anthropic.tool_choice_thinking", "tool_choice", message, "refused"))

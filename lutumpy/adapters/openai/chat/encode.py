@@ -23,7 +23,14 @@ from lutumpy.adapters.openai.history_encoder import (
     long_calls,
     text_and_calls,
 )
-from lutumpy.adapters.openai.offer import offer_fields, refuse_tools, tool_list
+from lutumpy.adapters.openai.offer import (
+    ToolKind,
+    offer_fields,
+    refuse_tools,
+    text_description,
+    tool_list,
+    tools_beside,
+)
 from lutumpy.adapters.openai.parts import chat_part, cut_output
 from lutumpy.adapters.sdk_body import Fields, add_extra
 from lutumpy.core.items import AssistantTurn, CallBlock, Message, Part, ResultBlock, TextPart
@@ -39,7 +46,9 @@ from lutumpy.rules.openai.chat.tools import (
     TOOLS_WITHOUT_REASONING_MODELS,
     check_tools,
 )
+from lutumpy.rules.openai.custom_tools import takes_custom_tools
 from lutumpy.rules.openai.limits import MAX_ARGUMENTS, MAX_TEXT_PART
+from lutumpy.rules.openai.tool_settings import CHAT_TOOL_SETTINGS
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -69,12 +78,26 @@ def chat_fields(
     stream: bool = False,
     extra: Mapping[str, Any] | None = None,
     call_ids: CallIds | None = None,
+    custom_tools: bool | None = None,
 ) -> Fields:
     """The fields of a request without `model`, as ready JSON by name."""
     if transcript.dropped:
         transcript.refuse_dropped()
     fields: Fields = {"messages": transcript.encoded(*_ENCODERS[call_ids]).entries()}
-    tools = offer_fields(offer, API, _spell_tool, _check_tools, strict, _spell_choice)
+    text_shape = _spell_text_tool if takes_custom_tools(custom_tools, model) else None
+    beside = _choices_of(extra) if extra and "tools" in extra else ()
+    tools = offer_fields(
+        offer,
+        API,
+        _spell_tool,
+        _check_tools,
+        strict,
+        _spell_choice,
+        text_shape,
+        CHAT_TOOL_SETTINGS,
+        _spell_allowed,
+        beside,
+    )
     if tools:
         if model is not None:
             _check_model(model, extra or {}, tools)
@@ -91,9 +114,12 @@ def chat_fields(
     return fields
 
 
-def chat_tools(offer: ToolOffering, strict: bool | None) -> list[dict[str, Any]]:
+def chat_tools(
+    offer: ToolOffering, strict: bool | None, custom_tools: bool | None
+) -> list[dict[str, Any]]:
     """The `tools` of a request alone."""
-    return tool_list(offer, _spell_tool, _check_tools, strict)
+    text_shape = _spell_text_tool if takes_custom_tools(custom_tools, None) else None
+    return tool_list(offer, API, _spell_tool, _check_tools, strict, text_shape, CHAT_TOOL_SETTINGS)
 
 
 def _spell_tool(spec: ToolSpec, schema: Mapping[str, Any], strict: bool) -> dict[str, Any]:
@@ -105,8 +131,35 @@ def _spell_tool(spec: ToolSpec, schema: Mapping[str, Any], strict: bool) -> dict
     return {"type": "function", "function": function}
 
 
-def _spell_choice(name: str) -> dict[str, Any]:
-    return {"type": "function", "function": {"name": name}}
+def _spell_text_tool(spec: ToolSpec) -> dict[str, Any]:
+    tool: dict[str, Any] = {"name": spec.name, "format": {"type": "text"}}
+    if description := text_description(spec):
+        tool["description"] = description
+    wanted = None if spec.text is None else spec.text.format
+    if wanted is not None:
+        grammar = {"syntax": wanted.syntax, "definition": wanted.definition}
+        tool["format"] = {"type": "grammar", "grammar": grammar}
+    return {"type": "custom", "custom": tool}
+
+
+def _spell_choice(name: str, kind: ToolKind) -> dict[str, Any]:
+    return {"type": kind, kind: {"name": name}}
+
+
+def _choices_of(extra: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The tools of `extra` as a choice names them: by type and name [API description]."""
+    found: list[dict[str, Any]] = []
+    for tool in tools_beside(extra):
+        kind = str(tool.get("type"))
+        body = tool.get(kind)
+        if isinstance(body, Mapping) and "name" in body:
+            found.append({"type": kind, kind: {"name": body["name"]}})
+    return found
+
+
+def _spell_allowed(mode: str, tools: list[dict[str, Any]]) -> dict[str, Any]:
+    # Nested here, and flat in Responses [API description].
+    return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": tools}}
 
 
 def _check_tools(body: Mapping[str, Any]) -> list[Problem]:

@@ -256,6 +256,7 @@ class OutputReading:
         # The answer to a computer call is a picture, and an approval has to name an id. Without
         # these, the call can't be answered here and isn't sent back.
         is_answerable = kind != "computer_call" and (call_id != "" or not is_approval)
+        server_label = name_text(text(item.get("server_label")) or "") if is_approval else None
         is_kept = self._history or is_answerable
         self._add(
             CallBlock(
@@ -266,6 +267,7 @@ class OutputReading:
                 incomplete=item.get("status") == "incomplete",
                 position=len(self.items) if is_kept else -1,
                 id_field="id" if is_approval else None,
+                server_label=server_label,
             )
         )
         if is_kept:

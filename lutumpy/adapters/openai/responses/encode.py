@@ -18,7 +18,14 @@ from lutumpy.adapters.openai.history_encoder import (
     long_calls,
     text_and_calls,
 )
-from lutumpy.adapters.openai.offer import offer_fields, refuse_tools, tool_list
+from lutumpy.adapters.openai.offer import (
+    ToolKind,
+    offer_fields,
+    refuse_tools,
+    text_description,
+    tool_list,
+    tools_beside,
+)
 from lutumpy.adapters.openai.parts import cut_output, responses_part
 from lutumpy.adapters.openai.responses.item_ids import fit_ids
 from lutumpy.adapters.openai.responses.tool_search import (
@@ -28,16 +35,25 @@ from lutumpy.adapters.openai.responses.tool_search import (
     search_tool,
 )
 from lutumpy.adapters.sdk_body import Fields, add_extra
-from lutumpy.core.items import AssistantTurn, CallBlock, Message, ResultBlock, TextPart
+from lutumpy.core.items import (
+    APPROVED,
+    AssistantTurn,
+    CallBlock,
+    Message,
+    ResultBlock,
+    TextPart,
+)
 from lutumpy.core.tool_specs import SEARCH_CALL, ToolOffering, ToolSpec
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import Problem
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
 from lutumpy.rules.call_ids import ANY_ID, CallIdRule
+from lutumpy.rules.openai.custom_tools import takes_custom_tools
 from lutumpy.rules.openai.limits import MAX_ARGUMENTS, MAX_TEXT_PART
 from lutumpy.rules.openai.responses.limits import MAX_CALL_ID
-from lutumpy.rules.openai.responses.tools import check_tools
+from lutumpy.rules.openai.responses.tools import check_deferred, check_tools
+from lutumpy.rules.openai.tool_settings import RESPONSES_TOOL_SETTINGS
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -63,6 +79,7 @@ def responses_fields(
     strict: bool | None = None,
     stream: bool = False,
     extra: Mapping[str, Any] | None = None,
+    custom_tools: bool | None = None,
 ) -> Fields:
     """The fields of a request without `model`, as ready JSON by name."""
     if transcript.dropped:
@@ -71,12 +88,31 @@ def responses_fields(
     fields: Fields = {"input": encoder.entries()}
     if encoder.instructions:
         fields["instructions"] = encoder.instructions
+    text_shape = _spell_text_tool if takes_custom_tools(custom_tools, model) else None
+    beside = _choices_of(extra) if extra and "tools" in extra else ()
+    declared = offer
     if offer is not None and offer.deferred:
-        tools = _searching_fields(offer, encoder, strict)
-    else:
-        tools = offer_fields(offer, API, _spell_tool, _check_tools, strict, _spell_choice)
+        declared = declared_offer(offer, encoder.loaded)
+    tools: dict[str, bytes] = {}
+    if declared is offer or (declared is not None and declared.specs):
+        tools = offer_fields(
+            declared,
+            API,
+            _spell_tool,
+            _check_tools,
+            strict,
+            _spell_choice,
+            text_shape,
+            RESPONSES_TOOL_SETTINGS,
+            _spell_allowed,
+            beside,
+        )
+    if offer is not None and offer.deferred:
+        _add_search(tools, offer)
     if tools and model is not None and model.startswith("ft:"):
         refuse_tools(check_tools({"tools": json_values.decode(tools["tools"]), "model": model}))
+    if tools and b'"defer_loading":true' in tools["tools"]:
+        _refuse_without_search(tools["tools"], extra or {})
     fields.update(tools)
     if temperature is not None:
         fields["temperature"] = encode(temperature)
@@ -89,33 +125,32 @@ def responses_fields(
     return fields
 
 
-def responses_tools(offer: ToolOffering, strict: bool | None) -> list[dict[str, Any]]:
+def responses_tools(
+    offer: ToolOffering, strict: bool | None, custom_tools: bool | None
+) -> list[dict[str, Any]]:
     """The `tools` of a request alone; of deferred ones, what a search brings is not among them."""
+    text_shape = _spell_text_tool if takes_custom_tools(custom_tools, None) else None
     search = search_tool(offer)
-    if search is None:
-        return tool_list(offer, _spell_tool, _check_tools, strict)
-    declared = declared_offer(offer, {spec.name for spec in offer.deferred})
-    return [search, *tool_list(declared, _spell_tool, _check_tools, strict)]
+    declared = offer
+    if search is not None:
+        declared = declared_offer(offer, {spec.name for spec in offer.deferred})
+    tools = tool_list(
+        declared, API, _spell_tool, _check_tools, strict, text_shape, RESPONSES_TOOL_SETTINGS
+    )
+    return tools if search is None else [search, *tools]
 
 
-def _searching_fields(
-    offer: ToolOffering, encoder: ResponsesEncoder, strict: bool | None
-) -> dict[str, bytes]:
-    """The part of a request that an offer with deferred tools makes."""
-    declared = declared_offer(offer, encoder.loaded)
-    fields: dict[str, bytes] = {}
-    if declared.specs:
-        fields = offer_fields(declared, API, _spell_tool, _check_tools, strict, _spell_choice)
+def _add_search(fields: dict[str, bytes], offer: ToolOffering) -> None:
+    """Put the declaration of the search before the other tools of a request."""
     search = search_tool(offer)
     if search is None:
-        return fields
+        return
     others = fields.get("tools", b"[]")[1:-1]
     fields["tools"] = b"[%b]" % b",".join([data for data in (encode(search), others) if data])
     if offer.mode == "required":
         fields["tool_choice"] = b'"required"'
     if not offer.parallel:
         fields["parallel_tool_calls"] = b"false"
-    return fields
 
 
 def _spell_tool(spec: ToolSpec, schema: Mapping[str, Any], strict: bool) -> dict[str, Any]:
@@ -131,12 +166,46 @@ def _spell_tool(spec: ToolSpec, schema: Mapping[str, Any], strict: bool) -> dict
     return tool
 
 
+def _spell_text_tool(spec: ToolSpec) -> dict[str, Any]:
+    tool: dict[str, Any] = {"type": "custom", "name": spec.name, "format": {"type": "text"}}
+    if description := text_description(spec):
+        tool["description"] = description
+    wanted = None if spec.text is None else spec.text.format
+    if wanted is not None:
+        tool["format"] = {
+            "type": "grammar",
+            "syntax": wanted.syntax,
+            "definition": wanted.definition,
+        }
+    return tool
+
+
 def _check_tools(body: Mapping[str, Any]) -> list[Problem]:
     return check_tools(body)
 
 
-def _spell_choice(name: str) -> dict[str, Any]:
-    return {"type": "function", "name": name}
+def _refuse_without_search(tools: bytes, extra: Mapping[str, Any]) -> None:
+    """Raise for deferred tools that nothing could find (rule C9)."""
+    beside = extra.get("tools")
+    offered = json_values.decode(tools)
+    all_tools = [*offered, *beside] if isinstance(beside, (list, tuple)) else offered
+    refuse_tools(check_deferred({"prompt": extra.get("prompt"), "tools": all_tools}))
+
+
+def _spell_choice(name: str, kind: ToolKind) -> dict[str, Any]:
+    return {"type": kind, "name": name}
+
+
+def _choices_of(extra: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The tools of `extra` as a choice names them [API description]: by type, with a label or a
+    name where the type has one.
+    """
+    keys = ("type", "server_label", "name")
+    return [{key: tool[key] for key in keys if key in tool} for tool in tools_beside(extra)]
+
+
+def _spell_allowed(mode: str, tools: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"type": "allowed_tools", "mode": mode, "tools": tools}
 
 
 class ResponsesEncoder(HistoryEncoder):
@@ -297,6 +366,15 @@ def _output_item(result: ResultBlock, call_id: str, kind: str) -> dict[str, Any]
         return {"type": f"{word}_call_output", "call_id": call_id, "output": output}
     failed = result.status != "ok"
     text = cut_output(result.text)
+    if kind == "mcp_approval_request":
+        # Only the one text that approves a call approves it; whatever else stands here, as the
+        # library's own answer to a call that nobody was asked about, refuses it.
+        answer: dict[str, Any] = {
+            "type": "mcp_approval_response",
+            "approval_request_id": call_id,
+            "approve": not failed and text == APPROVED,
+        }
+        return answer if answer["approve"] else {**answer, "reason": text}
     if kind == "shell_call":
         written = {
             "stdout": "" if failed else text,
@@ -311,13 +389,6 @@ def _output_item(result: ResultBlock, call_id: str, kind: str) -> dict[str, Any]
             "call_id": call_id,
             "status": status,
             "output": text,
-        }
-    if kind == "mcp_approval_request":
-        return {
-            "type": "mcp_approval_response",
-            "approval_request_id": call_id,
-            "approve": False,
-            "reason": text,
         }
     return {"type": "local_shell_call_output", "id": call_id, "call_id": call_id, "output": text}
 

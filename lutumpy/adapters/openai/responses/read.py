@@ -36,6 +36,7 @@ from lutumpy.adapters.reading import (
     text_only,
 )
 from lutumpy.core.items import (
+    APPROVED,
     AssistantTurn,
     CallBlock,
     FinishReason,
@@ -155,7 +156,7 @@ class _OpenTurn:
     def waiting(self) -> list[CallBlock]:
         """The calls that still need an output."""
         calls = enumerate(self._reading.calls)
-        return [call for k, call in calls if k not in self._results and _needs_output(call)]
+        return [call for k, call in calls if k not in self._results]
 
     def take(self, entry: Entry) -> None:
         """Add an item that the model made."""
@@ -179,7 +180,7 @@ class _OpenTurn:
             call = self._reading.calls[index]
             if call.kind in kinds:
                 del self._by_id[call_id][place]
-                self._lacking -= _needs_output(call)
+                self._lacking -= 1
                 self._results[index] = _read_result(entry.value, call)
                 self._entries.append(entry)
                 return True
@@ -191,7 +192,7 @@ class _OpenTurn:
         while self._indexed < len(calls):
             call = calls[self._indexed]
             self._by_id.setdefault(call.id, deque()).append(self._indexed)
-            self._lacking += _needs_output(call)
+            self._lacking += 1
             self._indexed += 1
 
     def end(self, history: HistoryReading) -> None:
@@ -219,11 +220,6 @@ class _OpenTurn:
         history.turn(turn, self._entries[: self._own], results, self._entries[self._own :])
         for role, parts in self.inside:
             history.message(role, parts, [])
-
-
-def _needs_output(call: CallBlock) -> bool:
-    """Whether a call must have an output; an approval may be asked for and never given."""
-    return call.kind != "mcp_approval_request"
 
 
 class _InputReading:
@@ -319,7 +315,9 @@ class _InputReading:
         if turn is not None and turn.answer(entry, call_id, kinds):
             return
         is_for_held = self._held and turn is not None and turn.open
-        if is_second or is_for_held or kind == "mcp_approval_response":
+        # What the server holds of a request for approval isn't known, as it is for other calls.
+        is_for_held = is_for_held or (self._held and kind == "mcp_approval_response")
+        if is_second or is_for_held:
             # No call waits for it: its own API gets it back, and the others get nothing.
             self._take_message(entry, "user", [])
         elif self._held:
@@ -370,7 +368,7 @@ def _read_result(item: dict[str, Any], call: CallBlock) -> ResultBlock:
     content: str | tuple[Part, ...]
     if call.kind == "mcp_approval_request":
         failed = item.get("approve") is not True
-        content = text(item.get("reason")) or ("not approved" if failed else "approved")
+        content = (text(item.get("reason")) or "not approved") if failed else APPROVED
     elif isinstance(output, str):
         content = output
     elif item.get("type") == "computer_call_output":

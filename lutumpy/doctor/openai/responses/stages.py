@@ -19,6 +19,7 @@ from lutumpy.doctor.conversion import conversion_to
 from lutumpy.doctor.mending import replace_characters, write_nested
 from lutumpy.doctor.openai.arguments import cut_long_arguments, wrap_unreadable, write_as_text
 from lutumpy.doctor.openai.media import mend_responses_media
+from lutumpy.doctor.openai.responses.approvals import mend_approvals
 from lutumpy.doctor.openai.responses.ids import mend_ids, mend_items, mend_repeats
 from lutumpy.doctor.openai.responses.items import (
     drop_status,
@@ -49,7 +50,8 @@ __all__ = ["ROWS", "SPELLING", "STAGES"]
 #   arguments .. media       the fields and parts of each item
 #   call ids .. repeated     before pairing, which goes by ids
 #   ids
-#   pairing, order           outputs to their calls, then parallel calls together
+#   pairing, approvals,      outputs to their calls, answers to requests for approval, then parallel
+#   order                    calls together
 #   reasoning                last: only now it is known which items follow it, and with which ids
 _ORDER = (
     "nesting",
@@ -67,6 +69,7 @@ _ORDER = (
     "repeated items",
     "repeated ids",
     "pairing",
+    "approvals",
     "order",
     "reasoning",
 )
@@ -187,6 +190,14 @@ _MENDINGS: Mapping[str, Mending] = {
     ),
     "responses.interleaved_calls": Mending(
         all_at_once("order", mend_interleaved), repairs=("move_result",)
+    ),
+    "responses.approval_for_request": Mending(
+        all_at_once("approvals", mend_approvals), repairs=("close_call",)
+    ),
+    "responses.request_for_approval": Mending(
+        all_at_once("approvals", mend_approvals),
+        repairs=("drop_result",),
+        left="the only item, if it is such a response",
     ),
     "responses.dangling_reasoning": Mending(
         all_at_once("reasoning", mend_reasoning), repairs=("drop_reasoning",)

@@ -12,6 +12,7 @@ from lutumpy.errors import Problem
 from lutumpy.rules.openai.chat.messages import WHERE, check_messages, check_request
 from lutumpy.rules.openai.chat.parts import check_part
 from lutumpy.rules.openai.chat.tools import check_tools as check_openai_tools
+from lutumpy.rules.openai.tool_settings import CHAT_TOOL_SETTINGS
 from lutumpy.rules.shape import DeclaredTool, HistoryContext, RequestShape, Signs, one_of
 from lutumpy.rules.strict import OPENAI_STRICT
 
@@ -21,6 +22,7 @@ __all__ = [
     "SIGNS",
     "STRICT",
     "TOKENS_OF_TOOLS",
+    "TOOL_SETTINGS",
     "check_history",
     "check_part",
     "check_request",
@@ -31,6 +33,8 @@ __all__ = [
 
 PREFIX = "chat"
 STRICT = OPENAI_STRICT
+TOOL_SETTINGS = CHAT_TOOL_SETTINGS
+TEXT_TOOLS = True
 # Fitted to the usage of recorded answers. OpenAI shows its models a shorter spelling than the JSON.
 TOKENS_OF_TOOLS = (0.15, 10)
 SHAPE = RequestShape(

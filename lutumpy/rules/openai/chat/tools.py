@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lutumpy.rules.openai.custom_tools import check_format
 from lutumpy.rules.openai.limits import MAX_DESCRIPTION, MAX_NAME, MAX_TOOLS
 from lutumpy.rules.openai.schema import check_parameters
 from lutumpy.rules.openai.shapes import (
@@ -17,6 +18,7 @@ from lutumpy.rules.openai.shapes import (
     long_array,
     missing,
     repeated,
+    unknown,
     wrong_type,
     wrong_value,
 )
@@ -70,6 +72,13 @@ def _check_tool(where: str, tool: Any, model: str | None) -> list[Problem]:
     if not isinstance(body, Mapping):
         return [wrong_type("chat.tools", where, "an object", body)]
     found = check_name("chat.tool_name", f"{where}.name", body.get("name"), MAX_NAME)
+    # Other hosts take more, as a mark for their prompt cache.
+    outer = where.rpartition(".")[0]
+    found += [
+        unknown("chat.tool_keys", f"{outer}.{key}", "some")
+        for key in tool
+        if key not in ("type", kind)
+    ]
     description = body.get("description")
     if description is not None and not isinstance(description, str):
         found.append(wrong_type("chat.tools", f"{where}.description", "a string", description))
@@ -81,7 +90,7 @@ def _check_tool(where: str, tool: Any, model: str | None) -> list[Problem]:
         found.append(Problem("chat.tool_description", f"{where}.description", text, "discouraged"))
     # A custom tool takes free text or a grammar, and has no schema.
     if kind == "custom":
-        return found
+        return found + check_format("chat.tools", f"{where}.format", body.get("format"), "grammar")
     strict = body.get("strict")
     if strict is not None and not isinstance(strict, bool):
         found.append(wrong_type("chat.tools", f"{where}.strict", "a boolean", strict))

@@ -139,6 +139,16 @@ RULES: Mapping[str, Rule] = rules_by_id(
     Rule("responses.duplicate_call_id", "Calls have different ids", ("some",)),
     Rule("responses.interleaved_calls", "Parallel calls are next to each other", ("some",)),
     Rule(
+        "responses.approval_for_request",
+        "Each request for approval has a response, which approves or refuses it",
+        ("refused",),
+    ),
+    Rule(
+        "responses.request_for_approval",
+        "A response to a request for approval comes with its request, which the server may hold",
+        ("refused",),
+    ),
+    Rule(
         "responses.dangling_reasoning",
         "Reasoning comes with the item that it led to; a message then keeps its id",
         ("refused", "some"),

@@ -28,7 +28,7 @@ from lutumpy.rules.openai.responses.limits import (
 )
 from lutumpy.rules.openai.responses.requests import COUNT_PARAMETERS, check_background
 from lutumpy.rules.openai.responses.sequence import check_sequence
-from lutumpy.rules.openai.responses.tools import check_tool_choice, check_tools
+from lutumpy.rules.openai.responses.tools import check_deferred, check_tool_choice, check_tools
 from lutumpy.rules.openai.shapes import (
     check_model,
     check_name,
@@ -140,7 +140,7 @@ def check_request(
     found = _check_parameters(body, counted)
     if entries is not None:
         found += check_encoding("responses", entries, WHERE) + _check_shapes(entries)
-    found += check_tools(body)
+    found += check_tools(body) + check_deferred(body)
     found += check_tool_choice(body, held)
     found += check_model_parameters("responses", body)
     found += check_sequence(entries, held, required_reasoning)

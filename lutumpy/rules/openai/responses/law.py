@@ -11,6 +11,7 @@ from lutumpy.errors import Problem
 from lutumpy.rules.openai.responses.items import WHERE, check_messages, check_request
 from lutumpy.rules.openai.responses.parts import check_part
 from lutumpy.rules.openai.responses.tools import check_tools as check_openai_tools
+from lutumpy.rules.openai.tool_settings import RESPONSES_TOOL_SETTINGS
 from lutumpy.rules.shape import DeclaredTool, HistoryContext, RequestShape, Signs, one_of
 from lutumpy.rules.strict import OPENAI_STRICT
 
@@ -20,6 +21,7 @@ __all__ = [
     "SIGNS",
     "STRICT",
     "TOKENS_OF_TOOLS",
+    "TOOL_SETTINGS",
     "check_history",
     "check_part",
     "check_request",
@@ -35,6 +37,8 @@ def _is_continued(body: Mapping[str, Any]) -> bool:
 
 PREFIX = "responses"
 STRICT = OPENAI_STRICT
+TOOL_SETTINGS = RESPONSES_TOOL_SETTINGS
+TEXT_TOOLS = True
 # Fitted to the usage of recorded answers. OpenAI shows its models a shorter spelling than the JSON.
 TOKENS_OF_TOOLS = (0.15, 10)
 SHAPE = RequestShape(

@@ -69,7 +69,8 @@ def check_sequence(
     found += _check_reasoning_followed(entries)
     if required_reasoning:
         found += _check_reasoning_present(entries, required_reasoning)
-    return found + _check_pairing(entries, server_held_prefix)
+    found += _check_pairing(entries, server_held_prefix)
+    return found + _check_approvals(entries, server_held_prefix)
 
 
 def _typed_items(entries: Any) -> list[tuple[int, str, Mapping[str, Any]]]:
@@ -209,6 +210,48 @@ def _check_pairing(entries: Any, server_held_prefix: bool) -> list[Problem]:
     for call in [call for same in calls.values() for call in same]:
         if call.needs_output and not call.answered:
             found.append(_unanswered(call))
+    return found
+
+
+def _check_approvals(entries: Any, server_held_prefix: bool) -> list[Problem]:
+    """Each request for approval has a response, and each response its request.
+
+    The first refusal is reported by many programs, the second by one, both with these texts; a
+    request that the server holds is known to be enough for a response without `conversation`.
+    """
+    requests: dict[str, tuple[int, str]] = {}
+    responses: dict[str, int] = {}
+    for index, kind, item in _typed_items(entries):
+        if kind == "mcp_approval_request" and (item_id := text(item.get("id"))) is not None:
+            requests.setdefault(item_id, (index, text(item.get("name")) or ""))
+        elif kind == "mcp_approval_response":
+            request_id = text(item.get("approval_request_id"))
+            if request_id is not None:
+                responses.setdefault(request_id, index)
+    found: list[Problem] = []
+    for request_id, (index, name) in requests.items():
+        if request_id not in responses:
+            message = f"The following MCP approval requests do not have an approval: {request_id}"
+            rule, where = "responses.approval_for_request", f"input[{index}]"
+            found.append(
+                Problem(
+                    rule,
+                    where,
+                    message,
+                    "refused",
+                    param="input",
+                    call_ids=(request_id,),
+                    tools=(name,) if name else (),
+                )
+            )
+    for request_id, index in responses.items():
+        if request_id not in requests and not server_held_prefix:
+            message = (
+                "The following MCP approval requests have approval responses but weren't passed as "
+                f"input: {request_id}"
+            )
+            rule, where, ids = "responses.request_for_approval", f"input[{index}]", (request_id,)
+            found.append(Problem(rule, where, message, "refused", param="input", call_ids=ids))
     return found
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lutumpy.rules.openai.custom_tools import check_format
 from lutumpy.rules.openai.limits import MAX_DESCRIPTION, MAX_NAME, MAX_TOOLS
 from lutumpy.rules.openai.responses.limits import MAX_DECLARED_NAME
 from lutumpy.rules.openai.schema import check_parameters
@@ -17,6 +18,7 @@ from lutumpy.rules.openai.shapes import (
     long_string,
     missing,
     repeated,
+    unknown,
     wrong_type,
     wrong_value,
 )
@@ -33,6 +35,12 @@ CHOICES = ("none", "auto", "required")
 NAMED_CHOICES = ("function", "custom")
 """Types of tools that a choice names: the user's own."""
 ALLOWED_MODES = ("auto", "required")
+CALLERS = ("direct", "programmatic")
+FUNCTION_KEYS = frozenset(
+    "type name description parameters strict allowed_callers async defer_loading "
+    "output_schema".split()
+)
+"""The keys of a function tool [SDK]. The API may have learned others since."""
 
 
 def check_tools(body: Mapping[str, Any]) -> list[Problem]:
@@ -88,8 +96,11 @@ def _check_tool(
     if kind == "namespace" and not in_namespace:
         for index, member in enumerate(items(tool.get("tools"))):
             found += _check_tool(f"{where}.tools[{index}]", member, model, in_namespace=True)
+    if kind == "custom":
+        found += check_format("responses.tools", f"{where}.format", tool.get("format"), None)
     if kind != "function":
         return found
+    found += _check_function_keys(where, tool)
     strict = tool.get("strict")
     if strict is not None and not isinstance(strict, bool):
         found.append(wrong_type("responses.tools", f"{where}.strict", "a boolean", strict))
@@ -111,6 +122,74 @@ def _check_tool(
         strict=strict is True,
         model=model,
     )
+
+
+def _check_function_keys(where: str, tool: Mapping[str, Any]) -> list[Problem]:
+    """What a function tool says beside its schema [SDK]."""
+    rule = "responses.tools"
+    found = [
+        unknown("responses.tool_keys", f"{where}.{key}", "some")
+        for key in tool
+        if key not in FUNCTION_KEYS
+    ]
+    deferred = tool.get("defer_loading")
+    if deferred is not None and not isinstance(deferred, bool):
+        found.append(wrong_type(rule, f"{where}.defer_loading", "a boolean", deferred))
+    schema = tool.get("output_schema")
+    if schema is not None and not isinstance(schema, Mapping):
+        found.append(wrong_type(rule, f"{where}.output_schema", "an object", schema))
+    callers = tool.get("allowed_callers")
+    if callers is None:
+        return found
+    callers_at = f"{where}.allowed_callers"
+    if not is_array(callers):
+        return [*found, wrong_type(rule, callers_at, "an array of strings", callers)]
+    return found + [
+        wrong_value(rule, f"{callers_at}[{index}]", caller, CALLERS)
+        for index, caller in enumerate(callers)
+        if caller not in CALLERS
+    ]
+
+
+def check_deferred(body: Mapping[str, Any]) -> list[Problem]:
+    """Deferred functions need a tool search beside them [reported: pydantic/pydantic-ai#5938].
+
+    With a stored prompt (`prompt`), the search may stand among its tools.
+    """
+    brought = [
+        item
+        for item in items(body.get("input"))
+        if isinstance(item, Mapping) and item.get("type") == "additional_tools"
+    ]
+    declared = [
+        tool
+        for holder in (body, *brought)
+        for tool in items(holder.get("tools"))
+        if isinstance(tool, Mapping)
+    ]
+    if any(tool.get("type") == "tool_search" for tool in declared):
+        return []
+    members = [member for tool in declared for member in items(tool.get("tools"))]
+    names = [
+        str(tool.get("name"))
+        for tool in (*declared, *members)
+        if isinstance(tool, Mapping)
+        and tool.get("type") == "function"
+        and tool.get("defer_loading") is True
+    ]
+    if not names:
+        return []
+    message = "Invalid Value: 'tools.defer_loading'. Deferred tools require tools.tool_search."
+    return [
+        Problem(
+            "responses.deferred_search",
+            "tools",
+            message,
+            "some" if body.get("prompt") is not None else "refused",
+            param="tools.defer_loading",
+            tools=tuple(names),
+        )
+    ]
 
 
 def check_tool_choice(body: Mapping[str, Any], held: bool) -> list[Problem]:

@@ -1,0 +1,413 @@
+"""Schema Objects of OpenAPI as JSON Schema 2020-12, with what they refer to as definitions."""
+
+# What is hard here
+# -----------------
+# Schemas of OpenAPI 3.0 are a dialect: `nullable`, `example`, `exclusiveMinimum: true`. Those of
+# 3.1 are JSON Schema, with words of OpenAPI's own. Beyond the words:
+#
+# - `nullable` beside `enum`, `$ref` or `allOf` has no effect if it is taken by the letter, and the
+#   authors of such documents mean it. It accepts null wherever it stands.
+# - A property that is read-only is left out of what the model writes, and out of `required`. That
+#   list may stand in another part of an `allOf` than the property, so the names go down to all the
+#   parts (`Place.left_out`).
+# - `closed` adds `additionalProperties: false` where nothing is said. In a part of an `allOf` it
+#   would forbid the properties of the other parts, so a part stays open (`Place.is_part`), and the
+#   whole gets `unevaluatedProperties: false`.
+# - `discriminator` tells the branches of a union apart by the name of a schema. Without it more
+#   than one branch of a `oneOf` may fit, which refuses a value that is right. So each branch says
+#   which names of its property are its own.
+#
+# A reference stays one, to `$defs`, so recursion costs nothing. A definition that is used in two
+# kinds of places is there twice, under two names, each made of its place alone: the order of a
+# document makes no difference.
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from lutumpy.openapi.document import Document, UnusableError
+from lutumpy.plain.clean_names import clean_name, with_digest
+from lutumpy.plain.pointer import tokens
+from lutumpy.plain.preview import shorten
+from lutumpy.plain.safe_text import safe_repr
+
+__all__ = ["SchemaConverter"]
+
+_MAPS = ("properties", "patternProperties")
+_UNIONS = ("allOf", "anyOf", "oneOf")
+_PARTS = ("not", "if", "then", "else")
+_SINGLES = (
+    "additionalItems",
+    "additionalProperties",
+    "contains",
+    "contentSchema",
+    "items",
+    "propertyNames",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+)
+_DESCRIBE_OBJECTS = {
+    *_MAPS,
+    *_UNIONS,
+    "$ref",
+    "additionalProperties",
+    "dependentSchemas",
+    "if",
+    "unevaluatedProperties",
+}
+_ANNOTATIONS = ("title", "description", "default", "deprecated", "examples")
+# What 3.0 ignores beside `$ref` by the letter, and authors mean all the same.
+_BESIDE_REFERENCES = {"$ref", "nullable", "readOnly", "writeOnly", "example", *_ANNOTATIONS}
+_DROPPED = {
+    "$anchor",
+    "$comment",
+    "$defs",  # references to them lead through the document
+    "$dynamicAnchor",
+    "$id",
+    "$schema",
+    "$vocabulary",
+    "definitions",
+    "discriminator",
+    "example",
+    "externalDocs",
+    "nullable",
+    "readOnly",
+    "writeOnly",
+    "xml",
+}
+_DIALECT = re.compile(r"https?://(json-schema\.org/draft/2020-12|spec\.openapis\.org/oas/3\.1)/.*")
+_MOST_DEFINITIONS = 5000
+"""Of one operation. Real documents need some hundreds; a made one could ask for 2^30."""
+_COMPONENT = re.compile(r"#/components/schemas/([a-zA-Z0-9._-]+)")
+
+
+class Place(NamedTuple):
+    """Where a schema stands.
+
+    Attributes:
+        is_part: Whether other schemas describe the same value, so that it can't be closed.
+        left_out: Properties that the model isn't asked for.
+    """
+
+    is_part: bool = False
+    left_out: frozenset[str] = frozenset()
+
+
+_WHOLE = Place()
+
+
+class _Definition(NamedTuple):
+    schema: dict[str, Any]
+    references: frozenset[str]
+
+
+class SchemaConverter:
+    """Makes JSON Schemas of a document's Schema Objects; it keeps what it made.
+
+    Args:
+        document: The document.
+        direction: Whether the schemas are of what is sent or of what comes back: read-only
+            properties are not sent, and write-only ones don't come back.
+        closed: Whether objects that don't say whether they take further properties take none.
+    """
+
+    def __init__(
+        self, document: Document, *, direction: Literal["request", "response"], closed: bool
+    ) -> None:
+        self._document = document
+        self._hiding_word = "readOnly" if direction == "request" else "writeOnly"
+        self._closed = closed
+        self._sources: dict[str, tuple[str, Place]] = {}
+        self._definitions: dict[str, _Definition] = {}
+
+    def convert(self, schema: Any, references: set[str]) -> dict[str, Any]:
+        """A schema of a whole value.
+
+        Args:
+            schema: The Schema Object.
+            references: Gets the names of the definitions that it refers to.
+
+        Raises:
+            UnusableError: It can't be converted.
+        """
+        return self._convert(schema, _WHOLE, references)
+
+    def definitions(self, references: set[str]) -> dict[str, Any]:
+        """The definitions of these names, and those that they refer to.
+
+        Raises:
+            UnusableError: One of them can't be converted.
+        """
+        needed: dict[str, Any] = {}
+        waiting = sorted(references, reverse=True)
+        while waiting:
+            name = waiting.pop()
+            if name not in needed:
+                if len(needed) >= _MOST_DEFINITIONS:
+                    raise UnusableError(f"it needs more than {_MOST_DEFINITIONS} schemas")
+                definition = self._make_definition(name)
+                needed[name] = definition.schema
+                waiting += sorted(definition.references, reverse=True)
+        return dict(sorted(needed.items()))
+
+    # --- references -----------------------------------------------------------------------------
+
+    def _make_definition(self, name: str) -> _Definition:
+        if name not in self._definitions:
+            reference, place = self._sources[name]
+            references: set[str] = set()
+            schema = self._convert(self._document.find(reference), place, references)
+            self._definitions[name] = _Definition(schema, frozenset(references))
+        return self._definitions[name]
+
+    def _refer(self, reference: Any, place: Place, references: set[str]) -> str:
+        """The reference to a definition, which is made when it is needed."""
+        self._document.find(reference)  # it leads somewhere
+        # What it leaves out by itself needs no saying; so most definitions have one place.
+        hidden = self._hidden_names({"$ref": reference})
+        place = Place(place.is_part and self._closed, place.left_out - hidden)
+        name = _name_definition(reference, place)
+        known = self._sources.setdefault(name, (reference, place))
+        if known != (reference, place):
+            raise UnusableError(f"two schemas have the name {name!r}")
+        references.add(name)
+        return f"#/$defs/{name}"
+
+    # --- one schema -----------------------------------------------------------------------------
+
+    def _convert(self, schema: Any, place: Place, references: set[str]) -> dict[str, Any]:
+        if isinstance(schema, bool):
+            return {} if schema else {"not": {}}
+        if not isinstance(schema, Mapping):
+            raise UnusableError(f"a schema is {shorten(safe_repr(schema), 100)}, not an object")
+        self._check_words(schema)
+        if self._document.is_3_0 and "$ref" in schema:
+            schema = {key: schema[key] for key in schema if key in _BESIDE_REFERENCES}
+        left_out = place.left_out | self._hidden_names(schema)
+        place = Place(place.is_part, left_out)
+        made: dict[str, Any] = {}
+        for key, value in schema.items():
+            if key not in _DROPPED and not str(key).startswith("x-"):
+                self._convert_keyword(made, key, value, schema, place, references)
+        if "example" in schema and "examples" not in made:
+            made["examples"] = [_copy_value(schema["example"])]
+        _convert_exclusive_limits(made)
+        self._mark_branches(made, schema)
+        if self._closed and not place.is_part:
+            self._close(made, schema)
+        if self._document.is_3_0 and schema.get("nullable") is True:
+            return _accept_null(made)
+        return made
+
+    def _check_words(self, schema: Mapping[str, Any]) -> None:
+        for key in ("$dynamicRef", "$recursiveRef"):
+            if key in schema:
+                raise UnusableError(f"a schema has {key!r}, which is not followed")
+        dialect = schema.get("$schema")
+        if dialect is not None and not _DIALECT.fullmatch(str(dialect)):
+            raise UnusableError(f"a schema is of another dialect, {dialect!r:.100}")
+
+    def _convert_keyword(
+        self,
+        made: dict[str, Any],
+        key: str,
+        value: Any,
+        schema: Mapping[str, Any],
+        place: Place,
+        references: set[str],
+    ) -> None:
+        part = Place(True, place.left_out)
+        if key == "$ref":
+            made[key] = self._refer(value, _place_below(key, schema, place), references)
+        elif key == "required":
+            # A boolean is a mistake that is often made, and says nothing.
+            names = [name for name in _items(value) if str(name) not in place.left_out]
+            if names:
+                made[key] = names
+        elif key in _MAPS and isinstance(value, Mapping):
+            made[key] = {
+                str(name): self._convert(inner, _WHOLE, references)
+                for name, inner in value.items()
+                if key != "properties" or name not in place.left_out
+            }
+        elif key == "dependentSchemas" and isinstance(value, Mapping):
+            made[key] = {
+                str(name): self._convert(inner, part, references) for name, inner in value.items()
+            }
+        elif key in _UNIONS and _is_list(value):
+            below = _place_below(key, schema, place)
+            made[key] = [self._convert(inner, below, references) for inner in value]
+        elif key == "prefixItems" and _is_list(value):
+            made[key] = [self._convert(inner, _WHOLE, references) for inner in value]
+        elif key in _PARTS:
+            made[key] = self._convert(value, part, references)
+        elif key in _SINGLES and isinstance(value, Mapping):
+            made[key] = self._convert(value, _WHOLE, references)
+        elif key != "examples" or _is_list(value):  # a map of examples is a mistake
+            made[key] = _copy_value(value)
+
+    # --- read-only properties -------------------------------------------------------------------
+
+    def _hidden_names(self, schema: Any) -> frozenset[str]:
+        """The properties of a schema and its parts that don't go in this direction."""
+        found: set[str] = set()
+        for part in self._parts_of(schema, set()):
+            properties = part.get("properties")
+            if isinstance(properties, Mapping):
+                found |= {str(name) for name in properties if self._is_hidden(properties[name])}
+        return frozenset(found)
+
+    def _is_hidden(self, schema: Any) -> bool:
+        return any(part.get(self._hiding_word) is True for part in self._parts_of(schema, set()))
+
+    def _parts_of(self, schema: Any, seen: set[str]) -> Iterator[Mapping[str, Any]]:
+        """A schema and all that describe the same value: what it refers to, its `allOf`."""
+        if not isinstance(schema, Mapping):
+            return
+        yield schema
+        for inner in _items(schema.get("allOf")):
+            yield from self._parts_of(inner, seen)
+        reference = schema.get("$ref")
+        if isinstance(reference, str) and reference not in seen:
+            seen.add(reference)
+            yield from self._parts_of(self._document.find(reference), seen)
+
+    # --- unions and closed objects --------------------------------------------------------------
+
+    def _mark_branches(self, made: dict[str, Any], schema: Mapping[str, Any]) -> None:
+        """Make the branches of a union say which names of its discriminator are theirs."""
+        discriminator = schema.get("discriminator")
+        if not isinstance(discriminator, Mapping):
+            return
+        name, mapping = discriminator.get("propertyName"), discriminator.get("mapping")
+        if not isinstance(name, str):
+            return
+        mapping = mapping if isinstance(mapping, Mapping) else {}
+        for key in ("oneOf", "anyOf"):
+            for index, branch in enumerate(_items(schema.get(key)) if key in made else ()):
+                reference = branch.get("$ref") if isinstance(branch, Mapping) else None
+                if not isinstance(reference, str) or not self._leaves_open(reference, name):
+                    continue
+                last = tokens(reference)[-1]
+                names = [str(k) for k, value in mapping.items() if value in (reference, last)]
+                marked = made[key][index]
+                if marked.keys() == {"$ref"}:
+                    marked["properties"] = {name: {"enum": names or [last]}}
+                    marked["required"] = [name]
+
+    def _leaves_open(self, reference: str, name: str) -> bool:
+        """Whether a schema has a property and doesn't say which values it takes."""
+        found = False
+        for part in self._parts_of({"$ref": reference}, set()):
+            properties = part.get("properties")
+            inner = properties.get(name) if isinstance(properties, Mapping) else None
+            for one in self._parts_of(inner, set()):
+                found = True
+                if "const" in one or "enum" in one:
+                    return False
+        return found
+
+    def _close(self, made: dict[str, Any], schema: Mapping[str, Any]) -> None:
+        if "additionalProperties" in made or "unevaluatedProperties" in made:
+            return
+        composed = [key for key in (*_UNIONS, "$ref", "if", "dependentSchemas") if key in made]
+        if not composed:
+            if made.get("properties"):
+                made["additionalProperties"] = False
+        elif not _is_alone(composed[0], schema) and self._has_fields(schema, {}):
+            made["unevaluatedProperties"] = False
+
+    def _has_fields(self, schema: Any, known: dict[str, bool]) -> bool:
+        """Whether an object's properties are named, in each of its forms.
+
+        Args:
+            schema: The Schema Object.
+            known: The answer for references that were followed; for those that are being followed,
+                that it isn't so.
+        """
+        if not isinstance(schema, Mapping):
+            return False
+        if schema.get("properties"):
+            return True
+        reference = schema.get("$ref")
+        if isinstance(reference, str):
+            if reference not in known:
+                known[reference] = False
+                known[reference] = self._has_fields(self._document.find(reference), known)
+            if known[reference]:
+                return True
+        if any(self._has_fields(inner, known) for inner in _items(schema.get("allOf"))):
+            return True
+        branches = _items(schema.get("oneOf", schema.get("anyOf")))
+        return bool(branches) and all(self._has_fields(inner, known) for inner in branches)
+
+
+def _name_definition(reference: str, place: Place) -> str:
+    """A name that depends on the reference and its place alone."""
+    component = _COMPONENT.fullmatch(reference)
+    if component is not None and place == _WHOLE and len(component[1]) <= 64:
+        return component[1]
+    last = (tokens(reference) or ["document"])[-1]
+    name = clean_name(last, others="_.-")
+    about = f"{reference} {place.is_part} {sorted(place.left_out)}"
+    return with_digest(about, name, 64)
+
+
+def _place_below(key: str, schema: Mapping[str, Any], place: Place) -> Place:
+    """The place of a branch or of what is referred to, which describes the same value."""
+    if _is_alone(key, schema):
+        return place
+    return Place(True, place.left_out)
+
+
+def _is_alone(key: str, schema: Mapping[str, Any]) -> bool:
+    """Whether nothing but this keyword describes an object, and it is one schema at a time."""
+    others = [other for other in schema if other in _DESCRIBE_OBJECTS and other != key]
+    if others or key not in (*_UNIONS, "$ref"):
+        return False
+    return key != "allOf" or len(_items(schema["allOf"])) == 1
+
+
+def _convert_exclusive_limits(made: dict[str, Any]) -> None:
+    """`exclusiveMinimum: true` of 3.0 says about `minimum` that the number itself is refused."""
+    for exclusive, limit in (
+        ("exclusiveMinimum", "minimum"),
+        ("exclusiveMaximum", "maximum"),
+    ):
+        if isinstance(made.get(exclusive), bool) and made.pop(exclusive) and limit in made:
+            made[exclusive] = made.pop(limit)
+
+
+def _accept_null(made: dict[str, Any]) -> dict[str, Any]:
+    restricting = made.keys() & {"const", "enum", "not", "if", "$ref", *_UNIONS}
+    kind = made.get("type")
+    if restricting <= {"enum"}:
+        if isinstance(kind, str) and kind != "null":
+            made["type"] = [kind, "null"]
+        if _is_list(made.get("enum")) and None not in made["enum"]:
+            made["enum"] = [*made["enum"], None]
+        return made
+    annotations = {key: made.pop(key) for key in _ANNOTATIONS if key in made}
+    return {"anyOf": [made, {"type": "null"}], **annotations}
+
+
+def _copy_value(value: Any) -> Any:
+    """A JSON value as it is; what a YAML reader took for a date is a text again."""
+    if isinstance(value, Mapping):
+        return {str(key): _copy_value(inner) for key, inner in value.items()}
+    if _is_list(value):
+        return [_copy_value(inner) for inner in value]
+    if isinstance(value, datetime.date):  # a time of day included
+        return value.isoformat()
+    return value
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple))
+
+
+def _items(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, (list, tuple)) else ()

@@ -22,7 +22,7 @@ ACCEPTANCE = ROOT.parent / "shared" / "acceptance"
 SPREAD = ["-n", "logical", "--dist", "worksteal"]  # each worker has most of a module's tests
 # Of the same examples, a second run tries fewer (tests/profiles.py).
 SMALL = {"LUTUMPY_PROFILE": os.environ.get("LUTUMPY_PROFILE", "small")}
-EDITABLE = ".[cli,execution,schema,testing]"
+EDITABLE = ".[cli,execution,schema,testing,toolclad]"
 # Each module of the library is held to the bound of coverage, the conveniences only together.
 BOUND = 95  # percent, as `fail_under` in pyproject.toml is for the whole
 LIBRARY = (
@@ -31,8 +31,8 @@ LIBRARY = (
 ).split()
 CONVENIENCES = (
     "__init__ __main__ cli demo execution local loops openapi page testing text_tools "
-    "tool_doctor".split()
-)
+    "tool_doctor toolclad"
+).split()
 
 
 def _enable_pyenv() -> None:

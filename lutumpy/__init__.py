@@ -77,6 +77,7 @@ if TYPE_CHECKING:
         ToolCallIssueFound,
         ToolCallReady,
     )
+    from lutumpy.rounds.output_schema import OutputSchema
     from lutumpy.tools.declare_text import TextToolFn, text_tool
     from lutumpy.tools.dynamic import DynamicTool
     from lutumpy.tools.dynamic_values import DynamicInput, DynamicOutput
@@ -121,6 +122,7 @@ __all__ = [
     "NeedsTools",
     "NoTools",
     "Offer",
+    "OutputSchema",
     "RawPart",
     "ReasoningDelta",
     "RefusalDelta",
@@ -195,6 +197,7 @@ _HOMES = homes_of(
             "ToolCallReady",
         ],
         "lutumpy.core.text_inputs": ["Lark", "Regex"],
+        "lutumpy.rounds.output_schema": ["OutputSchema"],
         "lutumpy.tools.declare_text": ["TextToolFn", "text_tool"],
         "lutumpy.finder": ["FindTools", "FoundTools", "ToolFinder"],
         "lutumpy.tools.dynamic": ["DynamicTool"],

@@ -86,6 +86,7 @@ CASES = [
     Case("two_hundred_tools.py"),
     Case("planner.py"),
     Case("users_tools.py"),
+    Case("manifest_tools.py"),
     Case("web_handler.py"),
     Case("openapi_tools.py"),
     Case("streaming_ui.py"),
@@ -273,7 +274,7 @@ def test_an_example_is_short(script: str) -> None:
 
 PUBLIC = (
     "adapters.anthropic adapters.openai apis doctor errors execution hooks local loops models "
-    "openapi streaming testing text_tools tool_doctor"
+    "openapi streaming testing text_tools tool_doctor toolclad"
 ).split()
 
 

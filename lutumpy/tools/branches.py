@@ -83,6 +83,8 @@ class _Branch(NamedTuple):
 
     def is_same(self, other: _Branch) -> bool:
         """Whether both are one type."""
+        if self.input is other.input and self.output is other.output:
+            return True
         return self.kinds == other.kinds
 
     def overlaps(self, other: _Branch) -> bool:
@@ -105,8 +107,13 @@ def check_branches(cls: type[Any], base: type[Any], table: ToolsetTable) -> None
         return  # none is named, or a subclass will choose it
     _refuse_quoted_union(cls, union)
     branches = list(_read_branches(cls, union))
-    members = {table.places[s.name]: _branch_of(s.tool) for s in table.selectors}
-    # A place for tools that are known at run time has their branch, also while it is empty.
+    # A place for tools that are known at run time has their branch, also while it is empty; so
+    # the tools that fill it need none of their own, and there may be hundreds of them.
+    members = {
+        table.places[s.name]: _branch_of(s.tool)
+        for s in table.selectors
+        if not s.tool.is_dynamic or not any(s.name in group for group in table.groups.values())
+    }
     for group in table.groups.values():
         members[f"{cls.__name__}.{group.name}"] = _dynamic_branch()
     problems: list[str] = []

@@ -269,9 +269,12 @@ class AnthropicMessages(SdkModel):
 
     @staticmethod
     def _with_output(output: OutputSpec, extra: Mapping[str, Any]) -> dict[str, Any]:
-        # The API takes strict schemas only.
+        # The API takes strict schemas only, and a description nowhere but in the schema.
+        described = output.schema
+        if output.description:
+            described = {**described, "description": output.description}
         try:
-            schema = strict_schema(output.schema, ANTHROPIC_STRICT)
+            schema = strict_schema(described, ANTHROPIC_STRICT)
         except DeclarationError as error:
             raise InvalidToolConstraints(
                 f"the Messages API can't answer with {output.name}: {error}"

@@ -179,15 +179,16 @@ def encoder_options(
 
 
 def output_format(output: OutputSpec) -> dict[str, Any]:
-    """Name, schema and `strict` of an answer, as both APIs spell them.
+    """Name, description, schema and `strict` of an answer, as both APIs spell them.
 
-    It is strict if the schema has a strict form.
+    It is strict if the schema has a strict form, unless the output doesn't want that.
     """
+    named = {"name": output.name}
+    if output.description:
+        named["description"] = output.description
+    if output.strict is False:
+        return {**named, "schema": output.schema, "strict": False}
     try:
-        return {
-            "name": output.name,
-            "schema": strict_schema(output.schema, OPENAI_STRICT),
-            "strict": True,
-        }
+        return {**named, "schema": strict_schema(output.schema, OPENAI_STRICT), "strict": True}
     except DeclarationError:
-        return {"name": output.name, "schema": output.schema, "strict": False}
+        return {**named, "schema": output.schema, "strict": False}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from lutumpy.core.items import (
     AssistantTurn,
     FilePart,
+    FoundTool,
     ImagePart,
     RawPart,
     TextPart,
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
         TextDelta,
     )
     from lutumpy.core.text_inputs import Lark, Regex
+    from lutumpy.finder import FindTools, FoundTools, ToolFinder
     from lutumpy.rounds.events import (
         ApprovalRequested,
         Completed,
@@ -79,6 +81,7 @@ if TYPE_CHECKING:
     from lutumpy.tools.declare_text import TextToolFn, text_tool
     from lutumpy.tools.dynamic import DynamicTool
     from lutumpy.tools.dynamic_values import DynamicInput, DynamicOutput
+    from lutumpy.tools.search import search_tools
     from lutumpy.tools.tool_input import ToolInput
 
 __version__ = "0.1.0"
@@ -99,7 +102,10 @@ __all__ = [
     "DynamicOutput",
     "DynamicTool",
     "FilePart",
+    "FindTools",
     "Finished",
+    "FoundTool",
+    "FoundTools",
     "FunctionSelector",
     "HandledTool",
     "HookError",
@@ -143,6 +149,7 @@ __all__ = [
     "ToolDecision",
     "ToolDef",
     "ToolError",
+    "ToolFinder",
     "ToolFn",
     "ToolInput",
     "ToolMetadata",
@@ -163,6 +170,7 @@ __all__ = [
     "hook_impl",
     "hook_slot",
     "nested",
+    "search_tools",
     "text_tool",
     "tool",
     "tool_fn",
@@ -191,8 +199,10 @@ _HOMES = homes_of(
         "lutumpy.core.text_inputs": ["Lark", "Regex"],
         "lutumpy.rounds.output_schema": ["OutputSchema"],
         "lutumpy.tools.declare_text": ["TextToolFn", "text_tool"],
+        "lutumpy.finder": ["FindTools", "FoundTools", "ToolFinder"],
         "lutumpy.tools.dynamic": ["DynamicTool"],
         "lutumpy.tools.dynamic_values": ["DynamicInput", "DynamicOutput"],
+        "lutumpy.tools.search": ["search_tools"],
         "lutumpy.tools.tool_input": ["ToolInput"],
     }
 )

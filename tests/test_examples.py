@@ -83,6 +83,7 @@ CASES = [
     Case("loop.py", ("--sync",)),
     Case("nested_toolsets.py"),
     Case("progressive_disclosure.py"),
+    Case("two_hundred_tools.py"),
     Case("planner.py"),
     Case("users_tools.py"),
     Case("manifest_tools.py"),
@@ -273,7 +274,7 @@ def test_an_example_is_short(script: str) -> None:
 
 PUBLIC = (
     "adapters.anthropic adapters.openai apis doctor errors execution hooks local loops models "
-    "openapi streaming testing text_tools toolclad"
+    "openapi streaming testing text_tools tool_doctor toolclad"
 ).split()
 
 

@@ -15,6 +15,7 @@ from dataclasses import field, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from lutumpy.apis import Api
+from lutumpy.core.found_tool import FoundTool
 from lutumpy.core.raw_part import RawPart
 from lutumpy.core.usage import Usage
 from lutumpy.plain import json_values
@@ -27,6 +28,7 @@ __all__ = [
     "CallBlock",
     "FilePart",
     "FinishReason",
+    "FoundTool",
     "ImagePart",
     "Item",
     "Message",
@@ -153,7 +155,7 @@ class FilePart:
             raise ValueError("FilePart with data needs its media_type, as 'application/pdf'")
 
 
-Part: TypeAlias = "TextPart | ImagePart | FilePart | RawPart"
+Part: TypeAlias = "TextPart | ImagePart | FilePart | RawPart | FoundTool"
 """What a message, or the content of a result, consists of."""
 
 
@@ -426,9 +428,9 @@ def _join_parts(parts: tuple[Part, ...]) -> str:
     return "\n".join([p.text if isinstance(p, TextPart) else describe(p) for p in parts])
 
 
-def describe(part: ImagePart | FilePart | RawPart) -> str:
+def describe(part: ImagePart | FilePart | RawPart | FoundTool) -> str:
     """The text that replaces a part which an API doesn't accept: it says what was left out."""
-    if isinstance(part, RawPart):
+    if isinstance(part, (RawPart, FoundTool)):
         return part.text
     what = "image" if isinstance(part, ImagePart) else "file"
     name = part.filename if isinstance(part, FilePart) and part.filename else part.url

@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 
 ToolMode = Literal["auto", "required", "specific"]
 
+SEARCH_CALL = "tool_search_call"
+"""The kind of a call by which a model searches for tools, where the API has a kind of its own."""
+
 
 class ToolSpec:
     """One tool as it is offered.
@@ -58,10 +61,23 @@ class ToolOffering:
             the model may call: they are the same whatever `specs` is narrowed to, so that the
             provider's cache of the prompt holds. They include all of `specs`. `None` where
             `specs` is sent; an API that can't say it sends `specs` in any case.
+        finder: The name of the tool among `specs` that finds others, if there is one.
+        deferred: Tools that the API may keep out of the prompt until a search has found them, in
+            an order that stays the same; some of them may stand in `specs` as well, since they
+            were found. Empty unless the model says that its API can do this.
         rendered: A cache of the offer's part of a request, as JSON bytes by each adapter's key.
     """
 
-    __slots__ = ("forced", "mode", "parallel", "rendered", "specs", "stable_specs")
+    __slots__ = (
+        "deferred",
+        "finder",
+        "forced",
+        "mode",
+        "parallel",
+        "rendered",
+        "specs",
+        "stable_specs",
+    )
 
     def __init__(
         self,
@@ -70,7 +86,11 @@ class ToolOffering:
         forced: str | None = None,
         parallel: bool = True,
         stable_specs: tuple[ToolSpec, ...] | None = None,
+        finder: str | None = None,
+        deferred: tuple[ToolSpec, ...] = (),
     ) -> None:
+        self.finder: str | None = finder
+        self.deferred: tuple[ToolSpec, ...] = deferred
         self.specs: tuple[ToolSpec, ...] = specs
         self.mode: ToolMode = mode
         self.forced: str | None = forced

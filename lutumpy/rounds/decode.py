@@ -6,6 +6,7 @@ from typing import Any
 
 from lutumpy.core.items import CallBlock, TextMetadata, ToolMetadata
 from lutumpy.core.origin import Origin
+from lutumpy.core.tool_specs import SEARCH_CALL
 from lutumpy.core.transcript import Transcript
 from lutumpy.hooks.pipeline import CallOrIssue
 from lutumpy.plain.preview import MARK
@@ -40,7 +41,7 @@ def decode_call(
         origin: The call's place in the conversation.
     """
     name, arguments = block.name, block.arguments
-    if block.kind == "function":
+    if block.kind == "function" or (block.kind == SEARCH_CALL and name == offer.finder):
         metadata, selector = ToolMetadata(block.id, name, arguments), offer.by_name.get(name)
     else:
         metadata, selector = _find_text_tool(offer, block)

@@ -33,6 +33,7 @@ from lutumpy.core.call_ids import TakenIds
 from lutumpy.core.items import AssistantTurn, CallBlock
 from lutumpy.core.origin import Origin
 from lutumpy.core.streaming import CallDelta, CallDone, StreamDecoder
+from lutumpy.core.tool_specs import SEARCH_CALL
 from lutumpy.errors import RoundClosedError
 from lutumpy.hooks.pipeline import CallOrIssue
 from lutumpy.rounds.decode import decode_call
@@ -48,6 +49,7 @@ from lutumpy.rounds.events import (
 from lutumpy.rounds.offered import OfferedTools
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
 from lutumpy.rounds.read import read_answer, read_text
+from lutumpy.rounds.searches import name_search
 from lutumpy.rounds.target import Target, position_of, transcript_of
 from lutumpy.tools.approvals import ApprovalRequest
 from lutumpy.tools.arguments import partial_arguments
@@ -297,6 +299,8 @@ class Reader(Generic[C, W]):
         call = self._find_call(delta.index, delta.id)
         call.name = delta.name or call.name
         call.kind = delta.kind
+        if delta.kind == SEARCH_CALL and self._offer.finder is not None:
+            call.name = self._offer.finder
         if delta.arguments:
             call.pieces.append(delta.arguments)
         known = not call.name or call.name in self._offer.offered or self._is_value(call.name)
@@ -317,10 +321,13 @@ class Reader(Generic[C, W]):
         call = self._find_call(done.index, done.call.id)
         if not call.pieces:
             call.pieces.append(done.call.arguments)
-        call.name = done.call.name
-        if self._value_tool is not None and self._value_tool.is_called_by(done.call):
+        block = done.call
+        if block.kind == SEARCH_CALL:
+            block = name_search(block, self._offer.finder)
+        call.name = block.name
+        if self._value_tool is not None and self._value_tool.is_called_by(block):
             return None
-        block = replace(done.call, id=self._final_id(done.index))
+        block = replace(block, id=self._final_id(done.index))
         self._blocks.append(block)
         entry = decode_call(
             self._offer, block, self._transcript, cut=block.incomplete, origin=self._origin

@@ -169,12 +169,21 @@ class ValueTool(Generic[V]):
         if offer.mode == "required":
             if stable is None:
                 return offer
-            return ToolOffering(offer.specs, "required", None, offer.parallel, stable)
+            return ToolOffering(
+                offer.specs,
+                "required",
+                None,
+                offer.parallel,
+                stable,
+                offer.finder,
+                offer.deferred,
+            )
         specs = (*offer.specs, self.spec)
         if offer.mode == "specific":
-            return ToolOffering(specs, "specific", offer.forced, offer.parallel, stable)
-        mode = "required" if forced else "auto"
-        return ToolOffering(specs, mode, None, offer.parallel, stable)
+            mode, name = "specific", offer.forced
+        else:
+            mode, name = ("required" if forced else "auto"), None
+        return ToolOffering(specs, mode, name, offer.parallel, stable, offer.finder, offer.deferred)
 
     def is_called_by(self, block: CallBlock) -> bool:
         """Whether a call is a call of this tool."""

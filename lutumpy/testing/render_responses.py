@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lutumpy.testing.render_openai import CREATED, call_id, render_failure, written
-from lutumpy.testing.replies import Reply, split_text
+from lutumpy.testing.replies import Call, Reply, split_text
 
 __all__ = ["conversation_id", "render", "render_failure", "render_stream", "waiting"]
 
@@ -17,8 +17,12 @@ EMPTY: dict[str, dict[str, Any]] = {
     "function_call": {"status": "in_progress", "arguments": ""},
     "mcp_approval_request": {},
     "custom_tool_call": {"input": ""},
+    "tool_search_call": {"status": "in_progress", "arguments": {}},
 }
 """What an item has of its contents when its first event comes."""
+
+SEARCHES = ("find_tools", "tool_search")
+"""What a script calls the tool that finds others, where the API has no name for it."""
 
 # Of calls by whether they are free text: the prefix of an item's id, its type, and the key of what
 # the model wrote.
@@ -123,7 +127,7 @@ def _finish(
     return answer
 
 
-def _render_output(reply: Reply, number: int) -> list[dict[str, Any]]:
+def _render_output(reply: Reply, number: int, body: Mapping[str, Any]) -> list[dict[str, Any]]:
     output: list[dict[str, Any]] = []
     if reply.reasoning is not None:
         sealed = base64.urlsafe_b64encode(f"{number}:{reply.reasoning}".encode()).decode()
@@ -167,6 +171,18 @@ def _render_output(reply: Reply, number: int) -> list[dict[str, Any]]:
                 }
             )
             continue
+        if _is_search(call, body):
+            output.append(
+                {
+                    "id": _item_id("tsc", number, len(output)),
+                    "type": "tool_search_call",
+                    "status": "completed",
+                    "execution": "client",
+                    "call_id": call_id(call, number, index),
+                    "arguments": call.object or {},
+                }
+            )
+            continue
         prefix, kind, key = CALL_ITEMS[call.is_text]
         item = {
             "id": _item_id(prefix, number, len(output)),
@@ -182,8 +198,18 @@ def _render_output(reply: Reply, number: int) -> list[dict[str, Any]]:
     return output
 
 
+def _is_search(call: Call, body: Mapping[str, Any]) -> bool:
+    """Whether a call is a search for tools that the request asks the client to run."""
+    tools = body.get("tools")
+    declared = [tool for tool in tools if isinstance(tool, Mapping)] if tools else []
+    is_asked = any(
+        tool.get("type") == "tool_search" and tool.get("execution") == "client" for tool in declared
+    )
+    return is_asked and call.name in SEARCHES and all(t.get("name") != call.name for t in declared)
+
+
 def render(reply: Reply, *, number: int, model: str, body: Mapping[str, Any]) -> dict[str, Any]:
-    return _finish(reply, number, model, _render_output(reply, number), body)
+    return _finish(reply, number, model, _render_output(reply, number, body), body)
 
 
 def render_stream(
@@ -195,7 +221,7 @@ def render_stream(
         events.append({"type": kind, "sequence_number": len(events), **fields})
 
     # The response itself comes with the first events and the last one, before and after its output.
-    output = _render_output(reply, number)
+    output = _render_output(reply, number, body)
     started = _make_envelope(number, model, body)
     if body.get("background") is True:
         event("response.created", response=waiting(started, "queued"))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from lutumpy import AssistantTurn, RawPart, TextPart
 from lutumpy.models import (
     CallBlock,
+    FoundTool,
     Message,
     Part,
     RefusalBlock,
@@ -50,11 +51,13 @@ def _write_result(result: ResultBlock) -> list[Part]:
     head = f"{_BEGIN} id={call_id} name={name} status={result.status}]"
     if isinstance(result.content, str):
         return [TextPart(f"{head}\n{_quote_content(result.content)}\n{_END}")]
-    if all(isinstance(part, (TextPart, RawPart)) for part in result.content):
+    if all(isinstance(part, (TextPart, RawPart, FoundTool)) for part in result.content):
         return [TextPart(f"{head}\n{_quote_content(result.text)}\n{_END}")]
     # A part for one API alone becomes its text: a user's message may not take what a result takes.
     inner: list[Part] = [
-        TextPart(_quote_content(part.text)) if isinstance(part, (TextPart, RawPart)) else part
+        TextPart(_quote_content(part.text))
+        if isinstance(part, (TextPart, RawPart, FoundTool))
+        else part
         for part in result.content
     ]
     return [

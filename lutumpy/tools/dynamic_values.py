@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 from pydantic_core import SchemaValidator, core_schema, from_json
 from typing_extensions import TypeAliasType
 
-from lutumpy.core.items import FilePart, ImagePart, RawPart, TextPart
+from lutumpy.core.items import FilePart, FoundTool, ImagePart, RawPart, TextPart
 
 __all__ = [
     "DYNAMIC_OUTPUT",
@@ -84,7 +84,8 @@ DynamicOutput = TypeAliasType(
     | ImagePart
     | FilePart
     | RawPart
-    | Sequence[TextPart | ImagePart | FilePart | RawPart],
+    | FoundTool
+    | Sequence[TextPart | ImagePart | FilePart | RawPart | FoundTool],
 )
 """What a tool that is known at run time gives: a JSON value, or content parts (rule Y7)."""
 

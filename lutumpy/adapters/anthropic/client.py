@@ -31,6 +31,7 @@ from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import AdapterError, DeclarationError, InvalidToolConstraints
 from lutumpy.plain import json_values
+from lutumpy.rules.anthropic import models as anthropic_models
 from lutumpy.rules.strict import ANTHROPIC_STRICT, strict_schema
 
 if TYPE_CHECKING:
@@ -124,6 +125,11 @@ class AnthropicMessages(SdkModel):
             timeout=timeout,
         )
         self._cache: Cache | None = checked_cache(cache)
+
+    @property
+    def defers_tools(self) -> bool:
+        """Whether tools can be kept out of the prompt until a search has found them."""
+        return anthropic_models.takes_tool_search(self.model)
 
     def takes_forced_choice(self, extra: Mapping[str, Any]) -> bool:
         """Whether a request with these parameters may require a tool call: some models, and

@@ -37,6 +37,7 @@ from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import AdapterError
 from lutumpy.plain import json_values
+from lutumpy.rules.openai.models import takes_tool_search
 
 __all__ = ["OpenAIResponses"]
 
@@ -53,6 +54,11 @@ class OpenAIResponses(OpenAIModel):
 
     api: ClassVar[str] = API
     _path: ClassVar[str] = "/responses"
+
+    @property
+    def defers_tools(self) -> bool:
+        """Whether tools can be kept out of the prompt until a search has found them."""
+        return takes_tool_search(self.model)
 
     def _fields_for(self, host: str | None, custom_tools: bool | None) -> Callable[..., Fields]:
         return partial(responses_fields, custom_tools=custom_tools)

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import nox
+from nox.command import CommandFailed
 
 ROOT = Path(__file__).parent
 PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
@@ -22,15 +23,15 @@ ACCEPTANCE = ROOT.parent / "shared" / "acceptance"
 SPREAD = ["-n", "logical", "--dist", "worksteal"]  # each worker has most of a module's tests
 # Of the same examples, a second run tries fewer (tests/profiles.py).
 SMALL = {"LUTUMPY_PROFILE": os.environ.get("LUTUMPY_PROFILE", "small")}
-EDITABLE = ".[cli,execution,schema,testing,toolclad]"
+EDITABLE = ".[cli,execution,mcp,schema,testing,toolclad]"
 # Each module of the library is held to the bound of coverage, the conveniences only together.
 BOUND = 95  # percent, as `fail_under` in pyproject.toml is for the whole
 LIBRARY = (
-    "adapters apis core costs doctor doors dumps errors histories hooks models plain rounds rules "
-    "session streaming tools toolset"
+    "adapters apis core costs doctor doors dumps errors finder histories hooks models plain rounds "
+    "rules session streaming tools toolset"
 ).split()
 CONVENIENCES = (
-    "__init__ __main__ cli demo execution local loops openapi page testing text_tools "
+    "__init__ __main__ cli demo execution local loops mcp openapi page testing text_tools "
     "tool_doctor toolclad"
 ).split()
 
@@ -289,6 +290,26 @@ def npm(session: nox.Session) -> None:
     file = "tests/testing/test_npm_runners.py"
     session.run(
         "python", "-m", "pytest", "-q", file, *session.posargs, env={"LUTUMPY_NPM": str(folder)}
+    )
+
+
+@nox.session(python=NEWEST, tags=["ci"])
+def mcp(session: nox.Session) -> None:
+    """McpTools and an example against the reference servers from npm."""
+    if not all(map(shutil.which, ("node", "npm"))):
+        session.skip("there is no node, or no npm, on the PATH")
+    _install(session, "test")
+    folder = Path(session.create_tmp()).resolve()
+    shutil.copy(ROOT / "tests" / "mcp" / "npm" / "package.json", folder)
+    options = ("--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts")
+    try:
+        session.run("npm", "install", *options, "--prefix", str(folder), external=True)
+    except CommandFailed:
+        session.skip("the servers can't be had from the package registry")
+    files = [str(file) for file in sorted(ROOT.glob("tests/mcp/test_npm_*.py"))]
+    session.run(
+        *("python", "-m", "pytest", "-q", *files, *session.posargs),
+        env={"LUTUMPY_NPM_MCP": str(folder)},
     )
 
 

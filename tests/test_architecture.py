@@ -51,6 +51,7 @@ OPT_IN = {
     "execution",
     "local",
     "loops",
+    "mcp",
     "openapi",
     "page",
     "testing",

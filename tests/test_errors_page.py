@@ -27,6 +27,7 @@ PUBLIC = [
     "lutumpy.execution",
     "lutumpy.local",
     "lutumpy.loops",
+    "lutumpy.mcp",
     "lutumpy.page",
     "lutumpy.testing",
     "lutumpy.text_tools",

@@ -93,6 +93,7 @@ CASES = [
     Case("extraction.py"),
     Case("switch_provider.py"),
     Case("text_only_model.py"),
+    Case("mcp_served.py"),
     Case("hooks/approval_gate.py", given='y\ne\n{"amount": 90}\nn\ntoo much, ask my boss\n'),
     Case("hooks/audit_log.py"),
     Case("hooks/budget.py"),
@@ -112,6 +113,10 @@ SQLITE_AGENT = {
     "tools.py",
 }
 """The modules of the SQLite agent, which `__main__.py` runs; its tests are run below."""
+
+
+NEEDS_NPM = {"mcp_files.py"}
+"""What needs a server from npm; `tests/mcp/test_npm_example.py` runs it."""
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -249,7 +254,7 @@ def test_every_example_is_run() -> None:
     package = {f"sqlite_agent/{name}" for name in SQLITE_AGENT} | {
         "sqlite_agent/test_sqlite_agent.py"
     }
-    assert found == {*SCRIPTS, *package}
+    assert found == {*SCRIPTS, *package, *NEEDS_NPM}
     assert {path.name for path in OUTPUTS.iterdir()} == {case.file.name for case in CASES}
 
 
@@ -273,7 +278,7 @@ def test_an_example_is_short(script: str) -> None:
 
 
 PUBLIC = (
-    "adapters.anthropic adapters.openai apis doctor errors execution hooks local loops models "
+    "adapters.anthropic adapters.openai apis doctor errors execution hooks local loops mcp models "
     "openapi streaming testing text_tools tool_doctor toolclad"
 ).split()
 
@@ -306,7 +311,7 @@ def test_the_index_names_every_example_once() -> None:
     )
     assert [name for name, linked in rows if name != linked] == []
     named = ["sqlite_agent/__main__.py" if name == "sqlite_agent" else name for name, _ in rows]
-    assert sorted(named) == SCRIPTS
+    assert sorted(named) == sorted([*SCRIPTS, *NEEDS_NPM])
 
 
 # --- what a person sees ---------------------------------------------------------------------------

@@ -21,6 +21,7 @@ except ImportError as _error:
 from lutumpy.cli.check import check
 from lutumpy.cli.convert import convert
 from lutumpy.cli.exit_codes import quiet_code
+from lutumpy.cli.mcp import mcp
 from lutumpy.cli.repair import repair
 from lutumpy.cli.show import show
 from lutumpy.cli.tools import tools
@@ -54,6 +55,7 @@ app.command("repair")(repair)
 app.command("convert")(convert)
 app.command("show")(show)
 app.add_typer(tools, name="tools")
+app.add_typer(mcp, name="mcp")
 
 
 # Typer calls it while it reads the options, so that `--version` needs no command.

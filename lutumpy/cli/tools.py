@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,8 +9,8 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from lutumpy import Toolset
 from lutumpy.apis import api_names
+from lutumpy.cli.addresses import FoundTools, HeaderOption, find_tools, report_failure
 from lutumpy.cli.files import write_file
 from lutumpy.cli.findings import counted
 from lutumpy.cli.options import API_NAMES, JsonOption, check_api
@@ -27,13 +26,11 @@ from lutumpy.tool_doctor import (
     Severity,
     ToolListSize,
     ToolReport,
-    ToolsetNotLoadedError,
     check_tools,
     drift,
-    load_toolset,
 )
 
-__all__ = ["tools"]
+__all__ = ["print_findings", "print_skipped", "record_finding", "tools"]
 
 tools: typer.Typer = typer.Typer(
     help="What becomes of a toolset at each provider, and a lock against changes unseen.",
@@ -43,7 +40,9 @@ tools: typer.Typer = typer.Typer(
 Name = Annotated[
     str,
     typer.Argument(
-        metavar="MODULE:TOOLSET", help="As in package.module:AppTools.", show_default=False
+        metavar="TOOLS",
+        help="package.module:AppTools; or an MCP server: https://..., 'stdio:COMMAND ARGUMENTS'.",
+        show_default=False,
     ),
 ]
 LockOption = Annotated[str, typer.Option("--lock", metavar="FILE", help="The lock file.")]
@@ -82,31 +81,33 @@ def check(
     strict: Annotated[bool, typer.Option("--strict", help="Warnings count as well.")] = False,
     lock: LockOption = LOCK_FILE,
     directory: DirectoryOption = "",
+    header: HeaderOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compile every tool for every API, and say what is lost, changed or refused.
 
     Exit code 0: nothing will be refused, and nothing has drifted from the lock. 1: something will
-    be or has (with --strict: there is a warning). 2: there is no such toolset, or the lock file
-    can't be used.
+    be or has (with --strict: there is a warning). 2: there is no such toolset or server, or the
+    lock file can't be used.
     """
     output = Output(as_json=as_json)
-    toolset = _load_toolset(output, name, directory)
+    found = find_tools(output, name, directory, header)
+    name, toolset = found.name, found.toolset
     chosen = tuple(dict.fromkeys(api or ())) or api_names()
     report = check_tools(toolset, apis=chosen, strict=adapter_strict)
     try:
         locked = Lock.read(lock)
     except LockError as error:
-        raise _report_failure(output, str(error)) from error
+        raise report_failure(output, str(error)) from error
     known = None if locked is None else locked.toolsets.get(name)
     drifted = drift(known, toolset) if known is not None else None
     # A toolset that was never locked has nothing to drift from.
     code = int(bool(report.errors or drifted or (strict and report.warnings)))
     state = _lock_state(locked is not None, drifted)
     if as_json:
-        _record_report(output, name, report, lock, state, drifted, code)
+        _record_report(output, found, report, lock, state, drifted, code)
     else:
-        _print_report(output, name, report)
+        _print_report(output, found, report)
         _print_lock(output, name, lock, state, drifted)
     raise typer.Exit(code)
 
@@ -116,15 +117,17 @@ def lock(
     name: Name,
     lock: LockOption = LOCK_FILE,
     directory: DirectoryOption = "",
+    header: HeaderOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Write down what the model is shown of each tool, so that `tools check` fails when it changes.
 
-    Exit code 0: the lock file has the tools as they are. 2: there is no such toolset, or the file
-    can't be used.
+    Exit code 0: the lock file has the tools as they are. 2: there is no such toolset or server, or
+    the file can't be used.
     """
     output = Output(as_json=as_json)
-    toolset = _load_toolset(output, name, directory)
+    found = find_tools(output, name, directory, header)
+    name, toolset = found.name, found.toolset
     try:
         before = Lock.read(lock) or Lock({})
         known = before.toolsets.get(name)
@@ -134,9 +137,9 @@ def lock(
         if is_new:
             write_file(lock, after.text())
     except LockError as error:
-        raise _report_failure(output, str(error)) from error
+        raise report_failure(output, str(error)) from error
     except OSError as error:
-        raise _report_failure(
+        raise report_failure(
             output, f"{lock} can't be written: {error.strerror or error}"
         ) from error
     count = len(after.toolsets[name])
@@ -161,22 +164,6 @@ def lock(
     )
 
 
-# The current directory first, as `python -m` has it: a toolset mostly isn't installed.
-def _load_toolset(output: Output, name: str, directory: str) -> type[Toolset[Any]]:
-    try:
-        return load_toolset(name, directory=directory or os.curdir)
-    except ToolsetNotLoadedError as error:
-        raise _report_failure(output, str(error)) from error
-
-
-def _report_failure(output: Output, message: str) -> typer.Exit:
-    if output.as_json:
-        output.record("failed", message=message, exit_code=2)
-    else:
-        output.complain(styled(("lutumpy: ", "bold red"), message))
-    return typer.Exit(2)
-
-
 def _lock_state(exists: bool, drifted: Drift | None) -> str:
     if drifted is None:
         return "not locked" if exists else "no lock file"
@@ -188,25 +175,18 @@ def _lock_state(exists: bool, drifted: Drift | None) -> str:
 
 def _record_report(
     output: Output,
-    name: str,
+    found: FoundTools,
     report: ToolReport,
     lock: str,
     state: str,
     drifted: Drift | None,
     code: int,
 ) -> None:
+    name = found.name
+    for original, reason in found.skipped.items():
+        output.record("skipped", toolset=name, tool=original, reason=reason)
     for finding in report.findings:
-        output.record(
-            "finding",
-            toolset=name,
-            severity=finding.severity,
-            rule=finding.rule,
-            tool=finding.tool,
-            apis=list(finding.apis),
-            path=finding.path,
-            strict=finding.strict,
-            message=finding.message,
-        )
+        record_finding(output, name, finding)
     for size in report.sizes:
         fields = {key: getattr(size, key) for key in ToolListSize.__dataclass_fields__}
         output.record("size", toolset=name, **fields)
@@ -223,6 +203,21 @@ def _record_report(
     )
 
 
+def record_finding(output: Output, name: str, finding: Finding) -> None:
+    """A finding as a JSON line."""
+    output.record(
+        "finding",
+        toolset=name,
+        severity=finding.severity,
+        rule=finding.rule,
+        tool=finding.tool,
+        apis=list(finding.apis),
+        path=finding.path,
+        strict=finding.strict,
+        message=finding.message,
+    )
+
+
 def _drift_fields(drifted: Drift) -> dict[str, Any]:
     changed = {
         tool: [
@@ -236,16 +231,10 @@ def _drift_fields(drifted: Drift) -> dict[str, Any]:
 # --- for people ----------------------------------------------------------------------------------
 
 
-def _print_report(output: Output, name: str, report: ToolReport) -> None:
-    output.print(styled((name, "bold"), f"  {counted(len(report.tools), 'tool')}"))
-    looked_at = {size.api for size in report.sizes}
-    # No tool has this name, and `None` stands for the list as a whole.
-    shown: object = ()
-    for finding in report.findings:
-        if finding.tool != shown:
-            shown = finding.tool
-            output.print("", styled((finding.tool or "the list of tools", "bold")))
-        _print_finding(output, finding, everywhere=looked_at <= set(finding.apis))
+def _print_report(output: Output, found: FoundTools, report: ToolReport) -> None:
+    output.print(styled((found.name, "bold"), f"  {counted(len(report.tools), 'tool')}"))
+    print_findings(output, report)
+    print_skipped(output, found)
     if report.sizes:
         output.print("", _make_size_table(report))
     counts = [
@@ -254,6 +243,25 @@ def _print_report(output: Output, name: str, report: ToolReport) -> None:
         if report.of(s)
     ]
     output.print("", ", ".join(counts) or "nothing to say about the tools")
+
+
+def print_findings(output: Output, report: ToolReport) -> None:
+    """What was found, tool by tool."""
+    looked_at = {size.api for size in report.sizes}
+    # No tool has this name, and `None` stands for the list as a whole.
+    shown: object = ()
+    for finding in report.findings:
+        if finding.tool != shown:
+            shown = finding.tool
+            output.print("", styled((finding.tool or "the list of tools", "bold")))
+        _print_finding(output, finding, everywhere=looked_at <= set(finding.apis))
+
+
+def print_skipped(output: Output, found: FoundTools) -> None:
+    """The tools of a server that can't be offered, and why."""
+    for original, reason in found.skipped.items():
+        output.print("", styled((original, "bold"), ("  not offered", "bold red")))
+        output.print(styled(f"  {reason}"))
 
 
 def _print_finding(output: Output, finding: Finding, *, everywhere: bool) -> None:

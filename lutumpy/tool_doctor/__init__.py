@@ -10,7 +10,7 @@ from __future__ import annotations
 from lutumpy.errors import ToolsetNotLoadedError
 from lutumpy.tool_doctor.check import check_tools
 from lutumpy.tool_doctor.differences import Difference, differences
-from lutumpy.tool_doctor.loading import load_toolset
+from lutumpy.tool_doctor.loading import load_object, load_toolset
 from lutumpy.tool_doctor.lock import (
     LOCK_FILE,
     Drift,
@@ -40,6 +40,7 @@ __all__ = [
     "check_tools",
     "differences",
     "drift",
+    "load_object",
     "load_toolset",
     "locked_toolset",
     "offer_tokens",

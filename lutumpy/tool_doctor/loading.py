@@ -12,7 +12,7 @@ from lutumpy import Toolset
 from lutumpy.errors import ToolsetNotLoadedError
 from lutumpy.plain.safe_text import safe_str
 
-__all__ = ["load_toolset"]
+__all__ = ["load_object", "load_toolset"]
 
 
 def load_toolset(name: str, *, directory: str | Path | None = None) -> type[Toolset[Any]]:
@@ -29,6 +29,28 @@ def load_toolset(name: str, *, directory: str | Path | None = None) -> type[Tool
     Raises:
         ToolsetNotLoadedError: The name is wrong, the import fails, or it leads to something else
             than a toolset.
+    """
+    found = load_object(name, directory=directory)
+    if not _is_toolset(found):
+        what = (
+            f"the class {found.__name__}"
+            if isinstance(found, type)
+            else f"an object of type {type(found).__name__}"
+        )
+        raise ToolsetNotLoadedError(f"{name} is {what}, not a Toolset class")
+    toolset: type[Toolset[Any]] = found
+    return toolset
+
+
+def load_object(name: str, *, directory: str | Path | None = None) -> Any:
+    """Whatever `name` leads to, as `load_toolset` finds it.
+
+    Args:
+        name: As for `load_toolset`.
+        directory: As for `load_toolset`.
+
+    Raises:
+        ToolsetNotLoadedError: The name is wrong, or the import fails.
     """
     module_name, colon, attribute = name.partition(":")
     if not (colon and module_name and attribute):
@@ -51,15 +73,7 @@ def load_toolset(name: str, *, directory: str | Path | None = None) -> type[Tool
             raise ToolsetNotLoadedError(f"{so_far} has no {part!r}{hint}")
         found = getattr(found, part)
         so_far = f"{so_far}{':' if so_far == module_name else '.'}{part}"
-    if not _is_toolset(found):
-        what = (
-            f"the class {found.__name__}"
-            if isinstance(found, type)
-            else f"an object of type {type(found).__name__}"
-        )
-        raise ToolsetNotLoadedError(f"{name} is {what}, not a Toolset class")
-    toolset: type[Toolset[Any]] = found
-    return toolset
+    return found
 
 
 def _is_toolset(value: Any) -> bool:

@@ -60,6 +60,8 @@ class DynamicTool:
         validate: Called with arguments that fit the schema, where a call is read. Gives the
             arguments that are used, or raises `ToolError` or `ValueError`, which refuses them.
         output_schema: JSON Schema of the results; the commit checks them by it.
+        check_output: `False` where results are no JSON of `output_schema`, such as a text about
+            it; then the schema is only told of.
         timeout: Seconds for one attempt.
         max_retries: Attempts after the first one, for idempotent tools that timed out.
         effect: What running it again does: `"read"`, `"idempotent"` or `"once"`.
@@ -87,6 +89,7 @@ class DynamicTool:
         run: Callable[..., Any] | None = None,
         validate: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
         output_schema: Mapping[str, Any] | None = None,
+        check_output: bool = True,
         timeout: float = DEFAULT_TIMEOUT,
         max_retries: int = DEFAULT_MAX_RETRIES,
         effect: Effect = "once",
@@ -115,7 +118,7 @@ class DynamicTool:
             wrapped=wrapped,
             run=run,
             validate=validate,
-            output_schema=returned,
+            output_schema=returned if check_output else None,
         )
         self._validate = validate
         if options.provider is not None:

@@ -1,0 +1,425 @@
+"""`McpTools`: the tools of an MCP server, as a toolset or as members of one."""
+
+# What is hard here
+# -----------------
+# A server is a stranger that may change, fail and come back, and a conversation goes on meanwhile:
+#
+#   what happens                 what the conversation sees
+#   ---------------------------  ---------------------------------------------------------------
+#   the list of tools changes    nothing, but `changed`; `refresh` gives a new toolset
+#   it differs from the lock     `SchemaChanged` from `refresh`; the old toolset stays
+#   the server dies in a call    a failed result, of unknown outcome for the effect `once`
+#   it is dead when a call comes a failed result: "Connection closed", nothing was sent
+#   it comes back                `refresh` connects again; old tools go through the new connection
+#
+# The tools hold this object and not a connection, so a toolset of yesterday calls the server of
+# today under the names that were listed yesterday.
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TextIO
+
+import anyio
+from anyio.abc import TaskGroup
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.types import (
+    CallToolRequest,
+    CallToolRequestParams,
+    CallToolResult,
+    InputRequiredResult,
+    Tool,
+)
+from pydantic import TypeAdapter
+from typing_extensions import Self
+
+from lutumpy import DynamicInput, DynamicTool, ToolCall, ToolError, ToolMetadata, Toolset
+from lutumpy.mcp.connection import Connection
+from lutumpy.mcp.errors import McpConnectionError, McpConnectionLost
+from lutumpy.mcp.limits import Limits
+from lutumpy.mcp.listing import Effect, Listing, ListingOptions, Run, make_listing
+from lutumpy.mcp.locking import check_lock, describe_drift, find_locked
+from lutumpy.mcp.names import check_prefix
+from lutumpy.mcp.opening import HttpOptions, ServerAddress, check_server, name_address, open_client
+from lutumpy.mcp.results import cut, read_result
+from lutumpy.plain.safe_text import class_name, safe_str
+from lutumpy.tool_doctor import Lock, LockedToolset, drift, locked_toolset
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from lutumpy import DynamicOutput
+
+__all__ = ["McpTools", "ProgressHandler"]
+
+ProgressHandler = Callable[["ToolMetadata | None", float, "float | None", "str | None"], Any]
+"""Called with the call, how far it is, how far it goes and a word about it; sync or async."""
+
+_log = logging.getLogger("lutumpy.mcp")
+_MOST_PAGES = 1000
+_RESULT: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(
+    CallToolResult | InputRequiredResult
+)
+# Errors by which a server, or the SDK before it, says that nothing was run.
+_NOT_RUN = frozenset({-32601, -32602, -32020, -32021, -32022, -32042})
+
+
+class McpTools:
+    """The tools of an MCP server, as dynamic tools; an async context manager.
+
+    Nothing runs by itself: the tools are offered, decided about by hooks, executed and committed
+    like all others. What the server says of its tools is untrusted: each has the effect `once`, and
+    with a lock a changed description is an error before it is offered.
+
+    Args:
+        server: An `https://` address, `StdioServerParameters`, a server in this process, or a
+            function that opens a transport of the SDK.
+        name: The name of the toolset.
+        prefix: What each tool's name begins with for the model.
+        allow: Which of the server's tools are offered; all if left out.
+        lock: What was reviewed of the server's tools, or the file that holds it.
+        timeout: Seconds for one attempt of a call.
+        connect_timeout: Seconds for connecting, and for listing; a command may have to be fetched
+            first.
+        max_chars: Characters of text of one answer; what is more is cut.
+        max_bytes: Bytes of an image or file of an answer; a larger one becomes a sentence.
+        trust_hints: Whether the server's hints decide about effects: `readOnlyHint` is `"read"`,
+            `idempotentHint` is `"idempotent"`.
+        closed: Whether arguments that a schema doesn't name are refused, though it doesn't say so.
+        headers: Further headers of every request, for a server behind HTTP.
+        auth: As the SDK takes it, such as its `OAuthClientProvider`.
+        http_client: A client of httpx2 in place of one made here; it stays open.
+        env: Further environment variables of a command, over those of its parameters.
+        errlog: Where a command writes its errors; standard error if left out.
+        on_progress: Called with what the server reports of a running call.
+        client_options: Further arguments of the SDK's `Client`, such as `mode`.
+
+    Raises:
+        DeclarationError: The prefix can't begin a name.
+        TypeError: An argument is of another type. `ValueError` where it is out of range.
+    """
+
+    def __init__(
+        self,
+        server: ServerAddress,
+        *,
+        name: str = "McpTools",
+        prefix: str = "",
+        allow: Callable[[Tool], bool] | None = None,
+        lock: Lock | str | Path | None = None,
+        timeout: float = 30.0,
+        connect_timeout: float = 60.0,
+        max_chars: int = 50_000,
+        max_bytes: int = 5_000_000,
+        trust_hints: bool = False,
+        closed: bool = False,
+        headers: Mapping[str, str] | None = None,
+        auth: httpx2.Auth | None = None,
+        http_client: httpx2.AsyncClient | None = None,
+        env: Mapping[str, str] | None = None,
+        errlog: TextIO | None = None,
+        on_progress: ProgressHandler | None = None,
+        client_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        check_server(server)
+        if env and isinstance(server, StdioServerParameters):
+            server = server.model_copy(update={"env": {**(server.env or {}), **env}})
+        self.name: str = name
+        self._server: ServerAddress = server
+        self._options = ListingOptions(
+            name,
+            check_prefix(prefix),
+            allow,
+            _check_seconds("timeout", timeout),
+            trust_hints,
+            closed,
+        )
+        self._connect_timeout = _check_seconds("connect_timeout", connect_timeout)
+        self._limits = Limits(max_chars, max_bytes)
+        self._lock = lock
+        self._http = HttpOptions(headers, auth, http_client)
+        self._errlog = errlog
+        self._on_progress = on_progress
+        self._client_options: dict[str, Any] = {"cache": None, **(client_options or {})}
+        # How often the server has told of a change, and how many of these the list knows.
+        self._changes = 0
+        self._changes_listed = 0
+        self._instructions: str | None = None
+        self._listing: Listing | None = None
+        self._connection: Connection | None = None
+        self._refreshing = anyio.Lock()
+        self._group: TaskGroup | None = None
+
+    # --- what the server offers -----------------------------------------------------------------
+
+    @property
+    def toolset(self) -> type[Toolset[ToolCall[DynamicInput, DynamicOutput]]]:
+        """The tools as a toolset, as they were listed last."""
+        return self._require_listing().toolset
+
+    @property
+    def tools(self) -> tuple[DynamicTool, ...]:
+        """The tools as they were listed last, for `with_dynamic_tools`."""
+        return self._require_listing().tools
+
+    @property
+    def skipped(self) -> Mapping[str, str]:
+        """Why each other tool of the server isn't offered, by its name there."""
+        return self._require_listing().skipped
+
+    @property
+    def instructions(self) -> str | None:
+        """What the server says about its use. It is a stranger's text, and no prompt has it."""
+        return self._instructions
+
+    @property
+    def changed(self) -> bool:
+        """Whether the list of tools may have changed since it was read.
+
+        The server said so, or didn't reach us for a while. Nothing happens until `refresh`.
+        """
+        return self._changes > self._changes_listed
+
+    @property
+    def connected(self) -> bool:
+        """Whether the connection is open, as far as is known before the next call."""
+        return self._connection is not None and self._connection.state == "open"
+
+    @property
+    def address(self) -> str | None:
+        """The server's address, as `lutumpy tools lock` takes it; `None` where it has none."""
+        return name_address(self._server)
+
+    def locked(self) -> LockedToolset:
+        """The tools as a lock would hold them: by the server's own declaration, no prefix."""
+        return locked_toolset(self._require_listing().plain)
+
+    def _require_listing(self) -> Listing:
+        if self._listing is None:
+            raise McpConnectionError(
+                f"the tools of {self.name} aren't known: use it as `async with McpTools(...)`"
+            )
+        return self._listing
+
+    # --- its life -------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Self:
+        """Connect and list the tools.
+
+        Raises:
+            McpConnectionError: The server can't be reached, or doesn't list its tools.
+            SchemaChanged: They aren't as they were locked.
+            LockError: The lock can't be read, or knows nothing of the server.
+        """
+        if self._group is not None:
+            raise RuntimeError(f"{self!r} was entered before; make a new one")
+        self._group = anyio.create_task_group()
+        await self._group.__aenter__()
+        try:
+            await self.refresh()
+        except BaseException:
+            await self._leave()
+            raise
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._leave()
+
+    async def _leave(self) -> None:
+        if self._connection is not None:
+            await self._connection.close()
+        if self._group is not None:
+            # The task of the connection is gone, and no error of the block concerns its group,
+            # which would wrap it.
+            await self._group.__aexit__(None, None, None)
+
+    async def refresh(self) -> type[Toolset[ToolCall[DynamicInput, DynamicOutput]]]:
+        """List the tools again; connect again where the connection is closed.
+
+        Returns:
+            The new toolset, which `toolset` gives from now on. The old one stays usable. Without a
+            lock, what changed is logged.
+
+        Raises:
+            McpConnectionError: The server can't be reached, or doesn't list its tools.
+            SchemaChanged: They aren't as they were locked.
+            LockError: The lock can't be read, or knows nothing of the server.
+        """
+        async with self._refreshing:
+            locked = None
+            if self._lock is not None:
+                names = [one for one in (self.address, self.name) if one is not None]
+                locked = find_locked(self._lock, names)
+            changes = self._changes  # what is told from here on may be missing in the list
+            listed = await self._list_or_reconnect()
+            before = self._listing
+            listing = make_listing(listed, self._options, self._make_run, before)
+            if locked is not None:
+                compared = {n: one for n, one in locked.items() if n not in listing.kept_out}
+                check_lock(self.name, compared, listing.plain)
+            elif before is not None:
+                for change in describe_drift(drift(locked_toolset(before.plain), listing.plain)):
+                    _log.warning("%s changed: %s", self.name, change)
+            for original, reason in listing.skipped.items():
+                _log.info("%s: the tool %r is not offered: %s", self.name, original, reason)
+            self._listing, self._changes_listed = listing, changes
+            return listing.toolset
+
+    async def _list_or_reconnect(self) -> list[Tool]:
+        connection = self._connection
+        if connection is not None and connection.state == "open":
+            try:
+                return await self._list(connection)
+            except Exception as error:
+                _log.debug("%s can't be listed on this connection: %r", self.name, error)
+                await connection.close()
+        connection = await self._connect()
+        try:
+            return await self._list(connection)
+        except McpConnectionError:
+            raise
+        except Exception as error:  # also a list that breaks the protocol
+            text = cut(_explain(error), 1000)
+            raise McpConnectionError(f"{self.name} doesn't list its tools: {text}") from error
+
+    async def _connect(self) -> Connection:
+        if self._group is None:
+            raise RuntimeError(f"{self!r} wasn't entered: use it as `async with McpTools(...)`")
+        connection = Connection(self._make_client, self._note_change)
+        seconds = self._connect_timeout
+        with anyio.move_on_after(seconds) as scope:
+            await self._group.start(connection.hold)
+        if connection.state != "open":
+            await connection.close()
+            if scope.cancelled_caught:
+                why = f"it didn't answer within {seconds:g} seconds"
+            else:
+                why = _explain(connection.cause)
+            raise McpConnectionError(f"{self.name} can't be reached: {why}") from connection.cause
+        self._connection = connection
+        self._instructions = connection.client.instructions
+        return connection
+
+    def _make_client(self, receive: Any, on_end: Callable[[], None]) -> Client:
+        options = {**self._client_options}
+        receives = options.pop("message_handler", None)
+
+        async def receive_all(message: Any) -> None:
+            await receive(message)
+            if receives is not None:
+                await receives(message)
+
+        options["message_handler"] = receive_all
+        return open_client(
+            self._server, http=self._http, errlog=self._errlog, on_end=on_end, options=options
+        )
+
+    def _note_change(self) -> None:
+        self._changes += 1
+
+    async def _list(self, connection: Connection) -> list[Tool]:
+        """Every page of the list."""
+        seconds = self._connect_timeout
+        listed: list[Tool] = []
+        cursor: str | None = None
+        seen: set[str] = set()
+        with anyio.move_on_after(seconds):
+            while True:
+                page = await connection.send(_list_page(cursor))
+                listed += page.tools
+                cursor = page.next_cursor
+                if cursor is None:
+                    return listed
+                if cursor in seen or len(seen) >= _MOST_PAGES:
+                    raise McpConnectionError(f"{self.name} doesn't come to an end of its tools")
+                seen.add(cursor)
+        raise McpConnectionError(f"{self.name} didn't list its tools within {seconds:g} seconds")
+
+    # --- calls ----------------------------------------------------------------------------------
+
+    def _make_run(self, entry: Tool, effect: Effect) -> Run:
+        name = entry.name
+
+        async def run(arguments: dict[str, Any], call: ToolMetadata | None = None) -> DynamicOutput:
+            return await self._call(name, effect, arguments, call)
+
+        return run
+
+    async def _call(
+        self, name: str, effect: Effect, arguments: dict[str, Any], call: ToolMetadata | None
+    ) -> DynamicOutput:
+        """Run a tool of the server (rules MCP4 to MCP6)."""
+        connection = self._connection
+        if connection is None or connection.state != "open":
+            raise ToolError("Connection closed: the server is gone, and this tool was not called.")
+        request = CallToolRequest(params=CallToolRequestParams(name=name, arguments=arguments))
+        report = None if self._on_progress is None else _report_to(self._on_progress, call)
+
+        async def send(client: Client) -> CallToolResult | InputRequiredResult:
+            # Not `call_tool`: it holds results against the server's output schema with a validator
+            # that a stranger's pattern can keep busy for hours.
+            return await client.session.send_request(request, _RESULT, progress_callback=report)
+
+        try:
+            result = await connection.send(send)
+        except MCPError as error:
+            if effect == "once" and error.code not in _NOT_RUN:
+                raise
+            raise ToolError(cut(error.message, self._limits.max_chars)) from error
+        except McpConnectionLost as error:
+            if effect == "once":
+                raise
+            raise ToolError("Connection closed: the server went away during the call.") from error
+        if isinstance(result, InputRequiredResult):
+            raise ToolError(
+                "The server asks for further input before it runs this tool, which this program "
+                "can't give. The tool was not run."
+            )
+        return read_result(result, self._limits)
+
+    def __repr__(self) -> str:
+        if self._listing is None:
+            return f"<McpTools {self.name}, not listed>"
+        state = "connected" if self.connected else "closed"
+        return f"<McpTools {self.name}, {state}: {len(self.tools)} tools>"
+
+
+def _list_page(cursor: str | None) -> Any:
+    return lambda client: client.list_tools(cursor=cursor)
+
+
+def _report_to(handler: ProgressHandler, call: ToolMetadata | None) -> Any:
+    async def report(progress: float, total: float | None, message: str | None) -> None:
+        done = handler(call, progress, total, message)
+        if hasattr(done, "__await__"):
+            await done
+
+    return report
+
+
+def _check_seconds(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name} must be a number of seconds, not {value!r}")
+    if math.isnan(value) or value <= 0:
+        raise ValueError(f"{name} must be more than 0 seconds, not {value}")
+    return float(value)
+
+
+def _explain(cause: BaseException | None) -> str:
+    """Why a connection failed: the first exception that a group holds."""
+    inner: Any = getattr(cause, "exceptions", None)
+    while inner:
+        cause = inner[0]
+        inner = getattr(cause, "exceptions", None)
+    if cause is None:
+        return "it closed the connection"
+    return f"{class_name(cause)}: {safe_str(cause)}"

@@ -1,0 +1,99 @@
+"""A tool's result as MCP content (rule MCP7).
+
+content of a result               what is sent
+--------------------------------  -----------------------------------------------------------
+text                              a block of text
+a JSON value                      the same, and as structured content where the tool says that
+                                  its results are objects
+`ImagePart`, `FilePart` of sound  an image, a sound
+another `FilePart`                an embedded resource
+a part with an address            a link
+`RawPart`                         its text for other APIs
+failed or rejected                the same content, with `isError`
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable
+from typing import Any
+
+from mcp.types import (
+    AudioContent,
+    BlobResourceContents,
+    CallToolResult,
+    ContentBlock,
+    EmbeddedResource,
+    ImageContent,
+    ResourceLink,
+    TextContent,
+)
+
+from lutumpy import ImagePart, RawPart, TextPart, ToolDef, ToolResult
+from lutumpy.models import FoundTool, Part
+from lutumpy.plain import json_values
+
+__all__ = ["failed_result", "make_result", "sent_output_schema"]
+
+_UNUSABLE = "The tool ran, but its answer can't be used: it has not the declared type."
+
+
+def make_result(result: ToolResult, definition: ToolDef) -> CallToolResult:
+    """A result of a call as the client gets it."""
+    if result.output_error is not None:
+        return failed_result(_UNUSABLE)
+    is_error = result.status != "ok"
+    blocks = list(_make_blocks(result.content))
+    if is_error or sent_output_schema(definition) is None:
+        return CallToolResult(content=blocks, is_error=is_error)
+    structured = _read_object(result.content)
+    # The protocol has no other place for an answer that isn't of the declared schema, such as what
+    # a hook put in its place.
+    return CallToolResult(
+        content=blocks, structured_content=structured, is_error=structured is None
+    )
+
+
+def failed_result(text: str) -> CallToolResult:
+    """The result of a call that failed, with this text."""
+    return CallToolResult(content=[TextContent(text=text)], is_error=True)
+
+
+def sent_output_schema(definition: ToolDef) -> dict[str, Any] | None:
+    """The schema of a tool's results, where the older protocol takes it: its root is an object."""
+    schema = definition.output_schema
+    return schema if schema is not None and schema.get("type") == "object" else None
+
+
+def _read_object(content: Any) -> dict[str, Any] | None:
+    if not isinstance(content, str):
+        return None
+    try:
+        value = json_values.decode(content)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _make_blocks(content: str | Iterable[Part]) -> list[ContentBlock]:
+    if isinstance(content, str):
+        return [TextContent(text=json_values.clean_text(content))]
+    return [_make_block(part, index) for index, part in enumerate(content)]
+
+
+def _make_block(part: Part, index: int) -> ContentBlock:
+    if isinstance(part, (TextPart, RawPart, FoundTool)):
+        return TextContent(text=json_values.clean_text(part.text))
+    if part.data is None:
+        name = "image" if isinstance(part, ImagePart) else part.filename or "file"
+        return ResourceLink(name=name, uri=part.url or "", mime_type=part.media_type)
+    data = base64.b64encode(part.data).decode()
+    media_type = part.media_type or "application/octet-stream"
+    if isinstance(part, ImagePart):
+        return ImageContent(data=data, mime_type=media_type)
+    if media_type.startswith("audio/"):
+        return AudioContent(data=data, mime_type=media_type)
+    name = part.filename or f"file-{index}"
+    return EmbeddedResource(
+        resource=BlobResourceContents(uri=f"result:///{name}", mime_type=media_type, blob=data)
+    )

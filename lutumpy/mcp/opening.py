@@ -1,0 +1,162 @@
+"""From what a user names a server by to the SDK's client of it."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING, Any, TextIO, TypeAlias, Union, cast
+
+from mcp import Client, StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.server import Server
+from mcp.server.mcpserver import MCPServer
+from mcp.shared._httpx_utils import create_mcp_http_client
+
+from lutumpy.mcp.connection import watch_transport
+from lutumpy.mcp.errors import McpConnectionError
+from lutumpy.plain.safe_text import safe_repr
+from lutumpy.plain.values import dataclass
+
+if TYPE_CHECKING:
+    import httpx2
+
+__all__ = ["HttpOptions", "ServerAddress", "name_address", "open_client", "read_address"]
+
+ServerAddress: TypeAlias = Union[
+    str,
+    StdioServerParameters,
+    Server[Any],
+    MCPServer,
+    Callable[[], AbstractAsyncContextManager[Any]],
+]
+"""What names a server: an `http(s)://` address, a command to run, a server in this process, or a
+function that opens a transport of the SDK.
+"""
+
+STDIO = "stdio:"
+"""What an address begins with that is a command."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpOptions:
+    """What goes with every request to a server behind HTTP.
+
+    Attributes:
+        headers: Further headers.
+        auth: The SDK's, such as an `OAuthClientProvider`, or any other of httpx2.
+        client: A client to use in place of one made here; it stays open.
+    """
+
+    headers: Mapping[str, str] | None
+    auth: httpx2.Auth | None
+    client: httpx2.AsyncClient | None
+
+
+def read_address(text: str) -> str | StdioServerParameters:
+    """What `https://...` or `stdio:command argument ...` names, as `McpTools` takes it.
+
+    The command is split as a shell does it; no shell runs.
+
+    Raises:
+        McpConnectionError: It is neither.
+    """
+    if text.startswith(("http://", "https://")):
+        return text
+    if text.startswith(STDIO):
+        try:
+            command, *arguments = shlex.split(text.removeprefix(STDIO))
+        except ValueError as error:
+            raise McpConnectionError(f"{text!r} names no command: {error}") from None
+        return StdioServerParameters(command=command, args=arguments)
+    raise McpConnectionError(
+        f"{text!r} is not a server's address: it begins with https://, http:// or stdio:, as in "
+        "'stdio:npx -y some-server'"
+    )
+
+
+def name_address(server: ServerAddress) -> str | None:
+    """The address as `read_address` takes it; `None` for what has none."""
+    if isinstance(server, str):
+        return server
+    if isinstance(server, StdioServerParameters):
+        return STDIO + shlex.join([server.command, *server.args])
+    return None
+
+
+def check_server(server: Any) -> None:
+    """Raise `TypeError` for what names no server."""
+    if isinstance(server, str):
+        read_address(server)
+    elif not isinstance(server, (StdioServerParameters, Server, MCPServer)) and not callable(
+        server
+    ):
+        raise TypeError(
+            "McpTools takes an https:// address, StdioServerParameters, a server in this process, "
+            f"or a function that opens a transport, not {safe_repr(server)}"
+        )
+
+
+def open_client(
+    server: ServerAddress,
+    *,
+    http: HttpOptions,
+    errlog: TextIO | None,
+    on_end: Callable[[], None],
+    options: Mapping[str, Any],
+) -> Client:
+    """A client of the SDK, not yet entered.
+
+    Args:
+        server: The server.
+        http: For one behind HTTP.
+        errlog: Where a started command writes its errors; the terminal if left out.
+        on_end: Called when the server's stream ends by itself.
+        options: Further arguments of the client.
+    """
+    if isinstance(server, (Server, MCPServer)):
+        return Client(server, **options)
+    transport: AbstractAsyncContextManager[Any]
+    if isinstance(server, str):
+        read = read_address(server)
+        if isinstance(read, str):
+            transport = _open_http(read, http)
+        else:
+            transport = stdio_client(read, find_error_log(errlog))
+    elif isinstance(server, StdioServerParameters):
+        transport = stdio_client(server, find_error_log(errlog))
+    else:
+        transport = server()
+    return Client(watch_transport(transport, on_end), **options)
+
+
+def find_error_log(errlog: TextIO | None) -> TextIO:
+    """Where a started command writes its errors.
+
+    What stands in for standard error in notebooks and tests is no file that a process could write.
+    """
+    if errlog is not None:
+        return errlog
+    for stream in (sys.stderr, sys.__stderr__):
+        try:
+            if stream is not None and stream.fileno() >= 0:
+                return stream
+        except (AttributeError, OSError, ValueError):
+            continue
+    return cast("TextIO", subprocess.DEVNULL)
+
+
+@asynccontextmanager
+async def _open_http(url: str, http: HttpOptions) -> AsyncIterator[Any]:
+    if http.client is not None:
+        async with streamable_http_client(url, http_client=http.client) as streams:
+            yield streams
+        return
+    headers = dict(http.headers) if http.headers else None
+    async with (
+        create_mcp_http_client(headers=headers, auth=http.auth) as client,
+        streamable_http_client(url, http_client=client) as streams,
+    ):
+        yield streams

@@ -1,0 +1,163 @@
+"""What a server answered, as the output of a tool (rule MCP4).
+
+    a block of the answer             what it becomes
+    --------------------------------  -----------------------------------------------------------
+    text                              text; blocks are joined by line ends
+    image                             `ImagePart`
+    sound, a resource that is bytes   `FilePart`
+    a resource that is text           its address in a line, and the text
+    a link to a resource              a line of text; nothing is fetched
+    structured content                JSON, where the answer has no block of text
+    an error                          `ToolError` with its texts; what else it holds follows them
+
+An answer that is text alone is a `str`, one of anything else content parts in their order.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, TypeAlias
+
+from mcp.types import (
+    AudioContent,
+    BlobResourceContents,
+    CallToolResult,
+    ImageContent,
+    ResourceLink,
+    TextContent,
+)
+
+from lutumpy import FilePart, ImagePart, TextPart, ToolError
+from lutumpy.mcp.limits import Limits
+from lutumpy.plain import json_values
+
+if TYPE_CHECKING:
+    from lutumpy import DynamicOutput
+
+__all__ = ["cut", "read_result"]
+
+Part: TypeAlias = "TextPart | ImagePart | FilePart"
+
+
+def read_result(result: CallToolResult, limits: Limits) -> DynamicOutput:
+    """The output of a call.
+
+    Raises:
+        ToolError: The server says that the tool failed; the message is its text.
+    """
+    parts = list(_join_texts(_read_blocks(result, limits)))
+    structured = result.structured_content
+    if structured is not None and not any(isinstance(b, TextContent) for b in result.content):
+        text = json_values.encode_text(structured)
+        if not parts and not result.is_error and len(text) <= limits.max_chars:
+            output: DynamicOutput = structured
+            return output
+        parts.append(TextPart(text))
+    parts = _cut_texts(parts, limits.max_chars)
+    only_text = all(isinstance(part, TextPart) for part in parts)
+    if result.is_error:
+        raise _make_error(parts)
+    if only_text:
+        return "\n".join([part.text for part in parts if isinstance(part, TextPart)])
+    return parts
+
+
+def cut(text: str, most: int) -> str:
+    """The first `most` characters, and how much is missing."""
+    return text if len(text) <= most else text[:most] + _missing_note(len(text), most)
+
+
+def _missing_note(length: int, most: int) -> str:
+    return f"\n[{length - most} of {length} characters were left out]"
+
+
+def _make_error(parts: list[Part]) -> ToolError:
+    """The error of a failed call: its text, and what else the answer holds behind it."""
+    texts = [part.text for part in parts if isinstance(part, TextPart)]
+    others = [part for part in parts if not isinstance(part, TextPart)]
+    text = "\n".join(texts)
+    if not text.strip():
+        text = "The tool failed, and its server didn't say why."
+    return ToolError(text, content=others or None)
+
+
+def _read_blocks(result: CallToolResult, limits: Limits) -> Iterator[Part]:
+    for block in result.content:
+        if isinstance(block, TextContent):
+            yield TextPart(block.text)
+        elif isinstance(block, ImageContent):
+            yield _read_bytes(block.data, block.mime_type, "image", None, limits)
+        elif isinstance(block, AudioContent):
+            yield _read_bytes(block.data, block.mime_type, "sound", None, limits)
+        elif isinstance(block, ResourceLink):
+            yield TextPart(_describe_link(block))
+        elif isinstance(block.resource, BlobResourceContents):
+            found = block.resource
+            yield _read_bytes(found.blob, found.mime_type, "file", found.uri, limits)
+        else:
+            yield TextPart(f"{block.resource.uri}\n{block.resource.text}")
+
+
+def _describe_link(link: ResourceLink) -> str:
+    title = link.title or link.name
+    about = f": {link.description}" if link.description else ""
+    kind = f" ({link.mime_type})" if link.mime_type else ""
+    return f"[{title}]({link.uri}){kind}{about}"
+
+
+def _read_bytes(
+    data: str, media_type: str | None, what: str, uri: str | None, limits: Limits
+) -> Part:
+    where = f" {uri}" if uri else ""
+    about = f"{what}{where} of the type {media_type or 'unknown'}"
+    # Four characters are three bytes, but for the padding: what is too long isn't decoded.
+    size = len(data) * 3 // 4 - data[-2:].count("=")
+    if size > limits.max_bytes:
+        return TextPart(f"[{about} was left out: {size} bytes are more than {limits.max_bytes}]")
+    try:
+        decoded = base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        return TextPart(f"[{about} was left out: it is not base64]")
+    if not decoded:
+        return TextPart(f"[{about} is empty]")
+    kind = media_type or "application/octet-stream"
+    if what == "image":
+        return ImagePart(decoded, kind)
+    filename = uri.rstrip("/").rpartition("/")[2] if uri else None
+    return FilePart(decoded, kind, filename=filename or None)
+
+
+def _join_texts(parts: Iterator[Part]) -> Iterator[Part]:
+    """The parts, neighbouring texts as one with a line end between them."""
+    texts: list[str] = []
+    for part in parts:
+        if isinstance(part, TextPart):
+            texts.append(part.text)
+            continue
+        if texts:
+            yield TextPart("\n".join(texts))
+            texts = []
+        yield part
+    if texts:
+        yield TextPart("\n".join(texts))
+
+
+def _cut_texts(parts: list[Part], most: int) -> list[Part]:
+    """The parts with no more than `most` characters of text in all."""
+    total = sum(len(part.text) for part in parts if isinstance(part, TextPart))
+    if total <= most:
+        return parts
+    left: list[Part] = []
+    room = most
+    for part in parts:
+        if not isinstance(part, TextPart):
+            left.append(part)
+        elif room > 0 and len(part.text) <= room:
+            left.append(part)
+            room -= len(part.text)
+        elif room >= 0:
+            left.append(TextPart(part.text[:room] + _missing_note(total, most)))
+            room = -1
+    return left

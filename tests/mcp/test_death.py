@@ -1,0 +1,207 @@
+"""Servers that die, are slow, or come back: the result of one call, and never more (MCP5, MCP8)."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import StdioServerParameters
+from mcp_toolkit import (
+    SECONDS,
+    FakeServer,
+    free_port,
+    http_server,
+    kill,
+    make_tool,
+    run_call,
+    stdio_server,
+    text_result,
+)
+
+from lutumpy.execution import ToolExecutor
+from lutumpy.mcp import McpConnectionError, McpConnectionLost, McpTools
+
+CLOSED = "Connection closed: the server is gone, and this tool was not called."
+KINDS = pytest.mark.parametrize("kind", ["stdio", "http"])
+
+
+def start(kind: str, port: int = 0) -> AbstractContextManager[Any]:
+    """A server of this kind; gives what McpTools takes."""
+    if kind == "http":
+        return http_server(port or free_port())
+    return nullcontext(stdio_server())
+
+
+async def wait_for(file: Path) -> None:
+    with anyio.fail_after(SECONDS):
+        while not file.exists():
+            await anyio.sleep(0.01)
+
+
+async def wait_until_closed(source: McpTools) -> None:
+    with anyio.fail_after(SECONDS):
+        while source.connected:
+            await anyio.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("kind", "library"), [("stdio", "asyncio"), ("http", "asyncio"), ("http", "trio")]
+)
+def test_killed_during_calls_each_fails_and_the_next_says_closed_MCP5(
+    kind: str, library: str, tmp_path: Path
+) -> None:
+    anyio.run(kill_during_calls, kind, tmp_path, backend=library)
+
+
+async def kill_during_calls(kind: str, tmp_path: Path) -> None:
+    with start(kind) as server:
+        async with McpTools(server) as source:
+            pid = int(str((await run_call(source, "pid")).content))
+            outcomes: list[Any] = []
+
+            async def wait(number: int) -> None:
+                file = tmp_path / f"{number}"
+                text = f'{{"file": "{file}"}}'
+                result = await run_call(source, "wait", text, executor=ToolExecutor())
+                outcomes.append((result.outcome, type(result.error)))
+
+            async with anyio.create_task_group() as group:
+                for number in range(3):
+                    group.start_soon(wait, number)
+                for number in range(3):
+                    await wait_for(tmp_path / f"{number}.began")
+                kill(pid)
+            assert outcomes == [("maybe_executed", McpConnectionLost)] * 3
+            for _ in range(2):
+                after = await run_call(source, "pid")
+                assert (after.content, after.outcome) == (CLOSED, "failed")
+            assert not source.connected
+
+
+@KINDS
+async def test_killed_between_calls_one_call_fails_and_refresh_connects_again_MCP5(
+    kind: str,
+) -> None:
+    port = free_port()
+    with start(kind, port) as server, ExitStack() as again:
+        async with McpTools(server) as source:
+            old = source.toolset
+            kill(int(str((await run_call(source, "pid")).content)))
+            if kind == "http":  # nobody notices before a call
+                assert (await run_call(source, "pid")).outcome == "maybe_executed"
+            await wait_until_closed(source)
+            after = await run_call(source, "pid")
+            assert (after.content, after.outcome) == (CLOSED, "failed")
+            if kind == "http":
+                with pytest.raises(McpConnectionError, match="can't be reached"):
+                    await source.refresh()
+                assert source.toolset is old
+                again.enter_context(start(kind, port))
+            assert await source.refresh() is source.toolset
+            assert source.connected
+            assert (await run_call(source, "pid")).outcome == "ok"
+
+
+@KINDS
+async def test_cancellations_and_timeouts_reach_the_server_which_lives_on_MCP8(
+    kind: str, tmp_path: Path
+) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    with start(kind) as server:
+        async with McpTools(server, timeout=2, max_chars=2_000_000) as source:
+            async with anyio.create_task_group() as group:
+                group.start_soon(run_call, source, "wait", f'{{"file": "{first}"}}')
+                await wait_for(first.with_suffix(".began"))
+                group.cancel_scope.cancel()
+            await wait_for(first.with_suffix(".cancelled"))
+            result = await run_call(source, "wait", f'{{"file": "{second}"}}')
+            assert result.outcome == "maybe_executed"
+            assert "did not finish within 2 seconds" in str(result.content)
+            await wait_for(second.with_suffix(".cancelled"))
+            assert source.connected
+            assert (await run_call(source, "big")).content == "x" * 1_000_000
+
+
+async def test_an_error_of_the_block_comes_out_as_it_is(backend: str) -> None:
+    """Not in an exception group, as the task group of the connection would make one."""
+    with pytest.raises(KeyError, match="mine"):
+        async with McpTools(FakeServer(make_tool("a")).server):
+            raise KeyError("mine")
+
+
+async def test_a_cancelled_block_ends_its_server() -> None:
+    pids: list[int] = []
+    with anyio.move_on_after(SECONDS) as scope:
+        async with McpTools(stdio_server()) as source:
+            pids.append(int(str((await run_call(source, "pid")).content)))
+            scope.cancel()
+            await anyio.sleep(SECONDS)
+    assert scope.cancelled_caught
+    with pytest.raises(ProcessLookupError):
+        os.kill(pids[0], 0)
+
+
+@pytest.mark.parametrize(
+    ("server", "message"),
+    [
+        (StdioServerParameters(command="no-such-command"), "FileNotFoundError"),
+        (StdioServerParameters(command=sys.executable, args=["-c", ""]), "closed"),
+        ("http://127.0.0.1:9/mcp", "ConnectError"),
+    ],
+)
+async def test_a_server_that_is_not_there_is_one_plain_error(
+    server: Any, message: str, backend: str
+) -> None:
+    with pytest.raises(McpConnectionError, match=f"Files can't be reached: .*{message}"):
+        async with McpTools(server, name="Files"):
+            raise AssertionError
+
+
+async def test_a_server_that_never_answers_is_given_up_in_time() -> None:
+    silent = StdioServerParameters(
+        command=sys.executable, args=["-c", "import time; time.sleep(60)"]
+    )
+    with pytest.raises(McpConnectionError, match=r"didn't answer within 0\.5 seconds"):
+        async with McpTools(silent, connect_timeout=0.5):
+            raise AssertionError
+
+
+async def test_it_is_entered_once() -> None:
+    source = McpTools(FakeServer(make_tool("a")).server)
+    async with source:
+        pass
+    with pytest.raises(RuntimeError, match="was entered before"):
+        await source.__aenter__()
+    assert not source.connected
+    assert [tool.name for tool in source.tools] == ["a"]
+
+
+async def test_calls_run_beside_each_other_and_end_with_the_block(backend: str) -> None:
+    server = FakeServer(make_tool("t"), answer=lambda *_: slow())
+
+    async def slow() -> Any:
+        await anyio.sleep(0.01)
+        return text_result("ok")
+
+    async with McpTools(server.server) as source, anyio.create_task_group() as group:
+        for number in range(50):
+            group.start_soon(run_call, source, "t", f'{{"n": {number}}}')
+    assert len(server.calls) == 50
+
+
+async def test_environment_and_error_log_reach_the_command(tmp_path: Path) -> None:
+    script = (
+        "import os, sys; print(os.environ['WORD'], file=sys.stderr, flush=True); "
+        f"sys.argv = ['s']; exec(open({str(Path(__file__).parent / 'server_script.py')!r}).read())"
+    )
+    server = StdioServerParameters(command=sys.executable, args=["-c", script])
+    with open(tmp_path / "log", "w+") as log:
+        async with McpTools(server, env={"WORD": "from outside"}, errlog=log) as source:
+            assert (await run_call(source, "pid")).outcome == "ok"
+        log.seek(0)
+        assert log.read() == "from outside\n"

@@ -68,6 +68,7 @@ PUBLIC_MODULES = [
     "lutumpy.testing",
     "lutumpy.text_tools",
     "lutumpy.tool_doctor",
+    "lutumpy.toolclad",
 ]
 PUBLIC: dict[str, set[str]] = {
     name: {*importlib.import_module(name).__all__} for name in PUBLIC_MODULES
@@ -97,6 +98,7 @@ MADE_BY_THE_LIBRARY = {
         "TurnResult",
         "TurnStream",
     ),
+    *("ApprovalPolicy", "CladTools", "Evidence", "Manifest"),
     *(
         "LocalServer",
         "Problem",

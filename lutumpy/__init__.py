@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from lutumpy.core.items import (
     AssistantTurn,
     FilePart,
+    FoundTool,
     ImagePart,
     RawPart,
     TextPart,
@@ -66,6 +67,8 @@ if TYPE_CHECKING:
         StreamDecoder,
         TextDelta,
     )
+    from lutumpy.core.text_inputs import Lark, Regex
+    from lutumpy.finder import FindTools, FoundTools, ToolFinder
     from lutumpy.rounds.events import (
         ApprovalRequested,
         Completed,
@@ -74,8 +77,11 @@ if TYPE_CHECKING:
         ToolCallIssueFound,
         ToolCallReady,
     )
+    from lutumpy.rounds.output_schema import OutputSchema
+    from lutumpy.tools.declare_text import TextToolFn, text_tool
     from lutumpy.tools.dynamic import DynamicTool
     from lutumpy.tools.dynamic_values import DynamicInput, DynamicOutput
+    from lutumpy.tools.search import search_tools
     from lutumpy.tools.tool_input import ToolInput
 
 __version__ = "0.1.0"
@@ -96,7 +102,10 @@ __all__ = [
     "DynamicOutput",
     "DynamicTool",
     "FilePart",
+    "FindTools",
     "Finished",
+    "FoundTool",
+    "FoundTools",
     "FunctionSelector",
     "HandledTool",
     "HookError",
@@ -106,15 +115,18 @@ __all__ = [
     "InvalidArgumentsError",
     "InvalidToolCallDelta",
     "InvalidToolConstraints",
+    "Lark",
     "LutumpyError",
     "MalformedArgumentsError",
     "Model",
     "NeedsTools",
     "NoTools",
     "Offer",
+    "OutputSchema",
     "RawPart",
     "ReasoningDelta",
     "RefusalDelta",
+    "Regex",
     "Reject",
     "RejectedToolCall",
     "RoundClosedError",
@@ -127,6 +139,7 @@ __all__ = [
     "StreamDecoder",
     "TextDelta",
     "TextPart",
+    "TextToolFn",
     "ToolAvailability",
     "ToolCall",
     "ToolCallDelta",
@@ -136,6 +149,7 @@ __all__ = [
     "ToolDecision",
     "ToolDef",
     "ToolError",
+    "ToolFinder",
     "ToolFn",
     "ToolInput",
     "ToolMetadata",
@@ -156,6 +170,8 @@ __all__ = [
     "hook_impl",
     "hook_slot",
     "nested",
+    "search_tools",
+    "text_tool",
     "tool",
     "tool_fn",
     "tool_input",
@@ -180,8 +196,13 @@ _HOMES = homes_of(
             "ToolCallIssueFound",
             "ToolCallReady",
         ],
+        "lutumpy.core.text_inputs": ["Lark", "Regex"],
+        "lutumpy.rounds.output_schema": ["OutputSchema"],
+        "lutumpy.tools.declare_text": ["TextToolFn", "text_tool"],
+        "lutumpy.finder": ["FindTools", "FoundTools", "ToolFinder"],
         "lutumpy.tools.dynamic": ["DynamicTool"],
         "lutumpy.tools.dynamic_values": ["DynamicInput", "DynamicOutput"],
+        "lutumpy.tools.search": ["search_tools"],
         "lutumpy.tools.tool_input": ["ToolInput"],
     }
 )

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lutumpy.core.items import (
     AssistantTurn,
+    FoundTool,
     ImagePart,
     Message,
     Part,
@@ -295,6 +296,9 @@ def _estimate_content(content: str | tuple[Part, ...]) -> int:
     for part in content:
         if isinstance(part, TextPart):
             tokens += _estimate_text(part.text)
+        elif isinstance(part, FoundTool):
+            # Where it is loaded, its definition is in the prompt.
+            tokens += _estimate_text(part.text) + _estimate_bytes(len(part.data))
         elif isinstance(part, RawPart):
             for piece in texts_and_data(part):
                 tokens += _estimate_text(piece) if isinstance(piece, str) else _TOKENS_PER_FILE

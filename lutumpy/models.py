@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         CallBlock,
         FilePart,
         FinishReason,
+        FoundTool,
         ImagePart,
         Item,
         Message,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
         check_model,
         checked_structured,
     )
+    from lutumpy.core.text_inputs import TextFormat, TextInput
     from lutumpy.core.tool_specs import ToolOffering, ToolSpec
     from lutumpy.core.transcript import Transcript
     from lutumpy.core.windows import TranscriptRound
@@ -59,6 +61,7 @@ __all__ = [
     "CallBlock",
     "FilePart",
     "FinishReason",
+    "FoundTool",
     "ImagePart",
     "Item",
     "Message",
@@ -76,6 +79,8 @@ __all__ = [
     "StructuredMode",
     "Target",
     "TextBlock",
+    "TextFormat",
+    "TextInput",
     "TextPart",
     "TextTurn",
     "ToolMetadata",
@@ -105,6 +110,7 @@ _HOMES = homes_of(
             "CallBlock",
             "FilePart",
             "FinishReason",
+            "FoundTool",
             "ImagePart",
             "Item",
             "Message",
@@ -131,6 +137,7 @@ _HOMES = homes_of(
             "check_model",
             "checked_structured",
         ],
+        "lutumpy.core.text_inputs": ["TextFormat", "TextInput"],
         "lutumpy.core.tool_specs": ["ToolOffering", "ToolSpec"],
         "lutumpy.core.transcript": ["Transcript"],
         "lutumpy.core.windows": ["TranscriptRound"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 from typing_extensions import Unpack
 
@@ -25,6 +25,11 @@ from lutumpy.tools.calls import BaseToolCall
 from lutumpy.tools.definition import ProviderSettings
 from lutumpy.tools.selectors import BaseToolset, ByTool, Selector
 from lutumpy.tools.views import HasView, View
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from lutumpy.rounds.output_schema import OutputSchema
 
 __all__ = ["Session"]
 
@@ -196,6 +201,19 @@ class Session(Ledger):
 
     @overload
     def structured_turn(
+        self, llm: Model, value: OutputSchema, **options: Unpack[RequestOptions]
+    ) -> TextTurn[JsonValue]: ...
+    @overload
+    def structured_turn(
+        self,
+        llm: Model,
+        value: OutputSchema,
+        *,
+        tools: HasView[View[TS, C]],
+        **options: Unpack[ToolTurnOptions[TS]],
+    ) -> ToolTurn[C, JsonValue]: ...
+    @overload
+    def structured_turn(
         self, llm: Model, value: type[V], **options: Unpack[RequestOptions]
     ) -> TextTurn[V]: ...
     @overload
@@ -249,7 +267,8 @@ class Session(Ledger):
             value: The type of the value: a pydantic model, dataclass, `TypedDict`, union,
                 `Literal`, list, or anything else that pydantic has a JSON Schema for. If it isn't a
                 JSON object, it is asked for as `{"value": ...}`. A checker knows the type of the
-                value if this is a class, and has `Any` for unions and other special forms.
+                value if this is a class, and has `Any` for unions and other special forms. Or an
+                `OutputSchema`: then the value is JSON that fits the schema.
             tools: As for `text_turn`, as are the others.
             available: Which tools the model may call.
             require: Whether it must call one.

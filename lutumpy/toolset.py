@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 from typing_extensions import Never, Self, TypeVar
 
-from lutumpy.core.items import ToolMetadata
+from lutumpy.core.items import TextMetadata, ToolMetadata
 from lutumpy.errors import InvalidArgumentsError, MalformedArgumentsError
 from lutumpy.hooks.tool_hooks import ToolHooks
 from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
 from lutumpy.rounds.offer import Offer, make_offer
-from lutumpy.tools.arguments import Refused, decode_arguments, repair_or_explain
+from lutumpy.tools.arguments import Refused, decode_arguments, decode_text, repair_or_explain
 from lutumpy.tools.calls import BaseToolCall, ToolCall
 from lutumpy.tools.definition import ProviderSettings
 from lutumpy.tools.dynamic_group import DynamicGroup
@@ -126,7 +126,8 @@ class Toolset(BaseToolset, Generic[C]):
         Raises:
             UnknownToolError: No tool has this name.
             MalformedArgumentsError: The arguments are not a JSON object.
-            InvalidArgumentsError: The arguments don't fit the tool's input.
+            InvalidArgumentsError: The arguments don't fit the tool's input, or are free text
+                (`ToolMetadata.of_text`) and the tool takes none.
         """
         try:
             selector = cls.__lutumpy_table__.by_name[metadata.name]
@@ -139,7 +140,11 @@ class Toolset(BaseToolset, Generic[C]):
         # the tools.
         text = metadata.arguments
         call: Any
-        if "NaN" in text or "Infinity" in text:  # pydantic reads both, JSON has neither (rule C2b)
+        if type(metadata) is TextMetadata:
+            decoded = decode_text(selector.tool, text)
+        elif (
+            "NaN" in text or "Infinity" in text
+        ):  # pydantic reads both, JSON has neither (rule C2b)
             decoded = decode_arguments(selector.tool, text)
         else:
             try:

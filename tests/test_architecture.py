@@ -36,6 +36,7 @@ FLOORS = (
     "hooks",
     "rounds",
     "toolset",
+    "finder",
     "histories",
     "session",
     "models",
@@ -56,6 +57,7 @@ OPT_IN = {
     "testing",
     "text_tools",
     "tool_doctor",
+    "toolclad",
 }
 DOORS = {
     "lutumpy",
@@ -81,6 +83,10 @@ PLAIN_TOOLS = {
 }
 # Private modules that an opt-in part may use all the same, each with its reason.
 EXCEPTIONS: Mapping[tuple[str, str], str] = {
+    (
+        "lutumpy.text_tools.guided_schema",
+        "lutumpy.rules.schema_walk",
+    ): "references of a schema that is known at run time lead to any part of it",
     ("lutumpy.cli.show", "lutumpy.page.model"): "it prints what the page draws",
     ("lutumpy.cli.show", "lutumpy.page.text"): "it prints what the page draws",
     ("lutumpy.cli.show", "lutumpy.page.timeline"): "it prints what the page draws",
@@ -144,6 +150,18 @@ EXCEPTIONS: Mapping[tuple[str, str], str] = {
     ): "it shows what a declaration becomes on the way to an API",
     (
         "lutumpy.tool_doctor.declaration",
+        "lutumpy.tools.schema_tool",
+    ): "it shows what a declaration becomes on the way to an API",
+    (
+        "lutumpy.tool_doctor.schema_findings",
+        "lutumpy.rules.schema_walk",
+    ): "it shows what a declaration becomes on the way to an API",
+    (
+        "lutumpy.tool_doctor.schema_findings",
+        "lutumpy.tools.schema_tool",
+    ): "it shows what a declaration becomes on the way to an API",
+    (
+        "lutumpy.tool_doctor.declaration",
         "lutumpy.rules.schema_walk",
     ): "it shows what a declaration becomes on the way to an API",
     (
@@ -154,6 +172,18 @@ EXCEPTIONS: Mapping[tuple[str, str], str] = {
         "lutumpy.tool_doctor.declaration",
         "lutumpy.tools.docstrings",
     ): "it shows what a declaration becomes on the way to an API",
+    (
+        "lutumpy.toolclad.manifest",
+        "lutumpy.tools.json_schema",
+    ): "it holds values to a schema, as calls are held to theirs",
+    (
+        "lutumpy.toolclad.output",
+        "lutumpy.tools.json_schema",
+    ): "it holds values to a schema, as calls are held to theirs",
+    (
+        "lutumpy.toolclad.read",
+        "lutumpy.tools.json_schema",
+    ): "it holds values to a schema, as calls are held to theirs",
 }
 # What the adapters have in common; they know nothing of one another.
 PROVIDERS = {"anthropic", "openai"}
@@ -169,10 +199,11 @@ THIRD_PARTY: Mapping[str, set[str]] = {
         "typing_extensions",
     },
     "toolset": {"typing_extensions"},
+    "finder": {"pydantic", "typing_extensions"},
     "hooks": {"pluggy", "pydantic", "typing_extensions"},
     "rounds": {"pydantic", "typing_extensions"},
     "adapters": {"anthropic", "openai", "pydantic_core", "typing_extensions"},
-    "session": {"typing_extensions"},
+    "session": {"pydantic", "typing_extensions"},
 }
 LONGEST_MODULE = 500
 

@@ -20,6 +20,7 @@ from profiles import examples
 from lutumpy import (
     CommitError,
     FilePart,
+    FoundTool,
     ImagePart,
     NeedsTools,
     RawPart,
@@ -205,6 +206,12 @@ responses_values = st.sampled_from(
     ]
 )
 raw_parts = st.one_of(
+    st.builds(
+        FoundTool,
+        st.just("look") | st.text(min_size=1).filter(str.strip),
+        texts,
+        st.just({"type": "object"}),
+    ),
     st.builds(RawPart, st.just("anthropic_messages"), messages_values, st.none() | texts),
     st.builds(RawPart, st.just("openai_chat"), chat_values, st.none() | texts),
     st.builds(RawPart, st.just("openai_responses"), responses_values, st.none() | texts),

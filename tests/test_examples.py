@@ -78,12 +78,15 @@ CASES = [
     Case("own_client_sync.py"),
     Case("own_client_async.py"),
     Case("parallel_calls.py"),
+    Case("grammar_tool.py"),
     Case("loop.py"),
     Case("loop.py", ("--sync",)),
     Case("nested_toolsets.py"),
     Case("progressive_disclosure.py"),
+    Case("two_hundred_tools.py"),
     Case("planner.py"),
     Case("users_tools.py"),
+    Case("manifest_tools.py"),
     Case("web_handler.py"),
     Case("openapi_tools.py"),
     Case("streaming_ui.py"),
@@ -276,7 +279,7 @@ def test_an_example_is_short(script: str) -> None:
 
 PUBLIC = (
     "adapters.anthropic adapters.openai apis doctor errors execution hooks local loops mcp models "
-    "openapi streaming testing text_tools"
+    "openapi streaming testing text_tools tool_doctor toolclad"
 ).split()
 
 

@@ -69,6 +69,7 @@ def test_the_library_loads_nothing_of_its_conveniences() -> None:
         "testing",
         "text_tools",
         "tool_doctor",
+        "toolclad",
     )
     names = tuple(f"lutumpy.{name}" for name in conveniences)
     assert [name for name in done.stdout.split() if name.startswith(names)] == []

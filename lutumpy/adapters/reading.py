@@ -20,6 +20,7 @@ from lutumpy.core.items import (
     REJECTION_PREFIX,
     AssistantTurn,
     FilePart,
+    FoundTool,
     ImagePart,
     Message,
     Part,
@@ -364,7 +365,12 @@ def text_only(parts: Iterable[Part]) -> list[Part]:
     return [part if isinstance(part, TextPart) else left_out(_NAMES[type(part)]) for part in parts]
 
 
-_NAMES: dict[type[Any], str] = {ImagePart: "image", FilePart: "file", RawPart: "content"}
+_NAMES: dict[type[Any], str] = {
+    ImagePart: "image",
+    FilePart: "file",
+    RawPart: "content",
+    FoundTool: "tool",
+}
 
 
 def status_of(content: str | tuple[Part, ...], failed: bool = False) -> ResultStatus:

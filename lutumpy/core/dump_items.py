@@ -19,6 +19,7 @@ from lutumpy.core.items import (
     CallBlock,
     FilePart,
     FinishReason,
+    FoundTool,
     ImagePart,
     Item,
     Message,
@@ -249,6 +250,9 @@ def _load_count(value: Any, name: str) -> int:
 def _dump_part(part: Part) -> dict[str, Any]:
     if isinstance(part, TextPart):
         return {"part": "text", "text": part.text}
+    if isinstance(part, FoundTool):
+        dumped = {"name": part.name, "description": part.description, "schema": part.schema}
+        return {"part": "found_tool", **dumped, "strict": part.strict}
     if isinstance(part, RawPart):
         return {"part": "raw", "api": part.api, "value": part.value, "text": part.text}
     dumped = {k: v for k, v in asdict(part).items() if v is not None}
@@ -260,6 +264,8 @@ def _dump_part(part: Part) -> dict[str, Any]:
 def _load_part(data: Mapping[str, Any]) -> Part:
     fields = dict(expect(data, dict, "a part"))
     kind = fields.pop("part")
+    if kind == "found_tool":
+        return FoundTool(**fields)
     if kind == "raw":
         # Not asked of its API's rules: what this release would refuse was taken by the one that
         # wrote the dump, and is sent as text.

@@ -15,7 +15,9 @@ from dataclasses import field, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from lutumpy.apis import Api
+from lutumpy.core.found_tool import FoundTool
 from lutumpy.core.raw_part import RawPart
+from lutumpy.core.usage import Usage
 from lutumpy.plain import json_values
 from lutumpy.plain.values import dataclass
 
@@ -26,6 +28,7 @@ __all__ = [
     "CallBlock",
     "FilePart",
     "FinishReason",
+    "FoundTool",
     "ImagePart",
     "Item",
     "Message",
@@ -38,6 +41,7 @@ __all__ = [
     "ResultStatus",
     "Role",
     "TextBlock",
+    "TextMetadata",
     "TextPart",
     "ToolMetadata",
     "ToolResults",
@@ -69,12 +73,32 @@ class ToolMetadata(NamedTuple):
     Attributes:
         id: The provider's call id.
         name: The tool's name.
-        arguments: The text of the arguments as the model wrote them.
+        arguments: The text of the arguments as the model wrote them: JSON, unless `is_text`.
     """
 
     id: str
     name: str
     arguments: str
+
+    @property
+    def is_text(self) -> bool:
+        """Whether `arguments` is not JSON but the very text that a text tool takes."""
+        return False
+
+    @staticmethod
+    def of_text(id: str, name: str, text: str) -> ToolMetadata:
+        """The metadata of a call that a model wrote as free text."""
+        return TextMetadata(id, name, text)
+
+
+class TextMetadata(ToolMetadata):
+    """Which call this is, for one that was written as free text (see `ToolMetadata.of_text`)."""
+
+    __slots__ = ()
+
+    @property
+    def is_text(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,76 +155,8 @@ class FilePart:
             raise ValueError("FilePart with data needs its media_type, as 'application/pdf'")
 
 
-Part: TypeAlias = "TextPart | ImagePart | FilePart | RawPart"
+Part: TypeAlias = "TextPart | ImagePart | FilePart | RawPart | FoundTool"
 """What a message, or the content of a result, consists of."""
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Tokens that a request cost, as the provider counted them; numbers it does not give are 0.
-
-    Values of several requests can be added, also of different providers: `all_input_tokens` stays
-    right.
-
-    Attributes:
-        input_tokens: The provider's own figure. OpenAI includes cached tokens, Anthropic doesn't:
-            to compare or add requests, use `all_input_tokens`.
-        output_tokens: Tokens of the answer, reasoning included.
-        total_tokens: Everything, cached input included.
-        cached_input_tokens: Input that was read from the provider's cache.
-        cache_creation_tokens: Input that was written to it.
-        reasoning_tokens: The part of the output that was reasoning.
-        cached_beside_tokens: The cached tokens, read and written, that `input_tokens` does not
-            include. Left out, they are taken from what `total_tokens` has beyond input and output.
-            Not compared.
-    """
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    total_tokens: int = 0
-    cached_input_tokens: int = 0
-    cache_creation_tokens: int = 0
-    reasoning_tokens: int = 0
-    cached_beside_tokens: int | None = field(default=None, compare=False, repr=False)
-
-    @property
-    def all_input_tokens(self) -> int:
-        """All tokens that the model was given, cached ones included.
-
-        Means the same for every provider.
-        """
-        return self.input_tokens + self._cached_beside()
-
-    def _cached_beside(self) -> int:
-        if self.cached_beside_tokens is not None:
-            return self.cached_beside_tokens
-        # Some hosts include reasoning in the total but not in the output. That surplus is not
-        # cached input, so the result is never more than the cached tokens that were reported.
-        beyond = max(0, self.total_tokens - self.input_tokens - self.output_tokens)
-        return min(beyond, self.cached_input_tokens + self.cache_creation_tokens)
-
-    def __sub__(self, other: Usage) -> Usage:
-        """What was added since `other`."""
-        return Usage(
-            self.input_tokens - other.input_tokens,
-            self.output_tokens - other.output_tokens,
-            self.total_tokens - other.total_tokens,
-            self.cached_input_tokens - other.cached_input_tokens,
-            self.cache_creation_tokens - other.cache_creation_tokens,
-            self.reasoning_tokens - other.reasoning_tokens,
-            self._cached_beside() - other._cached_beside(),
-        )
-
-    def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            self.total_tokens + other.total_tokens,
-            self.cached_input_tokens + other.cached_input_tokens,
-            self.cache_creation_tokens + other.cache_creation_tokens,
-            self.reasoning_tokens + other.reasoning_tokens,
-            self._cached_beside() + other._cached_beside(),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -472,9 +428,9 @@ def _join_parts(parts: tuple[Part, ...]) -> str:
     return "\n".join([p.text if isinstance(p, TextPart) else describe(p) for p in parts])
 
 
-def describe(part: ImagePart | FilePart | RawPart) -> str:
+def describe(part: ImagePart | FilePart | RawPart | FoundTool) -> str:
     """The text that replaces a part which an API doesn't accept: it says what was left out."""
-    if isinstance(part, RawPart):
+    if isinstance(part, (RawPart, FoundTool)):
         return part.text
     what = "image" if isinstance(part, ImagePart) else "file"
     name = part.filename if isinstance(part, FilePart) and part.filename else part.url

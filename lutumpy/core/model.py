@@ -36,10 +36,15 @@ class OutputSpec:
     Attributes:
         name: A name for it, as the wires want one.
         schema: Its JSON Schema, an object at the root.
+        description: What the model is told of it beside the schema; empty for nothing.
+        strict: Whether the provider should hold the model to the schema: asked for, refused, or
+            left open, and then where the schema has a strict form.
     """
 
     name: str
     schema: Mapping[str, Any]
+    description: str = ""
+    strict: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +109,10 @@ def _is_number(value: Any) -> bool:
 class Model(Protocol):
     """Something that answers a transcript: an adapter, the scripted model, or a wrapper of one.
 
-    Two members are optional. `structured` says how it is asked for typed values (`native` if it is
-    missing). `takes_forced_choice(extra)` says whether it can be made to call a tool (yes if it is
-    missing).
+    Three members are optional. `structured` says how it is asked for typed values (`native` if it
+    is missing). `takes_forced_choice(extra)` says whether it can be made to call a tool (yes if it
+    is missing). `defers_tools` says whether its API keeps tools out of the prompt until a search
+    has found them (no if it is missing).
     """
 
     async def respond(

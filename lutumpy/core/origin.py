@@ -8,7 +8,16 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeAlias
 
-from lutumpy.core.items import AssistantTurn, Item, Message, Part, RawPart, TextPart, ToolMetadata
+from lutumpy.core.items import (
+    AssistantTurn,
+    FoundTool,
+    Item,
+    Message,
+    Part,
+    RawPart,
+    TextPart,
+    ToolMetadata,
+)
 from lutumpy.core.transcript import Transcript
 from lutumpy.plain import json_values
 
@@ -152,6 +161,8 @@ def _content(item: Item) -> bytes:
 def _part_content(part: Part) -> list[str | None]:
     if isinstance(part, TextPart):
         return ["text", part.text]
+    if isinstance(part, FoundTool):
+        return ["found_tool", part.name, part.description, part.data.decode()]
     if isinstance(part, RawPart):
         return ["raw", part.api, part.data.decode(), part.text]
     data = None if part.data is None else _sha256(part.data).hex()

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lutumpy.apis import serving
-from lutumpy.core.items import FilePart, ImagePart, RawPart, TextPart
+from lutumpy.core.items import FilePart, FoundTool, ImagePart, RawPart, TextPart
 from lutumpy.plain.json_values import encode_text
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ __all__ = [
     "sendable",
 ]
 
-PARTS = (TextPart, ImagePart, FilePart, RawPart)
+PARTS = (TextPart, ImagePart, FilePart, RawPart, FoundTool)
 """The classes of content parts."""
 
 TRUNCATED = "TRUNCATED"
@@ -57,6 +57,8 @@ def part_problem(part: Any) -> str | None:
     """What is wrong with a content part, as a sentence; `None` for a good one."""
     if not isinstance(part, PARTS):
         return f"{_type_name(part)} is not a content part"
+    if isinstance(part, FoundTool):
+        return None  # checked where it was made
     problem = _raw_problem(part) if isinstance(part, RawPart) else _field_problem(part)
     return f"the {type(part).__name__} {problem}" if problem is not None else None
 

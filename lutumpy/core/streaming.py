@@ -58,12 +58,14 @@ class CallDelta:
         id: The call id as the provider gave it; empty when it gave none.
         name: The tool's name as far as it is known.
         arguments: The piece.
+        kind: The kind of the call, as in `CallBlock`.
     """
 
     index: int
     id: str
     name: str
     arguments: str
+    kind: str = "function"
 
 
 @dataclass(frozen=True, slots=True)

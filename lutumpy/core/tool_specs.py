@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from lutumpy.core.text_inputs import TextInput
 
 ToolMode = Literal["auto", "required", "specific"]
+
+SEARCH_CALL = "tool_search_call"
+"""The kind of a call by which a model searches for tools, where the API has a kind of its own."""
 
 
 class ToolSpec:
@@ -18,10 +24,12 @@ class ToolSpec:
         strict: Whether the provider should enforce the schema: asked for, refused, or left open.
         provider: What one API alone is told of it, by the API's name; each adapter puts its part
             into the tool. Not to be changed.
+        text: What it says of its text, for a tool that takes one. An API that knows such tools is
+            told this; any other gets the schema, an object with the one property `input`.
         rendered: A cache of JSON bytes, by each adapter's key: equal specs give equal bytes.
     """
 
-    __slots__ = ("description", "name", "provider", "rendered", "schema", "strict")
+    __slots__ = ("description", "name", "provider", "rendered", "schema", "strict", "text")
 
     def __init__(
         self,
@@ -30,12 +38,14 @@ class ToolSpec:
         schema: Mapping[str, Any],
         strict: bool | None = None,
         provider: Mapping[str, Mapping[str, Any]] | None = None,
+        text: TextInput | None = None,
     ) -> None:
         self.name: str = name
         self.description: str = description
         self.schema: Mapping[str, Any] = schema
         self.strict: bool | None = strict
         self.provider: Mapping[str, Mapping[str, Any]] = {} if provider is None else provider
+        self.text: TextInput | None = text
         self.rendered: dict[str, bytes] = {}
 
 
@@ -51,10 +61,23 @@ class ToolOffering:
             the model may call: they are the same whatever `specs` is narrowed to, so that the
             provider's cache of the prompt holds. They include all of `specs`. `None` where
             `specs` is sent; an API that can't say it sends `specs` in any case.
+        finder: The name of the tool among `specs` that finds others, if there is one.
+        deferred: Tools that the API may keep out of the prompt until a search has found them, in
+            an order that stays the same; some of them may stand in `specs` as well, since they
+            were found. Empty unless the model says that its API can do this.
         rendered: A cache of the offer's part of a request, as JSON bytes by each adapter's key.
     """
 
-    __slots__ = ("forced", "mode", "parallel", "rendered", "specs", "stable_specs")
+    __slots__ = (
+        "deferred",
+        "finder",
+        "forced",
+        "mode",
+        "parallel",
+        "rendered",
+        "specs",
+        "stable_specs",
+    )
 
     def __init__(
         self,
@@ -63,7 +86,11 @@ class ToolOffering:
         forced: str | None = None,
         parallel: bool = True,
         stable_specs: tuple[ToolSpec, ...] | None = None,
+        finder: str | None = None,
+        deferred: tuple[ToolSpec, ...] = (),
     ) -> None:
+        self.finder: str | None = finder
+        self.deferred: tuple[ToolSpec, ...] = deferred
         self.specs: tuple[ToolSpec, ...] = specs
         self.mode: ToolMode = mode
         self.forced: str | None = forced

@@ -24,6 +24,7 @@ from typing import TypeAlias
 from lutumpy.core.items import (
     AssistantTurn,
     CallBlock,
+    FoundTool,
     ImagePart,
     Item,
     Message,
@@ -169,7 +170,7 @@ def _texts_and_media(item: Item) -> Iterator[str | int]:
 
 def _part_texts(parts: Iterable[Part]) -> Iterator[str | int]:
     for part in parts:
-        if isinstance(part, TextPart):
+        if isinstance(part, (TextPart, FoundTool)):
             yield part.text
         elif isinstance(part, RawPart):
             for piece in texts_and_data(part):

@@ -22,7 +22,7 @@ from lutumpy import InvalidArgumentsError, MalformedArgumentsError, UnknownToolE
 from lutumpy.hooks import BaseToolCall
 from lutumpy.plain import json_values
 
-__all__ = ["IdempotencyKey", "call_arguments", "idempotency_key"]
+__all__ = ["IdempotencyKey", "call_arguments", "idempotency_key", "written_arguments"]
 
 
 class IdempotencyKey(str):
@@ -47,7 +47,9 @@ def call_arguments(call: BaseToolCall) -> str:
     It holds what the model wrote, as a JSON value, and the input where it isn't what that decodes
     to, because hooks have edited it. `1` equals `1.0`, and `true` equals neither.
     """
-    written = json_values.canonical_arguments(call.metadata.arguments)
+    written = written_arguments(call)
+    if isinstance(call.input, str):
+        return _add_edited_text(call, written)
     decoded = _decode_again(call)
     if decoded is not None and _is_unedited(call.input, decoded):
         return written
@@ -61,10 +63,29 @@ def call_arguments(call: BaseToolCall) -> str:
     return f"{written}\n{json_values.canonical_arguments(edited)}"
 
 
-def _decode_again(call: BaseToolCall) -> BaseModel | None:
+def written_arguments(call: BaseToolCall) -> str:
+    """A text that is the same where the model wrote equal arguments, as JSON values.
+
+    The two forms of a text tool's calls are equal.
+    """
+    if call.metadata.is_text:
+        return json_values.canonical_arguments(
+            json_values.encode_text({"input": call.metadata.arguments})
+        )
+    return json_values.canonical_arguments(call.metadata.arguments)
+
+
+def _add_edited_text(call: BaseToolCall, written: str) -> str:
+    """What the model wrote, with the text that is run where that is another one."""
+    if _decode_again(call) == call.input:
+        return written
+    return f"{written}\n{json_values.encode_text(call.input)}"
+
+
+def _decode_again(call: BaseToolCall) -> Any:
     """The input that the model's arguments decode to; `None` if they don't fit the tool."""
     try:
-        decoded: BaseModel = call.selector.toolset.parse(call.metadata).input
+        decoded: Any = call.selector.toolset.parse(call.metadata).input
     except (InvalidArgumentsError, MalformedArgumentsError, UnknownToolError):
         return None
     return decoded

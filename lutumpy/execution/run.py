@@ -42,13 +42,17 @@ from lutumpy.execution.attempts import (
     cancelled_from_outside,
 )
 from lutumpy.execution.dispatcher import Runner
-from lutumpy.execution.identity import IdempotencyKey, call_arguments, idempotency_key
+from lutumpy.execution.identity import (
+    IdempotencyKey,
+    call_arguments,
+    idempotency_key,
+    written_arguments,
+)
 from lutumpy.execution.logs import log_result, log_retry, log_return
 from lutumpy.execution.report import CallReport, ExecutionReport
 from lutumpy.execution.results import ExecutionResult
 from lutumpy.execution.slots import Loop, RunQueue, Slots, WaitingCall
 from lutumpy.execution.unresolved import Unresolved, UnresolvedCall
-from lutumpy.plain import json_values
 
 __all__ = ["Backoff", "Run"]
 
@@ -196,10 +200,7 @@ class Run:
 
     def _reject_duplicates(self) -> None:
         """Reject every call that equals an earlier one of this run."""
-        written = [
-            (report.tool, json_values.canonical_arguments(report.metadata.arguments))
-            for report in self._reports
-        ]
+        written = [(report.tool, written_arguments(report.call)) for report in self._reports]
         counts = Counter(written)
         seen: set[tuple[str, str]] = set()
         for report, as_written in zip(self._reports, written, strict=True):

@@ -20,7 +20,7 @@ from lutumpy.hooks.pipeline import CallOrIssue, CallState, Chain, Decision, copy
 from lutumpy.hooks.run import HookRun
 from lutumpy.plain.safe_text import safe_repr
 from lutumpy.tools.approvals import ApprovalRequest
-from lutumpy.tools.arguments import Decoded, decode_arguments
+from lutumpy.tools.arguments import Decoded, decode_call_again
 from lutumpy.tools.calls import BaseToolCall, RejectedToolCall, ToolCallIssue
 
 __all__ = ["describe_call"]
@@ -171,7 +171,7 @@ def _decode_again(entry: BaseToolCall) -> tuple[Any, Callable[[], Any]]:
     """What the model's arguments decode to, and a way to decode them once more."""
 
     def decode() -> Any:
-        decoded = decode_arguments(entry.tool, entry.metadata.arguments)
+        decoded = decode_call_again(entry.tool, entry.metadata)
         return decoded.input if isinstance(decoded, Decoded) else entry.input
 
     return decode(), decode
@@ -210,6 +210,8 @@ def _differs(now: Any, before: Any, make_before: Callable[[], Any]) -> bool:
 
 
 def _fields_of(value: Any) -> dict[str, Any]:
+    if isinstance(value, str):
+        return {"input": value}
     return {**value.__dict__, **(value.__pydantic_extra__ or {})}
 
 
@@ -223,6 +225,8 @@ def _are_equal(one: Any, other: Any) -> bool:
 
 
 def _to_json(value: Any) -> Any:
+    if isinstance(value, str):
+        return str.__str__(value)
     try:
         return value.model_dump(mode="json")
     except Exception:

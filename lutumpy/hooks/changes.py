@@ -43,6 +43,11 @@ class InputWatch:
 
 
 def _copy_fields(value: Any) -> dict[str, Any]:
-    """The fields of an input by name, and those of other names where its class takes any."""
+    """The fields of an input by name, and those of other names where its class takes any.
+
+    A text is one field.
+    """
+    if isinstance(value, str):
+        return {"input": value}
     extra = value.__pydantic_extra__
     return {**value.__dict__, **extra} if extra else value.__dict__.copy()

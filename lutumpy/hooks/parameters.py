@@ -49,7 +49,7 @@ def is_by_parameters(function: Any, signature: inspect.Signature, tool: Compiled
         if "input" not in parameters or (not others and _takes_model(function, signature, tool)):
             return False
     takes_rest = any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())
-    return not parameters.isdisjoint(names) or (takes_rest and tool.function is not None)
+    return not parameters.isdisjoint(names) or (takes_rest and tool.has_parameters)
 
 
 def wrong_parameters(
@@ -94,7 +94,7 @@ def mixed_names(signature: inspect.Signature, tool: CompiledTool) -> Iterator[st
 def describe_forms(tool: CompiledTool) -> str:
     """What a hook of `tool` may take, for errors."""
     by_input = "(metadata, input)"
-    if tool.function is None:
+    if not tool.has_parameters:
         return by_input
     if "metadata" in _parameters(tool):
         return (
@@ -160,8 +160,10 @@ def _names(signature: inspect.Signature) -> list[str]:
 
 
 def _parameters(tool: CompiledTool) -> frozenset[str]:
-    """The parameters of the tool's function, including `Skip` ones; empty for an input class."""
-    if tool.function is None:
+    """The parameters of the tool's function, including `Skip` ones; empty where the input is not
+    made of them.
+    """
+    if not tool.has_parameters:
         return frozenset()
     return tool.skipped.union(tool.keyword_names.values())
 
@@ -194,8 +196,10 @@ def _accepts(kind: Any, tool: CompiledTool) -> bool:
         return _accepts(get_args(kind)[0], tool)
     if origin is Union or origin is types.UnionType:
         return any(_accepts(branch, tool) for branch in get_args(kind))
-    if kind is Any or kind is inspect.Parameter.empty or _is_base_model(kind):
+    if kind is Any or kind is inspect.Parameter.empty:
         return True
+    if _is_base_model(kind):
+        return not tool.is_text
     kind = kind if origin is None else origin
     if not isinstance(kind, type) or getattr(kind, "_is_protocol", False):
         return True

@@ -216,6 +216,8 @@ def refuse_async(steps: Iterable[HookStep], metadata: ToolMetadata) -> None:
 
 def copy_input(value: Any) -> Any:
     """A copy of an input that nobody else holds, so that it never changes afterwards."""
+    if isinstance(value, str):
+        return value
     try:
         return value.model_copy(deep=True)
     except Exception:

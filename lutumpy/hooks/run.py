@@ -43,7 +43,7 @@ from lutumpy.hooks.pipeline import (
 from lutumpy.hooks.tool_hooks import ToolHooks, approval_chain, chains_for
 from lutumpy.plain.driving import is_async
 from lutumpy.tools.approvals import ApprovalRequest
-from lutumpy.tools.arguments import Decoded, decode_arguments
+from lutumpy.tools.arguments import Decoded, decode_call_again
 from lutumpy.tools.calls import BaseToolCall
 
 __all__ = ["Decider", "HookRun"]
@@ -203,7 +203,7 @@ class HookRun:
         """Give every call that a hook has seen the input that it had before the run."""
         for call, input_before in self.begun:
             if input_before is None:
-                decoded = decode_arguments(call.tool, call.metadata.arguments)
+                decoded = decode_call_again(call.tool, call.metadata)
                 input_before = decoded.input if isinstance(decoded, Decoded) else call.input
             call.input = input_before
 

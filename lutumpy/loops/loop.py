@@ -33,6 +33,7 @@ from lutumpy import (
     Model,
     NeedsTools,
     Session,
+    ToolAvailability,
     ToolMetadata,
     ToolRequirement,
     ToolResult,
@@ -113,7 +114,7 @@ class Loop:
         self._failures: dict[FailureKey, int] = {}
         # The last turn, and what it was made of.
         self._turn: ToolTurn[Any, None] | None = None
-        self._turn_made_of: tuple[Descriptions, ToolRequirement[Any] | None] | None = None
+        self._turn_made_of: tuple[Any, ...] | None = None
 
     @property
     def usage(self) -> Usage:
@@ -142,20 +143,27 @@ class Loop:
             from_hooks = yield self._effects.describe(self._registry)
             descriptions = {**from_hooks, **descriptions}
         require = None if self.rounds else self._settings.require
+        available = self._settings.available
+        if callable(available):
+            available = available(self._session)
         # The same turn again has the same offer, whose tool list is rendered already.
-        if self._turn is None or self._turn_made_of != (descriptions, require):
-            self._turn = self._make_turn(descriptions, require)
-            self._turn_made_of = (descriptions, require)
+        made_of = (descriptions, require, available)
+        if self._turn is None or self._turn_made_of != made_of:
+            self._turn = self._make_turn(descriptions, require, available)
+            self._turn_made_of = made_of
         return self._turn
 
     def _make_turn(
-        self, descriptions: Descriptions, require: ToolRequirement[Any] | None
+        self,
+        descriptions: Descriptions,
+        require: ToolRequirement[Any] | None,
+        available: ToolAvailability[Any] | None,
     ) -> ToolTurn[Any, None]:
         settings = self._settings
         return self._session.text_turn(
             self._llm,
             tools=settings.tools,
-            available=settings.available,
+            available=available,
             require=require,
             describe=descriptions,
             parallel=settings.parallel,

@@ -12,6 +12,7 @@ from lutumpy import (
     ApprovalRequest,
     HookError,
     Selector,
+    Session,
     ToolAvailability,
     ToolDecision,
     ToolRequirement,
@@ -65,7 +66,8 @@ class LoopOptions(TypedDict, Generic[TS], total=False):
             what is known of requests that failed or were abandoned. The round that is open by
             then is still run and committed, so a loop may exceed its budget by one answer.
             `None`, the default, is no limit; hosts that count no tokens never reach one.
-        available: Which tools the model may call.
+        available: Which tools the model may call; or a function that is given the session before
+            each request and says it, such as `ToolFinder.available`.
         require: Whether it must call one. This holds for the first request only, since a model
             that must call a tool can never answer.
         describe: Other descriptions, for all requests; they win over those of hooks.
@@ -82,7 +84,7 @@ class LoopOptions(TypedDict, Generic[TS], total=False):
     scope: str | None
     max_repeats: int | None
     token_budget: int | None
-    available: ToolAvailability[TS] | None
+    available: ToolAvailability[TS] | Callable[[Session], ToolAvailability[TS]] | None
     require: ToolRequirement[TS] | None
     describe: ByTool[Selector[TS, Any, Any], str] | None
     parallel: bool
@@ -114,7 +116,7 @@ class LoopSettings:
     scope: str | None = None
     max_repeats: int | None = 3
     token_budget: int | None = None
-    available: ToolAvailability[Any] | None = None
+    available: ToolAvailability[Any] | Callable[[Session], ToolAvailability[Any]] | None = None
     require: ToolRequirement[Any] | None = None
     describe: ByTool[Selector[Any, Any, Any], str] | None = None
     parallel: bool = True

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable
-from typing import Any, TypeAlias
+from typing import Any
 
 from mcp.types import (
     AudioContent,
@@ -29,12 +29,11 @@ from mcp.types import (
     TextContent,
 )
 
-from lutumpy import FilePart, ImagePart, RawPart, TextPart, ToolDef, ToolResult
+from lutumpy import ImagePart, RawPart, TextPart, ToolDef, ToolResult
+from lutumpy.models import FoundTool, Part
 from lutumpy.plain import json_values
 
 __all__ = ["failed_result", "make_result", "sent_output_schema"]
-
-Part: TypeAlias = "TextPart | ImagePart | FilePart | RawPart"
 
 _UNUSABLE = "The tool ran, but its answer can't be used: it has not the declared type."
 
@@ -83,7 +82,7 @@ def _make_blocks(content: str | Iterable[Part]) -> list[ContentBlock]:
 
 
 def _make_block(part: Part, index: int) -> ContentBlock:
-    if isinstance(part, (TextPart, RawPart)):
+    if isinstance(part, (TextPart, RawPart, FoundTool)):
         return TextContent(text=json_values.clean_text(part.text))
     if part.data is None:
         name = "image" if isinstance(part, ImagePart) else part.filename or "file"

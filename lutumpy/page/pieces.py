@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from lutumpy.models import FilePart, ImagePart, Part, RawPart, TextPart
+from lutumpy.models import FilePart, FoundTool, ImagePart, Part, RawPart, TextPart
 from lutumpy.page.model import Piece
 from lutumpy.page.text import data_value, prose
 from lutumpy.plain import json_values
@@ -216,6 +216,8 @@ def part_pieces(parts: tuple[Part, ...], limit: int) -> list[Piece]:
     for part in parts:
         if isinstance(part, TextPart):
             pieces.append(text_piece(part.text, limit))
+        elif isinstance(part, FoundTool):
+            pieces.append(text_piece(f"Tool found: {part.text}", limit))
         elif isinstance(part, RawPart):
             pieces.append(data_piece(f"For {part.api} alone", part.value, limit))
         elif part.data is None:

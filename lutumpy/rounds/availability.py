@@ -10,7 +10,7 @@ from lutumpy.errors import InvalidToolConstraints
 from lutumpy.tools.definition import ProviderSettings
 from lutumpy.tools.selectors import BaseToolset, ByTool, Selector, as_member_of
 
-__all__ = ["ToolAvailability", "ToolConstraints", "ToolRequirement"]
+__all__ = ["SearchAvailability", "ToolAvailability", "ToolConstraints", "ToolRequirement"]
 
 TS = TypeVar("TS", bound=BaseToolset)
 T = TypeVar("T", bound=BaseToolset)
@@ -87,6 +87,49 @@ class ToolAvailability(Generic[TS]):
 
     def __hash__(self) -> int:
         return hash((self.mode, self.selectors))
+
+
+class SearchAvailability(ToolAvailability[TS]):
+    """What is available in a turn in which the model may search for tools.
+
+    Where the API loads tools on demand, all of them are offered, and most are deferred. Elsewhere
+    only those are offered that it needs, or has found.
+
+    Attributes:
+        finder: The tool that finds others.
+        deferred: The tools that it can find, in an order that stays the same.
+    """
+
+    __slots__ = ("deferred", "finder")
+
+    def __init__(
+        self,
+        finder: Selector[TS, Any, Any],
+        always: tuple[Selector[TS, Any, Any], ...],
+        deferred: tuple[Selector[TS, Any, Any], ...],
+        found: tuple[Selector[TS, Any, Any], ...],
+    ) -> None:
+        # What was found stands last, in the order in which it was found: the tools before it keep
+        # their bytes, which providers cache.
+        super().__init__("only", (*always, finder, *found))
+        self.finder: Selector[TS, Any, Any] = finder
+        self.deferred: tuple[Selector[TS, Any, Any], ...] = deferred
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SearchAvailability):
+            return False
+        return (self.selectors, self.finder, self.deferred) == (
+            other.selectors,
+            other.finder,
+            other.deferred,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.mode, self.selectors))
+
+    def __repr__(self) -> str:
+        loaded = ", ".join(map(repr, self.selectors))
+        return f"<{loaded} available, {len(self.deferred)} tools to be found>"
 
 
 class ToolRequirement(Generic[TS]):

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from lutumpy.core.items import CallBlock, ToolMetadata
+from lutumpy.core.items import CallBlock, TextMetadata, ToolMetadata
 from lutumpy.core.origin import Origin
+from lutumpy.core.tool_specs import SEARCH_CALL
 from lutumpy.core.transcript import Transcript
 from lutumpy.hooks.pipeline import CallOrIssue
 from lutumpy.plain.preview import MARK
 from lutumpy.rounds.offered import NO_TOOLS, OfferedTools
 from lutumpy.tools.approvals import ApprovalRequest
-from lutumpy.tools.arguments import Refused, decode_arguments, repair_or_explain
+from lutumpy.tools.arguments import Refused, decode_arguments, decode_text, repair_or_explain
 from lutumpy.tools.calls import IssueReason, ToolCall, ToolCallIssue
-from lutumpy.tools.selectors import near_names
+from lutumpy.tools.selectors import Selector, near_names
 
 __all__ = ["decode_call"]
 
@@ -40,8 +41,10 @@ def decode_call(
         origin: The call's place in the conversation.
     """
     name, arguments = block.name, block.arguments
-    metadata = ToolMetadata(block.id, name, arguments)
-    selector = offer.by_name.get(name) if block.kind == "function" else None
+    if block.kind == "function" or (block.kind == SEARCH_CALL and name == offer.finder):
+        metadata, selector = ToolMetadata(block.id, name, arguments), offer.by_name.get(name)
+    else:
+        metadata, selector = _find_text_tool(offer, block)
     # An answer can be cut off before the name of a call; then the name isn't what is wrong.
     if selector is None and (name or block.problem is None):
         if block.server_label is not None:
@@ -54,10 +57,14 @@ def decode_call(
     if block.problem is not None or selector is None:
         reason: IssueReason = "truncated" if cut else "malformed_arguments"
         return _make_issue(transcript, metadata, reason, block.problem or "")
-    if cut and (block.as_object or not arguments.strip()):
+    is_text = type(metadata) is TextMetadata
+    # Half of a text looks like a whole one, so what is cut is never run (rule C2a).
+    if cut and (block.as_object or is_text or not arguments.strip()):
         return _make_issue(transcript, metadata, "truncated", _explain_truncated(name))
+    if is_text:
+        decoded = decode_text(selector.tool, arguments)
     # pydantic's parser accepts NaN and Infinity, and JSON has neither (rule C2b).
-    if "NaN" in arguments or "Infinity" in arguments:
+    elif "NaN" in arguments or "Infinity" in arguments:
         decoded = decode_arguments(selector.tool, arguments)
     else:
         # Nothing else stands between a good call and pydantic; a bad one is looked at again.
@@ -70,6 +77,18 @@ def decode_call(
             return _make_issue(transcript, metadata, "truncated", _explain_truncated(name))
         return _make_issue(transcript, metadata, decoded.reason, decoded.detail)
     return ToolCall(metadata, decoded.input, selector, decoded.repairs, origin)
+
+
+def _find_text_tool(
+    offer: OfferedTools[Any], block: CallBlock
+) -> tuple[ToolMetadata, Selector[Any, Any, Any] | None]:
+    """The text tool that a call of another kind than a function's is for, if there is one."""
+    if block.kind != "custom":
+        return ToolMetadata(block.id, block.name, block.arguments), None
+    selector = offer.by_name.get(block.name)
+    if selector is not None and not selector.tool.is_text:
+        selector = None
+    return TextMetadata(block.id, block.name, block.arguments), selector
 
 
 def _decode_approval(
@@ -110,7 +129,9 @@ def _make_issue(
 
 
 def _explain_unknown(offer: OfferedTools[Any], block: CallBlock) -> str:
-    if block.kind != "function":
+    # A model that may call text tools this way has the wrong name; any other the wrong way.
+    is_misnamed = block.kind == "custom" and block.name not in offer.by_name
+    if block.kind != "function" and not (is_misnamed and _offers_text_tools(offer)):
         return f"Calls of the kind {block.kind!r} can't be run here. {_list_offered(offer)}"
     near = near_names(block.name, [s.name for s in offer.selectors])
     hint = f" Did you mean {' or '.join(near)}?" if near else ""
@@ -119,6 +140,10 @@ def _explain_unknown(offer: OfferedTools[Any], block: CallBlock) -> str:
 
 def _explain_unapproved(block: CallBlock) -> str:
     return f"Nobody can approve calls in this turn, so {_quote_name(block.name)} was not called."
+
+
+def _offers_text_tools(offer: OfferedTools[Any]) -> bool:
+    return any(selector.tool.is_text for selector in offer.selectors)
 
 
 def _explain_unavailable(offer: OfferedTools[Any], name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from typing import TYPE_CHECKING, Any, cast
 
 from typing_extensions import TypeVar
@@ -11,7 +12,7 @@ from lutumpy.core.items import AssistantTurn
 from lutumpy.core.tool_specs import ToolMode, ToolSpec
 from lutumpy.errors import EmptyToolsetError, InvalidToolConstraints
 from lutumpy.plain.safe_text import safe_repr
-from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
+from lutumpy.rounds.availability import SearchAvailability, ToolAvailability, ToolRequirement
 from lutumpy.rounds.offered import OfferedTools
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
 from lutumpy.rounds.read import read_answer
@@ -56,7 +57,7 @@ class Offer(OfferedTools[C_co]):
         offered: Their names.
     """
 
-    __slots__ = ("toolset",)
+    __slots__ = ("_deferrable", "toolset")
 
     def __init__(
         self,
@@ -67,6 +68,7 @@ class Offer(OfferedTools[C_co]):
         parallel: bool,
         settings: Mapping[Selector[Any, Any, Any], dict[str, dict[str, Any]]],
         prefix_stable: bool = False,
+        search: SearchAvailability[Any] | None = None,
     ) -> None:
         if descriptions or settings:
             specs = [s.spec(descriptions.get(s), settings.get(s)) for s in selectors]
@@ -85,8 +87,29 @@ class Offer(OfferedTools[C_co]):
             forced,
             parallel,
             stable,
+            None if search is None else search.finder.name,
         )
         self.toolset: type[BaseToolset] = toolset
+        # What an API that loads tools on demand may keep out of the prompt.
+        self._deferrable: tuple[ToolSpec, ...] = ()
+        if search is not None:
+            members = [as_member_of(toolset, s) for s in search.deferred]
+            self._deferrable = tuple([s.spec(descriptions.get(s)) for s in members])
+
+    def deferring(self) -> Offer[C_co]:
+        """The offer for an API that loads tools on demand.
+
+        Turns ask the model whether its API does. For a request of your own, it is yours to know.
+        Where nothing can be deferred, it is this offer.
+        """
+        if not self._deferrable:
+            return self
+        twin = copy(self)
+        twin.deferred = self._deferrable
+        # The API may have loaded any of them.
+        twin.offered = self.offered | {spec.name for spec in self._deferrable}
+        twin.rendered = {}
+        return twin
 
     def read(self, turn: AssistantTurn, target: Target) -> NeedsTools[C_co] | Finished[None]:
         """Read a decoded answer. Never raises because of what the model wrote.
@@ -178,7 +201,10 @@ def make_offer(
         raise InvalidToolConstraints(f"prefix_stable= takes True or False, not {prefix_stable!r}")
     descriptions = _check_descriptions(toolset, describe)
     settings = _check_settings(toolset, provider)
-    offer = Offer(toolset, selectors, requirement, descriptions, parallel, settings, prefix_stable)
+    search = available if isinstance(available, SearchAvailability) else None
+    offer = Offer(
+        toolset, selectors, requirement, descriptions, parallel, settings, prefix_stable, search
+    )
     if is_plain:
         table.cache["offer"] = offer
     return offer

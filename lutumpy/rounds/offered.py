@@ -41,9 +41,10 @@ class OfferedTools(ToolOffering, Generic[C_co]):
         forced: str | None = None,
         parallel: bool = True,
         stable_specs: tuple[ToolSpec, ...] | None = None,
+        finder: str | None = None,
     ) -> None:
         # For adapters it is names, texts and schemas; the selectors are for the way back.
-        super().__init__(specs, mode, forced, parallel, stable_specs)
+        super().__init__(specs, mode, forced, parallel, stable_specs, finder)
         self.selectors: tuple[Selector[Any, Any, Any], ...] = selectors
         self.offered: frozenset[str] = frozenset([s.name for s in selectors])
         self.by_name: Mapping[str, Selector[Any, Any, Any]] = by_name or {}

@@ -21,6 +21,7 @@ from lutumpy.rounds.offered import OfferedTools
 from lutumpy.rounds.open_answer import OpenAnswer
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
 from lutumpy.rounds.round import ToolRound
+from lutumpy.rounds.searches import name_searches
 from lutumpy.rounds.target import Position, Target, position_of, transcript_of
 from lutumpy.tools.calls import BaseToolCall
 
@@ -104,6 +105,8 @@ def _read_calls(
     """
     if not turn.calls:
         return OpenAnswer(turn, [], transcript, begun)
+    if offer.finder is not None:
+        turn = name_searches(turn, offer.finder)
     turn = transcript.fresh_ids(turn)
     origin = Origin(transcript, begun.length, turn.calls)
     last = len(turn.calls) - 1

@@ -33,6 +33,7 @@ from lutumpy.core.call_ids import TakenIds
 from lutumpy.core.items import AssistantTurn, CallBlock
 from lutumpy.core.origin import Origin
 from lutumpy.core.streaming import CallDelta, CallDone, StreamDecoder
+from lutumpy.core.tool_specs import SEARCH_CALL
 from lutumpy.errors import RoundClosedError
 from lutumpy.hooks.pipeline import CallOrIssue
 from lutumpy.rounds.decode import decode_call
@@ -48,6 +49,7 @@ from lutumpy.rounds.events import (
 from lutumpy.rounds.offered import OfferedTools
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
 from lutumpy.rounds.read import read_answer, read_text
+from lutumpy.rounds.searches import name_search
 from lutumpy.rounds.target import Target, position_of, transcript_of
 from lutumpy.tools.approvals import ApprovalRequest
 from lutumpy.tools.arguments import partial_arguments
@@ -68,17 +70,19 @@ class _ArrivingCall:
     Attributes:
         provider_id: The id that the provider gave; empty until it comes.
         name: The tool's name; empty until it comes.
+        kind: The kind of the call, as in `CallBlock`.
         pieces: The arguments.
         event: The class of the last piece's event; `None` if it has to be worked out again, since
             the call is new or an id before it changed.
         final_id: The id that was in that event.
     """
 
-    __slots__ = ("event", "final_id", "name", "pieces", "provider_id")
+    __slots__ = ("event", "final_id", "kind", "name", "pieces", "provider_id")
 
     def __init__(self) -> None:
         self.provider_id = ""
         self.name = ""
+        self.kind = "function"
         self.pieces: list[str] = []
         self.event: type[ToolCallDelta | InvalidToolCallDelta] | None = None
         self.final_id = ""
@@ -267,27 +271,48 @@ class Reader(Generic[C, W]):
     def partial_input(self, call_id: str) -> Any:
         """The arguments of a call so far, parsed as far as they go; `{}` if nothing can be parsed.
 
+        Of a text tool, the text so far.
+
         Raises:
             KeyError: no call with this id has begun.
         """
         if self._gathered:
             turn = self.partial()
-            calls = self._transcript.fresh_ids(turn).calls if turn is not None else ()
-            return partial_arguments({call.id: call.arguments for call in calls}[call_id])
+            blocks = self._transcript.fresh_ids(turn).calls if turn is not None else ()
+            block = {block.id: block for block in blocks}[call_id]
+            return self._parse_partially(block.name, block.kind, block.arguments)
         for index, call in self._arriving.items():
             if self._final_id(index) == call_id:
-                return partial_arguments("".join(call.pieces))
+                return self._parse_partially(call.name, call.kind, "".join(call.pieces))
         raise KeyError(call_id)
+
+    def _parse_partially(self, name: str, kind: str, arguments: str) -> Any:
+        if kind == "custom":
+            return arguments
+        value = partial_arguments(arguments)
+        if not self._takes_text(name):
+            return value
+        text = value.get("input") if isinstance(value, dict) else None
+        return text if isinstance(text, str) else ""
 
     def _read_call_delta(self, delta: CallDelta) -> Event:
         call = self._find_call(delta.index, delta.id)
         call.name = delta.name or call.name
+        call.kind = delta.kind
+        if delta.kind == SEARCH_CALL and self._offer.finder is not None:
+            call.name = self._offer.finder
         if delta.arguments:
             call.pieces.append(delta.arguments)
         known = not call.name or call.name in self._offer.offered or self._is_value(call.name)
+        if known and call.name and delta.kind != "function":
+            known = delta.kind == "custom" and self._takes_text(call.name)
         call.event = ToolCallDelta if known else InvalidToolCallDelta
         call.final_id = self._final_id(delta.index)
         return call.event(call.final_id, call.name, delta.arguments)
+
+    def _takes_text(self, name: str) -> bool:
+        selector = self._offer.by_name.get(name)
+        return selector is not None and selector.tool.is_text
 
     def _is_value(self, name: str) -> bool:
         return self._value_tool is not None and name == self._value_tool.spec.name
@@ -296,10 +321,13 @@ class Reader(Generic[C, W]):
         call = self._find_call(done.index, done.call.id)
         if not call.pieces:
             call.pieces.append(done.call.arguments)
-        call.name = done.call.name
-        if self._value_tool is not None and self._value_tool.is_called_by(done.call):
+        block = done.call
+        if block.kind == SEARCH_CALL:
+            block = name_search(block, self._offer.finder)
+        call.name = block.name
+        if self._value_tool is not None and self._value_tool.is_called_by(block):
             return None
-        block = replace(done.call, id=self._final_id(done.index))
+        block = replace(block, id=self._final_id(done.index))
         self._blocks.append(block)
         entry = decode_call(
             self._offer, block, self._transcript, cut=block.incomplete, origin=self._origin

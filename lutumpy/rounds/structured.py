@@ -7,10 +7,12 @@
 # is, and any other as the property `value` of an object. Models mix these up, and both forms are
 # read in either case:
 #
-#   the type's schema       asked for            read
+#   the schema of the type  asked for            read
 #   ----------------------  -------------------  -------------------------------------------------
 #   is an object            the object           the object; or {"value": the object}
 #   is anything else        {"value": ...}       {"value": ...}; or the bare value
+#
+# The schema of an `OutputSchema` is treated alike. What differs between the two is a `ValueShape`.
 
 from __future__ import annotations
 
@@ -19,36 +21,27 @@ import inspect
 import json
 import re
 from collections.abc import Container, Iterable
-from types import NoneType
-from typing import Any, Generic, NamedTuple, TypeGuard, get_origin
+from typing import Any, Generic, TypeGuard
 
-from pydantic import BaseModel, ConfigDict, RootModel, TypeAdapter, create_model
 from typing_extensions import TypeVar
 
 from lutumpy.core.items import AssistantTurn, CallBlock, TextBlock, ToolMetadata
 from lutumpy.core.model import OutputSpec
 from lutumpy.core.tool_specs import ToolMode, ToolOffering, ToolSpec
-from lutumpy.errors import DeclarationError
 from lutumpy.hooks.pipeline import CallOrIssue
 from lutumpy.plain.json_values import refuse_constant
 from lutumpy.plain.preview import shorten
 from lutumpy.rounds.open_answer import OpenAnswer
 from lutumpy.rounds.outcome import TurnResult
-from lutumpy.tools.arguments import Refused, decode_arguments
+from lutumpy.rounds.output_schema import OutputSchema
+from lutumpy.rounds.value_shapes import WRAPPED, ReadValue, TypeShape, ValueShape
 from lutumpy.tools.calls import IssueReason, ToolCallIssue
-from lutumpy.tools.compiled import CompiledTool
-from lutumpy.tools.definition import ToolDef, ToolOptions
 from lutumpy.tools.results import ToolResult
-from lutumpy.tools.schema import input_schema, reason_of
 
 __all__ = ["ValueReader", "ValueTool", "value_reader"]
 
 V = TypeVar("V")
 
-WRAPPED = "value"
-
-# The field of pydantic's `RootModel`.
-_ROOT = "root"
 # The most characters of an answer that a `value_error` quotes.
 _QUOTED = 100
 _DESCRIPTION = (
@@ -59,44 +52,18 @@ _DESCRIPTION = (
 _RECEIVED = "Answer received."
 
 
-class ReadValue(NamedTuple):
-    """The value, or why there is none."""
-
-    value: Any = None
-    error: str | None = None
-
-
 class ValueReader(Generic[V]):
-    """Reads values of one type out of answers.
+    """Reads values of one shape out of answers.
 
     Args:
-        value_type: The type: anything that pydantic has a JSON Schema for.
-
-    Raises:
-        DeclarationError: the type has no JSON Schema.
+        shape: What the values look like.
     """
 
-    __slots__ = ("_attribute", "_docstring", "_knows_value", "_name", "_tool", "_tools", "spec")
+    __slots__ = ("_shape", "_tools", "spec")
 
-    def __init__(self, value_type: Any) -> None:
-        name = _make_name(value_type)
-        model, schema, attribute = _build_model(value_type, name)
-        self.spec: OutputSpec = OutputSpec(name, schema)
-        self._name: str = name
-        # The attribute of the validated model that holds the value; `None` if it is the model.
-        self._attribute: str | None = attribute
-        # Whether an object of this type may itself have a property `value`.
-        self._knows_value: bool = WRAPPED in schema["properties"] or bool(
-            schema.get("additionalProperties")
-        )
-        self._docstring: str = inspect.cleandoc(_find_docstring(value_type))
-        self._tool: CompiledTool = CompiledTool(
-            definition=ToolDef(name, "", schema, None, ToolOptions()),
-            input_type=model,
-            output_type=NoneType,
-            adapter=TypeAdapter(None),
-            wrapped=False,
-        )
+    def __init__(self, shape: ValueShape) -> None:
+        self._shape = shape
+        self.spec: OutputSpec = shape.spec
         self._tools: dict[str, ValueTool[V]] = {}
 
     def __call__(self, turn: AssistantTurn) -> TurnResult[V]:
@@ -134,9 +101,9 @@ class ValueReader(Generic[V]):
         tool = self._tools.get(name)
         if tool is None:
             description = _DESCRIPTION
-            if self._docstring:
-                description += f"\n\n{self._docstring}"
-            spec = ToolSpec(name, description, self.spec.schema)
+            if self._shape.about:
+                description += f"\n\n{self._shape.about}"
+            spec = ToolSpec(name, description, self.spec.schema, self.spec.strict)
             # Kept, so that equal turns send equal bytes, rendered once (rule A4).
             tool = self._tools[name] = ValueTool(self, spec)
         return tool
@@ -150,25 +117,22 @@ class ValueReader(Generic[V]):
         forms = [text] if _is_object(data) else []
         # If no form fits, the error is that of the form which the answer looks like.
         reported = 0
-        if self._attribute == WRAPPED:
+        if self._shape.wrapped:
             forms.append(f'{{"{WRAPPED}":{text}}}')
             reported = 0 if wrapped else -1
         elif wrapped and _is_object(data[WRAPPED]):
             inner = json.dumps(data[WRAPPED])
             # A type that ignores unknown properties would take the wrapped form for an empty one.
-            forms = [*forms, inner] if self._knows_value else [inner]
+            forms = [*forms, inner] if self._shape.knows_value else [inner]
         refused: list[str] = []
         for form in forms:
-            decoded = decode_arguments(self._tool, form)
-            if not isinstance(decoded, Refused):
-                found: Any = decoded.input
-                if self._attribute is not None:
-                    found = getattr(found, self._attribute)
-                return ReadValue(found)
-            refused.append(decoded.detail)
+            read = self._shape.read_object(form)
+            if read.error is None:
+                return read
+            refused.append(read.error)
         if not refused:
             return ReadValue(error=f"the answer has to be a JSON object, not {_quote(text)}")
-        return ReadValue(error=f"the answer doesn't fit {self._name}: {refused[reported]}")
+        return ReadValue(error=f"the answer doesn't fit {self._shape.name}: {refused[reported]}")
 
 
 class ValueTool(Generic[V]):
@@ -205,12 +169,21 @@ class ValueTool(Generic[V]):
         if offer.mode == "required":
             if stable is None:
                 return offer
-            return ToolOffering(offer.specs, "required", None, offer.parallel, stable)
+            return ToolOffering(
+                offer.specs,
+                "required",
+                None,
+                offer.parallel,
+                stable,
+                offer.finder,
+                offer.deferred,
+            )
         specs = (*offer.specs, self.spec)
         if offer.mode == "specific":
-            return ToolOffering(specs, "specific", offer.forced, offer.parallel, stable)
-        mode = "required" if forced else "auto"
-        return ToolOffering(specs, mode, None, offer.parallel, stable)
+            mode, name = "specific", offer.forced
+        else:
+            mode, name = ("required" if forced else "auto"), None
+        return ToolOffering(specs, mode, name, offer.parallel, stable, offer.finder, offer.deferred)
 
     def is_called_by(self, block: CallBlock) -> bool:
         """Whether a call is a call of this tool."""
@@ -281,63 +254,22 @@ def _is_object(value: Any) -> TypeGuard[dict[str, Any]]:
     return isinstance(value, dict)
 
 
-def value_reader(value_type: Any) -> ValueReader[Any]:
-    """The reader of a type; kept, as applications ask for the same few again and again."""
+def value_reader(value: Any) -> ValueReader[Any]:
+    """The reader of a type or of an `OutputSchema`.
+
+    Those of types are kept, as applications ask for the same few again and again.
+    """
+    if isinstance(value, OutputSchema):
+        return ValueReader(value.shape)
     try:
         # Equal unions may differ in the order of their members, and so in their bytes (rule A4).
-        spelling = "" if inspect.isclass(value_type) else repr(value_type)
-        return _keep_reader(value_type, spelling)
+        spelling = "" if inspect.isclass(value) else repr(value)
+        return _keep_reader(value, spelling)
     except TypeError:
         # Either the type can't be a key of the cache, or something else is wrong with it.
-        if _is_hashable(value_type):
+        if _is_hashable(value):
             raise
-        return ValueReader(value_type)
-
-
-def _make_name(value_type: Any) -> str:
-    name = re.sub(r"[^a-zA-Z0-9_-]+", "_", getattr(value_type, "__name__", ""))
-    return name[:64].strip("_") or "answer"
-
-
-def _build_model(value_type: Any, name: str) -> tuple[type[BaseModel], dict[str, Any], str | None]:
-    """The model that is validated, its schema, and the attribute that holds the value."""
-    fields: Any = {WRAPPED: (value_type, ...)}
-    root: Any = {_ROOT: (value_type, ...)}
-    model: Any = value_type
-    try:
-        is_model = (
-            inspect.isclass(value_type)
-            and get_origin(value_type) is None
-            and issubclass(value_type, BaseModel)
-        )
-        # First as it is. Only the schema says whether that is an object.
-        if not is_model:
-            model = create_model(name, __base__=RootModel, **root)
-        schema, wrapped = input_schema(model)
-        if not wrapped:
-            return model, schema, None if is_model else _ROOT
-        model = create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
-        return model, input_schema(model)[0], WRAPPED
-    except DeclarationError:
-        raise
-    except Exception as error:  # pydantic's, and those of the user's own schema methods
-        raise DeclarationError(
-            f"the value type {value_type!r} has no JSON Schema: {reason_of(error)}"
-        ) from error
-
-
-def _find_docstring(value_type: Any) -> str:
-    """The docstring that the author of a model wrote.
-
-    Dataclasses and the like are left out: they have docstrings that nobody wrote.
-    """
-    if (
-        inspect.isclass(value_type)
-        and get_origin(value_type) is None
-        and issubclass(value_type, BaseModel)
-    ):
-        return value_type.__dict__.get("__doc__") or ""
-    return ""
+        return ValueReader(TypeShape(value))
 
 
 def _list_names() -> Iterable[str]:
@@ -387,4 +319,4 @@ def _is_hashable(value_type: Any) -> bool:
 
 @functools.lru_cache(maxsize=128)
 def _keep_reader(value_type: Any, _spelling: str) -> ValueReader[Any]:
-    return ValueReader(value_type)
+    return ValueReader(TypeShape(value_type))

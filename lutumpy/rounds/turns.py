@@ -372,4 +372,7 @@ def _offer_tools(
         return None
     if not hasattr(tools, "__view__"):
         raise TypeError(f"tools= takes a Toolset class, not {tools!r:.100}; nothing was sent")
-    return make_offer(tools.__view__().toolset, **constraints)
+    offer = make_offer(tools.__view__().toolset, **constraints)
+    if offer.finder is not None and getattr(llm, "defers_tools", False):
+        return offer.deferring()
+    return offer

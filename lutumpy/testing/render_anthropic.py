@@ -95,7 +95,8 @@ def _write_input(call: Call) -> str:
         return call.text
     if not value:
         return ""
-    return call.text if isinstance(call.arguments, str) else json.dumps(value, ensure_ascii=False)
+    is_written = isinstance(call.arguments, str) and not call.is_text
+    return call.text if is_written else json.dumps(value, ensure_ascii=False)
 
 
 def _count_usage(reply: Reply, written: int) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from itertools import zip_longest
 from typing import Any
 
-from lutumpy.testing.render_openai import CREATED, call_id, render_failure
-from lutumpy.testing.replies import Reply, split_text
+from lutumpy.testing.render_openai import CREATED, call_id, render_failure, written
+from lutumpy.testing.replies import Call, Reply, split_text
 
 __all__ = ["SHAPING", "render", "render_failure", "render_stream"]
 
@@ -51,6 +51,12 @@ def _number_call(reply: Reply, choice: int, index: int) -> int:
     return choice * len(reply.calls) + index
 
 
+def _render_call(call: Call, arguments: str) -> dict[str, Any]:
+    if call.is_text:
+        return {"type": "custom", "custom": {"name": call.name, "input": arguments}}
+    return {"type": "function", "function": {"name": call.name, "arguments": arguments}}
+
+
 def _render_choice(reply: Reply, number: int, choice: int) -> dict[str, Any]:
     message: dict[str, Any] = {
         "role": "assistant",
@@ -65,8 +71,7 @@ def _render_choice(reply: Reply, number: int, choice: int) -> dict[str, Any]:
         message["tool_calls"] = [
             {
                 "id": call_id(call, number, _number_call(reply, choice, index)),
-                "type": "function",
-                "function": {"name": call.name, "arguments": call.text},
+                **_render_call(call, written(call)),
             }
             for index, call in enumerate(reply.calls)
         ]
@@ -130,20 +135,13 @@ def _render_deltas(reply: Reply, number: int, choice: int) -> list[dict[str, Any
     deltas += [delta({"content": part}) for part in split_text(reply.text)]
     deltas += [delta({"refusal": part}) for part in split_text(reply.refusal or "")]
     for index, call in enumerate(reply.calls):
-        function = {"name": call.name, "arguments": ""}
         use_id = call_id(call, number, _number_call(reply, choice, index))
-        deltas.append(
-            delta(
-                {
-                    "tool_calls": [
-                        {"index": index, "id": use_id, "type": "function", "function": function}
-                    ]
-                }
+        begun = {"index": index, "id": use_id, **_render_call(call, "")}
+        deltas.append(delta({"tool_calls": [begun]}))
+        for part in split_text(written(call)):
+            body = (
+                {"custom": {"input": part}} if call.is_text else {"function": {"arguments": part}}
             )
-        )
-        for part in split_text(call.text):
-            deltas.append(
-                delta({"tool_calls": [{"index": index, "function": {"arguments": part}}]})
-            )
+            deltas.append(delta({"tool_calls": [{"index": index, **body}]}))
     deltas.append(delta({}, FINISH[reply.finish_reason]))
     return deltas

@@ -8,7 +8,7 @@ from typing import Any
 
 from lutumpy.testing.replies import Call
 
-__all__ = ["CREATED", "call_id", "render_failure"]
+__all__ = ["CREATED", "call_id", "render_failure", "written"]
 
 CREATED = 1_767_225_600
 """When the first answer was made, in seconds since 1970; the others follow second by second."""
@@ -19,6 +19,11 @@ def call_id(call: Call, number: int, index: int) -> str:
     in it.
     """
     return call.id if call.id is not None else f"call_{number:016d}{index:08d}"
+
+
+def written(call: Call) -> str:
+    """What the model wrote for a call: free text, or the text of a JSON object."""
+    return str(call.arguments) if call.is_text else call.text
 
 
 def render_failure(

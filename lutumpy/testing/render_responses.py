@@ -6,8 +6,8 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
-from lutumpy.testing.render_openai import CREATED, call_id, render_failure
-from lutumpy.testing.replies import Reply, split_text
+from lutumpy.testing.render_openai import CREATED, call_id, render_failure, written
+from lutumpy.testing.replies import Call, Reply, split_text
 
 __all__ = ["conversation_id", "render", "render_failure", "render_stream", "waiting"]
 
@@ -16,8 +16,20 @@ EMPTY: dict[str, dict[str, Any]] = {
     "message": {"status": "in_progress", "content": []},
     "function_call": {"status": "in_progress", "arguments": ""},
     "mcp_approval_request": {},
+    "custom_tool_call": {"input": ""},
+    "tool_search_call": {"status": "in_progress", "arguments": {}},
 }
 """What an item has of its contents when its first event comes."""
+
+SEARCHES = ("find_tools", "tool_search")
+"""What a script calls the tool that finds others, where the API has no name for it."""
+
+# Of calls by whether they are free text: the prefix of an item's id, its type, and the key of what
+# the model wrote.
+CALL_ITEMS = {
+    False: ("fc", "function_call", "arguments"),
+    True: ("ctc", "custom_tool_call", "input"),
+}
 
 INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
@@ -115,7 +127,7 @@ def _finish(
     return answer
 
 
-def _render_output(reply: Reply, number: int) -> list[dict[str, Any]]:
+def _render_output(reply: Reply, number: int, body: Mapping[str, Any]) -> list[dict[str, Any]]:
     output: list[dict[str, Any]] = []
     if reply.reasoning is not None:
         sealed = base64.urlsafe_b64encode(f"{number}:{reply.reasoning}".encode()).decode()
@@ -159,21 +171,45 @@ def _render_output(reply: Reply, number: int) -> list[dict[str, Any]]:
                 }
             )
             continue
-        output.append(
-            {
-                "id": _item_id("fc", number, len(output)),
-                "type": "function_call",
-                "status": "incomplete" if cut and index == len(reply.calls) - 1 else "completed",
-                "arguments": call.text,
-                "call_id": call_id(call, number, index),
-                "name": call.name,
-            }
-        )
+        if _is_search(call, body):
+            output.append(
+                {
+                    "id": _item_id("tsc", number, len(output)),
+                    "type": "tool_search_call",
+                    "status": "completed",
+                    "execution": "client",
+                    "call_id": call_id(call, number, index),
+                    "arguments": call.object or {},
+                }
+            )
+            continue
+        prefix, kind, key = CALL_ITEMS[call.is_text]
+        item = {
+            "id": _item_id(prefix, number, len(output)),
+            "type": kind,
+            key: written(call),
+            "call_id": call_id(call, number, index),
+            "name": call.name,
+        }
+        if not call.is_text:  # those of free text have no status [SDK]
+            is_cut = cut and index == len(reply.calls) - 1
+            item["status"] = "incomplete" if is_cut else "completed"
+        output.append(item)
     return output
 
 
+def _is_search(call: Call, body: Mapping[str, Any]) -> bool:
+    """Whether a call is a search for tools that the request asks the client to run."""
+    tools = body.get("tools")
+    declared = [tool for tool in tools if isinstance(tool, Mapping)] if tools else []
+    is_asked = any(
+        tool.get("type") == "tool_search" and tool.get("execution") == "client" for tool in declared
+    )
+    return is_asked and call.name in SEARCHES and all(t.get("name") != call.name for t in declared)
+
+
 def render(reply: Reply, *, number: int, model: str, body: Mapping[str, Any]) -> dict[str, Any]:
-    return _finish(reply, number, model, _render_output(reply, number), body)
+    return _finish(reply, number, model, _render_output(reply, number, body), body)
 
 
 def render_stream(
@@ -185,7 +221,7 @@ def render_stream(
         events.append({"type": kind, "sequence_number": len(events), **fields})
 
     # The response itself comes with the first events and the last one, before and after its output.
-    output = _render_output(reply, number)
+    output = _render_output(reply, number, body)
     started = _make_envelope(number, model, body)
     if body.get("background") is True:
         event("response.created", response=waiting(started, "queued"))
@@ -202,6 +238,10 @@ def render_stream(
             for text in split_text(item["arguments"]):
                 event("response.function_call_arguments.delta", **place, delta=text)
             event("response.function_call_arguments.done", **place, arguments=item["arguments"])
+        if item["type"] == "custom_tool_call":
+            for text in split_text(item["input"]):
+                event("response.custom_tool_call_input.delta", **place, delta=text)
+            event("response.custom_tool_call_input.done", **place, input=item["input"])
         for number_of_part, part in enumerate(item.get("content", ())):
             _stream_part(event, {**place, "content_index": number_of_part}, part)
         for number_of_part, part in enumerate(item.get("summary", ())):

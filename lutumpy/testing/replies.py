@@ -35,12 +35,15 @@ class Call:
         id: Id of the call; counted in the provider's shape if not given.
         server_label: The label of a server whose tool it calls: then the provider asks whether it
             may make the call. An API that never asks for an approval has an ordinary call instead.
+        is_text: Whether `arguments` is the free text of a text tool. APIs that know such calls send
+            it as it is, any other sends `{"input": text}`.
     """
 
     name: str
     arguments: str | Mapping[str, Any] = "{}"
     id: str | None = None
     server_label: str | None = None
+    is_text: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
@@ -50,17 +53,26 @@ class Call:
                 "arguments= takes a mapping or the text that the model wrote, "
                 f"not {self.arguments!r}"
             )
+        if self.is_text and not isinstance(self.arguments, str):
+            raise TypeError(f"the call of a text tool takes its text, not {self.arguments!r}")
+
+    @classmethod
+    def of_text(cls, name: str, text: str, id: str | None = None) -> Call:
+        """A call of a text tool, with the text that the model wrote."""
+        return cls(name, text, id, is_text=True)
 
     @property
     def text(self) -> str:
-        """The arguments as text, compact."""
-        if isinstance(self.arguments, str):
+        """The arguments as text, compact; of a text tool, as a function takes them."""
+        if isinstance(self.arguments, str) and not self.is_text:
             return self.arguments
-        return json.dumps(self.arguments, ensure_ascii=False, separators=(",", ":"))
+        return json.dumps(self.object, ensure_ascii=False, separators=(",", ":"))
 
     @property
     def object(self) -> dict[str, Any] | None:
         """The arguments as a JSON object, or None if they aren't one."""
+        if self.is_text:
+            return {"input": self.arguments}
         if not isinstance(self.arguments, str):
             return dict(self.arguments)
         try:

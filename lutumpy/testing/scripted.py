@@ -91,6 +91,11 @@ class ScriptedModel:
         return ask is None or bool(ask(extra))
 
     @property
+    def defers_tools(self) -> bool:
+        """Whether its API keeps tools out of the prompt until a search has found them."""
+        return bool(getattr(self._sender, "defers_tools", False))
+
+    @property
     def requests(self) -> list[dict[str, Any]]:
         """The bodies of the requests so far, refused ones too; the last `keep` of them."""
         return [request.body for request in self._requests]
@@ -193,6 +198,9 @@ class ScriptedModel:
         read_body = self._prepare_request(transcript, offering, options, stream=stream)
         shape = {key: options.extra[key] for key in self._shaping if key in options.extra}
         request = _Request(read_body, shape)
+        if offering is not None and offering.deferred:
+            # A call of the tool that finds others may have a shape of its own.
+            shape["tools"] = request.body.get("tools")
         self.requested += 1
         self._requests.append(request)
         if self._check:

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lutumpy.models import OutputSpec, ToolOffering, ToolSpec
+from lutumpy.rules.schema_walk import resolve
 
 __all__ = ["ANSWER", "MOST_CALLS", "guided_output"]
 
@@ -104,14 +105,25 @@ class _Definitions:
         ]
         for container, key in inner:
             places[f"#/{container}/{key}"] = self._reserve_name(f"{name} {key}")
+        references = _find_references(schema)
+        # A reference may lead to any part of a schema; such a part becomes a definition too.
+        parts = {
+            reference: resolve(schema, reference)
+            for reference in sorted(references - places.keys())
+            if reference.startswith("#/")
+        }
+        for reference in parts:
+            places[reference] = self._reserve_name(f"{name} {reference}")
         body = {key: value for key, value in schema.items() if key not in ("$defs", "definitions")}
-        refers_to_itself = "#" in _find_references(schema)
+        refers_to_itself = "#" in references
         if refers_to_itself:
             places["#"] = self._reserve_name(name)
         for container, key in inner:
             self.schemas[places[f"#/{container}/{key}"]] = _move_references(
                 schema[container][key], places
             )
+        for reference, part in parts.items():
+            self.schemas[places[reference]] = _move_references(part, places)
         if not refers_to_itself:
             moved: dict[str, Any] = _move_references(body, places)
             return moved

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from lutumpy import AssistantTurn, RawPart, TextPart
 from lutumpy.models import (
     CallBlock,
+    FoundTool,
     Message,
     Part,
     RefusalBlock,
@@ -50,11 +51,13 @@ def _write_result(result: ResultBlock) -> list[Part]:
     head = f"{_BEGIN} id={call_id} name={name} status={result.status}]"
     if isinstance(result.content, str):
         return [TextPart(f"{head}\n{_quote_content(result.content)}\n{_END}")]
-    if all(isinstance(part, (TextPart, RawPart)) for part in result.content):
+    if all(isinstance(part, (TextPart, RawPart, FoundTool)) for part in result.content):
         return [TextPart(f"{head}\n{_quote_content(result.text)}\n{_END}")]
     # A part for one API alone becomes its text: a user's message may not take what a result takes.
     inner: list[Part] = [
-        TextPart(_quote_content(part.text)) if isinstance(part, (TextPart, RawPart)) else part
+        TextPart(_quote_content(part.text))
+        if isinstance(part, (TextPart, RawPart, FoundTool))
+        else part
         for part in result.content
     ]
     return [
@@ -84,9 +87,16 @@ def projected_turn(turn: AssistantTurn, spell: SpellCalls) -> AssistantTurn:
         if isinstance(block, (TextBlock, RefusalBlock)):
             texts.append(block.text)
         elif isinstance(block, CallBlock) and block.answerable:
-            calls.append((block.name, block.arguments if block.arguments.strip() else "{}"))
+            calls.append((block.name, _write_arguments(block)))
     pieces = ["".join(texts).strip(), spell(calls) if calls else ""]
     text = "\n".join([piece for piece in pieces if piece])
     text = json_values.clean_text(text)
     native = json_values.encode(text) if text else b""
     return AssistantTurn(PROJECTED, (TextBlock(text),) if text else (), native)
+
+
+def _write_arguments(call: CallBlock) -> str:
+    """The arguments of a native call as JSON text."""
+    if call.kind == "custom":  # free text, of a tool that is offered here as a function of one text
+        return json_values.encode_text({"input": call.arguments})
+    return call.arguments if call.arguments.strip() else "{}"

@@ -21,6 +21,7 @@ from lutumpy.tool_doctor.lock import (
     drift,
     locked_toolset,
 )
+from lutumpy.tool_doctor.renderings import offer_tokens
 from lutumpy.tool_doctor.report import Finding, Severity, ToolListSize, ToolReport
 
 __all__ = [
@@ -42,4 +43,5 @@ __all__ = [
     "load_object",
     "load_toolset",
     "locked_toolset",
+    "offer_tokens",
 ]

@@ -20,9 +20,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lutumpy import DeclarationError, Selector, ToolDef, Toolset
+from lutumpy import DeclarationError, Lark, Selector, ToolDef, Toolset
 from lutumpy.apis import Api, api_names, serving
 from lutumpy.doctor import Certainty, Problem
+from lutumpy.models import TextInput
 from lutumpy.plain.pointer import pointer
 from lutumpy.rules.schema_walk import walk
 from lutumpy.rules.strict import Dialect, strict_changes, strict_counts
@@ -157,9 +158,10 @@ class _Check:
         for offer, offered in offers:
             sent = [renderings[definition.name] for definition in offered]
             bodies = [rendering.tool for rendering in sent if rendering.tool is not None]
+            made = [d.name for d in offered if renderings[d.name].tool is not None]
             self.sizes.append(_measure_list(api, strict, offer, len(offered), sent))
             for problem in _check_list(api, bodies):
-                finding = _convert_problem(api, problem, bodies, offer)
+                finding = _convert_problem(problem, made, offer)
                 if is_perhaps or (offer == "all" and finding.tool is None):
                     finding = _soften(finding, strict=is_perhaps)
                 # A fault of the default list is a fault of the longer list too.
@@ -189,6 +191,10 @@ def _find_in_tool(
     if rendering.tool is None:
         yield Finding("error", "tool.refused", rendering.refusal, name, strict=asks)
     yield from settings_findings(definition, api)
+    if definition.text is not None:
+        if getattr(serving(api, "rules"), "TEXT_TOOLS", False):
+            return  # sent as a text, which has no schema to be strict about
+        yield from _find_in_text(definition, definition.text)
     wants = strict if definition.options.strict is None else asks
     if not wants or has_own_type(definition, api):
         return
@@ -231,6 +237,24 @@ def _find_in_tool(
             )
 
 
+def _find_in_text(definition: ToolDef, text: TextInput) -> Iterator[Finding]:
+    """What is lost of a text tool where an API knows none."""
+    message = "it takes a text; it is offered as a function with the one string 'input'"
+    yield Finding("info", "text.function", message, definition.name)
+    if isinstance(text.format, Lark):
+        message = (
+            "its Lark grammar is not enforced, and texts aren't parsed here: the model is told of "
+            "it in the description, and the tool has to check what it gets"
+        )
+        yield Finding("warning", "text.grammar", message, definition.name)
+    elif text.format is not None:
+        message = (
+            "its regular expression is not enforced by the API: the model is told of it in the "
+            "description, and a text that doesn't match is refused before it is run"
+        )
+        yield Finding("info", "text.grammar", message, definition.name)
+
+
 def _explain_no_strict_form(
     definition: ToolDef, reason: str, severity: Severity
 ) -> Iterator[Finding]:
@@ -269,16 +293,13 @@ def _check_list(api: Api, tools: list[dict[str, Any]]) -> list[Problem]:
     return found
 
 
-def _convert_problem(
-    api: Api, problem: Problem, tools: list[dict[str, Any]], offer: OfferName
-) -> Finding:
+def _convert_problem(problem: Problem, names: list[str], offer: OfferName) -> Finding:
+    """A problem of a list as a finding; `names` are those of the tools in the list."""
     message = problem.message
     tool: str | None = None
     index = _read_index(problem.position)
     if index is not None:
-        declared = read_declared(tools[index], api)
-        # One of the API's own type has a name and no schema.
-        tool = tools[index].get("name") if declared is None else declared.name
+        tool = names[index]
     elif len(problem.tools) == 1:
         (tool,) = problem.tools
     elif problem.tools:

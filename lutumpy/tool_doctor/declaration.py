@@ -12,8 +12,10 @@ from lutumpy import ToolDef
 from lutumpy.plain.pointer import pointer
 from lutumpy.rules.schema_walk import resolve, walk
 from lutumpy.tool_doctor.report import Finding
+from lutumpy.tool_doctor.schema_findings import schema_findings
 from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.docstrings import read_docstring
+from lutumpy.tools.schema_tool import SchemaTool
 
 __all__ = ["declaration_findings"]
 
@@ -30,7 +32,8 @@ def declaration_findings(definition: ToolDef, source: CompiledTool | None) -> It
             "it has no description: models choose tools by theirs",
             name,
         )
-    for problem in _read_docstring_problems(source) if source is not None else ():
+    is_typed = source is not None and not source.is_dynamic
+    for problem in _read_docstring_problems(source) if source is not None and is_typed else ():
         yield Finding("warning", "tool.docstring", f"its docstring {problem}", name)
     wrapped = source is not None and source.wrapped
     schema = definition.input_schema
@@ -47,8 +50,10 @@ def declaration_findings(definition: ToolDef, source: CompiledTool | None) -> It
             "its input is a union; it is offered as an object whose one property 'input' holds it"
         )
         yield Finding("info", "tool.wrapped", message, name)
-    if source is not None and not wrapped:
+    if source is not None and is_typed and not wrapped and not source.is_text:
         yield from _find_lost_defaults(definition, source)
+    if isinstance(source, SchemaTool):
+        yield from schema_findings(name, source)
 
 
 def _is_inside_names(path: tuple[str, ...]) -> bool:

@@ -1,8 +1,8 @@
 """`lutumpy.lock.json`: what the model was shown of each tool, so that no change of it goes unseen.
 
-Locked are description, input schema, output schema, `strict` and `provider` of each tool. Order of
-keys, of `required` and of the tools makes no difference; a changed description does, since the
-model reads nothing else.
+Locked are description, input schema, output schema, `strict` and `provider` of each tool, and of a
+text tool what the text has to fit. Order of keys, of `required` and of the tools makes no
+difference; a changed description does, since the model reads nothing else.
 """
 
 # The digest is redundant: it could be computed from the definition beside it. It is there so that a
@@ -163,6 +163,10 @@ def _collect_content(definition: ToolDef) -> dict[str, Any]:
     # Left out where there is nothing, as in locks that were written before it was known.
     if definition.options.provider:
         content["provider"] = definition.options.provider
+    if definition.text is not None:
+        wanted = definition.text.format
+        grammar = None if wanted is None else {wanted.syntax: wanted.definition}
+        content["text"] = {"format": grammar, "description": definition.text.description}
     return content
 
 

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lutumpy import DeclarationError, InvalidToolConstraints, ToolDef
+from lutumpy import DeclarationError, InvalidToolConstraints, ToolDef, Transcript
 from lutumpy.apis import Api, serving
 from lutumpy.models import ToolOffering, ToolSpec
 from lutumpy.plain import json_values
 from lutumpy.rules.shape import DeclaredTool
 
-__all__ = ["Rendering", "list_bytes", "list_tokens", "read_declared", "render"]
+__all__ = ["Rendering", "list_bytes", "list_tokens", "offer_tokens", "read_declared", "render"]
 
 # For an API that gives no figures of its own: about four bytes of JSON make a token.
 _USUAL_TOKENS = (0.25, 0)
@@ -45,6 +45,7 @@ def render(definition: ToolDef, api: Api, *, strict: bool) -> Rendering:
         definition.input_schema,
         definition.options.strict,
         definition.options.provider,
+        definition.text,
     )
     try:
         # Not a whole request: what deferred tools need beside them isn't the tool's business.
@@ -64,6 +65,32 @@ def read_declared(tool: Mapping[str, Any], api: Api) -> DeclaredTool | None:
 def list_bytes(tools: list[dict[str, Any]]) -> int:
     """Bytes of the JSON of a tool list."""
     return len(json_values.encode(tools))
+
+
+def offer_tokens(offer: ToolOffering, api: Api) -> int:
+    """About how many tokens of a prompt the tools of an offer are.
+
+    What the API keeps out of the prompt until a search has found it isn't counted. Whether it does
+    so is what the offer says: `offer.deferring()` is the one for an API that can.
+
+    Args:
+        offer: The tools of a turn.
+        api: The name of an API.
+
+    Raises:
+        InvalidToolConstraints: The API refuses one of the tools. More tools than it takes in one
+            request are counted all the same.
+        DeclarationError: A tool asks to be strict, and its schema has no strict form.
+    """
+    offers = [offer]
+    if not offer.deferred:
+        offers = [ToolOffering((spec,)) for spec in offer.specs]
+    transcript = Transcript()
+    transcript.push_user("?")  # a request without a question can't be made
+    adapter = serving(api, "adapter")
+    tools = [tool for each in offers for tool in adapter.request(transcript, each)["tools"]]
+    loaded = [tool for tool in tools if tool.get("defer_loading") is not True]
+    return list_tokens(api, list_bytes(loaded))
 
 
 def list_tokens(api: Api, size: int) -> int:

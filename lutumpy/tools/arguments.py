@@ -14,6 +14,7 @@
 #   fits once the edits below are made         Decoded, with what was repaired
 #   anything else                              Refused, "invalid_arguments": a line for each field
 #   a validator of the user's raised           Refused, "invalid_arguments"; logged
+#   free text, for a tool that takes it        Decoded as it is; Refused if it breaks the pattern
 #
 # There are two edits, and both follow from the schema alone. A JSON text in a string is decoded
 # where the field takes no string (rule C5); the call reports that in `repairs`. A `null` is left
@@ -33,9 +34,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from pydantic_core import ErrorDetails, from_json, to_json
 
+from lutumpy.core.items import ToolMetadata
 from lutumpy.errors import ToolError
 from lutumpy.plain.json_values import may_hold_constants
 from lutumpy.plain.preview import shorten
@@ -58,6 +60,8 @@ __all__ = [
     "Decoded",
     "Refused",
     "decode_arguments",
+    "decode_call_again",
+    "decode_text",
     "explain_raised_check",
     "repair_or_explain",
 ]
@@ -75,7 +79,7 @@ _KINDS: dict[type, str] = {list: "an array", str: "a string", bool: "true or fal
 class Decoded(NamedTuple):
     """Arguments that fit, and what had to be repaired for that."""
 
-    input: BaseModel
+    input: Any
     repairs: tuple[ArgumentRepair, ...]
 
 
@@ -95,6 +99,18 @@ def decode_arguments(tool: CompiledTool, text: str) -> Decoded | Refused:
         return Decoded(tool.decode(text), ())
     except Exception as error:
         return repair_or_explain(tool, text, error)
+
+
+def decode_text(tool: CompiledTool, text: str) -> Decoded | Refused:
+    """Read a call that is written as free text. Nothing is ever repaired in it (rule C5)."""
+    problem = tool.text_problem(text)
+    return Decoded(text, ()) if problem is None else Refused("invalid_arguments", problem)
+
+
+def decode_call_again(tool: CompiledTool, metadata: ToolMetadata) -> Decoded | Refused:
+    """What a call of `tool` says, in the form in which it was written: JSON, or free text."""
+    decode = decode_text if metadata.is_text else decode_arguments
+    return decode(tool, metadata.arguments)
 
 
 def repair_or_explain(tool: CompiledTool, text: str, error: Exception) -> Decoded | Refused:

@@ -18,6 +18,8 @@
 #   Literal["a", "b"]        Literal["b"] | Literal["a"]   a Union of its values, one by one
 #   Annotated[int, ...]      int                       (int)
 #   type Number = int        int                       (int), through aliases of aliases
+#   type Tree = int | list[Tree]                       (int | (list, Tree)): inside of itself, an
+#                                                      alias stands for itself
 #
 # Two questions are asked of kinds. Which branch is a member's: the one with equal kinds. And which
 # members may a checker take for one another: those whose kinds are equal when `Any` inside of them,
@@ -55,7 +57,7 @@ _UNIONS = (Union, types.UnionType)
 _ALIASES: tuple[Any, ...] = tuple({TypeAliasType, getattr(typing, "TypeAliasType", TypeAliasType)})
 _NOTHING = (Never, typing.NoReturn)
 _INSTEAD = (
-    "the input class, BaseModel for a function",
+    "the input class, BaseModel for a function, str for a text tool",
     "what the tool returns, `object` if that may be anything",
 )
 _OR_NO_UNION = "or leave the union out: `class {name}(Toolset)`"
@@ -81,6 +83,8 @@ class _Branch(NamedTuple):
 
     def is_same(self, other: _Branch) -> bool:
         """Whether both are one type."""
+        if self.input is other.input and self.output is other.output:
+            return True
         return self.kinds == other.kinds
 
     def overlaps(self, other: _Branch) -> bool:
@@ -103,8 +107,13 @@ def check_branches(cls: type[Any], base: type[Any], table: ToolsetTable) -> None
         return  # none is named, or a subclass will choose it
     _refuse_quoted_union(cls, union)
     branches = list(_read_branches(cls, union))
-    members = {table.places[s.name]: _branch_of(s.tool) for s in table.selectors}
-    # A place for tools that are known at run time has their branch, also while it is empty.
+    # A place for tools that are known at run time has their branch, also while it is empty; so
+    # the tools that fill it need none of their own, and there may be hundreds of them.
+    members = {
+        table.places[s.name]: _branch_of(s.tool)
+        for s in table.selectors
+        if not s.tool.is_dynamic or not any(s.name in group for group in table.groups.values())
+    }
     for group in table.groups.values():
         members[f"{cls.__name__}.{group.name}"] = _dynamic_branch()
     problems: list[str] = []
@@ -221,21 +230,27 @@ def _flatten_union(union: Any) -> Iterator[Any]:
 
 def _resolve_alias(hint: Any) -> Any:
     """What a `type X = ...` stands for; anything else as it is."""
-    while True:
-        # The origin first: on Python 3.10 an alias with arguments passes for an instance of the
-        # alias's class.
-        alias: Any = get_origin(hint)
-        if isinstance(alias, _ALIASES):
-            hint = alias.__value__[get_args(hint)]
-        elif isinstance(hint, _ALIASES):
-            hint = cast("Any", hint).__value__
-        else:
-            return hint
+    while _is_alias(hint):
+        hint = _alias_value(hint)
+    return hint
+
+
+def _is_alias(hint: Any) -> bool:
+    return isinstance(hint, _ALIASES) or isinstance(get_origin(hint), _ALIASES)
+
+
+def _alias_value(alias: Any) -> Any:
+    # The origin first: on Python 3.10 an alias with arguments passes for an instance of the alias's
+    # class.
+    origin: Any = get_origin(alias)
+    if isinstance(origin, _ALIASES):
+        return cast("Any", origin).__value__[get_args(alias)]
+    return alias.__value__
 
 
 def _branch_of(tool: CompiledTool) -> _Branch:
     # A checker knows a function's input model only as a BaseModel.
-    return _Branch(tool.input_type if tool.function is None else BaseModel, tool.output_type)
+    return _Branch(BaseModel if tool.has_parameters else tool.input_type, tool.output_type)
 
 
 def _dynamic_branch() -> _Branch:
@@ -260,36 +275,49 @@ _ANY = _Kind(Any)
 _BARE = (list, dict, set, frozenset, tuple, type)
 
 
-def _kind_of(hint: Any) -> _Kind:
-    """A type as a checker sees it."""
+# How deep aliases may stand in one another. A generic one may grow each time that it is resolved
+# (`type Grow[T] = T | list[Grow[list[T]]]`), so that it never stands in itself unchanged.
+_MOST_ALIASES = 50
+
+
+def _kind_of(hint: Any, inside: tuple[Any, ...] = ()) -> _Kind:
+    """A type as a checker sees it.
+
+    Args:
+        hint: The type.
+        inside: The aliases that it was found in, outermost first.
+    """
     if hint is None:
         return _Kind(types.NoneType)
-    hint = _resolve_alias(hint)
+    if _is_alias(hint):
+        if len(inside) == _MOST_ALIASES:
+            return _Kind(get_origin(hint) or hint)
+        return _Kind(hint) if hint in inside else _kind_of(_alias_value(hint), (*inside, hint))
     origin, args = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return _kind_of(args[0])
+        return _kind_of(args[0], inside)
     if origin in _UNIONS or origin is Literal:
-        kinds = frozenset(_union_members(hint))
+        kinds = frozenset(_union_members(hint, inside))
         return next(iter(kinds)) if len(kinds) == 1 else _Kind(Union, kinds)
     if isinstance(hint, list):  # the parameters of a Callable
         parameters: list[Any] = hint
-        return _Kind("parameters", tuple([_kind_of(p) for p in parameters]))
+        return _Kind("parameters", tuple([_kind_of(p, inside) for p in parameters]))
     if args:
-        return _Kind(origin, tuple([_kind_of(a) for a in args]))
+        return _Kind(origin, tuple([_kind_of(a, inside) for a in args]))
     if origin is not None:  # `typing.List`, and the one type whose parameters are known to be none
         return _Kind(origin, () if hint == tuple[()] else None)
     is_bare = hint in _BARE or bool(getattr(hint, "__parameters__", ()))
     return _Kind(hint, None if is_bare else ())
 
 
-def _union_members(hint: Any) -> Iterator[_Kind]:
-    """The members of a union, literals one by one."""
+def _union_members(hint: Any, inside: tuple[Any, ...]) -> Iterator[_Kind]:
+    """The members of a union, literals one by one; `inside` is that of `_kind_of`."""
     if get_origin(hint) is Literal:
         for value in get_args(hint):
             yield _kind_of(None) if value is None else _Kind(Literal, (type(value), value))
     else:
         for branch in get_args(hint):
-            found = _kind_of(branch)
+            found = _kind_of(branch, inside)
             if found.origin is Union:
                 yield from found.args or ()
             else:

@@ -136,7 +136,8 @@ class BaseToolCall:
 
         Raises:
             TypeError: `new` isn't an instance of the tool's input type.
-            InvalidArgumentsError: The tool is known at run time, and `new` doesn't fit its schema.
+            InvalidArgumentsError: The tool is known at run time, and `new` doesn't fit its schema;
+                or `new` is a text that doesn't match the tool's pattern.
         """
         tool = self.selector.tool
         if not isinstance(new, tool.input_type):
@@ -145,7 +146,8 @@ class BaseToolCall:
                 f"with_input takes {wanted}, the input of {self.metadata.name!r}, not "
                 f"{type(new).__name__}"
             )
-        if tool.is_dynamic and (problem := tool.check_input(self.metadata, new)) is not None:
+        problem = tool.check_input(self.metadata, new)
+        if problem is not None:
             raise InvalidArgumentsError(self.metadata.name, self.metadata.id, problem)
         return self.holding(new)
 

@@ -98,6 +98,9 @@ class CompiledTool:
     is_dynamic: ClassVar[bool] = False
     """Whether it was declared by a JSON Schema (`SchemaTool`): then edits are checked by it."""
 
+    is_text: ClassVar[bool] = False
+    """Whether its input is a text (`TextTool`), and not a model of its arguments."""
+
     def __init__(
         self,
         *,
@@ -187,6 +190,13 @@ class CompiledTool:
         """
         return None
 
+    def text_problem(self, text: str) -> str | None:
+        """Why the free text of a call can't be the input, in words for the model; `None` if it can.
+
+        The calls of most tools are JSON objects, and no free text is their input.
+        """
+        return f"{self.definition.name} takes one JSON object, and not free text."
+
     def __repr__(self) -> str:
         return f"<CompiledTool {self.definition.name}>"
 
@@ -226,8 +236,7 @@ class CompiledTool:
             TypeError: `skipped` names something other than the tool's `Skip` parameters.
         """
         if strangers := skipped.keys() - self.skipped:
-            names = ", ".join(sorted(strangers))
-            raise TypeError(f"tool {self.definition.name!r} has no Skip parameter {names}")
+            raise self._no_skip_parameter(strangers)
         keywords = {**self.arguments(input), **skipped}
         positional: list[Any] = []
         for name in self.positional_only:
@@ -236,6 +245,10 @@ class CompiledTool:
                 break
             positional.append(keywords.pop(name))
         return positional, keywords
+
+    def _no_skip_parameter(self, names: Iterable[str]) -> TypeError:
+        listed = ", ".join(sorted(names))
+        return TypeError(f"tool {self.definition.name!r} has no Skip parameter {listed}")
 
     def make_input(self, metadata: ToolMetadata, values: Mapping[str, Any]) -> BaseModel:
         """An input of values that a program made, by the names of fields or their aliases.
@@ -262,6 +275,11 @@ class CompiledTool:
         return f"the tool takes {self.input_type.__name__}"
 
     # --- the function ---------------------------------------------------------------------------
+
+    @property
+    def has_parameters(self) -> bool:
+        """Whether its input is the parameters of a function, so that they can be used by name."""
+        return self.function is not None
 
     @property
     def is_runnable(self) -> bool:

@@ -6,7 +6,6 @@ import inspect
 import re
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
-from functools import update_wrapper
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypedDict, cast, overload
 
@@ -17,6 +16,7 @@ from lutumpy.errors import DeclarationError
 from lutumpy.tools.annotations import type_and_metadata
 from lutumpy.tools.closed import ClosedGenerator
 from lutumpy.tools.compiled import CompiledTool
+from lutumpy.tools.declared_function import DeclaredFunction
 from lutumpy.tools.definition import (
     DEFAULT_MAX_RETRIES,
     DEFAULT_TIMEOUT,
@@ -38,7 +38,17 @@ from lutumpy.tools.tool import MARK, FunctionTool, compiled_tool
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-__all__ = ["AsyncToolFn", "SyncToolFn", "ToolFn", "tool_fn", "tool_input"]
+__all__ = [
+    "AsyncToolFn",
+    "SyncToolFn",
+    "ToolFn",
+    "ToolSettings",
+    "check_name",
+    "quoting_declaration",
+    "refuse_non_function",
+    "tool_fn",
+    "tool_input",
+]
 
 P = ParamSpec("P")
 O = TypeVar("O")
@@ -48,56 +58,16 @@ M = TypeVar("M", bound=BaseModel)
 _WORD_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
-class ToolFn(Generic[P, O]):
+class ToolFn(DeclaredFunction[P], Generic[P, O]):
     """A function under `tool_fn`, plain or async: the function, and its declaration as a tool."""
-
-    __lutumpy_tool__: CompiledTool
-    __wrapped__: Callable[..., Any]
-    __name__: str
-    __qualname__: str
-
-    def __init__(self, function: Callable[..., Any], source: CompiledTool) -> None:
-        update_wrapper(cast("Callable[..., Any]", self), function)
-        self.__lutumpy_tool__ = source
-
-    @property
-    def name(self) -> str:
-        """The name that the model calls."""
-        return self.__lutumpy_tool__.definition.name
-
-    @property
-    def definition(self) -> ToolDef:
-        """Name, description, schemas and options."""
-        return self.__lutumpy_tool__.definition
-
-    @property
-    def options(self) -> ToolOptions:
-        """How the tool may be run and offered."""
-        return self.__lutumpy_tool__.definition.options
 
     @property
     def Input(self) -> type[BaseModel]:
         """The model of the arguments, made from the signature; it refuses other names."""
         return self.__lutumpy_tool__.input_type
 
-    @property
-    def output_type(self) -> Any:
-        """The type that calling the function gives, once awaited; `NoneType` for nothing."""
-        return self.__lutumpy_tool__.output_type
-
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
-        """Call the function, unchanged."""
-        return self.__wrapped__(*args, **kwargs)
-
     def __tool__(self) -> FunctionTool[P, O]:
         return FunctionTool(self.__lutumpy_tool__)
-
-    def __reduce__(self) -> str:
-        # A module-level name: copied and pickled by reference, as functions are.
-        return self.__qualname__
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name}>"
 
 
 class SyncToolFn(ToolFn[P, O]):
@@ -295,19 +265,19 @@ def _declare_function(
 ) -> ToolFn[..., Any]:
     if isinstance(function, staticmethod):
         function = cast("Any", function).__func__
-    _refuse_non_function(function)
+    refuse_non_function(function)
 
     def about() -> str:
         return quoted(function)
 
-    name = _check_name(function.__name__ if name is None else name, about)
+    name = check_name(function.__name__ if name is None else name, about)
     code = getattr(inspect.unwrap(function), "__code__", None)
     names = enclosing_names(code, frame)
     signature = read_signature(function, names)
     # Where the parameters are plain, their model is made when the first call comes.
     schema, wrapped = plain_schema(signature.parameters, signature.docs.params), False
     make: Any = signature.make_model.later() if schema is not None else signature.make_model()
-    with _quoting(about):
+    with quoting_declaration(about):
         if schema is None:
             schema, wrapped = input_schema(make)
         output_names = {**getattr(function, "__globals__", {}), **names}
@@ -335,13 +305,14 @@ def _declare_function(
         keyword_names=signature.keyword_names,
         positional_only=signature.positional_only,
     )
-    with _quoting(about):
+    with quoting_declaration(about):
         check_declared(source, definition)
     return AsyncToolFn(function, source) if signature.is_async else SyncToolFn(function, source)
 
 
-def _refuse_non_function(function: Any) -> None:
-    if isinstance(function, ToolFn):
+def refuse_non_function(function: Any) -> None:
+    """Raise `DeclarationError` for what a decorator of functions can't declare."""
+    if isinstance(function, DeclaredFunction):
         raise DeclarationError(
             f"{function.__qualname__} is already declared as the tool {function.name!r}"
         )
@@ -373,7 +344,7 @@ def _declare_class(
         raise DeclarationError(
             f"{text} is already declared as the tool {compiled_tool(cls).definition.name!r}"
         )
-    name = _check_name(_default_name(cls) if name is None else name, about)
+    name = check_name(_default_name(cls) if name is None else name, about)
     output_type = stated_output(cls, output, text)
     names = {
         **frame.f_globals,
@@ -382,7 +353,7 @@ def _declare_class(
         cls.__name__: cls,
     }
     _complete_class(cls, text, names)
-    with _quoting(about):
+    with quoting_declaration(about):
         schema, wrapped = input_schema(cls, ClosedGenerator)
         # Fields go by their names and by their aliases. A docstring may describe class variables
         # and methods as well, which are nothing to a model and nothing to warn of.
@@ -436,7 +407,7 @@ def _make_definition(
 
 
 @contextmanager
-def _quoting(about: Callable[[], str]) -> Iterator[None]:
+def quoting_declaration(about: Callable[[], str]) -> Iterator[None]:
     """Puts the declaration in front of a `DeclarationError` from inside."""
     try:
         yield
@@ -444,7 +415,8 @@ def _quoting(about: Callable[[], str]) -> Iterator[None]:
         raise DeclarationError(f"{about()}: {error}") from (error.__cause__ or error)
 
 
-def _check_name(name: object, about: Callable[[], str]) -> str:
+def check_name(name: object, about: Callable[[], str]) -> str:
+    """The name of a tool (rule D1); `about` quotes the declaration."""
     if isinstance(name, str) and TOOL_NAME.fullmatch(name):
         return name
     raise DeclarationError(

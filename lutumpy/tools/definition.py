@@ -15,6 +15,8 @@ from lutumpy.plain.values import dataclass
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lutumpy.core.text_inputs import TextInput
+
 __all__ = [
     "TOOL_NAME",
     "Effect",
@@ -156,6 +158,7 @@ class ToolDef:
             Not to be changed.
         output_schema: JSON Schema of the result; `None` when the tool returns nothing.
         options: How it may be run and offered.
+        text: What it says of its text, for a tool under `text_tool`; `None` for any other.
     """
 
     name: str
@@ -163,3 +166,4 @@ class ToolDef:
     input_schema: dict[str, Any] = field(hash=False)
     output_schema: dict[str, Any] | None = field(default=None, hash=False)
     options: ToolOptions = field(default=ToolOptions(), hash=False)
+    text: TextInput | None = field(default=None, hash=False)

@@ -14,13 +14,11 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from lutumpy.errors import DeclarationError
 from lutumpy.plain.driving import is_async
-from lutumpy.rules.schema_walk import walk
 from lutumpy.tools.definition import (
     DEFAULT_MAX_RETRIES,
     DEFAULT_TIMEOUT,
@@ -33,6 +31,7 @@ from lutumpy.tools.json_schema import JsonSchema, SchemaError
 from lutumpy.tools.provider_settings import check_declared
 from lutumpy.tools.schema_tool import SchemaTool
 from lutumpy.tools.tool import Tool
+from lutumpy.tools.wrapped_schema import wrap_schema
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
 __all__ = ["DynamicTool"]
 
 _UNIONS = ("anyOf", "oneOf", "allOf")
-_STAY_AT_ROOT = ("$schema", "$defs", "definitions")
 
 
 class DynamicTool:
@@ -238,48 +236,10 @@ def _schema_to_send(name: str, document: dict[str, Any]) -> tuple[dict[str, Any]
             "arguments of a call are always an object"
         )
     if any(key in document for key in _UNIONS):
-        return wrap_schema(document), True
+        return wrap_schema(document, "input"), True
     if "type" in document and "properties" in document:
         return document, False
     return {**document, "type": "object", "properties": document.get("properties", {})}, False
-
-
-def wrap_schema(document: Mapping[str, Any]) -> dict[str, Any]:
-    """An object's schema whose one property `input` has this schema (rule D6).
-
-    Definitions stay at the root, so that references to them hold; other references into the
-    document lead to where its parts are now.
-    """
-    root = {key: document[key] for key in _STAY_AT_ROOT if key in document}
-    inner = {key: value for key, value in document.items() if key not in (*_STAY_AT_ROOT, "$id")}
-    wrapped = {
-        "type": "object",
-        "properties": {"input": inner},
-        "required": ["input"],
-        "additionalProperties": False,
-        **root,
-    }
-    if "$ref" not in repr(document):
-        return wrapped
-    own_uri = str(document.get("$id", "")).partition("#")[0]
-    from copy import deepcopy
-
-    wrapped = deepcopy(wrapped)
-    for _, _, node in walk(wrapped):
-        if isinstance(node, dict) and isinstance(node.get("$ref"), str):
-            node["$ref"] = _moved_reference(node["$ref"], own_uri)
-    return wrapped
-
-
-_TO_PARTS = re.compile(r"#(/(?!\$defs/|%24defs/|definitions/).*)?")
-
-
-def _moved_reference(reference: str, own_uri: str) -> str:
-    if own_uri and reference.startswith(f"{own_uri}#"):
-        reference = reference.removeprefix(own_uri)
-    if _TO_PARTS.fullmatch(reference):
-        return f"#/properties/input{reference[1:]}"
-    return reference
 
 
 def _check_strict(name: str, schema: dict[str, Any]) -> None:

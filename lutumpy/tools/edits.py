@@ -46,7 +46,9 @@ def edited_input(
     values = tool.arguments(input)
     check_names(tool, input, changes)
     try:
-        if tool.function is None:
+        if tool.is_text:
+            return tool.make_input(metadata, {**values, **changes})
+        if not tool.has_parameters:
             return _validate_whole(tool, metadata, input, {**values, **changes})
         return _change_fields(tool, input, changes)
     except ValidationError as error:
@@ -57,7 +59,7 @@ def check_names(tool: CompiledTool, input: BaseModel, names: Mapping[str, Any]) 
     """Raises `TypeError` for names that are not arguments of the tool."""
     known = tool.argument_names(input)
     strangers = [name for name in names if name not in known]
-    if strangers and input.model_config.get("extra") != "allow":
+    if strangers and (tool.is_text or input.model_config.get("extra") != "allow"):
         hidden = [name for name in strangers if name in tool.skipped]
         aside = f" ({', '.join(hidden)}: a Skip parameter is not part of a call)" if hidden else ""
         raise TypeError(

@@ -10,7 +10,9 @@
 #   refers to `http:` or `file:`            fetch or read it               refused, nothing fetched
 #   is nested, or refers on, very deeply    overflow the native stack      refused
 #   doubles itself by references            2^30 checks for one value      refused
+#   doubles itself by levels of a value     the same for a value of 30     such values are refused
 #   has a pattern that backtracks           minutes for 30 characters      refused, or linear time
+#   has a pattern of 50,000 repetitions     minutes for 20,000 characters  such values are refused
 #   is broken, or names an unknown draft    wrong answers                  refused
 #
 # The validator answers in well under a microsecond whether a value fits. Why one doesn't fit is
@@ -23,19 +25,33 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
 from pydantic_core import from_json
 
 from lutumpy.plain.preview import shorten
 from lutumpy.tools.argument_report import MESSAGE_LENGTH, Path, show_value
-from lutumpy.tools.schema_size import count_checks
+from lutumpy.tools.metaschemas import metaschema_registry, with_known_draft
+from lutumpy.tools.pattern_size import count_characters, largest_pattern
+from lutumpy.tools.schema_size import SchemaSize, measure_schema
+from lutumpy.tools.schema_work import SchemaWork
 
 __all__ = ["JsonSchema", "SchemaError", "SchemaFailure", "SchemaMismatch"]
 
 _MOST_CHECKS = 500_000
 """How many checks of one value a schema may cause, references followed: more is refused."""
+
+_MOST_WORK = 5_000_000
+"""Up to how many checks a value is validated where a schema is dangerous: some 0.1 seconds."""
+
+_FEW_CHECKS = 20_000
+"""A schema with more of them, for one value without parts, counts as dangerous."""
+
+_LARGE_PATTERN = 500
+_MOST_MATCHING = 20_000_000
+"""Where a pattern is larger, its size times the length of all texts is that at most: 3 seconds for
+the worst of patterns, and a hundredth of that for usual ones."""
 
 _MOST_EXPLAINED = 20_000
 """Up to how many of them the failures of a value are listed, each at some 30 microseconds."""
@@ -43,7 +59,16 @@ _MOST_EXPLAINED = 20_000
 _MOST_LEVELS = 500
 """How deep schemas may be nested, references followed."""
 
-_INSTALL = "tools that are known at run time need the extra: pip install 'lutumpy[schema]'"
+_COSTLY_WORDS = ("$ref", "$dynamicRef", "$recursiveRef", "unevaluated")
+"""Without any of them in its text the work of a schema is no more than its parts."""
+
+_METASCHEMAS = "json-schema.org/"
+"""In the address of every metaschema."""
+
+_INSTALL = (
+    "tools that are known at run time need jsonschema-rs; install it with: "
+    'python -m pip install ".[schema]" (in a clone)'
+)
 _MASK = "\ue000value\ue001"  # from a private range, so that no schema's own words hold it
 _WORDS_LENGTH = 300  # characters of a schema's own words in a sentence
 _FORBIDDEN = "Extra inputs are not permitted"
@@ -87,47 +112,95 @@ class JsonSchema:
 
     Attributes:
         document: A copy of the schema, as it was given. Not to be changed.
-        is_valid: Whether a JSON value fits.
-        can_explain: Whether it is small enough for `failures` to say why a value doesn't.
+        is_valid: Whether a JSON value fits. One that takes too long to check doesn't.
+        may_explode: Whether some values would take too long.
 
     Raises:
         SchemaError: It can't be used; nothing was fetched.
         ImportError: The extra `schema` isn't installed.
     """
 
-    __slots__ = ("_explaining", "can_explain", "document", "is_valid")
+    __slots__ = (
+        "_explaining",
+        "_largest_pattern",
+        "_names_metaschema",
+        "_work",
+        "document",
+        "is_valid",
+        "may_explode",
+    )
 
     def __init__(self, document: Any) -> None:
-        self.document: Any = _copy_json(document)
-        self.can_explain: bool = _count_checks(self.document) <= _MOST_EXPLAINED
+        text = _write_json(document)
+        self.document: Any = _read_json(text)
+        own_draft = isinstance(self.document, dict) and "$schema" in self.document
+        self._names_metaschema: bool = text.count(_METASCHEMAS) > own_draft
+        size = _measure(self.document, text)
         self._explaining: Any = None
-        self.is_valid: Any = _make_validator(self.document).is_valid
+        self._work: SchemaWork | None = None
+        validator = _make_validator(self.document, metaschemas=self._names_metaschema)
+        self.is_valid: Any = validator.is_valid
+        self.may_explode: bool = size.may_explode or size.checks > _FEW_CHECKS
+        self._largest_pattern: int = largest_pattern(self.document) if "attern" in text else 0
+        if self.may_explode or self._largest_pattern > _LARGE_PATTERN:
+            self.is_valid = self._make_careful(validator.is_valid)
+
+    @property
+    def longest_text(self) -> int | None:
+        """How many characters a value may have in all where a pattern is large, else `None`."""
+        size = self._largest_pattern
+        return None if size <= _LARGE_PATTERN else _MOST_MATCHING // size
 
     def failures(self, value: Any) -> list[SchemaFailure]:
         """Why `value` doesn't fit; empty where it does."""
         if self.is_valid(value):
             return []
-        if not self.can_explain:
-            return [SchemaFailure((), "they don't fit the schema of this tool")]
+        if self._is_too_much_to_explain(value):
+            return [SchemaFailure((), "they don't fit the schema, or are nested too deeply for it")]
         return list(_list_failures(value, self._errors(value)))
 
     def failing_paths(self, value: Any) -> list[Path]:
         """Every place where `value` doesn't fit, those in branches that weren't meant included."""
-        return list(_list_paths(self._errors(value))) if self.can_explain else []
+        return [] if self._is_too_much_to_explain(value) else [*_list_paths(self._errors(value))]
+
+    def _make_careful(self, is_valid: Callable[[Any], bool]) -> Callable[[Any], bool]:
+        """`is_valid` for values that don't take too long."""
+
+        def is_valid_soon(value: Any) -> bool:
+            return not self._is_too_much(value) and is_valid(value)
+
+        return is_valid_soon
+
+    def _is_too_much(self, value: Any) -> bool:
+        longest = self.longest_text
+        if longest is not None and count_characters(value) > longest:
+            return True
+        return self.may_explode and self._is_more(value, _MOST_WORK)
+
+    def _is_too_much_to_explain(self, value: Any) -> bool:
+        # Each error holds a copy of the value that it is about.
+        most = _MOST_EXPLAINED // (1 + count_characters(value) // 1000 + _count_parts(value) // 100)
+        return self._is_too_much(value) or self._is_more(value, max(most, 200))
+
+    def _is_more(self, value: Any, most: int) -> bool:
+        if self._work is None:
+            self._work = SchemaWork(self.document)
+        return self._work.is_more(value, most)
 
     def _errors(self, value: Any) -> Iterable[Any]:
         if self._explaining is None:
-            self._explaining = _make_validator(self.document, mask=_MASK)
+            self._explaining = _make_validator(
+                self.document, metaschemas=self._names_metaschema, mask=_MASK
+            )
         return cast("Iterable[Any]", self._explaining.iter_errors(value))
 
 
 # --- a schema before it is used -----------------------------------------------------------------
 
 
-def _copy_json(document: Any) -> Any:
-    """A copy that nobody else holds, of JSON values alone."""
+def _write_json(document: Any) -> str:
     try:
-        return from_json(json.dumps(document, allow_nan=False))
+        return json.dumps(document, allow_nan=False)
     except RecursionError:
         raise SchemaError("its schema is nested too deeply") from None
     except (TypeError, ValueError) as error:
@@ -136,20 +209,61 @@ def _copy_json(document: Any) -> Any:
         raise SchemaError(f"its schema is not JSON: {error}") from None
 
 
-def _count_checks(document: Any) -> int:
+def _read_json(text: str) -> Any:
+    """A copy of the schema that nobody else holds, of JSON values alone."""
     try:
-        return count_checks(document, most=_MOST_CHECKS, levels=_MOST_LEVELS)
+        return from_json(text)
     except ValueError as error:
-        raise SchemaError(f"its schema costs too much: {error}") from None
+        if "recursion" in str(error).lower():
+            raise SchemaError("its schema is nested too deeply") from None
+        raise SchemaError(f"its schema is not JSON: {error}") from None
 
 
-def _make_validator(document: Any, mask: str | None = None) -> Any:
-    """A validator of jsonschema-rs; raises `SchemaError` where the schema can't be used."""
+def _count_parts(value: Any) -> int:
+    count = 0
+    stack = [value]
+    while stack:
+        part = stack.pop()
+        count += 1
+        if isinstance(part, dict):
+            stack += part.values()
+        elif isinstance(part, list):
+            stack += part
+    return count
+
+
+def _measure(document: Any, text: str) -> SchemaSize:
+    if not any(word in text for word in _COSTLY_WORDS):
+        # Each part is checked once for a value, and JSON was read only so many levels deep.
+        parts = text.count("{") + text.count("[")
+        if parts <= _MOST_CHECKS:
+            return SchemaSize(parts, may_explode=False)
+    try:
+        return measure_schema(document, most=_MOST_CHECKS, levels=_MOST_LEVELS)
+    except ValueError as error:
+        raise SchemaError(str(error)) from None
+
+
+def _make_validator(document: Any, *, metaschemas: bool, mask: str | None = None) -> Any:
+    """A validator of jsonschema-rs.
+
+    Args:
+        document: The schema.
+        metaschemas: Whether it may refer to a metaschema.
+        mask: What stands for values in the sentences of errors.
+
+    Raises:
+        SchemaError: The schema can't be used.
+    """
     try:
         import jsonschema_rs
     except ImportError as error:
         raise ImportError(_INSTALL) from error
 
+    try:
+        document = with_known_draft(document)
+    except ValueError as error:
+        raise SchemaError(f"its schema can't be used: {error}") from None
     outside: list[str] = []
 
     def refuse(uri: str) -> Any:
@@ -162,6 +276,7 @@ def _make_validator(document: Any, mask: str | None = None) -> Any:
             mask=mask,
             validate_formats=True,
             retriever=refuse,
+            registry=metaschema_registry() if metaschemas else None,
             # This engine takes linear time. It has no look-around and no back references.
             pattern_options=jsonschema_rs.RegexOptions(),
         )

@@ -216,10 +216,10 @@ def _add_selector(
     selector: Selector[Any, Any, Any]
     if tool.is_dynamic:
         selector = DynamicSelector(cls, tool, definition, place)
-    elif tool.function is None:
-        selector = Selector(cls, tool, definition)
-    else:  # this one knows the function's parameters
+    elif tool.has_parameters:  # this one knows the function's parameters
         selector = FunctionSelector(cls, tool, definition)
+    else:
+        selector = Selector(cls, tool, definition)
     table.by_name[name] = selector
     table.places[name] = label
     return selector

@@ -6,14 +6,14 @@ rounds, hooks and the executor know nothing of schemas.
 
 # What is hard here
 # -----------------
-# Nothing of ours may stand between a good call and the two libraries that read it: pydantic makes
-# a `DynamicInput` of the text, and the validator of jsonschema-rs says yes to its values.
+# Little of ours may stand between a good call and the two libraries that read it: pydantic parses
+# the text, and the validator of jsonschema-rs says yes to its values.
 # Everything else happens after the validator said no, in the same order as for other tools
 # (`tools/arguments.py`), and it ends in the same words.
 #
 # A schema whose root is a union is offered as an object with the one property `input` (rule D6).
 # The schema that validates is the declared one; only what is sent is wrapped, so the references in
-# it have to lead to where its parts went (`wrap_schema`).
+# it have to lead to where its parts went (`tools/wrapped_schema.py`).
 #
 # Hooks may edit what they are given: they return other values, or change those they have in place.
 # So what a hook passed on is looked at once more, if it isn't what the model's text says any more
@@ -25,29 +25,29 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from pydantic import BaseModel
+
 from lutumpy.core.items import ToolMetadata
 from lutumpy.errors import InvalidArgumentsError, ToolError
 from lutumpy.plain import json_values
 from lutumpy.plain.driving import is_async
 from lutumpy.plain.strict_json import copy_json
-from lutumpy.tools.argument_edits import SchemaLookup, find_edits
-from lutumpy.tools.argument_report import Path, spell_place, write_lines
+from lutumpy.tools.argument_edits import ArgumentRepair
+from lutumpy.tools.argument_report import Path, spell_path
 from lutumpy.tools.arguments import Decoded, Refused, decode_arguments, explain_raised_check
 from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.definition import ToolDef
 from lutumpy.tools.dynamic_values import (
     DYNAMIC_OUTPUT,
     DynamicInput,
-    input_of_json,
     input_of_values,
+    values_of_json,
 )
 from lutumpy.tools.json_schema import JsonSchema, SchemaFailure, SchemaMismatch
 from lutumpy.tools.results import content_parts
+from lutumpy.tools.schema_failures import Mended, mend_values, read_value, write_report
 
 __all__ = ["SchemaTool"]
-
-_MOST_EDITED = 1000
-"""Up to how many failing values of one call are looked at for repairs."""
 
 
 class SchemaTool(CompiledTool):
@@ -93,7 +93,9 @@ class SchemaTool(CompiledTool):
         self.output_schema: JsonSchema | None = output_schema
         self.shared: dict[str, Any] = {}
         self._validate = validate
-        self.decode = self._decode_wrapped if wrapped else self._make_bare_decode()
+        self.decode: Callable[[str], BaseModel] = (
+            self._decode_wrapped if wrapped else self._make_bare_decode()
+        )
 
     def renamed(self, definition: ToolDef) -> SchemaTool:
         """The same tool under another definition; what was compiled is shared."""
@@ -118,20 +120,20 @@ class SchemaTool(CompiledTool):
         It raises `ValidationError` for what isn't a JSON object, `SchemaMismatch`, and what the
         tool's own check raises.
         """
-        is_valid, read = self.schema.is_valid, input_of_json
+        is_valid, read, make = self.schema.is_valid, values_of_json, input_of_values
 
         def decode(text: str) -> DynamicInput:
-            made = read(text)
-            if is_valid(made.__pydantic_extra__):
-                return made
-            raise SchemaMismatch(made.__pydantic_extra__)
+            values = read(text)
+            if is_valid(values):
+                return make(values)
+            raise SchemaMismatch(values)
 
         if self._validate is None:
             return decode
         return lambda text: input_of_values(self._clean(decode(text).values))
 
     def _decode_wrapped(self, text: str) -> DynamicInput:
-        values: Any = input_of_json(text).__pydantic_extra__
+        values = values_of_json(text)
         # The wrapped form first: that is what was offered.
         inner = values.get("input") if len(values) == 1 else None
         for form in (inner, values):
@@ -148,14 +150,16 @@ class SchemaTool(CompiledTool):
             cleaned.close()
         if not isinstance(cleaned, dict):
             raise TypeError(f"validate= gave {type(cleaned).__name__}, not a dict")
-        return cleaned
+        if not all(isinstance(name, str) for name in cleaned):
+            raise TypeError("validate= gave a dict with a name that is not a text")
+        return dict(cleaned)
 
     def repair_by_schema(self, text: str, error: Exception) -> Decoded | Refused | None:
         if not isinstance(error, SchemaMismatch):
             return None
         data = error.values
         told = self._explain(data)
-        edited = self._edit(data, told)
+        edited = self._edit(told)
         return edited or Refused("invalid_arguments", write_report(told.failures))
 
     def _explain(self, values: dict[str, Any]) -> _Explained:
@@ -170,24 +174,28 @@ class SchemaTool(CompiledTool):
             return _Explained(failures, inner, ("input",))
         return _Explained(self.schema.failures(values), values, ())
 
-    def _edit(self, data: dict[str, Any], told: _Explained) -> Decoded | Refused | None:
+    def _edit(self, told: _Explained) -> Decoded | Refused | None:
         """The arguments with the edits that the schema allows; `None` if they don't fit even so."""
-        root: Any = self.schema.document
-        paths = self.schema.failing_paths(told.values) if type(told.values) is dict else []
-        if not paths or len(paths) > _MOST_EDITED:
+        if type(told.values) is str:
+            mended = self._mend_text(told.values)
+        else:
+            mended = mend_values(self.schema, told.values)
+        if mended is None or type(mended.value) is not dict:
             return None
+        repairs = tuple([r._replace(path=_prefixed(r.path, told.prefix)) for r in mended.repairs])
         try:
-            edits = find_edits(told.values, paths, SchemaLookup(root, root))
-            values = edits.apply(told.values) if edits else None
-        except RecursionError:  # unions of unions of unions; the schema may be a stranger's
-            return None
-        if values is None or type(values) is not dict or not self.schema.is_valid(values):
-            return None
-        repairs = tuple([r._replace(path=_prefixed(r.path, told.prefix)) for r in edits.repairs])
-        try:
-            return Decoded(input_of_values(self._clean(values)), repairs)
+            return Decoded(input_of_values(self._clean(mended.value)), repairs)
         except Exception as failed:
             return explain_raised_check(self, failed)
+
+    def _mend_text(self, text: str) -> Mended | None:
+        """What stands under `input` as a text that holds the object (rule C5)."""
+        try:
+            value = read_value(text)
+        except ValueError:
+            return None
+        fits = type(value) is dict and self.schema.is_valid(value)
+        return Mended(value, (ArgumentRepair("", "json_string"),)) if fits else None
 
     # --- inputs that a program makes ------------------------------------------------------------
 
@@ -270,15 +278,8 @@ class _Explained(NamedTuple):
     prefix: Path
 
 
-def write_report(failures: list[SchemaFailure]) -> str:
-    """What is wrong, a line for each field."""
-    by_path: dict[Path, list[str]] = {}
-    for path, words in failures:
-        by_path.setdefault(path, []).append(words)
-    return write_lines(
-        [f"{spell_place(path)}: {' or: '.join(dict.fromkeys(w))}" for path, w in by_path.items()]
-    )
-
-
 def _prefixed(path: str, prefix: Path) -> str:
-    return ".".join([*map(str, prefix), path]) if prefix else path
+    """`path`, as a receipt has it, below `prefix`."""
+    above = spell_path(prefix)
+    separator = "." if above and path and not path.startswith("[") else ""
+    return f"{above}{separator}{path}"

@@ -147,6 +147,7 @@ class Selector(Generic[TS, I, O]):
             definition.input_schema,
             definition.options.strict,
             offered_settings(self.tool, definition, provider),
+            definition.text,
         )
 
     def __str__(self) -> str:

@@ -5,6 +5,7 @@
 #   in the class body                      is a             which reads as
 #   -------------------------------------  ---------------  ---------------------------------------
 #   tool(web_search), under @tool_fn       FunctionTool     FunctionSelector[AppTools, P, O]
+#   tool(run_sql), under @text_tool        Tool             Selector[AppTools, str, O]
 #   tool(ReadFile), a ToolInput[FileText]  Tool             Selector[AppTools, ReadFile, FileText]
 #   tool(ReadFile, output=FileText)        Tool             the same; the class can't say the output
 #   tool(weather), a DynamicTool           Tool             Selector[AppTools, DynamicInput, ...]
@@ -193,7 +194,8 @@ def tool(
     """A declared tool as a member of a toolset.
 
     Args:
-        declared: A function under `tool_fn`, a class under `tool_input`, or a `DynamicTool`.
+        declared: A function under `tool_fn` or `text_tool`, a class under `tool_input`, or a
+            `DynamicTool`.
         output: The output type, where the type checker can't see it in the class (a plain pydantic
             model).
         off: Hidden from the default availability.
@@ -212,7 +214,7 @@ def tool(
                 f"tool({getattr(declared, '__name__', declared)}, output={output!r}): the tool "
                 f"{source.definition.name!r} was declared with the output {source.output_type!r}"
             )
-    kind = Tool if source.function is None else FunctionTool
+    kind = FunctionTool if source.has_parameters else Tool
     return kind(source, off=off, definition=with_settings(source, provider))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Dict, Generic, List, Literal, Optional, Union  # noqa: UP035
 
 import pytest
-from pydantic import BaseModel, RootModel
+from pydantic import BaseModel, JsonValue, RootModel
 from typing_extensions import Never, TypeAliasType, TypeVar
 
 from lutumpy import (
@@ -326,6 +326,42 @@ def test_a_union_behind_a_type_statement_is_checked_too_D9() -> None:
     names: dict[str, Any] = {"ToolCall": ToolCall, "Read": Read, "Page": Page}
     exec("type Calls = ToolCall[Read, Page]", names)
     assert len(build(names["Calls"], read=Read).selectors()) == 1
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="the statement is new in Python 3.12")
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "type Json = str | list[Json] | dict[str, Json]",
+        "type Json = str | list[Other]\ntype Other = int | dict[str, Json]",
+        "type Tree[T] = T | list[Tree[T]]\nJson = Tree[int]",
+    ],
+)
+def test_an_alias_that_names_itself_is_a_branch_like_any_other_D9(statement: str) -> None:
+    names: dict[str, Any] = {}
+    exec(statement, names)
+    alias = names["Json"]
+    one, other = returning("one", alias), returning("other", list[alias])
+    made = build(
+        Union[ToolCall[BaseModel, alias], ToolCall[BaseModel, list[alias]]], one=one, other=other
+    )
+    assert len(made.selectors()) == 2
+    with pytest.raises(DeclarationError, match=r"Made\.one and Made\.again are both"):
+        build(ToolCall[BaseModel, alias], one=one, again=returning("again", alias))
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="the statement is new in Python 3.12")
+def test_an_alias_that_grows_each_time_it_is_resolved_comes_to_an_end_D9() -> None:
+    names: dict[str, Any] = {}
+    exec("type Grow[T] = T | list[Grow[list[T]]]", names)
+    with pytest.raises(DeclarationError, match=r"no member for ToolCall\[BaseModel, Grow\[int\]\]"):
+        build(ToolCall[BaseModel, names["Grow"][int]], upper=upper)
+
+
+def test_a_json_value_of_pydantic_is_a_branch_like_any_other_D9() -> None:
+    one, other = returning("one", JsonValue), returning("other", list[JsonValue])
+    union = Union[ToolCall[BaseModel, JsonValue], ToolCall[BaseModel, list[JsonValue]]]
+    assert len(build(union, one=one, other=other).selectors()) == 2
 
 
 def test_the_union_that_does_not_match_names_the_branch_of_each_member() -> None:

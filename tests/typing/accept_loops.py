@@ -15,6 +15,7 @@ from lutumpy import (
     ToolCall,
     ToolCallReady,
     ToolDecision,
+    ToolFinder,
     ToolInput,
     ToolRequirement,
     ToolResult,
@@ -168,6 +169,16 @@ async def loops(session: Session, llm: OpenAIChat) -> None:
     )
     await run_tools(
         session, llm, tools=Open, dispatch=open_dispatch, hooks=any_policy, on_progress=print
+    )
+    finder = ToolFinder(Open, always=[Open.read])
+    assert_type(finder, ToolFinder[Open])
+    assert_type(finder.available(session), ToolAvailability[Open])
+    await run_tools(
+        session,
+        llm,
+        tools=finder.toolset,
+        dispatch=Dispatcher(finder.toolset),
+        available=finder.available,
     )
     await run_tools(session, llm, tools=Closed, dispatch=closed_dispatch, hooks=waiting_policy)
     await run_tools(

@@ -14,7 +14,7 @@ from accept_loops import (
     waiting_policy,
 )
 
-from lutumpy import Session, ToolAvailability, ToolRequirement
+from lutumpy import Session, ToolAvailability, ToolFinder, ToolRequirement
 from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.hooks import BaseToolCall
 from lutumpy.loops import LoopEvent, run_tools, run_tools_sync
@@ -49,6 +49,8 @@ async def wrong(session: Session, llm: OpenAIChat) -> None:
     await run_tools(session, llm, tools=Open, dispatch=open_dispatch, hooks=no_policy)  # refused
     await run_tools(session, llm, tools=Open, dispatch=open_dispatch, available=others)  # refused
     await run_tools(session, llm, tools=Open, dispatch=open_dispatch, require=one)  # refused
+    found = ToolFinder(Other).available
+    await run_tools(session, llm, tools=Open, dispatch=open_dispatch, available=found)  # refused
     words = {Other.read: ""}
     await run_tools(session, llm, tools=Open, dispatch=open_dispatch, describe=words)  # refused
     told = {Other.read: {"openai_chat": {"x": 1}}}

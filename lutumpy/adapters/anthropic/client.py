@@ -31,6 +31,7 @@ from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import AdapterError, DeclarationError, InvalidToolConstraints
 from lutumpy.plain import json_values
+from lutumpy.rules.anthropic import models as anthropic_models
 from lutumpy.rules.strict import ANTHROPIC_STRICT, strict_schema
 
 if TYPE_CHECKING:
@@ -124,6 +125,11 @@ class AnthropicMessages(SdkModel):
             timeout=timeout,
         )
         self._cache: Cache | None = checked_cache(cache)
+
+    @property
+    def defers_tools(self) -> bool:
+        """Whether tools can be kept out of the prompt until a search has found them."""
+        return anthropic_models.takes_tool_search(self.model)
 
     def takes_forced_choice(self, extra: Mapping[str, Any]) -> bool:
         """Whether a request with these parameters may require a tool call: some models, and
@@ -263,9 +269,12 @@ class AnthropicMessages(SdkModel):
 
     @staticmethod
     def _with_output(output: OutputSpec, extra: Mapping[str, Any]) -> dict[str, Any]:
-        # The API takes strict schemas only.
+        # The API takes strict schemas only, and a description nowhere but in the schema.
+        described = output.schema
+        if output.description:
+            described = {**described, "description": output.description}
         try:
-            schema = strict_schema(output.schema, ANTHROPIC_STRICT)
+            schema = strict_schema(described, ANTHROPIC_STRICT)
         except DeclarationError as error:
             raise InvalidToolConstraints(
                 f"the Messages API can't answer with {output.name}: {error}"

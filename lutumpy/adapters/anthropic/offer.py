@@ -58,7 +58,8 @@ def tools(offering: ToolOffering, strict: bool) -> bytes:
     key = _STRICT if strict else _PLAIN
     tools = offering.rendered.get(key)
     if tools is None:
-        names = [spec.name for spec in offering.specs]
+        specs = _declared_specs(offering)
+        names = [spec.name for spec in specs]
         for name in names:
             if NAME.fullmatch(name) is None:
                 raise InvalidToolConstraints(
@@ -70,14 +71,14 @@ def tools(offering: ToolOffering, strict: bool) -> bytes:
                     f"two tools of the offer are named {name!r}; the Messages API wants unique "
                     "names"
                 )
-        rendered = [_render_tool(spec, strict) for spec in offering.specs]
+        deferred = len(offering.deferred)
+        rendered = [
+            _render_tool(spec, strict and index >= deferred) for index, spec in enumerate(specs)
+        ]
         _check_strict_limits(
-            [
-                spec
-                for spec, data in zip(offering.specs, rendered, strict=True)
-                if _is_strict(spec, data)
-            ]
+            [spec for spec, data in zip(specs, rendered, strict=True) if _is_strict(spec, data)]
         )
+        rendered[:deferred] = [_defer(tool) for tool in rendered[:deferred]]
         tools = b"[" + b",".join(rendered) + b"]"
         problems = check_tools(json_values.decode(tools))
         _raise_if_refused([problem for problem in problems if problem.rule != _UNKNOWN_KEY])
@@ -91,14 +92,32 @@ def tool_list(offering: ToolOffering, strict: bool) -> list[dict[str, Any]]:
     """
     tools(offering, strict)
     shown: list[dict[str, Any]] = []
-    for spec in offering.specs:
-        data = _render_tool(spec, strict)
-        shown.append(
-            json_values.decode(data)
-            if _is_strict(spec, data)
-            else _make_tool(spec, spec.schema, strict=False)
-        )
+    deferred = len(offering.deferred)
+    for index, spec in enumerate(_declared_specs(offering)):
+        data = _render_tool(spec, strict and index >= deferred)
+        if _is_strict(spec, data):
+            tool = json_values.decode(data)
+        else:
+            tool = _make_tool(spec, spec.schema, strict=False)
+        shown.append({**tool, "defer_loading": True} if index < deferred else tool)
     return shown
+
+
+def _declared_specs(offering: ToolOffering) -> list[ToolSpec]:
+    """The tools of a request: first those that are deferred, then the others.
+
+    What a search has found stays deferred, so the list is the same in every request. Only tools
+    that aren't may have a breakpoint of the prompt cache, which is at the end.
+    """
+    deferred = {spec.name for spec in offering.deferred}
+    return [*offering.deferred, *[spec for spec in offering.specs if spec.name not in deferred]]
+
+
+def _defer(tool: bytes) -> bytes:
+    """A rendered tool, deferred."""
+    if b'"defer_loading"' in tool:
+        return encode({**json_values.decode(tool), "defer_loading": True})
+    return tool[:-1] + b',"defer_loading":true}'
 
 
 def check_deferred(offering: ToolOffering, beside: Any) -> None:

@@ -26,11 +26,12 @@ from typing import Any
 from lutumpy.adapters.anthropic.decode import API
 from lutumpy.adapters.anthropic.original import entries_without_reasoning
 from lutumpy.adapters.anthropic.parts import part_blocks
-from lutumpy.core.items import Part, RawPart
+from lutumpy.core.items import FoundTool, Part, RawPart
 from lutumpy.core.parts import raw_value
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
 from lutumpy.rules.anthropic.limits import MAX_BREAKPOINTS
+from lutumpy.rules.anthropic.parts import check_part
 from lutumpy.rules.shape import PartPlace
 
 __all__ = ["PartWriter"]
@@ -77,7 +78,9 @@ class PartWriter:
         """
         blocks: list[Any] = []
         for part in parts:
-            if not isinstance(part, RawPart) or (value := raw_value(part, API, place)) is None:
+            if not isinstance(part, (RawPart, FoundTool)) or (
+                (value := _value_of(part, place)) is None
+            ):
                 blocks += [self._cite_alike(block) for block in part_blocks(part)]
                 continue
             if value.get("cache_control") is not None:
@@ -136,6 +139,14 @@ class PartWriter:
             else:
                 fitted.append(message)
         return fitted
+
+
+def _value_of(part: RawPart | FoundTool, place: PartPlace) -> dict[str, Any] | None:
+    """The block of a part that this API takes as its own; `None` for all others."""
+    if isinstance(part, FoundTool):
+        reference = {"type": "tool_reference", "tool_name": part.name}
+        return None if place != "result" or check_part(reference, place) else reference
+    return raw_value(part, API, place)
 
 
 def _fit_message(data: bytes, texts: Mapping[str, str], tools: Set[str], has_format: bool) -> bytes:

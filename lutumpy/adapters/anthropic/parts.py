@@ -8,7 +8,7 @@ import base64
 from collections.abc import Iterable
 from typing import Any
 
-from lutumpy.core.items import FilePart, ImagePart, Part, RawPart, TextPart, describe
+from lutumpy.core.items import FilePart, FoundTool, ImagePart, Part, RawPart, TextPart, describe
 from lutumpy.core.parts import sendable
 from lutumpy.rules import media
 from lutumpy.rules.anthropic import limits
@@ -27,7 +27,7 @@ def part_blocks(part: Part) -> list[dict[str, Any]]:
     """
     if isinstance(part, TextPart):
         return text_blocks([part.text]) if part.text.strip() else []
-    if isinstance(part, RawPart):
+    if isinstance(part, (RawPart, FoundTool)):
         return text_blocks([part.text])
     found = sendable(part)
     block = None

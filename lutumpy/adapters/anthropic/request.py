@@ -116,7 +116,8 @@ def request_fields(
 
 def _declared_names(offering: ToolOffering | None, extra: Mapping[str, Any]) -> set[str]:
     """The names of the tools in a request: the offered ones, and the user's own."""
-    names = {spec.name for spec in offering.specs} if offering is not None else set()
+    offered = (*offering.specs, *offering.deferred) if offering is not None else ()
+    names = {spec.name for spec in offered}
     own = extra.get("tools")
     if isinstance(own, (list, tuple)):
         names |= {str(tool.get("name")) for tool in own if isinstance(tool, Mapping)}

@@ -9,6 +9,7 @@ from lutumpy.adapters.anthropic.decode import API, INVALID_INPUT, REASONING
 from lutumpy.adapters.anthropic.original import kind_of
 from lutumpy.core.encoding import Renamer
 from lutumpy.core.items import AssistantTurn, CallBlock, RefusalBlock, TextBlock
+from lutumpy.core.tool_specs import SEARCH_CALL
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
 
@@ -90,7 +91,7 @@ def shorten_to_prefill(message: bytes) -> list[bytes]:
 
 def _parse_input(call: CallBlock) -> dict[str, Any]:
     """The arguments of another API's call as an object (rule R3)."""
-    if call.kind != "function" and call.server_label is None:
+    if call.kind not in ("function", SEARCH_CALL) and call.server_label is None:
         return {"input": call.arguments}
     try:
         value = json_values.parse_arguments(call.arguments)

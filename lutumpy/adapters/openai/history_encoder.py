@@ -36,6 +36,7 @@ from lutumpy.core.items import (
     ToolResults,
 )
 from lutumpy.core.parts import cut_arguments, cut_text
+from lutumpy.core.tool_specs import SEARCH_CALL
 from lutumpy.errors import TranscriptError
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode_text
@@ -249,7 +250,8 @@ def arguments_object(call: CallBlock) -> str:
     What isn't an object is put into one (rule R3), since most APIs accept nothing else.
     """
     text = call.arguments
-    if call.kind not in ("function", "function_call") and call.server_label is None:
+    is_object = call.kind in ("function", "function_call", SEARCH_CALL)
+    if not is_object and call.server_label is None:
         wrapped = encode_text({"input": text})
         return wrapped if len(wrapped) <= MAX_ARGUMENTS else cut_arguments(text, MAX_ARGUMENTS)
     if not text or text.isspace():

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import os
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
+from lutumpy.adapters.sdk_body import Fields
 from lutumpy.adapters.sdk_model import RequestDefaults, SdkModel
 from lutumpy.core.model import OutputSpec, check_options
+from lutumpy.core.tool_specs import ToolOffering
+from lutumpy.core.transcript import Transcript
 from lutumpy.errors import DeclarationError
+from lutumpy.rules.openai.custom_tools import host_takes_custom_tools
 from lutumpy.rules.strict import OPENAI_STRICT, strict_schema
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAI
     from typing_extensions import Unpack
 
-__all__ = ["OpenAIModel", "encoder_options", "output_format"]
+__all__ = ["OpenAIModel", "checked_custom_tools", "encoder_options", "output_format"]
 
 # The keywords of `request` that encoders take; any other is a provider parameter.
-_OPTIONS = frozenset({"model", "temperature", "max_output_tokens", "strict"})
+_OPTIONS = frozenset({"model", "temperature", "max_output_tokens", "strict", "custom_tools"})
 
 
 class OpenAIModel(SdkModel):
@@ -42,6 +47,10 @@ class OpenAIModel(SdkModel):
             of a turn replace them.
         headers: Further HTTP headers for every request.
         timeout: Seconds for a request; if omitted, the client's own.
+        custom_tools: Whether tools under `text_tool` are sent as the API's "custom" tools, with
+            their grammar, or as functions with the one string `input`. If omitted, the model and
+            the host's address decide: models before gpt-5, and hosts other than OpenAI's and
+            Azure's, aren't known to take custom tools, and get functions.
 
     Raises:
         TypeError: An argument has the wrong type; for example, it is a client of another SDK.
@@ -57,6 +66,7 @@ class OpenAIModel(SdkModel):
         *,
         base_url: str | None = None,
         api_key: str | None = None,
+        custom_tools: bool | None = None,
         **defaults: Unpack[RequestDefaults],
     ) -> None:
 
@@ -83,6 +93,23 @@ class OpenAIModel(SdkModel):
             **defaults,
         )
         self._base_url = base_url
+        self._custom_tools = checked_custom_tools(custom_tools)
+        self._fields = self._ask_host_first
+
+    def _ask_host_first(
+        self, transcript: Transcript, offer: ToolOffering | None, **options: Any
+    ) -> Fields:
+        # Once, and not before the first request: only then does the SDK read the environment.
+        host = self._host_of_requests()
+        custom_tools = self._custom_tools
+        if custom_tools is None and not host_takes_custom_tools(host):
+            custom_tools = False
+        self._fields = self._fields_for(host, custom_tools)
+        return self._fields(transcript, offer, **options)
+
+    @abstractmethod
+    def _fields_for(self, host: str | None, custom_tools: bool | None) -> Callable[..., Fields]:
+        """What makes the fields of requests to this host."""
 
     def _host_of_requests(self) -> str | None:
         """The name of the host that requests go to; `None` if the client doesn't show it.
@@ -105,6 +132,17 @@ class OpenAIModel(SdkModel):
             return None
 
 
+def checked_custom_tools(custom_tools: Any) -> bool | None:
+    """Whether text tools are sent as custom tools; `None` where that isn't said.
+
+    Raises:
+        TypeError: It is something else.
+    """
+    if custom_tools is not None and not isinstance(custom_tools, bool):
+        raise TypeError(f"custom_tools takes True, False or None, not {custom_tools!r:.100}")
+    return custom_tools
+
+
 def encoder_options(
     options: Mapping[str, Any],
     with_output: Callable[[OutputSpec, Mapping[str, Any]], dict[str, Any]],
@@ -125,6 +163,7 @@ def encoder_options(
         options.get("extra"),
         options.get("strict"),
     )
+    checked_custom_tools(options.get("custom_tools"))
     known: dict[str, Any] = {}
     extra: dict[str, Any] = {}
     for name, value in options.items():
@@ -140,15 +179,16 @@ def encoder_options(
 
 
 def output_format(output: OutputSpec) -> dict[str, Any]:
-    """Name, schema and `strict` of an answer, as both APIs spell them.
+    """Name, description, schema and `strict` of an answer, as both APIs spell them.
 
-    It is strict if the schema has a strict form.
+    It is strict if the schema has a strict form, unless the output doesn't want that.
     """
+    named = {"name": output.name}
+    if output.description:
+        named["description"] = output.description
+    if output.strict is False:
+        return {**named, "schema": output.schema, "strict": False}
     try:
-        return {
-            "name": output.name,
-            "schema": strict_schema(output.schema, OPENAI_STRICT),
-            "strict": True,
-        }
+        return {**named, "schema": strict_schema(output.schema, OPENAI_STRICT), "strict": True}
     except DeclarationError:
-        return {"name": output.name, "schema": output.schema, "strict": False}
+        return {**named, "schema": output.schema, "strict": False}

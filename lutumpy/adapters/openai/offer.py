@@ -1,8 +1,9 @@
 """The offer's part of a request to OpenAI: `tools`, `tool_choice` and `parallel_tool_calls`."""
 
 # A tool is rendered once for all offers that have it, and a list of tools once for each offer: the
-# bytes are kept in `ToolSpec.rendered` and `ToolOffering.rendered`, by the API and by whether tools
-# that leave it open are strict. How each API spells a tool is passed in.
+# bytes are kept in `ToolSpec.rendered` and `ToolOffering.rendered`, by the API, by whether tools
+# that leave it open are strict, and by whether text tools are sent as functions, as they are to
+# hosts and models that don't know them. How each API spells a tool is passed in.
 #
 # An offer whose list of tools is to stay the same (`stable_specs`) is narrowed by the choice:
 #
@@ -20,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from lutumpy.adapters.tool_settings import add_settings, settings_of
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
@@ -34,16 +35,29 @@ from lutumpy.rules.strict import OPENAI_STRICT, strict_schema
 from lutumpy.rules.tool_settings import ToolSettingRules
 
 __all__ = [
+    "TextShape",
     "ToolCheck",
+    "ToolKind",
     "ToolShape",
     "offer_fields",
     "refuse_tools",
+    "text_description",
+    "tool_kind",
     "tool_list",
     "tools_beside",
 ]
 
+ToolKind = Literal["function", "custom"]
+"""How a tool is sent: as a function, or as one of a text, which OpenAI calls "custom"."""
+
 ToolShape = Callable[[ToolSpec, Mapping[str, Any], bool], dict[str, Any]]
 """Spells a tool as an API does: given its spec, the schema to send, and whether that is strict."""
+
+TextShape = Callable[[ToolSpec], dict[str, Any]]
+"""Spells a text tool as an API does that knows them."""
+
+ChoiceShape = Callable[[str, ToolKind], dict[str, Any]]
+"""Spells the choice of one tool, given its name and how it is sent."""
 
 ToolCheck = Callable[[Mapping[str, Any]], "list[Problem]"]
 """The problems that an API's rules find in the tools of a body."""
@@ -55,7 +69,8 @@ def offer_fields(
     shape: ToolShape,
     check: ToolCheck,
     strict: bool | None,
-    forced: Callable[[str], dict[str, Any]],
+    forced: ChoiceShape,
+    text_shape: TextShape | None,
     settings: ToolSettingRules,
     allowed: Callable[[str, list[dict[str, Any]]], dict[str, Any]],
     beside: Sequence[dict[str, Any]] = (),
@@ -69,7 +84,8 @@ def offer_fields(
         check: Checks a list of tools.
         strict: For tools that leave it open: `True` makes them strict where their schema has a
             strict form.
-        forced: Spells the choice of one tool, given its name.
+        forced: Spells the choice of one tool.
+        text_shape: Spells one text tool; `None` sends them as functions.
         settings: What may be said of one tool beside its declaration.
         allowed: Spells the choice among some of the tools, given the mode (`auto` or `required`)
             and those tools, each spelled by `forced`.
@@ -88,20 +104,23 @@ def offer_fields(
     if not sent:
         return {}
     key = f"{api}+strict" if strict else api
+    if text_shape is None:
+        key += "+functions"
     tools = offer.rendered.get(key)
     if tools is None:
-        one = _OneTool(api, shape, settings, bool(strict))
+        one = _OneTool(api, shape, text_shape, settings, bool(strict))
         tools = offer.rendered[key] = _render_tools(offer, key, one, check)
     fields = {"tools": tools}
     if offer.mode == "specific":
-        name = offer.forced
-        if name is None or all(spec.name != name for spec in offer.specs):
+        required = next((spec for spec in offer.specs if spec.name == offer.forced), None)
+        if required is None:
             raise InvalidToolConstraints(
-                f"the required tool {name!r} is not among the tools offered"
+                f"the required tool {offer.forced!r} is not among the tools offered"
             )
-        fields["tool_choice"] = encode(forced(name))
+        fields["tool_choice"] = encode(forced(required.name, tool_kind(required, text_shape)))
     elif len(offer.specs) < len(sent):
-        available = [*[forced(spec.name) for spec in offer.specs], *beside]
+        chosen = [forced(spec.name, tool_kind(spec, text_shape)) for spec in offer.specs]
+        available = [*chosen, *beside]
         choice = encode(allowed(offer.mode, available)) if available else b'"none"'
         fields["tool_choice"] = choice
     elif offer.mode == "required":
@@ -118,19 +137,27 @@ class _OneTool:
     Attributes:
         api: Whose settings it gets.
         shape: Spells it.
+        text_shape: Spells one that takes a text; `None` sends these as functions.
         settings: What the settings may hold.
         strict: Whether tools that leave it open are strict, where they can be.
     """
 
     api: str
     shape: ToolShape
+    text_shape: TextShape | None
     settings: ToolSettingRules
     strict: bool
 
     def render(self, spec: ToolSpec) -> dict[str, Any]:
         """The tool as the API gets it."""
         settings = settings_of(spec, self.api, self.settings)
-        return add_settings(_render_tool(spec, self.shape, self.strict), spec, settings)
+        tool = _render_tool(spec, self.shape, self.text_shape, self.strict)
+        return add_settings(tool, spec, settings)
+
+
+def tool_kind(spec: ToolSpec, text_shape: TextShape | None) -> ToolKind:
+    """How a tool is sent; a choice names it the same way."""
+    return "function" if spec.text is None or text_shape is None else "custom"
 
 
 def _render_tools(offer: ToolOffering, key: str, one: _OneTool, check: ToolCheck) -> bytes:
@@ -154,6 +181,7 @@ def tool_list(
     shape: ToolShape,
     check: ToolCheck,
     strict: bool | None,
+    text_shape: TextShape | None,
     settings: ToolSettingRules,
 ) -> list[dict[str, Any]]:
     """The tools of an offer alone, as JSON values that hold the tools' own schemas.
@@ -162,7 +190,7 @@ def tool_list(
     """
     specs = offer.specs if offer.stable_specs is None else offer.stable_specs
     _check_number(specs)
-    one = _OneTool(api, shape, settings, bool(strict))
+    one = _OneTool(api, shape, text_shape, settings, bool(strict))
     tools = [one.render(spec) for spec in specs]
     refuse_tools(check({"tools": tools}))
     return tools
@@ -198,12 +226,16 @@ def _check_number(specs: Sequence[ToolSpec]) -> None:
         )
 
 
-def _render_tool(spec: ToolSpec, shape: ToolShape, strict: bool) -> dict[str, Any]:
+def _render_tool(
+    spec: ToolSpec, shape: ToolShape, text_shape: TextShape | None, strict: bool
+) -> dict[str, Any]:
     if len(spec.name) > MAX_NAME or NAME.fullmatch(spec.name) is None:
         raise InvalidToolConstraints(
             f"OpenAI refuses the tool name {spec.name!r}: letters, digits, _ and -, "
             f"at most {MAX_NAME}"
         )
+    if spec.text is not None and text_shape is not None:
+        return text_shape(spec)
     if strict if spec.strict is None else spec.strict:
         try:
             return shape(spec, _strict_parameters(spec), True)
@@ -212,6 +244,12 @@ def _render_tool(spec: ToolSpec, shape: ToolShape, strict: bool) -> dict[str, An
             if spec.strict:
                 raise
     return shape(spec, with_items(spec.schema), False)
+
+
+def text_description(spec: ToolSpec) -> str:
+    """The description of a text tool: it has no schema that could describe the text itself."""
+    about = spec.text.description if spec.text is not None else ""
+    return "\n\n".join([text for text in (spec.description, about) if text])
 
 
 def _strict_parameters(spec: ToolSpec) -> dict[str, Any]:

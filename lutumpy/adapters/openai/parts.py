@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from lutumpy.core.items import FilePart, ImagePart, Part, RawPart, TextPart, describe
+from lutumpy.core.items import FilePart, FoundTool, ImagePart, Part, RawPart, TextPart, describe
 from lutumpy.core.parts import cut_text, raw_value, sendable
 from lutumpy.rules.media import image_type, is_sound_or_film, plain_type
 from lutumpy.rules.openai.limits import MAX_FILE_DATA, MAX_IMAGE_URL, MAX_TEXT_PART
@@ -33,6 +33,8 @@ def chat_part(part: Part) -> dict[str, Any]:
         # Wherever it came from, it goes into a user's message: tool messages take text only.
         value = raw_value(part, "openai_chat", "message")
         return value or {"type": "text", "text": cut_output(part.text)}
+    if isinstance(part, FoundTool):
+        return {"type": "text", "text": cut_output(part.text)}
     found = sendable(part)
     if isinstance(found, ImagePart) and (url := _image_url(found)) is not None:
         image = {"url": url}
@@ -57,6 +59,8 @@ def responses_part(part: Part) -> dict[str, Any]:
     if isinstance(part, RawPart):
         value = raw_value(part, "openai_responses", "result")
         return value or {"type": "input_text", "text": cut_output(part.text)}
+    if isinstance(part, FoundTool):
+        return {"type": "input_text", "text": cut_output(part.text)}
     found = sendable(part)
     if isinstance(found, ImagePart) and (url := _image_url(found)) is not None:
         return {"type": "input_image", "image_url": url, "detail": found.detail or "auto"}

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 _NAME = re.compile(r"claude-(opus|sonnet|haiku|fable|mythos)-(\d{1,2})(?:[-.](\d{1,2})(?!\d))?")
+_BEFORE_4 = re.compile(r"claude-(?:[123](?:\D|\Z)|instant)")
 _OLD_NAME = re.compile(r"claude-(?:[123](?:\D|\Z)|instant|4-(?:opus|sonnet))")
 
 # Only what a name is known to mean is enforced. Gateways give models names of their own, so an
@@ -55,6 +56,11 @@ def version(model: str | None) -> tuple[str, tuple[int, int]] | None:
     """Family and version: `claude-sonnet-4-5-20250929` is `("sonnet", (4, 5))`."""
     match = _NAME.search(model) if model is not None else None
     return (match[1], (int(match[2]), int(match[3] or 0))) if match is not None else None
+
+
+def takes_tool_search(model: str | None) -> bool:
+    """Whether a model loads tools on demand, as all do from Claude 4 on [documentation]."""
+    return model is None or _BEFORE_4.search(model) is None
 
 
 def refuses_prefill(model: str | None) -> bool:

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from lutumpy.rules.problem import Certainty, Problem, is_number, text
 
-__all__ = ["check_model_parameters"]
+__all__ = ["check_model_parameters", "takes_tool_search"]
 
 # Group 1: a model of the o series. Group 2: the minor version of a gpt-5. The `-chat` variants
 # don't reason, so none of this holds for them.
@@ -26,6 +26,9 @@ _TAKES_STOP_FROM = 5  # a minor version of gpt-5
 # Known to refuse `stop`; other reasoning models may.
 _NO_STOP = re.compile(r"(?:ft:)?(?:o3(?!-mini)|o4-mini|gpt-5(?:\.2)?(?=[-:]|\Z))")
 # Beside `temperature` and `top_p`, which have rules of their own.
+# "Only gpt-5.4 and later models support tool search" [OpenAI's guide].
+_NO_TOOL_SEARCH = re.compile(r"(?:ft:)?(?:o\d|gpt-[34]|chatgpt|codex|gpt-5(?:\.[0-3])?(?=[-:]|\Z))")
+
 _SAMPLING_PARAMETERS = (
     "presence_penalty",
     "frequency_penalty",
@@ -33,6 +36,11 @@ _SAMPLING_PARAMETERS = (
     "top_logprobs",
     "logit_bias",
 )
+
+
+def takes_tool_search(model: str) -> bool:
+    """Whether a model may load tools on demand; yes for names that aren't known."""
+    return _NO_TOOL_SEARCH.match(model) is None
 
 
 def check_model_parameters(

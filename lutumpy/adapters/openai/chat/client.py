@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,7 +16,12 @@ from lutumpy.adapters.openai.chat.encode import (
     checked_call_ids,
 )
 from lutumpy.adapters.openai.chat.stream import ChatStreamDecoder
-from lutumpy.adapters.openai.model import OpenAIModel, encoder_options, output_format
+from lutumpy.adapters.openai.model import (
+    OpenAIModel,
+    checked_custom_tools,
+    encoder_options,
+    output_format,
+)
 from lutumpy.adapters.provider_errors import error_body
 from lutumpy.adapters.replies import reply_object
 from lutumpy.adapters.sdk_body import (
@@ -49,8 +54,8 @@ class OpenAIChat(OpenAIModel):
     Args:
         model: The model's name.
         client: An `AsyncOpenAI` or `OpenAI`; see `OpenAIModel`, also for the arguments that are not
-            named here: `base_url`, `api_key`, `temperature`, `max_output_tokens`, `strict`,
-            `structured`, `extra`, `headers`, `timeout`.
+            named here: `base_url`, `api_key`, `custom_tools`, `temperature`, `max_output_tokens`,
+            `strict`, `structured`, `extra`, `headers`, `timeout`.
         call_ids: The host's rule about call ids, for a session that began elsewhere: `openai` (at
             most 40 characters) or `mistral` (nine letters and digits). Ids that break it are
             replaced in requests, the same way each time (rule R2). If omitted, the host's address
@@ -73,19 +78,22 @@ class OpenAIChat(OpenAIModel):
         base_url: str | None = None,
         api_key: str | None = None,
         call_ids: CallIds | None = None,
+        custom_tools: bool | None = None,
         **defaults: Unpack[RequestDefaults],
     ) -> None:
-        super().__init__(model, client, base_url=base_url, api_key=api_key, **defaults)
-        self._fields = self._ask_host_first
-        if checked_call_ids(call_ids) is not None:
-            self._fields = partial(chat_fields, call_ids=call_ids)
+        super().__init__(
+            model,
+            client,
+            base_url=base_url,
+            api_key=api_key,
+            custom_tools=custom_tools,
+            **defaults,
+        )
+        self._call_ids: CallIds | None = checked_call_ids(call_ids)
 
-    def _ask_host_first(
-        self, transcript: Transcript, offer: ToolOffering | None, **options: Any
-    ) -> Fields:
-        # Once, and not before the first request: only then does the SDK read the environment.
-        self._fields = partial(chat_fields, call_ids=host_rule(self._host_of_requests()))
-        return self._fields(transcript, offer, **options)
+    def _fields_for(self, host: str | None, custom_tools: bool | None) -> Callable[..., Fields]:
+        call_ids: CallIds | None = self._call_ids or host_rule(host)
+        return partial(chat_fields, call_ids=call_ids, custom_tools=custom_tools)
 
     @staticmethod
     def request(
@@ -104,8 +112,9 @@ class OpenAIChat(OpenAIModel):
             options: `temperature`, `max_output_tokens` (sent as `max_completion_tokens`), `strict`,
                 `extra` (a mapping of provider parameters), `output` (an `OutputSpec`: the answer's
                 schema), `model` (for checks only; it is not put in), `call_ids` (`openai` or
-                `mistral`: the host's rule about call ids). Any other is a provider parameter
-                itself.
+                `mistral`: the host's rule about call ids), `custom_tools` (whether text tools are
+                sent as custom tools; if omitted, the model decides). Any other is a provider
+                parameter itself.
 
         Raises:
             TranscriptError: there is nothing to answer.
@@ -149,7 +158,9 @@ class OpenAIChat(OpenAIModel):
         return None
 
     @staticmethod
-    def tools(offer: ToolOffering, *, strict: bool | None = None) -> list[dict[str, Any]]:
+    def tools(
+        offer: ToolOffering, *, strict: bool | None = None, custom_tools: bool | None = None
+    ) -> list[dict[str, Any]]:
         """The `tools` of a request alone, for example to count their tokens.
 
         They hold the tools' own schemas, so don't change them.
@@ -158,7 +169,7 @@ class OpenAIChat(OpenAIModel):
             InvalidToolConstraints: OpenAI is known to refuse the offer.
             DeclarationError: a tool asks to be strict, and its schema has no strict form.
         """
-        return chat_tools(checked_offer(offer), strict)
+        return chat_tools(checked_offer(offer), strict, checked_custom_tools(custom_tools))
 
     @staticmethod
     def response(reply: Any) -> AssistantTurn:

@@ -23,7 +23,14 @@ from lutumpy.adapters.openai.history_encoder import (
     long_calls,
     text_and_calls,
 )
-from lutumpy.adapters.openai.offer import offer_fields, refuse_tools, tool_list, tools_beside
+from lutumpy.adapters.openai.offer import (
+    ToolKind,
+    offer_fields,
+    refuse_tools,
+    text_description,
+    tool_list,
+    tools_beside,
+)
 from lutumpy.adapters.openai.parts import chat_part, cut_output
 from lutumpy.adapters.sdk_body import Fields, add_extra
 from lutumpy.core.items import AssistantTurn, CallBlock, Message, Part, ResultBlock, TextPart
@@ -39,6 +46,7 @@ from lutumpy.rules.openai.chat.tools import (
     TOOLS_WITHOUT_REASONING_MODELS,
     check_tools,
 )
+from lutumpy.rules.openai.custom_tools import takes_custom_tools
 from lutumpy.rules.openai.limits import MAX_ARGUMENTS, MAX_TEXT_PART
 from lutumpy.rules.openai.tool_settings import CHAT_TOOL_SETTINGS
 
@@ -70,11 +78,13 @@ def chat_fields(
     stream: bool = False,
     extra: Mapping[str, Any] | None = None,
     call_ids: CallIds | None = None,
+    custom_tools: bool | None = None,
 ) -> Fields:
     """The fields of a request without `model`, as ready JSON by name."""
     if transcript.dropped:
         transcript.refuse_dropped()
     fields: Fields = {"messages": transcript.encoded(*_ENCODERS[call_ids]).entries()}
+    text_shape = _spell_text_tool if takes_custom_tools(custom_tools, model) else None
     beside = _choices_of(extra) if extra and "tools" in extra else ()
     tools = offer_fields(
         offer,
@@ -83,6 +93,7 @@ def chat_fields(
         _check_tools,
         strict,
         _spell_choice,
+        text_shape,
         CHAT_TOOL_SETTINGS,
         _spell_allowed,
         beside,
@@ -103,9 +114,12 @@ def chat_fields(
     return fields
 
 
-def chat_tools(offer: ToolOffering, strict: bool | None) -> list[dict[str, Any]]:
+def chat_tools(
+    offer: ToolOffering, strict: bool | None, custom_tools: bool | None
+) -> list[dict[str, Any]]:
     """The `tools` of a request alone."""
-    return tool_list(offer, API, _spell_tool, _check_tools, strict, CHAT_TOOL_SETTINGS)
+    text_shape = _spell_text_tool if takes_custom_tools(custom_tools, None) else None
+    return tool_list(offer, API, _spell_tool, _check_tools, strict, text_shape, CHAT_TOOL_SETTINGS)
 
 
 def _spell_tool(spec: ToolSpec, schema: Mapping[str, Any], strict: bool) -> dict[str, Any]:
@@ -117,8 +131,19 @@ def _spell_tool(spec: ToolSpec, schema: Mapping[str, Any], strict: bool) -> dict
     return {"type": "function", "function": function}
 
 
-def _spell_choice(name: str) -> dict[str, Any]:
-    return {"type": "function", "function": {"name": name}}
+def _spell_text_tool(spec: ToolSpec) -> dict[str, Any]:
+    tool: dict[str, Any] = {"name": spec.name, "format": {"type": "text"}}
+    if description := text_description(spec):
+        tool["description"] = description
+    wanted = None if spec.text is None else spec.text.format
+    if wanted is not None:
+        grammar = {"syntax": wanted.syntax, "definition": wanted.definition}
+        tool["format"] = {"type": "grammar", "grammar": grammar}
+    return {"type": "custom", "custom": tool}
+
+
+def _spell_choice(name: str, kind: ToolKind) -> dict[str, Any]:
+    return {"type": kind, kind: {"name": name}}
 
 
 def _choices_of(extra: Mapping[str, Any]) -> list[dict[str, Any]]:

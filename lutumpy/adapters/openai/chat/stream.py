@@ -322,7 +322,7 @@ class ChatStreamDecoder(OpenAIStreamDecoder):
         index = len(self._calls)
         if len(calls) > index:
             call = calls[index]
-            out.append(CallDelta(index, call.id, call.name, call.arguments))
+            out.append(CallDelta(index, call.id, call.name, call.arguments, call.kind))
             if not is_cut:
                 out.append(CallDone(index, call))
 

@@ -69,6 +69,11 @@ class _Call:
         except (ValueError, TypeError):
             return False  # not JSON; a TypeError is for a text with a lone surrogate
 
+    def kind(self) -> str:
+        """The kind of a call with a body `custom`, as `decode_call` finds it in the entry."""
+        said = text(self.fields.get("type"))
+        return said or ("function" if "function" in self.bodies else "custom")
+
     def entry(self) -> dict[str, Any]:
         """The entry of `tool_calls` in a whole message."""
         entry: dict[str, Any] = {} if self.id is None else {"id": self.id}
@@ -127,7 +132,8 @@ class StreamedCalls:
         if name is not None:
             call.name = name
         self._merge(call, delta)
-        out.append(CallDelta(call.index, call.id or "", call.name or "", arguments))
+        kind = call.kind() if "custom" in call.bodies else "function"
+        out.append(CallDelta(call.index, call.id or "", call.name or "", arguments, kind))
 
     def take_arguments(self, index: Any, arguments: Any) -> int | None:
         """Take a delta that has an index and a function's arguments, and nothing else.
@@ -226,11 +232,13 @@ class StreamedCalls:
 
 
 def _name_and_arguments(delta: Mapping[str, Any]) -> tuple[str | None, str]:
+    found: tuple[str | None, str] = None, ""
     for key, arguments in _BODIES.items():
         body = delta.get(key)
-        if isinstance(body, dict) and body:
-            return text(body.get("name")), model_text(body.get(arguments))
-    return None, ""
+        # A host may fill in both, one of them with empty texts.
+        if isinstance(body, dict) and body and found == (None, ""):
+            found = text(body.get("name")), model_text(body.get(arguments))
+    return found
 
 
 def _has_other_fields(delta: Mapping[str, Any]) -> bool:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
-from lutumpy.adapters.openai.model import OpenAIModel, encoder_options, output_format
+from lutumpy.adapters.openai.model import (
+    OpenAIModel,
+    checked_custom_tools,
+    encoder_options,
+    output_format,
+)
 from lutumpy.adapters.openai.responses.decode import PENDING, decode_response, pending_error
 from lutumpy.adapters.openai.responses.encode import (
     API,
@@ -17,7 +23,13 @@ from lutumpy.adapters.openai.responses.encode import (
 from lutumpy.adapters.openai.responses.stream import ResponsesStreamDecoder
 from lutumpy.adapters.provider_errors import error_body
 from lutumpy.adapters.replies import reply_object
-from lutumpy.adapters.sdk_body import body_dict, checked_offer, checked_transcript, history_list
+from lutumpy.adapters.sdk_body import (
+    Fields,
+    body_dict,
+    checked_offer,
+    checked_transcript,
+    history_list,
+)
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import OutputSpec
 from lutumpy.core.streaming import StreamDecoder
@@ -25,6 +37,7 @@ from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import AdapterError
 from lutumpy.plain import json_values
+from lutumpy.rules.openai.models import takes_tool_search
 
 __all__ = ["OpenAIResponses"]
 
@@ -40,8 +53,15 @@ class OpenAIResponses(OpenAIModel):
     """
 
     api: ClassVar[str] = API
-    _fields = staticmethod(responses_fields)
     _path: ClassVar[str] = "/responses"
+
+    @property
+    def defers_tools(self) -> bool:
+        """Whether tools can be kept out of the prompt until a search has found them."""
+        return takes_tool_search(self.model)
+
+    def _fields_for(self, host: str | None, custom_tools: bool | None) -> Callable[..., Fields]:
+        return partial(responses_fields, custom_tools=custom_tools)
 
     @staticmethod
     def request(
@@ -59,7 +79,8 @@ class OpenAIResponses(OpenAIModel):
             stream: Ask for an event stream.
             options: `temperature`, `max_output_tokens`, `strict`, `extra` (a mapping of provider
                 parameters), `output` (an `OutputSpec`: the answer's schema), `model` (for checks
-                only; it is not put in). Any other is a provider parameter itself.
+                only; it is not put in), `custom_tools` (whether text tools are sent as custom
+                tools; if omitted, the model decides). Any other is a provider parameter itself.
 
         Raises:
             TranscriptError: there is nothing to answer.
@@ -92,7 +113,9 @@ class OpenAIResponses(OpenAIModel):
         return instructions
 
     @staticmethod
-    def tools(offer: ToolOffering, *, strict: bool | None = None) -> list[dict[str, Any]]:
+    def tools(
+        offer: ToolOffering, *, strict: bool | None = None, custom_tools: bool | None = None
+    ) -> list[dict[str, Any]]:
         """The `tools` of a request alone, for example to count their tokens.
 
         They hold the tools' own schemas, so don't change them.
@@ -101,7 +124,7 @@ class OpenAIResponses(OpenAIModel):
             InvalidToolConstraints: OpenAI is known to refuse the offer.
             DeclarationError: a tool asks to be strict, and its schema has no strict form.
         """
-        return responses_tools(checked_offer(offer), strict)
+        return responses_tools(checked_offer(offer), strict, checked_custom_tools(custom_tools))
 
     @staticmethod
     def response(reply: Any) -> AssistantTurn:

@@ -18,9 +18,22 @@ from lutumpy.adapters.openai.history_encoder import (
     long_calls,
     text_and_calls,
 )
-from lutumpy.adapters.openai.offer import offer_fields, refuse_tools, tool_list, tools_beside
+from lutumpy.adapters.openai.offer import (
+    ToolKind,
+    offer_fields,
+    refuse_tools,
+    text_description,
+    tool_list,
+    tools_beside,
+)
 from lutumpy.adapters.openai.parts import cut_output, responses_part
 from lutumpy.adapters.openai.responses.item_ids import fit_ids
+from lutumpy.adapters.openai.responses.tool_search import (
+    declared_offer,
+    found_definitions,
+    loaded_names,
+    search_tool,
+)
 from lutumpy.adapters.sdk_body import Fields, add_extra
 from lutumpy.core.items import (
     APPROVED,
@@ -30,12 +43,13 @@ from lutumpy.core.items import (
     ResultBlock,
     TextPart,
 )
-from lutumpy.core.tool_specs import ToolOffering, ToolSpec
+from lutumpy.core.tool_specs import SEARCH_CALL, ToolOffering, ToolSpec
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import Problem
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
 from lutumpy.rules.call_ids import ANY_ID, CallIdRule
+from lutumpy.rules.openai.custom_tools import takes_custom_tools
 from lutumpy.rules.openai.limits import MAX_ARGUMENTS, MAX_TEXT_PART
 from lutumpy.rules.openai.responses.limits import MAX_CALL_ID
 from lutumpy.rules.openai.responses.tools import check_deferred, check_tools
@@ -65,6 +79,7 @@ def responses_fields(
     strict: bool | None = None,
     stream: bool = False,
     extra: Mapping[str, Any] | None = None,
+    custom_tools: bool | None = None,
 ) -> Fields:
     """The fields of a request without `model`, as ready JSON by name."""
     if transcript.dropped:
@@ -73,18 +88,27 @@ def responses_fields(
     fields: Fields = {"input": encoder.entries()}
     if encoder.instructions:
         fields["instructions"] = encoder.instructions
+    text_shape = _spell_text_tool if takes_custom_tools(custom_tools, model) else None
     beside = _choices_of(extra) if extra and "tools" in extra else ()
-    tools = offer_fields(
-        offer,
-        API,
-        _spell_tool,
-        _check_tools,
-        strict,
-        _spell_choice,
-        RESPONSES_TOOL_SETTINGS,
-        _spell_allowed,
-        beside,
-    )
+    declared = offer
+    if offer is not None and offer.deferred:
+        declared = declared_offer(offer, encoder.loaded)
+    tools: dict[str, bytes] = {}
+    if declared is offer or (declared is not None and declared.specs):
+        tools = offer_fields(
+            declared,
+            API,
+            _spell_tool,
+            _check_tools,
+            strict,
+            _spell_choice,
+            text_shape,
+            RESPONSES_TOOL_SETTINGS,
+            _spell_allowed,
+            beside,
+        )
+    if offer is not None and offer.deferred:
+        _add_search(tools, offer)
     if tools and model is not None and model.startswith("ft:"):
         refuse_tools(check_tools({"tools": json_values.decode(tools["tools"]), "model": model}))
     if tools and b'"defer_loading":true' in tools["tools"]:
@@ -101,9 +125,32 @@ def responses_fields(
     return fields
 
 
-def responses_tools(offer: ToolOffering, strict: bool | None) -> list[dict[str, Any]]:
-    """The `tools` of a request alone."""
-    return tool_list(offer, API, _spell_tool, _check_tools, strict, RESPONSES_TOOL_SETTINGS)
+def responses_tools(
+    offer: ToolOffering, strict: bool | None, custom_tools: bool | None
+) -> list[dict[str, Any]]:
+    """The `tools` of a request alone; of deferred ones, what a search brings is not among them."""
+    text_shape = _spell_text_tool if takes_custom_tools(custom_tools, None) else None
+    search = search_tool(offer)
+    declared = offer
+    if search is not None:
+        declared = declared_offer(offer, {spec.name for spec in offer.deferred})
+    tools = tool_list(
+        declared, API, _spell_tool, _check_tools, strict, text_shape, RESPONSES_TOOL_SETTINGS
+    )
+    return tools if search is None else [search, *tools]
+
+
+def _add_search(fields: dict[str, bytes], offer: ToolOffering) -> None:
+    """Put the declaration of the search before the other tools of a request."""
+    search = search_tool(offer)
+    if search is None:
+        return
+    others = fields.get("tools", b"[]")[1:-1]
+    fields["tools"] = b"[%b]" % b",".join([data for data in (encode(search), others) if data])
+    if offer.mode == "required":
+        fields["tool_choice"] = b'"required"'
+    if not offer.parallel:
+        fields["parallel_tool_calls"] = b"false"
 
 
 def _spell_tool(spec: ToolSpec, schema: Mapping[str, Any], strict: bool) -> dict[str, Any]:
@@ -119,6 +166,20 @@ def _spell_tool(spec: ToolSpec, schema: Mapping[str, Any], strict: bool) -> dict
     return tool
 
 
+def _spell_text_tool(spec: ToolSpec) -> dict[str, Any]:
+    tool: dict[str, Any] = {"type": "custom", "name": spec.name, "format": {"type": "text"}}
+    if description := text_description(spec):
+        tool["description"] = description
+    wanted = None if spec.text is None else spec.text.format
+    if wanted is not None:
+        tool["format"] = {
+            "type": "grammar",
+            "syntax": wanted.syntax,
+            "definition": wanted.definition,
+        }
+    return tool
+
+
 def _check_tools(body: Mapping[str, Any]) -> list[Problem]:
     return check_tools(body)
 
@@ -131,8 +192,8 @@ def _refuse_without_search(tools: bytes, extra: Mapping[str, Any]) -> None:
     refuse_tools(check_deferred({"prompt": extra.get("prompt"), "tools": all_tools}))
 
 
-def _spell_choice(name: str) -> dict[str, Any]:
-    return {"type": "function", "name": name}
+def _spell_choice(name: str, kind: ToolKind) -> dict[str, Any]:
+    return {"type": kind, "name": name}
 
 
 def _choices_of(extra: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -150,13 +211,15 @@ def _spell_allowed(mode: str, tools: list[dict[str, Any]]) -> dict[str, Any]:
 class ResponsesEncoder(HistoryEncoder):
     """The input items of a transcript."""
 
-    __slots__ = ("_callers", "_item_ids")
+    __slots__ = ("_callers", "_item_ids", "loaded")
 
     api = API
 
     def __init__(self) -> None:
         super().__init__(_CALL_IDS, MAX_CALL_ID)  # no host is known to take a longer one back
         self._item_ids: set[str] = set()
+        # The names of the tools that outputs of searches have brought.
+        self.loaded: set[str] = set()
         # Of the last turn, by call id: who made the call, if its output has to repeat that. A
         # program that the provider runs makes calls, too.
         self._callers: dict[str, Any] = {}
@@ -166,6 +229,7 @@ class ResponsesEncoder(HistoryEncoder):
         twin = super().copy()
         twin._item_ids = self._item_ids.copy()
         twin._callers = self._callers
+        twin.loaded = self.loaded.copy()
         return twin
 
     def _put(self, item: dict[str, Any]) -> None:
@@ -201,6 +265,7 @@ class ResponsesEncoder(HistoryEncoder):
         self._callers = {}
         for entry in entries:
             self._item_ids.update([found.decode() for found in _IDS.findall(entry)])
+        self.loaded |= loaded_names(entries)
         super()._put_original(entries)
 
     def _without_reasoning(self, entries: tuple[bytes, ...]) -> tuple[bytes, ...]:
@@ -269,6 +334,8 @@ class ResponsesEncoder(HistoryEncoder):
             call_id = self._sent_id(result.call_id)
             # Another API's call was sent as a function's, whatever it was there.
             item = _output_item(result, call_id, result.kind if self._own else "function")
+            if item["type"] == "tool_search_output":
+                self.loaded |= {tool["name"] for tool in item["tools"]}
             if call_id in self._callers and result.kind in _CALLED_BY_PROGRAMS:
                 item["caller"] = self._callers[call_id]
             self._put(item)
@@ -280,7 +347,15 @@ _CALLED_BY_PROGRAMS = frozenset({"function", "custom", "shell_call", "apply_patc
 
 def _output_item(result: ResultBlock, call_id: str, kind: str) -> dict[str, Any]:
     """A result as the item that answers this kind of call [OpenAI's API description]."""
-    if kind in ("function", "custom", "tool_search_call"):
+    if kind == SEARCH_CALL and (tools := found_definitions(result)) is not None:
+        return {
+            "type": "tool_search_output",
+            "call_id": call_id,
+            "execution": "client",
+            "status": "completed",
+            "tools": tools,
+        }
+    if kind in ("function", "custom", SEARCH_CALL):
         # A tool search may be answered like a function [recorded]; its own output takes no text.
         word = "custom_tool" if kind == "custom" else "function"
         output: Any = result.content

@@ -242,7 +242,8 @@ class ResponsesStreamDecoder(OpenAIStreamDecoder):
     def _report_call(self, entry: StreamedItem, index: int, delta: str, out: list[Delta]) -> None:
         entry.reported += len(delta)
         call_id = model_text(entry.item.get("call_id"))
-        out.append(CallDelta(index, call_id, text(entry.item.get("name")) or "", delta))
+        kind = CALLS[entry.kind][0]
+        out.append(CallDelta(index, call_id, text(entry.item.get("name")) or "", delta, kind))
 
     def _take_item(self, event: Mapping[str, Any], item: dict[str, Any], out: list[Delta]) -> None:
         """Take a complete item; report what its own events did not."""
@@ -333,7 +334,7 @@ class ResponsesStreamDecoder(OpenAIStreamDecoder):
         for index, call in enumerate(turn.calls):
             # What is to be approved comes whole: nothing of it arrives in pieces [API description].
             if index not in numbered and call.server_label is None:
-                out.append(CallDelta(index, call.id, call.name, call.arguments))
+                out.append(CallDelta(index, call.id, call.name, call.arguments, call.kind))
             is_cut = call.incomplete or (turn.cut and index == len(turn.calls) - 1)
             if index not in self._done_calls and not is_cut:
                 self._done_calls.add(index)

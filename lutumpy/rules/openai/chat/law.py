@@ -34,6 +34,7 @@ __all__ = [
 PREFIX = "chat"
 STRICT = OPENAI_STRICT
 TOOL_SETTINGS = CHAT_TOOL_SETTINGS
+TEXT_TOOLS = True
 # Fitted to the usage of recorded answers. OpenAI shows its models a shorter spelling than the JSON.
 TOKENS_OF_TOOLS = (0.15, 10)
 SHAPE = RequestShape(

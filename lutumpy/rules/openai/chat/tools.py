@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lutumpy.rules.openai.custom_tools import check_format
 from lutumpy.rules.openai.limits import MAX_DESCRIPTION, MAX_NAME, MAX_TOOLS
 from lutumpy.rules.openai.schema import check_parameters
 from lutumpy.rules.openai.shapes import (
@@ -89,7 +90,7 @@ def _check_tool(where: str, tool: Any, model: str | None) -> list[Problem]:
         found.append(Problem("chat.tool_description", f"{where}.description", text, "discouraged"))
     # A custom tool takes free text or a grammar, and has no schema.
     if kind == "custom":
-        return found
+        return found + check_format("chat.tools", f"{where}.format", body.get("format"), "grammar")
     strict = body.get("strict")
     if strict is not None and not isinstance(strict, bool):
         found.append(wrong_type("chat.tools", f"{where}.strict", "a boolean", strict))

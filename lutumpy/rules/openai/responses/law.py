@@ -38,6 +38,7 @@ def _is_continued(body: Mapping[str, Any]) -> bool:
 PREFIX = "responses"
 STRICT = OPENAI_STRICT
 TOOL_SETTINGS = RESPONSES_TOOL_SETTINGS
+TEXT_TOOLS = True
 # Fitted to the usage of recorded answers. OpenAI shows its models a shorter spelling than the JSON.
 TOKENS_OF_TOOLS = (0.15, 10)
 SHAPE = RequestShape(

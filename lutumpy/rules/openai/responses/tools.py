@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lutumpy.rules.openai.custom_tools import check_format
 from lutumpy.rules.openai.limits import MAX_DESCRIPTION, MAX_NAME, MAX_TOOLS
 from lutumpy.rules.openai.responses.limits import MAX_DECLARED_NAME
 from lutumpy.rules.openai.schema import check_parameters
@@ -95,6 +96,8 @@ def _check_tool(
     if kind == "namespace" and not in_namespace:
         for index, member in enumerate(items(tool.get("tools"))):
             found += _check_tool(f"{where}.tools[{index}]", member, model, in_namespace=True)
+    if kind == "custom":
+        found += check_format("responses.tools", f"{where}.format", tool.get("format"), None)
     if kind != "function":
         return found
     found += _check_function_keys(where, tool)

@@ -1,0 +1,117 @@
+"""The tables of a `.clad.toml` file: which keys there are, and what they may hold.
+
+toolclad itself checks little of this: it ignores a key that it doesn't know, so a misspelled
+`human_approval` would be no approval, and it takes any type for any other.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+__all__ = [
+    "RISK_TIERS",
+    "ArgumentTable",
+    "CommandTable",
+    "ManifestTable",
+    "RiskTier",
+    "explain_tables",
+]
+
+RiskTier = Literal["info", "low", "medium", "high", "critical"]
+"""How much harm a tool can do, as its manifest says."""
+
+RISK_TIERS: tuple[RiskTier, ...] = ("info", "low", "medium", "high", "critical")
+
+_Scalar = str | int | float | bool
+
+
+class _Table(BaseModel):
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class ArgumentTable(_Table):
+    """`[args.NAME]`."""
+
+    position: int = 0
+    required: bool = False
+    type: str = "string"
+    description: str = ""
+    default: _Scalar | None = None
+    allowed: list[str] = []
+    pattern: str = ""
+    min: int | None = None
+    max: int | None = None
+    min_float: float | None = None
+    max_float: float | None = None
+    clamp: bool = False
+    sanitize: list[str] = []
+    schemes: list[str] = []
+    scope_check: bool = False
+
+
+class ToolTable(_Table):
+    """`[tool]`."""
+
+    name: str
+    version: str = ""
+    binary: str = ""
+    description: str = Field(min_length=1)
+    mode: Literal["oneshot"] = "oneshot"
+    timeout_seconds: int = Field(default=60, gt=0)
+    risk_tier: RiskTier = "low"
+    human_approval: bool = False
+    dispatch: Literal["exec"] = "exec"
+    # For policy engines, evidence stores and signatures: not for whoever runs the command.
+    cedar: dict[str, Any] = {}
+    evidence: dict[str, Any] = {}
+    scope: dict[str, Any] = {}
+
+
+class ConditionalTable(_Table):
+    """`[command.conditionals.NAME]`."""
+
+    when: str
+    template: str
+
+
+class CommandTable(_Table):
+    """`[command]`, in the one form that is run."""
+
+    exec: list[str] = Field(min_length=1)
+    defaults: dict[str, _Scalar] = {}
+    mappings: dict[str, dict[str, str]] = {}
+    conditionals: dict[str, ConditionalTable] = {}
+
+
+class OutputTable(_Table):
+    """`[output]`."""
+
+    format: Literal["text", "json", "jsonl", "csv", "xml"] = "text"
+    parser: str = ""
+    envelope: bool = True
+    schema_: dict[str, Any] = Field(default={}, alias="schema")
+
+
+class ManifestTable(_Table):
+    """A whole file."""
+
+    tool: ToolTable
+    args: dict[str, ArgumentTable] = {}
+    command: CommandTable
+    output: OutputTable
+
+
+def explain_tables(error: ValidationError) -> list[str]:
+    """What is wrong with the tables, a text for each place."""
+    found: dict[str, str] = {}
+    for one in error.errors(include_url=False, include_context=False, include_input=False):
+        # A union of scalars fails once for each of them, at the same place.
+        place = ".".join([str(part) for part in one["loc"] if part not in _UNION_BRANCHES])
+        message = "there is no such key" if one["type"] == "extra_forbidden" else one["msg"]
+        found.setdefault(place, message)
+    return [f"{place}: {message}" for place, message in found.items()]
+
+
+_UNION_BRANCHES = ("str", "int", "float", "bool")

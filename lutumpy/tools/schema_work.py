@@ -1,0 +1,127 @@
+"""How much work it is to check one value against a schema that is dangerous."""
+
+# What is hard here
+# -----------------
+# A schema that refers to itself in several places may need time that doubles with each level of a
+# value: an `anyOf` of two branches, in each of which the field `a` is the schema itself, checks a
+# value of 30 levels 2^30 times. The schema is small, and so is the value. The same goes for a
+# schema with hundreds of thousands of checks and a list of thousands of entries.
+#
+# So the work is counted before it is done: how many schemas are held against each part of the
+# value. A pair of a schema and a part is counted once and remembered, so counting takes no longer
+# than their product, however often a validator, which remembers nothing, would come by. Schemas
+# and values are told apart by identity; both are held while we count.
+#
+# Only schemas that could be dangerous are counted so (`may_explode`), and values that failed,
+# since explaining costs a thousand times as much as checking.
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+from lutumpy.tools.schema_size import SchemaTargets, check_weight
+
+__all__ = ["SchemaWork"]
+
+_MOST_PAIRS = 200_000
+"""Pairs of a schema and a part of a value that are counted; more are too much work."""
+
+_SAME = ("not", "if", "then", "else")
+_SAME_LISTS = ("anyOf", "oneOf", "allOf")
+_SAME_MAPS = ("dependentSchemas", "dependencies")
+_OF_VALUES = ("additionalProperties", "unevaluatedProperties")
+_OF_ENTRIES = ("contains", "additionalItems", "unevaluatedItems")
+
+Pair: TypeAlias = tuple[Any, Any]
+
+
+class SchemaWork:
+    """Counts the work of a schema.
+
+    Args:
+        document: The schema.
+    """
+
+    __slots__ = ("_document", "_targets")
+
+    def __init__(self, document: Any) -> None:
+        self._document = document
+        self._targets = SchemaTargets(document)
+
+    def is_more(self, value: Any, most: int) -> bool:
+        """Whether checking `value` takes more than so many checks of one schema."""
+        counts: dict[tuple[int, int], int] = {}
+        root = (self._document, value)
+        # A pair is met twice: before those below it, and when all of them are counted.
+        stack: list[tuple[Pair, list[Pair] | None]] = [(root, None)]
+        while stack:
+            pair, below = stack.pop()
+            key = (id(pair[0]), id(pair[1]))
+            if below is not None:
+                total = 1 + sum([counts[id(node), id(part)] for node, part in below])
+                counts[key] = total * check_weight(pair[0])
+                if counts[key] > most:
+                    return True
+            elif key not in counts:
+                # What leads back to itself, for the same part, counts no further.
+                counts[key] = 1
+                below = list(self._pairs_below(*pair))
+                stack.append((pair, below))
+                stack += [(one, None) for one in below]
+                if len(counts) + len(stack) > _MOST_PAIRS:
+                    return True
+        return False
+
+    def _pairs_below(self, node: Any, part: Any) -> Iterator[Pair]:
+        """What a validator comes to next: schemas, and the part of the value for each."""
+        if not isinstance(node, Mapping):
+            return
+        for target in self._targets.referred(node):
+            yield target, part
+        for key in _SAME:
+            if key in node:
+                yield node[key], part
+        for key in _SAME_LISTS:
+            for branch in _as_list(node.get(key)):
+                yield branch, part
+        for key in _SAME_MAPS:
+            for branch in _as_map(node.get(key)).values():
+                yield branch, part
+        if isinstance(part, dict):
+            yield from _pairs_of_object(node, part)
+        elif isinstance(part, list):
+            yield from _pairs_of_list(node, part)
+
+
+def _pairs_of_object(node: Mapping[str, Any], part: dict[str, Any]) -> Iterator[Pair]:
+    properties = _as_map(node.get("properties"))
+    for name in properties.keys() & part.keys():
+        yield properties[name], part[name]
+    everywhere = [*_as_map(node.get("patternProperties")).values()]
+    everywhere += [node[key] for key in _OF_VALUES if key in node]
+    for schema in everywhere:
+        for value in part.values():
+            yield schema, value
+    if "propertyNames" in node:
+        for name in part:
+            yield node["propertyNames"], name
+
+
+def _pairs_of_list(node: Mapping[str, Any], part: list[Any]) -> Iterator[Pair]:
+    items = node.get("items")
+    for first in (_as_list(items), _as_list(node.get("prefixItems"))):
+        yield from zip(first, part, strict=False)
+    everywhere = [items] if isinstance(items, Mapping) else []
+    everywhere += [node[key] for key in _OF_ENTRIES if key in node]
+    for schema in everywhere:
+        for entry in part:
+            yield schema, entry
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _as_map(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}

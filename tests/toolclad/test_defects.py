@@ -1,0 +1,144 @@
+"""Seven ways in which a manifest is run unsafely elsewhere, each refused here."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from clad_toolkit import Workshop, call, run, told
+
+from lutumpy import DeclarationError, InvalidArgumentsError
+from lutumpy.toolclad import load_manifests
+
+OUTPUT = '[output]\nformat = "text"\n'
+TOOL = '[tool]\nname = "fetch"\ndescription = "Fetch."\n'
+
+
+def test_1_back_ends_that_would_run_without_validation_are_refused(workshop: Workshop) -> None:
+    workshop.write_text(
+        "a.clad.toml",
+        TOOL + '[args.q]\ntype = "port"\n[http]\nurl = "http://127.0.0.1/?q={q}"\n' + OUTPUT,
+    )
+    workshop.write_text("b.clad.toml", TOOL + '[mcp]\nserver = "s"\ntool = "t"\n' + OUTPUT)
+    with pytest.raises(DeclarationError) as refused:
+        workshop.load()
+    assert "a.clad.toml: [http]: requests to servers are not made" in str(refused.value)
+    assert "b.clad.toml: [mcp]: calls of MCP servers are not made" in str(refused.value)
+
+
+def test_2_a_value_brings_no_secret_into_a_command(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLCLAD_SECRET_OTHER", "hush")
+    workshop.write("say", ["printf", "%s", "{text}"], {"text": {"type": "string"}})
+    clad = workshop.load()
+    with pytest.raises(InvalidArgumentsError, match="braces are not allowed"):
+        call(clad, "say", {"text": "{_secret:other}"})
+    with pytest.raises(InvalidArgumentsError, match="braces are not allowed"):
+        call(clad, "say", {"text": "{text}"})
+
+
+def test_3_no_secret_shows_in_a_command(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLCLAD_SECRET_TOKEN", "hush")
+    workshop.write("say", ["printf", "%s", "{_secret:token}"])
+    with pytest.raises(DeclarationError, match="a secret in an argument would be seen by everyone"):
+        workshop.load()
+
+
+def test_3_the_model_is_not_told_the_command(workshop: Workshop) -> None:
+    kept = []
+    workshop.write("say", ["printf", "%s", "{text}"], {"text": {"type": "string"}})
+    clad = workshop.load(evidence=lambda name, envelope: kept.append(envelope))
+    assert told(run(clad, "say", {"text": "hello"})).keys() == {
+        "status",
+        "exit_code",
+        "results",
+        "duration_ms",
+        "output_hash",
+    }
+    assert kept[0]["command"] == "printf %s hello"
+
+
+def test_4_human_approval_has_an_effect(workshop: Workshop) -> None:
+    program = workshop.program("act", "touch acted")
+    workshop.write("act", [program], tool={"human_approval": True})
+    result = run(workshop.load(), "act", {})
+    assert (result.status, result.outcome) == ("error", "failed")
+    assert "runs only what a person has approved" in str(result.content)
+    assert not (workshop.place / "acted").exists()
+
+
+def test_5_values_are_put_into_no_address(workshop: Workshop) -> None:
+    """They would have to be percent-encoded there; so nothing is sent from a manifest at all."""
+    workshop.write_text(
+        "a.clad.toml",
+        TOOL + '[args.q]\ntype = "string"\n[http]\nurl = "http://127.0.0.1/{q}"\n' + OUTPUT,
+    )
+    with pytest.raises(DeclarationError, match=r"\[http\]"):
+        workshop.load()
+
+
+@pytest.mark.parametrize("kind", ["ip_address", "cidr", "scope_target"])
+@pytest.mark.parametrize(
+    "value", ["fe80::1%a --script=vuln", "fe80::1%eth0", "fe80::1%a/64", "10.0.0.1 -oN", " ::1"]
+)
+def test_6_an_address_with_a_zone_or_blanks_is_refused(
+    workshop: Workshop, kind: str, value: str
+) -> None:
+    workshop.write("scan", ["printf", "%s", "{target}"], {"target": {"type": kind}})
+    with pytest.raises(InvalidArgumentsError, match=r"zone|blanks"):
+        call(workshop.load(), "scan", {"target": value})
+
+
+@pytest.mark.parametrize("form", ['template = "wc -l {file}"', 'executor = "./wrapper.sh"'])
+def test_7_commands_that_are_split_at_blanks_are_refused(workshop: Workshop, form: str) -> None:
+    arguments = '[args.file]\ntype = "path"\n'
+    workshop.write_text("a.clad.toml", TOOL + arguments + f"[command]\n{form}\n" + OUTPUT)
+    # As well where the safe form stands beside it.
+    both = f'[command]\nexec = ["wc", "-l", "{{file}}"]\n{form}\n'
+    workshop.write_text("b.clad.toml", TOOL + arguments + both + OUTPUT)
+    with pytest.raises(DeclarationError) as refused:
+        workshop.load()
+    assert str(refused.value).count(f".clad.toml: command.{form.partition(' ')[0]}: ") == 2
+    assert str(refused.value).count(r"write exec = [...]") == 2
+
+
+def test_7_a_shell_as_the_program_is_warned_of(workshop: Workshop) -> None:
+    workshop.write("count", ["/bin/sh", "-c", "wc -l {file}"], {"file": {"type": "path"}})
+    with pytest.warns(UserWarning, match="runs the shell sh"):
+        clad = load_manifests(workshop.tools, cwd=workshop.place)
+    (warning,) = clad.manifests["count"].warnings
+    assert "name the program itself" in warning
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("value", ["a b", "a'b", 'a"b', "a\\b", "~", "a*", "a#b", "-rf", "a^b"])
+@pytest.mark.parametrize(
+    "exec", [["sh", "-c", "wc -l {file}"], ["env", "-i", "/bin/bash", "-c", "wc -l {file}"]]
+)
+def test_7_no_text_reaches_a_shell_that_it_would_interpret(
+    workshop: Workshop, exec: list[str], value: str
+) -> None:
+    workshop.write("count", exec, {"file": {"type": "string"}})
+    clad = workshop.load()
+    assert clad.manifests["count"].command({"file": "src/a-b.txt"})[-1] == "wc -l src/a-b.txt"
+    with pytest.raises(InvalidArgumentsError, match="a shell reads it"):
+        call(clad, "count", {"file": value})
+
+
+def test_7_programs_inherit_no_secret(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLCLAD_SECRET_TOKEN", "hush")
+    monkeypatch.setenv("ANYTHING", "else")
+    workshop.write("show", ["env"])
+    raw = told(run(workshop.load(), "show", {}))["results"]["raw_output"]
+    names = {line.partition("=")[0] for line in raw.splitlines()}
+    assert names <= {"PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ"}
+    assert os.environ["TOOLCLAD_SECRET_TOKEN"] not in raw
+    for wrong in (
+        {"inherit": ["TOOLCLAD_SECRET_TOKEN"]},
+        {"environment": {"toolclad_secret_x": ""}},
+    ):
+        with pytest.raises(ValueError, match="no program is given"):
+            workshop.load(**wrong)

@@ -20,6 +20,7 @@ from sphinx.pycode import ModuleAnalyzer
 from sphinx.util.logging import getLogger
 
 import lutumpy
+import lutumpy.mcp  # before autodoc, under which pydantic can't read a class of the SDK's
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -134,7 +135,8 @@ nitpick_ignore_regex = [
     (r"py:(class|obj)", r"([\w.]+\.)?([A-Z]\d?|TS)(_co)?"),  # type variables
     (r"py:obj", r"typing\.~\w+"),  # the same, as typing shows them
     (r"py:class", r"P\.(args|kwargs)"),  # of a parameter specification
-    (r"py:class", r"BaseModel"),  # pydantic's, as an annotation names it
+    (r"py:class", r"BaseModel|Field|JsonValue"),  # pydantic's, as an annotation names it
+    (r"py:class", r"datetime"),  # imported for type checkers only
     (r"py:class", r"Self|TypeIs"),  # of typing_extensions, where Python is older
     (
         r"py:class",

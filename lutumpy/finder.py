@@ -65,7 +65,7 @@ _SCHEMA: dict[str, Any] = {
 class FindTools(ToolInput[FoundTools]):
     """The input of `find_tools`, for toolsets that name the types of all their calls.
 
-    Such a toolset has it as a member, and its dispatcher runs it by the finder:
+    Such a toolset has it as a member, and its dispatcher runs it by the finder::
 
         class AppTools(Toolset[ToolCall[ReadFile, str] | ToolCall[FindTools, FoundTools]]):
             read_file = tool(ReadFile)
@@ -81,13 +81,12 @@ class FindTools(ToolInput[FoundTools]):
 
 
 class ToolFinder(Generic[TS]):
-    """Offers a few tools of a toolset, and lets the model search for the others.
+    """Offers a few tools of a toolset, and lets the model search for the others::
 
         finder = ToolFinder(AppTools, always=[AppTools.ask_user])
         dispatch = Dispatcher(finder.toolset)
-        await run_tools(
-            session, llm, tools=finder.toolset, dispatch=dispatch, available=finder.available
-        )
+        options = {"tools": finder.toolset, "available": finder.available}
+        await run_tools(session, llm, dispatch=dispatch, **options)
 
     With an API that loads tools on demand, the list of tools is the same in every request, so it
     stays in the provider's cache. With all others, what was found is added to it.

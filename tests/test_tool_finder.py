@@ -620,21 +620,18 @@ def test_an_unanswered_search_is_refused_as_its_api_does(api: Api) -> None:
 # --- the SDKs' own clients ------------------------------------------------------------------------
 
 
-def client_of(api: Api, server: WireServer) -> Model:
+async def talk_by_sdk(api: Api, server: WireServer, session: Session) -> str:
     if api == "anthropic_messages":
-        url = server.url
-        return AnthropicMessages(
-            "claude-sonnet-4-5", client=anthropic.AsyncAnthropic(api_key="k", base_url=url)
-        )
-    client = openai.AsyncOpenAI(api_key="k", base_url=f"{server.url}/v1")
-    if api == "openai_chat":
-        return OpenAIChat("gpt-5.4", client=client)
-    return OpenAIResponses("gpt-5.4", client=client)
+        async with anthropic.AsyncAnthropic(api_key="k", base_url=server.url) as claude:
+            return await talk(session, AnthropicMessages("claude-sonnet-4-5", client=claude))
+    adapter = OpenAIChat if api == "openai_chat" else OpenAIResponses
+    async with openai.AsyncOpenAI(api_key="k", base_url=f"{server.url}/v1") as client:
+        return await talk(session, adapter("gpt-5.4", client=client))
 
 
 @every_api
 def test_the_sdk_clients_send_and_read_it(api: Api) -> None:
     with serve([SEARCH, WEATHER, DONE]) as server:
         session = ask()
-        assert asyncio.run(talk(session, client_of(api, server))) == "21 degrees."
+        assert asyncio.run(talk_by_sdk(api, server, session)) == "21 degrees."
     assert names(FINDER.found(session)) == ["get_weather"]

@@ -65,6 +65,7 @@ class ToolOffering:
         deferred: Tools that the API may keep out of the prompt until a search has found them, in
             an order that stays the same; some of them may stand in `specs` as well, since they
             were found. Empty unless the model says that its API can do this.
+        has_text_tools: Whether a tool among these takes a text.
         rendered: A cache of the offer's part of a request, as JSON bytes by each adapter's key.
     """
 
@@ -72,6 +73,7 @@ class ToolOffering:
         "deferred",
         "finder",
         "forced",
+        "has_text_tools",
         "mode",
         "parallel",
         "rendered",
@@ -96,4 +98,6 @@ class ToolOffering:
         self.forced: str | None = forced
         self.parallel: bool = parallel
         self.stable_specs: tuple[ToolSpec, ...] | None = stable_specs
+        listed = specs if stable_specs is None else stable_specs
+        self.has_text_tools: bool = any(spec.text is not None for spec in (*listed, *deferred))
         self.rendered: dict[str, bytes] = {}

@@ -106,6 +106,8 @@ class Offer(OfferedTools[C_co]):
             return self
         twin = copy(self)
         twin.deferred = self._deferrable
+        takes_text = [spec.text is not None for spec in self._deferrable]
+        twin.has_text_tools = self.has_text_tools or any(takes_text)
         # The API may have loaded any of them.
         twin.offered = self.offered | {spec.name for spec in self._deferrable}
         twin.rendered = {}

@@ -219,7 +219,11 @@ def test_a_conversation_through_the_sdk(
         round.commit(session, [call.complete("ok") for call in round.calls])
         return await take_turn()
 
-    assert asyncio.run(talk()).result.text == "Done."
+    async def main() -> Any:
+        async with client:
+            return await talk()
+
+    assert asyncio.run(main()).result.text == "Done."
     if streamed:
         assert "".join(pieces).startswith("go home")
     body = server.requests[-1].body

@@ -24,6 +24,7 @@ from lutumpy.adapters.openai.history_encoder import (
     text_and_calls,
 )
 from lutumpy.adapters.openai.offer import (
+    TextShape,
     ToolKind,
     offer_fields,
     refuse_tools,
@@ -84,7 +85,9 @@ def chat_fields(
     if transcript.dropped:
         transcript.refuse_dropped()
     fields: Fields = {"messages": transcript.encoded(*_ENCODERS[call_ids]).entries()}
-    text_shape = _spell_text_tool if takes_custom_tools(custom_tools, model) else None
+    text_shape: TextShape | None = None
+    if offer is not None and offer.has_text_tools and takes_custom_tools(custom_tools, model):
+        text_shape = _spell_text_tool
     beside = _choices_of(extra) if extra and "tools" in extra else ()
     tools = offer_fields(
         offer,

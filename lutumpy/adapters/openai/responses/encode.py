@@ -19,6 +19,7 @@ from lutumpy.adapters.openai.history_encoder import (
     text_and_calls,
 )
 from lutumpy.adapters.openai.offer import (
+    TextShape,
     ToolKind,
     offer_fields,
     refuse_tools,
@@ -88,7 +89,9 @@ def responses_fields(
     fields: Fields = {"input": encoder.entries()}
     if encoder.instructions:
         fields["instructions"] = encoder.instructions
-    text_shape = _spell_text_tool if takes_custom_tools(custom_tools, model) else None
+    text_shape: TextShape | None = None
+    if offer is not None and offer.has_text_tools and takes_custom_tools(custom_tools, model):
+        text_shape = _spell_text_tool
     beside = _choices_of(extra) if extra and "tools" in extra else ()
     declared = offer
     if offer is not None and offer.deferred:

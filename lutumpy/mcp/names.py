@@ -7,18 +7,17 @@ nothing but the name itself: not on the other tools, nor on their order.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable
 
 from lutumpy import DeclarationError
+from lutumpy.plain.clean_names import with_digest
 from lutumpy.plain.safe_text import safe_repr
 
 __all__ = ["check_prefix", "colliding_names", "wire_name"]
 
 _LONGEST = 64  # what every provider takes
-_DIGITS = 8
 _OTHER = re.compile(r"[^a-zA-Z0-9_-]")
 _LONGEST_PREFIX = 32
 
@@ -42,8 +41,7 @@ def wire_name(original: str, prefix: str = "") -> str:
     cleaned = _OTHER.sub("_", wished)
     if cleaned == wished and original and len(cleaned) <= _LONGEST:
         return cleaned
-    digest = hashlib.sha256(original.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
-    return f"{cleaned[: _LONGEST - _DIGITS - 1]}_{digest}"
+    return with_digest(original, cleaned, _LONGEST)
 
 
 def colliding_names(originals: Iterable[str], prefix: str) -> set[str]:

@@ -22,8 +22,10 @@ from lutumpy import (
     FilePart,
     ImagePart,
     NeedsTools,
+    RawPart,
     Session,
     StaleRoundError,
+    TextPart,
     Toolset,
     TranscriptError,
     Usage,
@@ -32,7 +34,9 @@ from lutumpy import (
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.costs import costs_nothing
+from lutumpy.core.found_tool import FoundTool
+from lutumpy.core.items import ResultBlock, ToolResults
+from lutumpy.costs import costs_nothing, estimate_of
 from lutumpy.models import Unsettled
 from lutumpy.testing import Call, Failure, Reply, ScriptedModel, render_stream, serve
 from lutumpy.text_tools import TextTools
@@ -664,6 +668,20 @@ def test_an_estimate_counts_texts_results_images_files_and_tools_U1() -> None:
     assert isinstance(outcome, NeedsTools)
     outcome.round.commit(session, [outcome.round.calls[0].complete("cat " * 1000)])
     assert 1000 <= estimate(session) - small - 3100 <= 1100
+
+
+def test_an_estimate_counts_parts_of_one_api_found_tools_and_binary_files_U1() -> None:
+    def tokens(*parts: Any) -> int:
+        result = ResultBlock("c1", "look", parts)
+        sent: Any = [ToolResults((result,))]
+        return estimate_of(sent, None, None).total_tokens
+
+    assert tokens(TextPart("word")) == 1
+    assert tokens(FilePart(b"%PDF", "application/pdf")) == 1000
+    found = FoundTool("look", "Looks a word up.", {"type": "object"})
+    assert tokens(found) == -(-len(found.text) // 4) + -(-len(found.data) // 4)
+    raw = RawPart("anthropic_messages", {"type": "x", "text": "word", "data": "A" * 4000})
+    assert tokens(raw) == 1 + 1 + 1000
 
 
 # --- tokens that mean the same --------------------------------------------------------------------

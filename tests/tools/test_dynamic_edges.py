@@ -1,0 +1,285 @@
+"""Corners of tools that are known at run time: odd checks, odd forms of arguments, odd schemas."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from dynamic_toolkit import CITY, AppTools, DataTools, weather_tool
+
+from lutumpy import (
+    DeclarationError,
+    DynamicInput,
+    DynamicOutput,
+    DynamicTool,
+    HandledTool,
+    InvalidArgumentsError,
+    ToolCall,
+    ToolError,
+    ToolMetadata,
+    Toolset,
+)
+
+OWN_CHECK = "The arguments could not be checked: this tool's own check failed on them."
+
+UNION: dict[str, Any] = {
+    "anyOf": [
+        {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]},
+        {"type": "object", "properties": {"r": {"type": "string"}}, "required": ["r"]},
+    ]
+}
+
+
+def parse(declared: DynamicTool, arguments: str) -> ToolCall[DynamicInput, DynamicOutput]:
+    metadata = ToolMetadata("c1", declared.name, arguments)
+    return Toolset.of("One", [declared]).parse(metadata)
+
+
+def refusal(declared: DynamicTool, arguments: str) -> str:
+    with pytest.raises(InvalidArgumentsError) as caught:
+        parse(declared, arguments)
+    return caught.value.detail
+
+
+# --- the tool's own check -----------------------------------------------------------------------
+
+
+def raise_for_bergen(arguments: dict[str, Any]) -> dict[str, Any]:
+    """A check that knows no Bergen, and breaks at the third day."""
+    if arguments["city"] == "Bergen":
+        raise ToolError("No such city.")
+    if arguments.get("days") == 3:
+        raise RuntimeError("secret")
+    return arguments
+
+
+def test_a_check_that_gives_a_coroutine_is_refused_and_leaves_none_waiting_Y8a(
+    caplog: pytest.LogCaptureFixture, recwarn: pytest.WarningsRecorder
+) -> None:
+    async def later(arguments: dict[str, Any]) -> dict[str, Any]:
+        return arguments
+
+    hidden: Any = lambda arguments: later(arguments)  # noqa: E731 - not seen to be async
+    assert refusal(weather_tool(validate=hidden), '{"city": "x"}') == OWN_CHECK
+    assert "validate= gave coroutine, not a dict" in caplog.text
+    assert not [one for one in recwarn if "never awaited" in str(one.message)]
+
+
+def test_a_check_that_gives_a_name_that_is_no_text_is_refused_Y8a(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    odd: Any = lambda arguments: {**arguments, 3: "three"}  # noqa: E731
+    assert refusal(weather_tool(validate=odd), '{"city": "x"}') == OWN_CHECK
+    assert "validate= gave a dict with a name that is not a text" in caplog.text
+
+
+def test_arguments_that_fit_after_an_edit_are_still_checked_by_the_tool_C5_Y8a() -> None:
+    declared = weather_tool(validate=raise_for_bergen)
+    assert parse(declared, '{"city": "Oslo", "days": "2"}').arguments["days"] == 2
+    assert refusal(declared, '{"city": "Bergen", "days": "2"}') == "No such city."
+    assert refusal(declared, '{"city": "Oslo", "days": "3"}') == OWN_CHECK
+
+
+def test_an_edit_by_the_program_is_checked_by_the_tool_and_quotes_only_its_ToolError_Y8() -> None:
+    call = parse(weather_tool(validate=raise_for_bergen), '{"city": "Oslo"}')
+    assert call.edited(days=2).arguments == {"city": "Oslo", "days": 2}
+    with pytest.raises(InvalidArgumentsError) as caught:
+        call.edited(city="Bergen")
+    assert caught.value.detail == "No such city."
+    with pytest.raises(InvalidArgumentsError) as caught:
+        call.edited(days=3)
+    assert caught.value.detail == "they were refused by this tool's own check"
+    assert isinstance(caught.value.__cause__, RuntimeError)
+    assert call.arguments == {"city": "Oslo"}
+
+
+def test_another_input_is_validated_where_the_text_of_the_call_fits_no_more_Y8() -> None:
+    declared = weather_tool()
+    selector = Toolset.of("One", [declared]).selector(declared.name)
+    broken = ToolMetadata("c1", declared.name, '{"days": []}')
+    call: ToolCall[Any, Any] = ToolCall(broken, DynamicInput(city="Oslo"), selector)
+    assert call.with_input(DynamicInput(city="Bergen")).arguments == {"city": "Bergen"}
+    with pytest.raises(InvalidArgumentsError, match="Field required"):
+        call.with_input(DynamicInput(days=2))
+
+
+# --- a union that is offered under `input` ------------------------------------------------------
+
+
+def test_an_object_as_a_text_under_input_is_decoded_with_a_receipt_C5_D6() -> None:
+    call = parse(DynamicTool("t", "", UNION), '{"input": "{\\"n\\": 1}"}')
+    assert call.arguments == {"n": 1}
+    assert call.repairs == (("input", "json_string"),)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["no JSON", "[1]", '{\\"n\\": true}', "[" * 500],
+    ids=["no JSON", "a list", "what doesn't fit", "nested too deeply"],
+)
+def test_any_other_text_under_input_is_no_object_D6(text: str) -> None:
+    told = refusal(DynamicTool("t", "", UNION), f'{{"input": "{text}"}}')
+    assert told == "input: Input should be an object"
+
+
+def test_a_reference_by_the_own_address_leads_to_where_its_part_is_sent_D6() -> None:
+    address = "https://example.org/schema"
+    schema = {
+        "$id": address,
+        "anyOf": [
+            {
+                "type": "object",
+                "properties": {"n": {"$ref": f"{address}#/$defs/n"}},
+                "required": ["n"],
+            },
+            {"type": "object", "properties": {"r": {"$ref": f"{address}#"}}, "required": ["r"]},
+        ],
+        "$defs": {"n": {"type": "integer"}},
+    }
+    declared = DynamicTool("t", "", schema)
+    first, second = declared.definition.input_schema["properties"]["input"]["anyOf"]
+    assert first["properties"]["n"] == {"$ref": "#/$defs/n"}
+    assert second["properties"]["r"] == {"$ref": "#/properties/input"}
+    assert parse(declared, '{"input": {"r": {"n": 1}}}').arguments == {"r": {"n": 1}}
+
+
+# --- edits of large values, and where nothing is edited -----------------------------------------
+
+
+def test_a_value_that_fails_in_very_many_places_is_told_and_not_edited_C5() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"ns": {"type": "array", "items": {"type": "integer"}}},
+    }
+    declared = DynamicTool("t", "", schema)
+    few = ", ".join(['"1"'] * 100)
+    assert parse(declared, f'{{"ns": [{few}]}}').arguments == {"ns": [1] * 100}
+    many = ", ".join(['"1"'] * 1001)
+    assert 'ns[0]: "1" is not of type "integer"' in refusal(declared, f'{{"ns": [{many}]}}')
+
+
+def test_unions_nested_beyond_the_stack_edit_nothing_and_do_not_raise_C5(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def overflow(*given: Any) -> Any:
+        raise RecursionError
+
+    declared = weather_tool()
+    monkeypatch.setattr("lutumpy.tools.schema_failures.find_edits", overflow)
+    assert refusal(declared, '{"city": "x", "days": "2"}') == 'days: "2" is not of type "integer"'
+
+
+def test_a_json_text_nested_beyond_the_stack_is_said_to_be_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from lutumpy.tools import schema_failures
+
+    def overflow(*given: Any, **settings: Any) -> Any:
+        raise RecursionError
+
+    monkeypatch.setattr(schema_failures, "from_json", overflow)
+    with pytest.raises(ValueError, match="nested too deeply"):
+        schema_failures.read_value("[]")
+
+
+# --- schemas that cannot be used ----------------------------------------------------------------
+
+
+def test_a_schema_nested_deeper_than_it_can_be_copied_is_refused_Y3() -> None:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(300):
+        schema = {"not": schema}
+    with pytest.raises(DeclarationError, match="nested too deeply"):
+        DynamicTool("deep", "", {"type": "object", "properties": {"a": schema}})
+
+
+def test_a_schema_that_holds_itself_is_not_json_Y1() -> None:
+    schema: dict[str, Any] = {"type": "object", "properties": {}}
+    schema["properties"]["a"] = schema
+    with pytest.raises(DeclarationError, match="not JSON"):
+        DynamicTool("round", "", schema)
+
+
+def test_half_of_a_surrogate_pair_in_a_schema_is_not_json_Y1() -> None:
+    with pytest.raises(DeclarationError, match="not JSON"):
+        DynamicTool("half", "", {"properties": {"a": {"const": "\ud800"}}})
+
+
+def test_a_schema_of_very_many_brackets_is_counted_by_its_checks_Y3() -> None:
+    # Constants are no schemas, so the brackets in them cost nothing.
+    constants = {"type": "object", "properties": {"a": {"enum": [[]] * 500_001}}}
+    assert parse(DynamicTool("t", "", constants), '{"a": []}').arguments == {"a": []}
+    schemas = {"type": "object", "properties": {"a": {"anyOf": [{}] * 500_001}}}
+    with pytest.raises(DeclarationError, match="can't be declared"):
+        DynamicTool("t", "", schemas)
+
+
+def test_without_the_validator_the_error_says_how_to_install_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
+    with pytest.raises(ImportError, match=r"need jsonschema-rs; install it with: .*\[schema\]"):
+        DynamicTool("t", "", CITY)
+
+
+def test_a_metaschema_that_nobody_knows_is_refused_Y3() -> None:
+    unknown = "https://json-schema.org/draft/2099-01/schema"
+    with pytest.raises(DeclarationError, match="2099-01"):
+        DynamicTool("t", "", {"properties": {"a": {"$ref": unknown}}})
+
+
+def test_a_validator_that_asks_for_another_document_gets_none_Y3(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    make = jsonschema_rs.validator_for
+
+    def make_asking(document: Any, **settings: Any) -> Any:
+        with pytest.raises(ValueError, match="not followed"):
+            settings["retriever"]("https://example.org/other")
+        return make({"$ref": "#/nowhere"}, **settings)
+
+    monkeypatch.setattr(jsonschema_rs, "validator_for", make_asking)
+    with pytest.raises(DeclarationError, match=r"example\.org/other'.* nothing was fetched"):
+        DynamicTool("t", "", CITY)
+
+
+@pytest.mark.parametrize(
+    ("raised", "words"),
+    [
+        (ValueError("Recursion limit reached"), "its schema is nested too deeply"),
+        (ValueError("a keyword is odd"), "its schema can't be used: a keyword is odd"),
+        (TypeError("unsupported type"), "its schema can't be used: unsupported type"),
+    ],
+)
+def test_whatever_the_validator_refuses_is_a_declaration_error_Y1(
+    monkeypatch: pytest.MonkeyPatch, raised: Exception, words: str
+) -> None:
+    def refuse(document: Any, **settings: Any) -> Any:
+        raise raised
+
+    monkeypatch.setattr(jsonschema_rs, "validator_for", refuse)
+    with pytest.raises(DeclarationError) as caught:
+        DynamicTool("odd", "", CITY)
+    assert str(caught.value) == f"tool 'odd' can't be declared: {words}"
+
+
+# --- places -------------------------------------------------------------------------------------
+
+
+def test_what_was_made_by_hand_without_a_selector_goes_by_its_name() -> None:
+    offered = AppTools.with_dynamic_tools({AppTools.more: [weather_tool()]})
+    metadata = ToolMetadata("c1", "get-weather", '{"city": "x"}')
+    by_hand: HandledTool[Any, Any] = HandledTool(metadata, DynamicInput(city="x"), "sunny")
+    assert by_hand.selector is None
+    assert offered.more.matches(by_hand)
+    assert not AppTools.more.matches(by_hand)
+    assert not AppTools.data[DataTools.plugins].matches(by_hand)
+
+
+def test_a_place_equals_places_alone() -> None:
+    assert AppTools.more == AppTools.more
+    assert AppTools.more != "more"
+    assert AppTools.more != AppTools.search
+    assert hash(AppTools.more) == hash(AppTools.more)

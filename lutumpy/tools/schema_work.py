@@ -24,8 +24,9 @@ from lutumpy.tools.schema_size import SchemaTargets, check_weight
 
 __all__ = ["SchemaWork"]
 
-_MOST_PAIRS = 200_000
-"""Pairs of a schema and a part of a value that are counted; more are too much work."""
+_MOST_PAIRS = 50_000
+"""Pairs of a schema and a part of a value that are counted, in some 0.1 seconds; more are too much
+work."""
 
 _SAME = ("not", "if", "then", "else")
 _SAME_LISTS = ("anyOf", "oneOf", "allOf")

@@ -44,6 +44,8 @@ __all__ = [
     "ToolFn",
     "ToolSettings",
     "check_name",
+    "choose_description",
+    "find_caller",
     "quoting_declaration",
     "refuse_non_function",
     "tool_fn",
@@ -178,11 +180,11 @@ def tool_fn(
     options = ToolOptions(timeout, max_retries, idempotent, effect, strict, provider, annotations)
 
     def declare(function: Callable[..., Any]) -> Any:
-        return _declare_function(function, name, description, options, _find_caller())
+        return _declare_function(function, name, description, options, find_caller())
 
     if fn is None:
         return declare
-    return _declare_function(fn, name, description, options, _find_caller())
+    return _declare_function(fn, name, description, options, find_caller())
 
 
 class _ToolInputDecorator(Protocol):
@@ -243,14 +245,14 @@ def tool_input(
     options = ToolOptions(timeout, max_retries, idempotent, effect, strict, provider, annotations)
 
     def declare(declared: type[BaseModel]) -> Any:
-        return _declare_class(declared, name, output, description, options, _find_caller())
+        return _declare_class(declared, name, output, description, options, find_caller())
 
     if cls is None:
         return declare
-    return _declare_class(cls, name, output, description, options, _find_caller())
+    return _declare_class(cls, name, output, description, options, find_caller())
 
 
-def _find_caller() -> FrameType:
+def find_caller() -> FrameType:
     """The frame that used the decorator: the caller of the function that calls this."""
     frame = inspect.currentframe()
     for _ in range(2):
@@ -394,16 +396,27 @@ def _make_definition(
     returned: dict[str, Any] | None,
     options: ToolOptions,
 ) -> ToolDef:
-    if description is not None and not isinstance(cast("object", description), str):
-        raise DeclarationError(f"description must be text, not {description!r}")
+    text = choose_description(description, documented)
     if options.strict:
         from lutumpy.rules.strict import OPENAI_STRICT, strict_schema
 
         # What no provider could do is refused here already; what only one of them refuses, when the
         # tool is offered.
         strict_schema(schema, OPENAI_STRICT)
-    text = documented if description is None else inspect.cleandoc(description)
     return ToolDef(name, text, schema, returned, options)
+
+
+def choose_description(stated: Any, documented: str) -> str:
+    """What the model is told: `description=` if it is stated, else what the docstring says.
+
+    Raises:
+        DeclarationError: What is stated is not text.
+    """
+    if stated is None:
+        return documented
+    if not isinstance(stated, str):
+        raise DeclarationError(f"description must be text, not {stated!r}")
+    return inspect.cleandoc(stated)
 
 
 @contextmanager

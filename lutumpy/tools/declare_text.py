@@ -16,6 +16,8 @@ from lutumpy.tools.annotations import annotated_texts, type_and_metadata, unused
 from lutumpy.tools.declare import (
     ToolSettings,
     check_name,
+    choose_description,
+    find_caller,
     quoting_declaration,
     refuse_non_function,
 )
@@ -155,21 +157,11 @@ def text_tool(
     options = ToolOptions(timeout, max_retries, idempotent, effect, strict, provider, annotations)
 
     def declare(function: Callable[..., Any]) -> Any:
-        return _declare_text(function, name, format, description, options, _find_caller())
+        return _declare_text(function, name, format, description, options, find_caller())
 
     if fn is None:
         return declare
-    return _declare_text(fn, name, format, description, options, _find_caller())
-
-
-def _find_caller() -> FrameType:
-    """The frame that used the decorator: the caller of the function that calls this."""
-    frame = inspect.currentframe()
-    for _ in range(2):
-        frame = frame.f_back if frame else None
-    if frame is None:
-        raise RuntimeError("tools can't be declared by an interpreter without frames")
-    return frame
+    return _declare_text(fn, name, format, description, options, find_caller())
 
 
 def _declare_text(
@@ -192,15 +184,14 @@ def _declare_text(
     names = enclosing_names(code, frame)
     signature = read_signature(function, names)
     with quoting_declaration(about):
-        if description is not None and not isinstance(cast("object", description), str):
-            raise DeclarationError(f"description must be text, not {description!r}")
+        text = choose_description(description, signature.docs.description)
         _check_format(format)
         parameter, said, unused = _find_text(signature)
         output_names = {**getattr(function, "__globals__", {}), **names}
         adapter = output_adapter(signature.output_type, output_names)
         definition = ToolDef(
             name,
-            signature.docs.description if description is None else inspect.cleandoc(description),
+            text,
             _function_schema(said, format),
             output_schema(signature.output_type, adapter),
             options,

@@ -33,8 +33,10 @@ from lutumpy.errors import (
     InvalidToolConstraints,
     LutumpyError,
     MalformedArgumentsError,
+    PlanError,
     RoundClosedError,
     StaleRoundError,
+    TakenOverError,
     ToolError,
     ToolRoundArityError,
     TranscriptError,
@@ -82,6 +84,7 @@ if TYPE_CHECKING:
     from lutumpy.tools.dynamic import DynamicTool
     from lutumpy.tools.dynamic_values import DynamicInput, DynamicOutput
     from lutumpy.tools.search import search_tools
+    from lutumpy.tools.tickets import CallTicket
     from lutumpy.tools.tool_input import ToolInput
 
 __version__ = "0.1.0"
@@ -92,6 +95,7 @@ __all__ = [
     "ApprovalRequest",
     "ApprovalRequested",
     "AssistantTurn",
+    "CallTicket",
     "CommitError",
     "Complete",
     "Completed",
@@ -123,6 +127,7 @@ __all__ = [
     "NoTools",
     "Offer",
     "OutputSchema",
+    "PlanError",
     "RawPart",
     "ReasoningDelta",
     "RefusalDelta",
@@ -137,6 +142,7 @@ __all__ = [
     "StaleRoundError",
     "Started",
     "StreamDecoder",
+    "TakenOverError",
     "TextDelta",
     "TextPart",
     "TextToolFn",
@@ -203,6 +209,7 @@ _HOMES = homes_of(
         "lutumpy.tools.dynamic": ["DynamicTool"],
         "lutumpy.tools.dynamic_values": ["DynamicInput", "DynamicOutput"],
         "lutumpy.tools.search": ["search_tools"],
+        "lutumpy.tools.tickets": ["CallTicket"],
         "lutumpy.tools.tool_input": ["ToolInput"],
     }
 )

@@ -12,6 +12,7 @@ from lutumpy.doors import find_name, homes_of
 
 if TYPE_CHECKING:
     from lutumpy.core.dump_items import dump_turn, load_turn
+    from lutumpy.core.head import Head
     from lutumpy.core.items import (
         Api,
         AssistantTurn,
@@ -62,6 +63,7 @@ __all__ = [
     "FilePart",
     "FinishReason",
     "FoundTool",
+    "Head",
     "ImagePart",
     "Item",
     "Message",
@@ -103,6 +105,7 @@ _HOMES = homes_of(
     {
         "lutumpy.costs": ["Unsettled"],
         "lutumpy.core.dump_items": ["dump_turn", "load_turn"],
+        "lutumpy.core.head": ["Head"],
         "lutumpy.core.items": [
             "Api",
             "AssistantTurn",

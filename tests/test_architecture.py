@@ -48,6 +48,7 @@ OPT_IN = {
     "__main__",
     "cli",
     "demo",
+    "durable",
     "execution",
     "local",
     "loops",

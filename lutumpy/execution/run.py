@@ -42,17 +42,17 @@ from lutumpy.execution.attempts import (
     cancelled_from_outside,
 )
 from lutumpy.execution.dispatcher import Runner
-from lutumpy.execution.identity import (
-    IdempotencyKey,
-    call_arguments,
-    idempotency_key,
-    written_arguments,
-)
 from lutumpy.execution.logs import log_result, log_retry, log_return
 from lutumpy.execution.report import CallReport, ExecutionReport
 from lutumpy.execution.results import ExecutionResult
 from lutumpy.execution.slots import Loop, RunQueue, Slots, WaitingCall
 from lutumpy.execution.unresolved import Unresolved, UnresolvedCall
+from lutumpy.tools import (
+    IdempotencyKey,
+    call_arguments,
+    idempotency_key,
+    written_arguments,
+)
 
 __all__ = ["Backoff", "Run"]
 

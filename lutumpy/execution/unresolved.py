@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lutumpy import ToolMetadata
-from lutumpy.execution.identity import call_arguments
 from lutumpy.hooks import BaseToolCall
 from lutumpy.plain import json_values
+from lutumpy.tools import call_arguments
 
 __all__ = ["UnresolvedCall"]
 

@@ -11,6 +11,12 @@ from typing import TYPE_CHECKING, Any
 from lutumpy.doors import find_name, homes_of
 
 if TYPE_CHECKING:
+    from lutumpy.tools.call_identity import (
+        IdempotencyKey,
+        call_arguments,
+        idempotency_key,
+        written_arguments,
+    )
     from lutumpy.tools.definition import ProviderSettings
     from lutumpy.tools.failures import failure_text, is_for_the_model
     from lutumpy.tools.results import failed_result
@@ -20,17 +26,27 @@ if TYPE_CHECKING:
 __all__ = [
     "ByTool",
     "HasView",
+    "IdempotencyKey",
     "ProviderSettings",
     "View",
+    "call_arguments",
     "extended_selector",
     "extends",
     "failed_result",
     "failure_text",
+    "idempotency_key",
     "is_for_the_model",
+    "written_arguments",
 ]
 
 _HOMES = homes_of(
     {
+        "lutumpy.tools.call_identity": [
+            "IdempotencyKey",
+            "call_arguments",
+            "idempotency_key",
+            "written_arguments",
+        ],
         "lutumpy.tools.definition": ["ProviderSettings"],
         "lutumpy.tools.failures": ["failure_text", "is_for_the_model"],
         "lutumpy.tools.results": ["failed_result"],

@@ -57,15 +57,20 @@ class BaseToolCall:
         selector: Which tool of the toolset it calls.
         repairs: What was decoded a second time to make the arguments fit (rule C5); usually empty.
         origin: Where in the conversation it stands; `None` for a call from `Toolset.parse`.
+        key: Its idempotency key, if that was fixed before: a call of a plan or a ticket that was
+            loaded. Else the executor makes one (rule P9).
+        equal_to: For such a call, the text that is the same for equal calls.
     """
 
-    __slots__ = ("input", "metadata", "origin", "repairs", "selector")
+    __slots__ = ("equal_to", "input", "key", "metadata", "origin", "repairs", "selector")
 
     metadata: ToolMetadata
     input: Any
     selector: Selector[Any, Any, Any]
     repairs: tuple[ArgumentRepair, ...]
     origin: Origin | None
+    key: str | None
+    equal_to: str | None
 
     def __init__(
         self,
@@ -80,6 +85,8 @@ class BaseToolCall:
         self.selector = selector
         self.repairs = repairs
         self.origin = origin
+        self.key = None
+        self.equal_to = None
 
     def __repr__(self) -> str:
         return f"<ToolCall {self.metadata.name} {self.metadata.id} {safe_repr(self.input)}>"

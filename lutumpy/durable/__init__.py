@@ -1,0 +1,33 @@
+"""Conversations that outlive the process: a store, and a loop that goes on where it was stopped.
+
+Opt-in. What is promised: a round is committed once; a tool with the effect `once` is begun at most
+once; an idempotent one is run at least once, with one key. Nobody promises effects exactly once.
+"""
+
+from __future__ import annotations
+
+from lutumpy.durable.runner import CallRunner
+from lutumpy.durable.store import SessionStore
+from lutumpy.durable.types import (
+    Claim,
+    Counts,
+    HeldPlan,
+    InboxEntry,
+    ScopeInfo,
+    Status,
+    StoredEvent,
+    Taken,
+)
+
+__all__ = [
+    "CallRunner",
+    "Claim",
+    "Counts",
+    "HeldPlan",
+    "InboxEntry",
+    "ScopeInfo",
+    "SessionStore",
+    "Status",
+    "StoredEvent",
+    "Taken",
+]

@@ -69,7 +69,9 @@ def describe_call(entry: CallOrIssue, state: CallState, runs: Sequence[Run]) -> 
         edited = _is_edited(entry, final, runs, looks)
         data |= {"decision": "edited" if edited else "pending", "input": _to_json(final)}
         # Where an input was edited and no hook did it, the program did.
-        named = [hook for hook in asked if hook.did == "edited"] if edited else asked
+        # Who held it has not let it pass.
+        wanted = ("edited",) if edited else ("passed", "edited")
+        named = [hook for hook in asked if hook.did in wanted]
         if named:
             names = dict.fromkeys([hook.by for hook in named])
             data |= {"source": named[-1].source, "by": ", ".join(names)}
@@ -117,7 +119,7 @@ def _describe_approval(
         elif isinstance(state.decided, RejectedToolCall):
             data["reason"] = state.decided.reason
     elif asked:
-        names = dict.fromkeys([hook.by for hook in asked])
+        names = dict.fromkeys([hook.by for hook in asked if hook.did != "held"])
         data |= {"source": asked[-1].source, "by": ", ".join(names)}
     return data | _list_several(asked)
 

@@ -97,7 +97,7 @@ def test_a_person_decides(decision: Any, standing: str) -> None:
     assert "weather" in [getattr(one, "metadata", one).name for one in getattr(decided, standing)]
     described = {one["call_id"]: one for one in decided.decisions()}[call_id]
     assert (described["source"], described["by"]) == ("person", "ann")
-    assert [hook["did"] for hook in described["hooks"]][0] == "held"
+    assert next(hook["did"] for hook in described["hooks"]) == "held"
     with pytest.raises(RoundClosedError):
         plan.discard()
     decided.commit(session, results(decided))

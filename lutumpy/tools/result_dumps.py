@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from lutumpy.core.dump_items import WRONG, dump_part, load_part
 from lutumpy.core.items import ResultStatus
-from lutumpy.tools.calls import BaseToolCall, ToolCallIssue
 from lutumpy.tools.compiled import CompiledTool
-from lutumpy.tools.results import ToolResult
-from lutumpy.tools.tickets import CallTicket
+from lutumpy.tools.results import HasMetadata, ToolResult
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -41,9 +39,7 @@ def dump_result(result: ToolResult) -> dict[str, JsonValue]:
     return data
 
 
-def load_result(
-    data: Mapping[str, Any], call: BaseToolCall | ToolCallIssue | CallTicket
-) -> ToolResult:
+def load_result(data: Mapping[str, Any], call: HasMetadata) -> ToolResult:
     """See `ToolResult.load`."""
     try:
         status, content = data["status"], data["content"]
@@ -55,8 +51,9 @@ def load_result(
             _text_or_none(data, name) for name in ("rejection_reason", "output_error")
         ]
         output: Any = None
-        if status == "ok" and isinstance(call, BaseToolCall):
-            output = _read_output(call.tool, content)
+        tool = getattr(call, "tool", None)  # a ticket has the name alone, an issue none
+        if status == "ok" and isinstance(tool, CompiledTool):
+            output = _read_output(tool, content)
         result = ToolResult(call.metadata, content, status, reason, output, misfit)
         for key, read in RESULT_READERS.items():
             if key in data:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from lutumpy.core.items import (
     REJECTION_PREFIX,
@@ -24,10 +24,14 @@ from lutumpy.tools.failures import FAILED, FAILED_WITH, failure_contents, failur
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from lutumpy.tools.calls import BaseToolCall, ToolCallIssue
-    from lutumpy.tools.tickets import CallTicket
-
 _NOT_ALLOWED = "not allowed"
+
+
+class HasMetadata(Protocol):
+    """A call, an issue, or a ticket."""
+
+    @property
+    def metadata(self) -> ToolMetadata: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +63,7 @@ class ToolResult:
         return dump_result(self)
 
     @staticmethod
-    def load(
-        data: Mapping[str, Any], call: BaseToolCall | ToolCallIssue | CallTicket
-    ) -> ToolResult:
+    def load(data: Mapping[str, Any], call: HasMetadata) -> ToolResult:
         """The result of a dump, for a call.
 
         Its `output` is read back from the content where the tool's type allows. It is an
@@ -69,7 +71,7 @@ class ToolResult:
 
         Args:
             data: The dump.
-            call: The call that it answers, or its ticket.
+            call: What it answers: a call, an issue, or the ticket of a call.
 
         Raises:
             ValueError: it is no dump of a result; the message says what is wrong.

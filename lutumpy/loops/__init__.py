@@ -19,7 +19,7 @@ from lutumpy.loops.progress import (
     RoundExecuted,
     RoundPlanned,
 )
-from lutumpy.loops.result import LoopResult, StoppedBy, UncommittedRoundError
+from lutumpy.loops.result import LoopResult, StoppedBy, UncommittedRoundError, stop_reason
 from lutumpy.loops.reviews import take_content
 from lutumpy.loops.run import run_tools, run_tools_sync
 from lutumpy.loops.settings import (
@@ -55,5 +55,6 @@ __all__ = [
     "has_async_hooks",
     "run_tools",
     "run_tools_sync",
+    "stop_reason",
     "take_content",
 ]

@@ -56,7 +56,7 @@ from lutumpy.loops.progress import (
     RoundExecuted,
     RoundPlanned,
 )
-from lutumpy.loops.result import LoopResult, StoppedBy
+from lutumpy.loops.result import LoopResult, StoppedBy, stop_reason
 from lutumpy.loops.reviews import has_words_of_the_tool, take_content, withhold
 from lutumpy.loops.settings import LoopSettings
 from lutumpy.models import ToolTurn
@@ -67,15 +67,6 @@ __all__ = ["Loop"]
 logger: logging.Logger = logging.getLogger("lutumpy.loops")
 
 Descriptions: TypeAlias = Mapping[Any, str]
-
-# What an answer without calls stops the loop by. Every other finish reason is an answer, but for
-# `unknown`, which `_stop_reason` looks at.
-_STOPPED_BY_FINISH: Mapping[str, StoppedBy] = {
-    "refusal": "refusal",
-    "content_filter": "refusal",
-    "length": "length",
-    "paused": "paused",
-}
 
 
 class Loop:
@@ -129,9 +120,14 @@ class Loop:
         """Tokens so far: all that the session has cost since this loop began."""
         return self._session.usage - self._cost_before
 
-    def steps(self) -> Generator[Any, Any, LoopResult]:
-        """Make turns until one is finished or a limit is reached; yields what has to be awaited."""
-        if self.rounds:
+    def steps(self, *, is_open: bool = False) -> Generator[Any, Any, LoopResult]:
+        """Make turns until one is finished or a limit is reached; yields what has to be awaited.
+
+        Args:
+            is_open: A round that another loop began is open, and the effects have its answer: it is
+                finished before a limit is looked at.
+        """
+        if self.rounds and not is_open:
             # Another loop began this: it may have ended at the limit without having said so.
             limit = self._limit_reached()
             if limit is not None:
@@ -139,13 +135,15 @@ class Loop:
         while True:
             turn = yield from self._next_turn()
             number = self.rounds + 1
-            yield from self._report_progress(RequestStarted(number, self.usage))
+            if not is_open:
+                yield from self._report_progress(RequestStarted(number, self.usage))
+            is_open = False
             outcome: NeedsTools[Any] | ToolRoundPlan[Any] | Finished[None]
             outcome = yield self._effects.collect(turn, number)
             if isinstance(outcome, Finished):
                 yield from self._effects.finish(outcome, self._session)
                 result = outcome.result
-                return (yield from self._end_loop(result.text, _stop_reason(result), result))
+                return (yield from self._end_loop(result.text, stop_reason(result), result))
             opened = outcome.round if isinstance(outcome, NeedsTools) else outcome
             yield from self._carry_out_round(opened)
             yield from self._report_progress(RoundCommitted(self.rounds, self.usage))
@@ -371,17 +369,6 @@ class Loop:
             for key in {_failure_key(metadata) for metadata in failed}:
                 failures[key] = failures.get(key, 0) + 1
         return LoopCounts(counts.rounds + 1, counts.tokens, failures)
-
-
-def _stop_reason(result: TurnResult[Any]) -> StoppedBy:
-    """What an answer that needs no tool stopped the loop by.
-
-    For an unknown finish reason, only a text that did not break off shows that the model has
-    answered.
-    """
-    if result.finish_reason == "unknown" and (result.turn.cut or not result.text.strip()):
-        return "unknown"
-    return _STOPPED_BY_FINISH.get(result.finish_reason, "answer")
 
 
 def _failed_calls(results: Iterable[ToolResult]) -> Iterator[ToolMetadata]:

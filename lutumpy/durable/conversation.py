@@ -36,6 +36,7 @@ class OpenConversation:
     def __init__(self, store: SessionStore, claim: Claim) -> None:
         self.store: SessionStore = store
         self.session: Session = Session.build(claim.items, claim.state)
+        self._cost_at_loop: int = self.session.usage.total_tokens
         # The items are in the session now.
         self.claim: Claim = replace(claim, items=(), state={})
         self.unresolved: tuple[UnresolvedCall, ...] = claim.unresolved
@@ -76,10 +77,15 @@ class OpenConversation:
 
     def loop_counts(self) -> LoopCounts:
         """What a loop that begins now goes on counting from (rule P17)."""
+        self._cost_at_loop = self.session.usage.total_tokens
         counts = self.claim.counts
         failures = {(tool, arguments): count for tool, arguments, count in counts.failures}
-        spent = self.session.usage.total_tokens - counts.tokens
+        spent = self._cost_at_loop - counts.tokens
         return LoopCounts(counts.rounds, spent, failures)
+
+    def loop_counts_of_new_task(self) -> LoopCounts:
+        """As `loop_counts`, for a loop that has been running when the user said something."""
+        return LoopCounts(0, self._cost_at_loop - self.session.usage.total_tokens, {})
 
     async def commit_round(self, counted: LoopCounts) -> bool:
         """Commit what the session has more than the store, and the messages that wait (rule P3).

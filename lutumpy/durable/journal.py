@@ -66,6 +66,11 @@ class StoreJournal:
         """Keep the result of a call; see `CallJournal.end`."""
         await self._keep(ticket, result)
 
+    async def keep(self, ticket: CallTicket, result: ToolResult) -> ToolResult:
+        """What stands for a call that a runner gave a result for; recorded now, if it wasn't."""
+        known = self.result_of(ticket)
+        return await self._keep(ticket, result) if known is None else known
+
     def result_of(self, ticket: CallTicket) -> ToolResult | None:
         """What stands for a call; `None` where nothing is recorded."""
         known = self._results.get(ticket.call_id)
@@ -81,7 +86,7 @@ class StoreJournal:
         for ticket in [*self._running.values()]:
             await self._keep(ticket, _maybe_executed(ticket, "The process that ran"))
 
-    async def _keep(self, ticket: CallTicket, result: ExecutionResult) -> ToolResult:
+    async def _keep(self, ticket: CallTicket, result: ToolResult) -> ToolResult:
         value = result.dump()
         stands = await self._conversation.record(record_name(ticket), value)
         self._running.pop(ticket.call_id, None)

@@ -42,13 +42,14 @@ from lutumpy.errors import (
     TranscriptError,
     UnknownToolError,
 )
-from lutumpy.hooks.decisions import Complete, Reject, RunNormally, ToolDecision
+from lutumpy.hooks.decisions import Complete, Hold, Reject, RunNormally, ToolDecision
 from lutumpy.hooks.hook_set import HookSet, hook_slot
 from lutumpy.hooks.registry import hook_impl
 from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
 from lutumpy.rounds.offer import Offer
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
-from lutumpy.rounds.round import ToolRound, ToolRoundPlan
+from lutumpy.rounds.plan import ToolRoundPlan
+from lutumpy.rounds.round import ToolRound
 from lutumpy.session import Session
 from lutumpy.tools.approvals import ApprovalRequest
 from lutumpy.tools.calls import HandledTool, RejectedToolCall, ToolCall, ToolCallIssue
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
         ToolCallReady,
     )
     from lutumpy.rounds.output_schema import OutputSchema
+    from lutumpy.rounds.signing import Signer
     from lutumpy.tools.declare_text import TextToolFn, text_tool
     from lutumpy.tools.dynamic import DynamicTool
     from lutumpy.tools.dynamic_values import DynamicInput, DynamicOutput
@@ -112,6 +114,7 @@ __all__ = [
     "FoundTools",
     "FunctionSelector",
     "HandledTool",
+    "Hold",
     "HookError",
     "HookRegistrationError",
     "HookSet",
@@ -138,6 +141,7 @@ __all__ = [
     "RunNormally",
     "Selector",
     "Session",
+    "Signer",
     "Skip",
     "StaleRoundError",
     "Started",
@@ -204,6 +208,7 @@ _HOMES = homes_of(
         ],
         "lutumpy.core.text_inputs": ["Lark", "Regex"],
         "lutumpy.rounds.output_schema": ["OutputSchema"],
+        "lutumpy.rounds.signing": ["Signer"],
         "lutumpy.tools.declare_text": ["TextToolFn", "text_tool"],
         "lutumpy.finder": ["FindTools", "FoundTools", "ToolFinder"],
         "lutumpy.tools.dynamic": ["DynamicTool"],

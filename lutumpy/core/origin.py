@@ -75,6 +75,11 @@ class Origin:
         self._seen: Counter[_Key] = Counter()
         self._looked = 0
 
+    @property
+    def committed(self) -> int:
+        """How many items were committed before the answer."""
+        return self._committed
+
     def digest(self) -> bytes:
         """A digest of everything committed before the answer: equal for equal content."""
         if self._digest is None:

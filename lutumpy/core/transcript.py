@@ -204,6 +204,20 @@ class Transcript(ItemStore):
             items, draft, added=True, ids=ids, failures=failed, usages=usages, receipt=receipt
         )
 
+    def has_turn(self, turn: AssistantTurn, start: int) -> bool:
+        """Whether this very answer is here already, from index `start` on: a plan that was written
+        down may have been taken up twice.
+        """
+        for item in self._items()[start:]:
+            if not isinstance(item, AssistantTurn) or item.api != turn.api:
+                continue
+            if None not in (turn.response_id, item.response_id):
+                if item.response_id == turn.response_id:
+                    return True
+            elif item.native == turn.native:
+                return True
+        return False
+
     def discard_open(self) -> None:
         """Continue without the rounds that were dropped open, so that requests are possible again
         (rule C7a).

@@ -18,6 +18,7 @@ from lutumpy.durable.types import (
     StoredEvent,
     Taken,
 )
+from lutumpy.errors import StoreError
 
 __all__ = [
     "CallRunner",
@@ -28,6 +29,7 @@ __all__ = [
     "ScopeInfo",
     "SessionStore",
     "Status",
+    "StoreError",
     "StoredEvent",
     "Taken",
 ]

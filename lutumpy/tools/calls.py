@@ -160,7 +160,9 @@ class BaseToolCall:
 
     def holding(self, new: Any) -> Self:
         """As `with_input`, for an input that was checked already."""
-        return type(self)(self.metadata, new, self.selector, self.repairs, self.origin)
+        call = type(self)(self.metadata, new, self.selector, self.repairs, self.origin)
+        call.key = self.key
+        return call
 
     def edited(self, /, **changes: Any) -> Self:
         """The same call with other values for some of its arguments, validated again.
@@ -262,7 +264,7 @@ class RejectedToolCall(Generic[C_co]):
         metadata: The call.
         call: The call as it was when the decision fell.
         reason: Why; the model is told.
-        source: Who decided: `hook` or `policy`.
+        source: Who decided: `hook`, `policy` or `person`.
     """
 
     metadata: ToolMetadata

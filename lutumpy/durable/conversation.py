@@ -1,4 +1,4 @@
-"""A conversation that was claimed: what is known of it in this process, and the way to write to it."""
+"""A conversation that was claimed: what this process knows of it, and how it writes to it."""
 
 from __future__ import annotations
 

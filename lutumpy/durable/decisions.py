@@ -13,9 +13,7 @@ from lutumpy.tools import NotPortable, load_input
 __all__ = ["read_decision"]
 
 
-def read_decision(
-    call: BaseToolCall, data: Any
-) -> RunNormally[Any] | Complete[Any] | Reject:
+def read_decision(call: BaseToolCall, data: Any) -> RunNormally[Any] | Complete[Any] | Reject:
     """The decision about a held call.
 
     Args:

@@ -67,7 +67,13 @@ from lutumpy.models import dump_turn as dump_answer
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-__all__ = ["DurableEffects", "HeldForPerson", "RoundSettings"]
+__all__ = [
+    "DurableEffects",
+    "HeldForPerson",
+    "RoundSettings",
+    "held_calls",
+    "is_decision",
+]
 
 logger: logging.Logger = logging.getLogger("lutumpy.durable")
 
@@ -168,8 +174,8 @@ class DurableEffects(AsyncEffects):
         if not self._in_thread:
             return await super().collect(turn, 0)
         on_event = None
-        if self._on_event is not None:
-            on_event = partial(anyio.from_thread.run, self._on_event)
+        if self._events is not None and self._streams:
+            on_event = partial(anyio.from_thread.run, self._events.add_delta)
         collect = partial(SyncEffects(on_event).collect, turn, 0)
         # The session is this run's own, so a thread that nobody waits for does no harm.
         return await anyio.to_thread.run_sync(collect, abandon_on_cancel=True)
@@ -222,7 +228,7 @@ class DurableEffects(AsyncEffects):
         Raises:
             HeldForPerson: a call is still held.
         """
-        if not plan.held:
+        if not held_calls(plan):
             return plan
         digest = str(data["digest"])
         try:
@@ -233,8 +239,8 @@ class DurableEffects(AsyncEffects):
         except BaseException:
             _discard(plan)
             raise
-        if plan.held:
-            held = tuple([call.metadata.id for call in plan.held])
+        held = tuple([call.metadata.id for call in held_calls(plan)])
+        if held:
             _discard(plan)
             seen = frozenset([entry.id for entry in decided])
             raise HeldForPerson(Waiting(data, held, digest), seen)
@@ -345,10 +351,19 @@ def is_decision(entry: InboxEntry, digest: str) -> bool:
     return entry.kind == "decision" and entry.value.get("plan") == digest
 
 
+def held_calls(plan: ToolRoundPlan[Any]) -> list[BaseToolCall]:
+    """The calls that a person has to decide, calls that the provider makes itself among them."""
+    held: list[BaseToolCall] = [*plan.held]
+    if plan.approvals:
+        waiting = {each["call_id"] for each in plan.decisions() if each["decision"] == "held"}
+        held += [request for request in plan.approvals if request.metadata.id in waiting]
+    return held
+
+
 def _apply_decision(plan: ToolRoundPlan[Any], entry: InboxEntry) -> ToolRoundPlan[Any]:
     """The plan with one decision; without it, where that doesn't fit any more."""
     call_id, by = str(entry.value.get("call_id")), str(entry.value.get("by"))
-    call = next((call for call in plan.held if call.metadata.id == call_id), None)
+    call = next((call for call in held_calls(plan) if call.metadata.id == call_id), None)
     if call is None:
         return plan  # it was decided before
     try:

@@ -100,9 +100,7 @@ class EventWriter:
     async def _write(self, *, drop_deltas: bool) -> None:
         gathered, self._gathered = self._gathered, []
         conversation = self._conversation
-        await conversation.store.add_events(
-            conversation.claim, gathered, drop_deltas=drop_deltas
-        )
+        await conversation.store.add_events(conversation.claim, gathered, drop_deltas=drop_deltas)
 
 
 def dump_event(event: Any) -> dict[str, JsonValue]:

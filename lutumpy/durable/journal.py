@@ -88,12 +88,15 @@ class StoreJournal:
 
     async def _keep(self, ticket: CallTicket, result: ToolResult) -> ToolResult:
         value = result.dump()
+        unresolved = UnresolvedCall(ticket.scope, ticket.metadata, ticket.equal_to)
+        if is_unresolved(result):
+            # The store keeps it beside the records, and has it from here.
+            value["unresolved"] = unresolved.dump()
         stands = await self._conversation.record(record_name(ticket), value)
         self._running.pop(ticket.call_id, None)
         kept: ToolResult = result if stands == value else _load(stands, ticket)
         self._results[ticket.call_id] = kept
-        if isinstance(kept, ExecutionResult) and kept.outcome == "maybe_executed":
-            unresolved = UnresolvedCall(ticket.scope, ticket.metadata, ticket.equal_to)
+        if is_unresolved(kept):
             self._conversation.unresolved += (unresolved,)
         return kept
 
@@ -102,6 +105,11 @@ class StoreJournal:
             if (call.metadata.name, call.arguments) == (ticket.tool, ticket.equal_to):
                 return call
         return None
+
+
+def is_unresolved(result: ToolResult) -> bool:
+    """Whether nobody knows what became of the call."""
+    return isinstance(result, ExecutionResult) and result.outcome == "maybe_executed"
 
 
 def record_name(ticket: CallTicket) -> str:
@@ -125,6 +133,4 @@ def _rejected(ticket: CallTicket, known: UnresolvedCall) -> ExecutionResult:
 
 def _maybe_executed(ticket: CallTicket, who: str) -> ExecutionResult:
     text = f"{who} the tool ended before it gave an answer. {_UNKNOWN}"
-    return ExecutionResult(
-        ticket.metadata, text, "error", outcome="maybe_executed", attempts=1
-    )
+    return ExecutionResult(ticket.metadata, text, "error", outcome="maybe_executed", attempts=1)

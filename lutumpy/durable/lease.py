@@ -25,9 +25,7 @@ logger: logging.Logger = logging.getLogger("lutumpy.durable")
 SECONDS_TO_GIVE_UP = 5.0
 
 
-async def hold_while(
-    conversation: OpenConversation, work: Callable[[], Awaitable[T]]
-) -> T:
+async def hold_while(conversation: OpenConversation, work: Callable[[], Awaitable[T]]) -> T:
     """Do the work while the conversation's lease is renewed, and give what comes of it.
 
     Raises:

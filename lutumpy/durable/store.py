@@ -125,7 +125,7 @@ class SessionStore(Protocol):
         ...
 
     async def held(self, *, limit: int = 100, scope: str | None = None) -> list[HeldPlan]:
-        """The plans that wait for a person, oldest first; of one conversation, where it is named."""
+        """The plans that wait for a person, oldest first; those of one conversation, if named."""
         ...
 
     async def unresolved(self, scope: str) -> list[UnresolvedCall]:

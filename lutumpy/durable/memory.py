@@ -134,7 +134,7 @@ class MemoryStore:
             of_round = {
                 name: value for (n, name), value in found.records.items() if n == found.round
             }
-            begun = {name for n, name in found.begun if n == number}
+            begun = {name for n, name in found.begun if n == found.round}
             return Claim(
                 scope,
                 found.fence,

@@ -39,6 +39,7 @@ from lutumpy import (
     RoundClosedError,
     Session,
     Signer,
+    TakenOverError,
     ToolResult,
     ToolRound,
     ToolRoundPlan,
@@ -405,5 +406,7 @@ async def _settle(journal: StoreJournal) -> None:
     """Record what was running. Where that can't be written, the markers say the same."""
     try:
         await journal.settle_running()
+    except TakenOverError:
+        return  # then the next one finds the markers
     except Exception as error:
         logger.warning("calls that were running could not be recorded: %s", error)

@@ -148,6 +148,7 @@ class DurableLoop(Generic[TS, C]):
         decider: Any = _run_all if hooks is None else hooks
         self._loop_settings = LoopSettings(tools, dispatch, decider, approve, max_rounds, **options)
         _check(sign=sign, verify=verify, drift=drift, on_progress=on_progress, lease=lease)
+        _check_parts(store, runner)
         if runner is None:
             runner = LocalRunner(dispatch, options.get("executor"))
         self._settings = RoundSettings(tools, runner, sign, verify, drift, has_async_hooks(decider))
@@ -366,3 +367,10 @@ def _check(*, sign: Any, verify: Any, drift: Any, on_progress: Any, lease: Any) 
         raise TypeError(f"lease= is a number of seconds, not {type(lease).__name__}; {UNSENT}")
     if not lease > 0:
         raise ValueError(f"lease={lease} is not a positive number of seconds; {UNSENT}")
+
+
+def _check_parts(store: Any, runner: Any) -> None:
+    if not callable(getattr(store, "claim", None)):
+        raise TypeError(f"store= takes a SessionStore, not {type(store).__name__}; {UNSENT}")
+    if runner is not None and not callable(getattr(runner, "run", None)):
+        raise TypeError(f"runner= takes a CallRunner, not {type(runner).__name__}; {UNSENT}")

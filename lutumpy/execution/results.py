@@ -6,12 +6,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from lutumpy import ToolResult
 from lutumpy.hooks import BaseToolCall
-from lutumpy.tools import failed_result, is_for_the_model
+from lutumpy.tools import RESULT_READERS, failed_result, is_for_the_model
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
 
 __all__ = ["ExecutionResult", "Outcome"]
 
@@ -51,6 +55,40 @@ class ExecutionResult(ToolResult):
     attempts: int = 0
     latency: float = field(default=0.0, compare=False)
     error: BaseException | None = field(default=None, compare=False, repr=False)
+
+    def dump(self) -> dict[str, JsonValue]:
+        """The result as JSON values. Of the exception only the name of its class travels."""
+        data: dict[str, JsonValue] = {
+            **ToolResult.dump(self),
+            "outcome": self.outcome,
+            "attempts": self.attempts,
+            "latency": round(self.latency, 6),
+        }
+        if self.error is not None:
+            data["error"] = type(self.error).__name__
+        return data
+
+
+def _read_execution_result(result: ToolResult, data: Mapping[str, Any]) -> ExecutionResult:
+    outcome, attempts, latency = data["outcome"], data["attempts"], data["latency"]
+    if outcome not in get_args(Outcome):
+        raise ValueError(f"its outcome is {outcome!r}")
+    if type(attempts) is not int or attempts < 0 or type(latency) not in (int, float):
+        raise ValueError(f"it has {attempts!r} attempts, and the latency {latency!r}")
+    return ExecutionResult(
+        result.metadata,
+        result.content,
+        result.status,
+        result.rejection_reason,
+        result.output,
+        result.output_error,
+        outcome,
+        attempts,
+        float(latency),
+    )
+
+
+RESULT_READERS["outcome"] = _read_execution_result
 
 
 def returned(

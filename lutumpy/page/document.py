@@ -80,8 +80,8 @@ def render(
         tools: The tools that were offered, as the API takes them.
         answer: A decoded answer that isn't in the source yet, such as `round.turn`; shown at the
             end.
-        decisions: What hooks decided: round plans, or what their `decisions()` gives, of one round
-            or several, in order.
+        decisions: What hooks decided: round plans, their dumps, or what their `decisions()` gives,
+            of one round or several, in order. So a plan that waits in a store can be shown.
         usage: Tokens of the answers among the messages, in order: `Usage`, or what the provider
             sent, or `None`. A transcript knows its own.
         problems: What a check found; `None` if nothing was checked.

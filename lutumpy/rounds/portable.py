@@ -70,7 +70,7 @@ def dump_plan(
     origin = _origin_of(answer)
     selectors = _selectors_of(answer.entries)
     toolset = selectors[0].toolset.__name__ if selectors else ""
-    tools = {selector.name: selector.definition.digest for selector in selectors}
+    tools = {selector.name: selector.tool.digest for selector in selectors}
     pairs = zip(answer.entries, states, strict=True)
     try:
         plan: dict[str, Any] = {

@@ -190,7 +190,7 @@ def _changed_tools(
     changed: list[str] = []
     for name in dict.fromkeys(called):
         selector = known.get(name)
-        if selector is None or selector.definition.digest != digests[name]:
+        if selector is None or selector.tool.digest != digests[name]:
             changed.append(name)
     return changed
 

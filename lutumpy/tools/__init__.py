@@ -18,24 +18,35 @@ if TYPE_CHECKING:
         written_arguments,
     )
     from lutumpy.tools.definition import ProviderSettings
+    from lutumpy.tools.digests import canonical_content, content_of, digest_of
     from lutumpy.tools.failures import failure_text, is_for_the_model
+    from lutumpy.tools.portable_input import NotPortable, load_input
+    from lutumpy.tools.result_dumps import RESULT_READERS
     from lutumpy.tools.results import failed_result
     from lutumpy.tools.selectors import ByTool, extended_selector, extends
+    from lutumpy.tools.ticket_making import make_ticket
     from lutumpy.tools.views import HasView, View
 
 __all__ = [
+    "RESULT_READERS",
     "ByTool",
     "HasView",
     "IdempotencyKey",
+    "NotPortable",
     "ProviderSettings",
     "View",
     "call_arguments",
+    "canonical_content",
+    "content_of",
+    "digest_of",
     "extended_selector",
     "extends",
     "failed_result",
     "failure_text",
     "idempotency_key",
     "is_for_the_model",
+    "load_input",
+    "make_ticket",
     "written_arguments",
 ]
 
@@ -48,9 +59,13 @@ _HOMES = homes_of(
             "written_arguments",
         ],
         "lutumpy.tools.definition": ["ProviderSettings"],
+        "lutumpy.tools.digests": ["canonical_content", "content_of", "digest_of"],
         "lutumpy.tools.failures": ["failure_text", "is_for_the_model"],
+        "lutumpy.tools.portable_input": ["NotPortable", "load_input"],
+        "lutumpy.tools.result_dumps": ["RESULT_READERS"],
         "lutumpy.tools.results": ["failed_result"],
         "lutumpy.tools.selectors": ["ByTool", "extended_selector", "extends"],
+        "lutumpy.tools.ticket_making": ["make_ticket"],
         "lutumpy.tools.views": ["HasView", "View"],
     }
 )

@@ -118,7 +118,7 @@ def record_name(ticket: CallTicket) -> str:
 
 
 def _load(value: JsonValue, ticket: CallTicket) -> ToolResult:
-    return ExecutionResult.load(value, ticket)
+    return ToolResult.load(value, ticket)
 
 
 def _rejected(ticket: CallTicket, known: UnresolvedCall) -> ExecutionResult:

@@ -15,6 +15,7 @@ from durable_toolkit import (
     Form,
     Ledger,
     Model,
+    TicketRunner,
     calls,
     decision,
     hold_charges,
@@ -25,6 +26,7 @@ from durable_toolkit import (
 
 from lutumpy import (
     ApprovalRequest,
+    CallTicket,
     CommitError,
     Hold,
     HookError,
@@ -36,6 +38,7 @@ from lutumpy import (
     hook_impl,
 )
 from lutumpy.durable import Answered, Waiting
+from lutumpy.execution import Begun, ExecutionResult
 from lutumpy.hooks import BaseToolCall
 from lutumpy.testing import Call
 
@@ -178,14 +181,41 @@ def test_a_plan_is_signed_and_taken_up_by_who_knows_the_key_P15(form: Form) -> N
     assert isinstance(form.run(loop), Answered)
 
 
-def test_a_result_that_cannot_be_committed_leaves_the_round_open(form: Form) -> None:
-    class Spoils:
-        @hook_impl
-        def any_result_hook(self, metadata: ToolMetadata, result: ToolResult) -> ToolResult:
-            return replace(result, content="fine", output_error="spoilt")
+class Spoiling(TicketRunner):
+    """Gives results that no commit takes."""
 
-    store = form.await_(new_store)
-    hooks, llm = Desk.hooks().with_hooks(Spoils()), Model([calls(LOOK), ANSWER])
-    with pytest.raises(CommitError):
-        form.run(make_loop(store, llm, Ledger(), hooks=hooks))
+    async def run(self, tickets: Any, journal: Any) -> Any:
+        made = await super().run(tickets, journal)
+        return [replace(result, output_error="spoilt") for result in made]
+
+
+class Deaf:
+    """A journal that keeps nothing."""
+
+    async def begin(self, ticket: CallTicket) -> Begun:
+        return Begun("nobody")
+
+    async def end(self, ticket: CallTicket, result: ExecutionResult) -> None:
+        return None
+
+
+class Unheard(Spoiling):
+    """As `Spoiling`, and tells the journal nothing."""
+
+    async def run(self, tickets: Any, journal: Any) -> Any:
+        return await super().run(tickets, Deaf())
+
+
+def test_a_result_that_cannot_be_committed_leaves_the_round_open(form: Form) -> None:
+    store, ledger = form.await_(new_store), Ledger()
+    llm = Model([calls(LOOK), ANSWER])
+    with pytest.raises(CommitError, match="spoilt"):
+        form.run(make_loop(store, llm, ledger, runner=Unheard(ledger)))
     assert len(form.await_(store.session, SCOPE).transcript) == 1
+
+
+def test_what_the_journal_has_is_used_whatever_the_runner_gives_P1(form: Form) -> None:
+    store, ledger = form.await_(new_store), Ledger()
+    llm = Model([calls(LOOK), ANSWER])
+    done = form.run(make_loop(store, llm, ledger, runner=Spoiling(ledger)))
+    assert isinstance(done, Answered)

@@ -82,7 +82,7 @@ def test_deltas_are_there_until_their_answer_is_recorded(form: Form) -> None:
         """Its process dies in the middle of the answer."""
 
         def open_stream(self, transcript: Any, *more: Any) -> Any:
-            crashing.at = len(crashing.writes) + 3
+            crashing.at = len(crashing.writes) + 1
             crashing.after = True
             return super().open_stream(transcript, *more)
 

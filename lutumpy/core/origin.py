@@ -110,16 +110,22 @@ class Origin:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (
+        return Origin.at, (
             self.digest(),
             tuple([ToolMetadata(c.id, c.name, c.arguments) for c in self._calls]),
         )
 
+    @staticmethod
+    def at(digest: bytes, calls: Sequence[_Call]) -> Origin:
+        """The place of calls behind content that has this digest.
 
-def _restored(digest: bytes, calls: tuple[ToolMetadata, ...]) -> Origin:
-    origin = Origin(Transcript(), 0, calls)
-    origin._digest = digest
-    return origin
+        Args:
+            digest: As `digest` gives it.
+            calls: The calls of the answer, in order.
+        """
+        origin = Origin(Transcript(), 0, calls)
+        origin._digest = digest
+        return origin
 
 
 class _Digests:

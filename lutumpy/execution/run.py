@@ -16,8 +16,11 @@
 #   for it (`thread` of the backoff), else two of them would run at once
 # - the run is cancelled: calls in progress and waiting calls get their results from
 #   `ExecutionReport.end`, in the `finally` of `execute`
-# - KeyboardInterrupt, SystemExit, or a mistake in here: `_stop_run` cancels the run, and `execute`
-#   raises it once every call has a result
+# - KeyboardInterrupt, SystemExit, what the journal raises, or a mistake in here: `_stop_run`
+#   cancels the run, and `execute` raises it once every call has a result
+#
+# With a journal, a call is begun there before its first attempt, and ended there before its result
+# counts (`journal_use.py`).
 
 from __future__ import annotations
 
@@ -42,6 +45,8 @@ from lutumpy.execution.attempts import (
     cancelled_from_outside,
 )
 from lutumpy.execution.dispatcher import Runner
+from lutumpy.execution.journal import CallJournal
+from lutumpy.execution.journal_use import JournalUse
 from lutumpy.execution.logs import log_result, log_retry, log_return
 from lutumpy.execution.report import CallReport, ExecutionReport
 from lutumpy.execution.results import ExecutionResult
@@ -93,6 +98,7 @@ class Run:
         scope: The namespace of keys and of unresolved calls.
         backoff: How long retries wait.
         deduplicate: Whether equal calls are skipped.
+        journal: Told of each call before it starts and after it has ended.
     """
 
     def __init__(
@@ -106,6 +112,7 @@ class Run:
         backoff: Backoff,
         *,
         deduplicate: bool,
+        journal: CallJournal | None = None,
     ) -> None:
         self._reports = reports
         self._runners = runners
@@ -115,6 +122,7 @@ class Run:
         self._scope = scope
         self._backoff = backoff
         self._deduplicate = deduplicate
+        self._journal = None if journal is None else JournalUse(journal, scope)
         self._began = anyio.current_time()
         self._cancelled = anyio.get_cancelled_exc_class()
         self._loop = Loop.running()
@@ -146,6 +154,8 @@ class Run:
             cut = any(report.result is None for report in reports)
             for report in self._report.end(self._seconds_since_start()):
                 self._note_outcome(report)
+            if cut and self._journal is not None:
+                await self._journal.end_cut(reports)
         if self._fatal is not None:
             raise self._fatal
         if cut:
@@ -241,14 +251,18 @@ class Run:
             if known is not None:
                 self._settle(report, results.rejected(report.call, _undecided_reason(known)))
                 return
-            report.started = self._seconds_since_start()
             runner = self._runners[waiting.index]
             assert runner is not None  # only a call that has a result is without one
-            key = self._make_key(report) if runner.keyed else None
+            key = None
+            if runner.keyed or self._journal is not None:
+                key = self._make_key(report)
+            if self._journal is not None and not await self._begin(report, key):
+                return
+            report.started = self._seconds_since_start()
             code = partial(runner.run, report.call, key)
             attempt = await self._attempt(waiting, report, code, is_async=runner.is_async)
             await absorb_own_cancellation()
-            self._conclude(report, attempt)
+            await self._conclude(report, attempt)
         except GeneratorExit:
             raise
         except BaseException as error:
@@ -258,6 +272,14 @@ class Run:
         finally:
             if waiting.state == "held":
                 self._slots.release(waiting, self._loop)
+
+    async def _begin(self, report: CallReport, key: IdempotencyKey | None) -> bool:
+        """Ask the journal whether a call may be run; settle it with what came of it before."""
+        assert self._journal is not None
+        known = await self._journal.begin(report, str(key))
+        if known is not None:
+            self._settle(report, known)
+        return known is None
 
     async def _attempt(
         self,
@@ -333,8 +355,8 @@ class Run:
 
     # --- the end of a call -------------------------------------------------------------------
 
-    def _conclude(self, report: CallReport, attempt: Attempt) -> None:
-        """Give a call the result of its last attempt."""
+    async def _conclude(self, report: CallReport, attempt: Attempt) -> None:
+        """Give a call the result of its last attempt, once the journal has it."""
         if attempt.interrupted:
             return  # `ExecutionReport.end` gives a result to all that a cancellation cuts off
         call, attempts = report.call, report.attempts
@@ -348,6 +370,8 @@ class Run:
             result, output_error = results.raised(
                 call, attempt.error, attempts, latency, began=attempt.began
             )
+        if self._journal is not None:
+            await self._journal.end(report, result)
         self._settle(report, result, output_error)
 
     def _settle(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lutumpy.tools.result_dumps import RESULT_READERS
     from lutumpy.tools.results import failed_result
     from lutumpy.tools.selectors import ByTool, extended_selector, extends
-    from lutumpy.tools.ticket_making import make_ticket
+    from lutumpy.tools.ticket_making import make_ticket, restored_origin
     from lutumpy.tools.views import HasView, View
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "is_for_the_model",
     "load_input",
     "make_ticket",
+    "restored_origin",
     "written_arguments",
 ]
 
@@ -65,7 +66,7 @@ _HOMES = homes_of(
         "lutumpy.tools.result_dumps": ["RESULT_READERS"],
         "lutumpy.tools.results": ["failed_result"],
         "lutumpy.tools.selectors": ["ByTool", "extended_selector", "extends"],
-        "lutumpy.tools.ticket_making": ["make_ticket"],
+        "lutumpy.tools.ticket_making": ["make_ticket", "restored_origin"],
         "lutumpy.tools.views": ["HasView", "View"],
     }
 )

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from lutumpy.core.items import ToolMetadata
+from lutumpy.core.origin import Origin
 from lutumpy.tools.calls import BaseToolCall
 from lutumpy.tools.portable_input import dump_input
 from lutumpy.tools.tickets import CallTicket
 
-__all__ = ["make_ticket"]
+__all__ = ["make_ticket", "restored_origin"]
 
 
 def make_ticket(call: BaseToolCall, *, scope: str, key: str, equal_to: str) -> CallTicket:
@@ -39,3 +43,12 @@ def make_ticket(call: BaseToolCall, *, scope: str, key: str, equal_to: str) -> C
         equal_to,
         metadata.is_text,
     )
+
+
+def restored_origin(at: str, calls: Sequence[ToolMetadata]) -> Origin | None:
+    """The place that a ticket names: `CallTicket.at`, and the calls of its answer.
+
+    Raises:
+        ValueError: `at` isn't hexadecimal.
+    """
+    return Origin.at(bytes.fromhex(at), calls) if at else None

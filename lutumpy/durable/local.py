@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lutumpy import CallTicket, ToolCall, Toolset
+from lutumpy import CallTicket, Toolset
 from lutumpy.execution import (
     CallJournal,
     Dispatcher,
     ExecutionReport,
     ExecutionResult,
     ToolExecutor,
+    call_of_ticket,
 )
 from lutumpy.hooks import BaseToolCall
-from lutumpy.tools import NotPortable, load_input
 
 __all__ = ["LocalRunner"]
 
@@ -39,7 +39,7 @@ class LocalRunner:
         A ticket that doesn't fit the tools here is `failed`, and not run.
         """
         toolset = self._dispatch.toolset
-        loaded = [load_call(ticket, toolset) for ticket in tickets]
+        loaded = [_load_call(ticket, toolset) for ticket in tickets]
         calls = [call for call in loaded if isinstance(call, BaseToolCall)]
         scope = tickets[0].scope if tickets else ""
         ran = iter(await self.run_calls(calls, journal, scope, ExecutionReport()))
@@ -53,24 +53,18 @@ class LocalRunner:
         report: ExecutionReport,
     ) -> list[ExecutionResult]:
         """Run calls that this process has already; their tickets need not be loaded again."""
+        # The store knows which calls are unresolved, and somebody may have decided about one in
+        # another process.
+        self._executor.resolve_scope(scope)
         return await self._executor.run(
             calls, self._dispatch, scope=scope, report=report, journal=journal
         )
 
 
-def load_call(ticket: CallTicket, toolset: type[Toolset[Any]]) -> BaseToolCall | ExecutionResult:
-    """The call of a ticket; or its result, where the tool here is another one (rule P18)."""
-    selector = next((each for each in toolset.selectors() if each.name == ticket.tool), None)
-    if selector is None or selector.tool.digest != ticket.tool_digest:
-        return _failed(ticket, "The tool is another one where it was to be run, so it was not run.")
+def _load_call(ticket: CallTicket, toolset: type[Toolset[Any]]) -> BaseToolCall | ExecutionResult:
+    """The call of a ticket; or its result, where it doesn't fit the tools here (rule P18)."""
     try:
-        value = load_input(selector.tool, ticket.input)
-    except NotPortable as error:
-        return _failed(ticket, f"The input doesn't fit the tool, so it was not run: {error}.")
-    call: BaseToolCall = ToolCall(ticket.metadata, value, selector)
-    call.key, call.equal_to = ticket.key, ticket.equal_to
-    return call
-
-
-def _failed(ticket: CallTicket, text: str) -> ExecutionResult:
-    return ExecutionResult(ticket.metadata, text, "error", outcome="failed")
+        return call_of_ticket(ticket, toolset)
+    except (LookupError, ValueError):
+        text = "The tool is another one where the call was to be run, so it was not run."
+        return ExecutionResult(ticket.metadata, text, "error", outcome="failed")

@@ -6,6 +6,12 @@ once; an idempotent one is run at least once, with one key. Nobody promises effe
 
 from __future__ import annotations
 
+from lutumpy.durable.events import Restarted
+from lutumpy.durable.journal import StoreJournal
+from lutumpy.durable.local import LocalRunner
+from lutumpy.durable.loop import DurableLoop
+from lutumpy.durable.memory import MemoryStore
+from lutumpy.durable.results import Answered, RunResult, Waiting
 from lutumpy.durable.runner import CallRunner
 from lutumpy.durable.store import SessionStore
 from lutumpy.durable.types import (
@@ -21,15 +27,23 @@ from lutumpy.durable.types import (
 from lutumpy.errors import StoreError
 
 __all__ = [
+    "Answered",
     "CallRunner",
     "Claim",
     "Counts",
+    "DurableLoop",
     "HeldPlan",
     "InboxEntry",
+    "LocalRunner",
+    "MemoryStore",
+    "Restarted",
+    "RunResult",
     "ScopeInfo",
     "SessionStore",
     "Status",
     "StoreError",
+    "StoreJournal",
     "StoredEvent",
     "Taken",
+    "Waiting",
 ]

@@ -6,7 +6,16 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from lutumpy import Session
-from lutumpy.durable.types import Claim, Counts, HeldPlan, ScopeInfo, Status, StoredEvent, Taken
+from lutumpy.durable.types import (
+    Claim,
+    Counts,
+    HeldPlan,
+    InboxEntry,
+    ScopeInfo,
+    Status,
+    StoredEvent,
+    Taken,
+)
 from lutumpy.execution import UnresolvedCall
 from lutumpy.models import Head
 
@@ -111,8 +120,12 @@ class SessionStore(Protocol):
         """
         ...
 
-    async def held(self, *, limit: int = 100) -> list[HeldPlan]:
-        """The plans that wait for a person, oldest first."""
+    async def inbox(self, scope: str) -> Sequence[InboxEntry]:
+        """What waits, oldest first, and the decisions of the open plan; nothing is claimed."""
+        ...
+
+    async def held(self, *, limit: int = 100, scope: str | None = None) -> list[HeldPlan]:
+        """The plans that wait for a person, oldest first; those of one conversation, if named."""
         ...
 
     async def unresolved(self, scope: str) -> list[UnresolvedCall]:

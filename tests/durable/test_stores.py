@@ -257,8 +257,8 @@ async def test_a_round_is_committed_once_P3(store: Any) -> None:
     with pytest.raises(StoreError) as raised:
         await commit_text(store, claim, "more")
     assert raised.value.kind == "head"
+    head, state = Head(2, "x"), later.state
     with pytest.raises(StoreError):
-        head, state = Head(2, "x"), later.state
         await store.commit(later, head, [], head, state, Counts())
     assert len((await store.session("s")).transcript) == 2
     await store.release(claim)

@@ -177,7 +177,8 @@ class MemoryStore:
             if key not in found.records:
                 found.records[key] = copied
                 self._note(found, claim, name, copied)
-            return _copy(found.records[key])
+            stands: JsonValue = _copy(found.records[key])
+            return stands
 
     async def begin(self, claim: Claim, name: str) -> bool:
         """See `SessionStore.begin`."""
@@ -284,7 +285,8 @@ class MemoryStore:
     async def unresolved(self, scope: str) -> list[UnresolvedCall]:
         """See `SessionStore.unresolved`."""
         with self._lock:
-            return list(_unresolved_of(self._find(scope)))
+            kept = self._find(scope).unresolved.values()
+            return [each.call for each in kept if each.forgotten_after is None]
 
     async def resolve(
         self,
@@ -388,6 +390,7 @@ def _lease_of(found: _Conversation) -> datetime | None:
 
 
 def _unresolved_of(found: _Conversation) -> tuple[UnresolvedCall, ...]:
+    """The calls that are refused, those among them that are known to have happened."""
     return tuple([each.call for each in found.unresolved.values()])
 
 
@@ -432,4 +435,5 @@ def _dump_message(item: Mapping[str, Any] | Message | str) -> Mapping[str, Any]:
         session.transcript.append(item)
     else:
         session.push_user(item)
-    return session.items_since(Session().head)[0]
+    dumped: Mapping[str, Any] = session.items_since(Session().head)[0]
+    return dumped

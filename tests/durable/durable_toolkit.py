@@ -12,6 +12,7 @@ import anyio
 import anyio.lowlevel
 
 from lutumpy import (
+    CallTicket,
     Hold,
     RunNormally,
     Session,
@@ -23,7 +24,7 @@ from lutumpy import (
     tool_fn,
 )
 from lutumpy.durable import DurableLoop, LocalRunner, MemoryStore
-from lutumpy.execution import Dispatcher, IdempotencyKey
+from lutumpy.execution import Begun, Dispatcher, ExecutionResult, IdempotencyKey
 from lutumpy.hooks import BaseToolCall
 from lutumpy.models import ToolResults
 from lutumpy.testing import Call, Reply, ScriptedModel
@@ -230,6 +231,16 @@ class TicketRunner(LocalRunner):
     async def run(self, tickets: Any, journal: Any) -> Any:
         self.tickets += [ticket.call_id for ticket in tickets]
         return await super().run(tickets, journal)
+
+
+class Deaf:
+    """A journal that keeps nothing."""
+
+    async def begin(self, ticket: CallTicket) -> Begun:
+        return Begun("nobody")
+
+    async def end(self, ticket: CallTicket, result: ExecutionResult) -> None:
+        return None
 
 
 def end_lease(store: MemoryStore, scope: str = SCOPE) -> None:

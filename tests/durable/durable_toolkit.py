@@ -4,7 +4,7 @@ conversation stands, and wrappers that crash.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -248,5 +248,5 @@ def end_lease(store: MemoryStore, scope: str = SCOPE) -> None:
     store._conversations[scope].lease_until = None
 
 
-def decision(word: str, **more: Any) -> Mapping[str, Any]:
+def decision(word: str, **more: Any) -> Any:
     return {"decision": word, **more}

@@ -31,7 +31,7 @@ from durable_toolkit import (
     results,
 )
 
-from lutumpy import RunNormally, TakenOverError
+from lutumpy import NeedsTools, RunNormally, TakenOverError
 from lutumpy.durable import Answered, LocalRunner, MemoryStore, Taken
 from lutumpy.errors import StoreError
 from lutumpy.testing import Reply
@@ -286,10 +286,10 @@ def test_a_call_that_happened_is_refused_for_the_open_round_and_then_forgotten_P
 def test_a_ticket_of_another_tool_is_not_run_P18(backend: str) -> None:
     async def main() -> None:
         ledger = Ledger()
-        plan = (
-            await asked().text_turn(Model([calls(LOOK)]), tools=Desk).collect()  # type: ignore[arg-type]
-        ).round
-        planned = await plan.apply_hooks(lambda call: RunNormally())
+        llm: Any = Model([calls(LOOK)])
+        outcome = await asked().text_turn(llm, tools=Desk).collect()
+        assert isinstance(outcome, NeedsTools)
+        planned = await outcome.round.apply_hooks(lambda call: RunNormally())
         (ticket,) = planned.tickets(scope=SCOPE)
         planned.discard()
         other = replace(ticket, tool_digest="sha256:other")

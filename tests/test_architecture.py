@@ -30,6 +30,7 @@ FLOORS = (
     "core",
     "costs",
     "dumps",
+    "standing",
     "doctor",
     "adapters",
     "tools",

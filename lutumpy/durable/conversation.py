@@ -157,6 +157,6 @@ def is_message(entry: InboxEntry) -> bool:
 
 
 def _load_message(value: Mapping[str, Any]) -> Message:
-    (message,) = Session.build([value], Session().state()).transcript
+    (message,) = Session.load({**Session().dump(), "items": [value]}).transcript
     assert isinstance(message, Message)  # a store takes nothing else
     return message

@@ -104,17 +104,17 @@ class Model:
         self.requests += 1
         return ScriptedModel([self.script[len(transcript.turns())]], api=self.api)
 
-    async def respond(self, transcript: Any, *more: Any) -> Any:
-        return await self._next(transcript).respond(transcript, *more)
+    async def respond(self, transcript: Any, offering: Any, options: Any) -> Any:
+        return await self._next(transcript).respond(transcript, offering, options)
 
-    def respond_sync(self, transcript: Any, *more: Any) -> Any:
-        return self._next(transcript).respond_sync(transcript, *more)
+    def respond_sync(self, transcript: Any, offering: Any, options: Any) -> Any:
+        return self._next(transcript).respond_sync(transcript, offering, options)
 
-    def open_stream(self, transcript: Any, *more: Any) -> Any:
-        return self._next(transcript).open_stream(transcript, *more)
+    def open_stream(self, transcript: Any, offering: Any, options: Any) -> Any:
+        return self._next(transcript).open_stream(transcript, offering, options)
 
-    def open_stream_sync(self, transcript: Any, *more: Any) -> Any:
-        return self._next(transcript).open_stream_sync(transcript, *more)
+    def open_stream_sync(self, transcript: Any, offering: Any, options: Any) -> Any:
+        return self._next(transcript).open_stream_sync(transcript, offering, options)
 
 
 def call(name: str, call_id: str, **arguments: Any) -> Call:

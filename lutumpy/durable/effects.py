@@ -284,9 +284,10 @@ class DurableEffects(AsyncEffects):
         self, pending: PendingCalls, tickets: Sequence[CallTicket], journal: StoreJournal
     ) -> Sequence[ToolResult]:
         runner = self._settings.runner
-        if type(runner) is LocalRunner:
-            scope = self._conversation.scope
-            return await runner.run_calls(pending.calls, journal, scope, pending.report)
+        kind: type[Any] = type(runner)
+        if kind is LocalRunner:  # what derives from it may do something else with tickets
+            local, scope = cast("LocalRunner", runner), self._conversation.scope
+            return await local.run_calls(pending.calls, journal, scope, pending.report)
         return await runner.run(tickets, journal)
 
     async def review(

@@ -405,7 +405,7 @@ def _held_in(plan: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _undecided(found: _Conversation, plan: Mapping[str, Any]) -> tuple[str, ...]:
     decided = {
-        entry.value["call_id"]
+        str(entry.value["call_id"])
         for entry in found.inbox
         if entry.kind == "decision" and entry.value["plan"] == plan["digest"]
     }

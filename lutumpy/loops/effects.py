@@ -117,6 +117,7 @@ class Effects(Protocol):
 
     def finish(self, outcome: Finished[Any], session: Session) -> Generator[Any, Any, None]:
         """Keep a finished answer, which is in the session."""
+        ...
 
     def commit(
         self,
@@ -130,6 +131,7 @@ class Effects(Protocol):
         Returns:
             What the loop goes on counting from.
         """
+        ...
 
     def cut_off(
         self,

@@ -174,9 +174,10 @@ class DurableEffects(AsyncEffects):
             await self._events.begin_stream()
         if not self._in_thread:
             return await super().collect(turn, 0)
-        on_event = None
+        on_event: Callable[[Any], Any] | None = None
         if self._events is not None and self._streams:
-            on_event = partial(anyio.from_thread.run, self._events.add_delta)
+            add_delta: Any = self._events.add_delta
+            on_event = partial(anyio.from_thread.run, add_delta)
         collect = partial(SyncEffects(on_event).collect, turn, 0)
         # The session is this run's own, so a thread that nobody waits for does no harm.
         return await anyio.to_thread.run_sync(collect, abandon_on_cancel=True)
@@ -283,9 +284,10 @@ class DurableEffects(AsyncEffects):
         self, pending: PendingCalls, tickets: Sequence[CallTicket], journal: StoreJournal
     ) -> Sequence[ToolResult]:
         runner = self._settings.runner
-        if type(runner) is LocalRunner:
-            scope = self._conversation.scope
-            return await runner.run_calls(pending.calls, journal, scope, pending.report)
+        kind: type[Any] = type(runner)
+        if kind is LocalRunner:  # what derives from it may do something else with tickets
+            local, scope = cast("LocalRunner", runner), self._conversation.scope
+            return await local.run_calls(pending.calls, journal, scope, pending.report)
         return await runner.run(tickets, journal)
 
     async def review(

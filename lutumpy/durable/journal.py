@@ -14,8 +14,8 @@
 
 from __future__ import annotations
 
-import logging
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
 
 from lutumpy import CallTicket, ToolResult
 from lutumpy.durable.conversation import OpenConversation
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
 __all__ = ["StoreJournal", "record_name"]
-
-logger: logging.Logger = logging.getLogger("lutumpy.durable")
 
 _UNKNOWN = (
     "The outcome is unknown: it may have taken effect. "
@@ -118,7 +116,7 @@ def record_name(ticket: CallTicket) -> str:
 
 
 def _load(value: JsonValue, ticket: CallTicket) -> ToolResult:
-    return ToolResult.load(value, ticket)
+    return ToolResult.load(cast("Mapping[str, Any]", value), ticket)
 
 
 def _rejected(ticket: CallTicket, known: UnresolvedCall) -> ExecutionResult:

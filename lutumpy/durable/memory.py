@@ -391,6 +391,7 @@ def _lease_of(found: _Conversation) -> datetime | None:
 
 
 def _unresolved_of(found: _Conversation) -> tuple[UnresolvedCall, ...]:
+    """The calls that are refused, those among them that are known to have happened."""
     return tuple([each.call for each in found.unresolved.values()])
 
 
@@ -401,7 +402,7 @@ def _open_plan(found: _Conversation) -> Mapping[str, Any] | None:
 
 def _undecided(found: _Conversation, plan: Mapping[str, Any]) -> tuple[str, ...]:
     decided = {
-        entry.value["call_id"]
+        str(entry.value["call_id"])
         for entry in found.inbox
         if entry.kind == "decision" and entry.value["plan"] == plan["digest"]
     }

@@ -117,6 +117,7 @@ class Effects(Protocol):
 
     def finish(self, outcome: Finished[Any], session: Session) -> Generator[Any, Any, None]:
         """Keep a finished answer, which is in the session."""
+        ...
 
     def commit(
         self,
@@ -130,6 +131,7 @@ class Effects(Protocol):
         Returns:
             What the loop goes on counting from.
         """
+        ...
 
     def cut_off(
         self,
@@ -154,6 +156,7 @@ class AsyncEffects(InSession):
         self._on_event = on_event
 
     async def collect(self, turn: ToolTurn[Any, None], number: int) -> Any:
+        """See `Effects.collect`."""
         if self._on_event is None:
             return await turn.collect()
         stream = turn.stream()
@@ -167,14 +170,17 @@ class AsyncEffects(InSession):
             raise
 
     async def describe(self, hooks: ToolHooks[Any]) -> Any:
+        """See `Effects.describe`."""
         return await hooks.description_overrides()
 
     async def decide(
         self, round: ToolRound[Any], hooks: ToolHooks[Any] | Policy[Any], number: int
     ) -> Any:
+        """See `Effects.decide`."""
         return await round.apply_hooks(hooks)
 
     async def execute(self, pending: PendingCalls) -> Any:
+        """See `Effects.execute`."""
         return await pending.run()
 
     async def review(
@@ -184,15 +190,18 @@ class AsyncEffects(InSession):
         reviewed: list[ToolResult],
         number: int,
     ) -> None:
+        """See `Effects.review`."""
         for result in results:
             (after,) = await hooks.review([result])
             reviewed.append(take_content(result, after))
 
     async def ask(self, approve: Callback, request: ApprovalRequest, number: int) -> Any:
+        """See `Effects.ask`."""
         returned = approve(request)
         return await returned if inspect.isawaitable(returned) else returned
 
     async def notify(self, callback: Callback, event: Any) -> None:
+        """See `Effects.notify`."""
         returned = callback(event)
         if inspect.isawaitable(returned):
             await returned
@@ -223,6 +232,7 @@ class SyncEffects(InSession):
         self._stack.__exit__(kind, error, trace)
 
     def collect(self, turn: ToolTurn[Any, None], number: int) -> Any:
+        """See `Effects.collect`."""
         if self._on_event is None:
             return turn.collect_sync()
         stream = turn.stream_sync()
@@ -236,14 +246,17 @@ class SyncEffects(InSession):
             raise
 
     def describe(self, hooks: ToolHooks[Any]) -> Any:
+        """See `Effects.describe`."""
         return hooks.description_overrides_sync()
 
     def decide(
         self, round: ToolRound[Any], hooks: ToolHooks[Any] | Policy[Any], number: int
     ) -> Any:
+        """See `Effects.decide`."""
         return round.apply_hooks_sync(hooks)
 
     def execute(self, pending: PendingCalls) -> Any:
+        """See `Effects.execute`."""
         ended = threading.Event()
 
         async def run() -> Any:
@@ -280,14 +293,17 @@ class SyncEffects(InSession):
         reviewed: list[ToolResult],
         number: int,
     ) -> None:
+        """See `Effects.review`."""
         for result in results:
             (after,) = hooks.review_sync([result])
             reviewed.append(take_content(result, after))
 
     def ask(self, approve: Callback, request: ApprovalRequest, number: int) -> Any:
+        """See `Effects.ask`."""
         return _call_plainly(approve, request)
 
     def notify(self, callback: Callback, event: Any) -> None:
+        """See `Effects.notify`."""
         _call_plainly(callback, event)
 
 

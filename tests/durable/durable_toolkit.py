@@ -4,7 +4,7 @@ conversation stands, and wrappers that crash.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,6 +12,7 @@ import anyio
 import anyio.lowlevel
 
 from lutumpy import (
+    CallTicket,
     Hold,
     RunNormally,
     Session,
@@ -23,7 +24,7 @@ from lutumpy import (
     tool_fn,
 )
 from lutumpy.durable import DurableLoop, LocalRunner, MemoryStore
-from lutumpy.execution import Dispatcher, IdempotencyKey
+from lutumpy.execution import Begun, Dispatcher, ExecutionResult, IdempotencyKey
 from lutumpy.hooks import BaseToolCall
 from lutumpy.models import ToolResults
 from lutumpy.testing import Call, Reply, ScriptedModel
@@ -103,17 +104,17 @@ class Model:
         self.requests += 1
         return ScriptedModel([self.script[len(transcript.turns())]], api=self.api)
 
-    async def respond(self, transcript: Any, *more: Any) -> Any:
-        return await self._next(transcript).respond(transcript, *more)
+    async def respond(self, transcript: Any, offering: Any, options: Any) -> Any:
+        return await self._next(transcript).respond(transcript, offering, options)
 
-    def respond_sync(self, transcript: Any, *more: Any) -> Any:
-        return self._next(transcript).respond_sync(transcript, *more)
+    def respond_sync(self, transcript: Any, offering: Any, options: Any) -> Any:
+        return self._next(transcript).respond_sync(transcript, offering, options)
 
-    def open_stream(self, transcript: Any, *more: Any) -> Any:
-        return self._next(transcript).open_stream(transcript, *more)
+    def open_stream(self, transcript: Any, offering: Any, options: Any) -> Any:
+        return self._next(transcript).open_stream(transcript, offering, options)
 
-    def open_stream_sync(self, transcript: Any, *more: Any) -> Any:
-        return self._next(transcript).open_stream_sync(transcript, *more)
+    def open_stream_sync(self, transcript: Any, offering: Any, options: Any) -> Any:
+        return self._next(transcript).open_stream_sync(transcript, offering, options)
 
 
 def call(name: str, call_id: str, **arguments: Any) -> Call:
@@ -232,10 +233,20 @@ class TicketRunner(LocalRunner):
         return await super().run(tickets, journal)
 
 
+class Deaf:
+    """A journal that keeps nothing."""
+
+    async def begin(self, ticket: CallTicket) -> Begun:
+        return Begun("nobody")
+
+    async def end(self, ticket: CallTicket, result: ExecutionResult) -> None:
+        return None
+
+
 def end_lease(store: MemoryStore, scope: str = SCOPE) -> None:
     """The process that has the claim is gone, and its lease has ended."""
     store._conversations[scope].lease_until = None
 
 
-def decision(word: str, **more: Any) -> Mapping[str, Any]:
+def decision(word: str, **more: Any) -> Any:
     return {"decision": word, **more}

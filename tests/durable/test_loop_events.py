@@ -27,7 +27,7 @@ from durable_toolkit import (
 from lutumpy import Complete, Reject, RunNormally, ToolDecision
 from lutumpy.durable import Answered, MemoryStore, StoredEvent
 from lutumpy.hooks import BaseToolCall
-from lutumpy.testing import Reply, ScriptedModel
+from lutumpy.testing import Reply
 
 SAID = "A long answer that comes in many pieces."
 SCRIPT = [calls(LOOK, CHARGE), Reply(text=SAID, usage=(10, 5))]
@@ -81,12 +81,10 @@ def test_deltas_are_there_until_their_answer_is_recorded(form: Form) -> None:
     class Slow(Model):
         """Its process dies in the middle of the answer."""
 
-        def open_stream(self, transcript: Any, *more: Any) -> Any:
+        def open_stream(self, transcript: Any, offering: Any, options: Any) -> Any:
             crashing.at = len(crashing.writes) + 1
             crashing.after = True
-            return super().open_stream(transcript, *more)
-
-        open_stream_sync = ScriptedModel.open_stream_sync
+            return super().open_stream(transcript, offering, options)
 
     with pytest.raises(Crash):
         form.await_(make_loop(crashing, Slow(SCRIPT), Ledger(), events=True).run, SCOPE)

@@ -16,6 +16,7 @@ from durable_toolkit import (
     Form,
     Ledger,
     Model,
+    asked,
     call,
     calls,
     decision,
@@ -145,7 +146,7 @@ def test_an_edit_that_does_not_fit_when_it_is_taken_leaves_its_call_held(
 ) -> None:
     form = Form("asyncio")
     store, waiting = waiting_store(form)
-    bad = {"p1": decision("run", input={"amount": "much"})}
+    bad: Any = {"p1": decision("run", input={"amount": "much"})}
     # Straight to the store, which knows no tools.
     form.await_(store.decide, SCOPE, waiting.digest, bad, by="ann")
     ledger = Ledger()
@@ -180,8 +181,6 @@ def test_a_decision_in_the_last_moment_of_a_run_is_taken_up_by_it(backend: str) 
             await super().release(claim, status=status)
 
     async def main() -> None:
-        from durable_toolkit import asked
-
         store = DecidedMeanwhile()
         await store.create(SCOPE, asked())
         done = await make_loop(store, Model(SCRIPT), ledger, hooks=hold_charges).run(SCOPE)

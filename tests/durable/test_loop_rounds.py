@@ -11,6 +11,7 @@ from durable_toolkit import (
     CHARGE,
     LOOK,
     SCOPE,
+    Deaf,
     Desk,
     Form,
     Ledger,
@@ -26,7 +27,6 @@ from durable_toolkit import (
 
 from lutumpy import (
     ApprovalRequest,
-    CallTicket,
     CommitError,
     Hold,
     HookError,
@@ -38,7 +38,6 @@ from lutumpy import (
     hook_impl,
 )
 from lutumpy.durable import Answered, Waiting
-from lutumpy.execution import Begun, ExecutionResult
 from lutumpy.hooks import BaseToolCall
 from lutumpy.testing import Call
 
@@ -187,16 +186,6 @@ class Spoiling(TicketRunner):
     async def run(self, tickets: Any, journal: Any) -> Any:
         made = await super().run(tickets, journal)
         return [replace(result, output_error="spoilt") for result in made]
-
-
-class Deaf:
-    """A journal that keeps nothing."""
-
-    async def begin(self, ticket: CallTicket) -> Begun:
-        return Begun("nobody")
-
-    async def end(self, ticket: CallTicket, result: ExecutionResult) -> None:
-        return None
 
 
 class Unheard(Spoiling):

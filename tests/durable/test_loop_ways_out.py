@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,21 +15,26 @@ from durable_toolkit import (
     LOOK,
     SAVE,
     SCOPE,
+    Deaf,
+    Desk,
     Form,
     Ledger,
     Model,
     TicketRunner,
+    asked,
     call,
     calls,
+    dispatcher,
     end_lease,
     make_loop,
     new_store,
     results,
 )
 
-from lutumpy import TakenOverError
-from lutumpy.durable import Answered, MemoryStore, Taken
+from lutumpy import NeedsTools, RunNormally, TakenOverError
+from lutumpy.durable import Answered, LocalRunner, MemoryStore, Taken
 from lutumpy.errors import StoreError
+from lutumpy.testing import Reply
 
 SCRIPT = [calls(LOOK, CHARGE), ANSWER]
 
@@ -140,8 +146,6 @@ def test_a_renewal_that_fails_is_logged_and_tried_again(
             raise ConnectionError("the store is away")
 
     async def main() -> None:
-        from durable_toolkit import asked
-
         store, ledger = Shaky(), Ledger()
         await store.create(SCOPE, asked())
         ledger.during["charge"] = partial(anyio.sleep, 0.1)
@@ -233,6 +237,69 @@ def test_an_equal_call_is_refused_in_every_process_until_somebody_resolves_P8(
     (unresolved,) = form.await_(store.unresolved, SCOPE)
     form.await_(store.resolve, SCOPE, unresolved.metadata.id, "did_not_happen", by="ann")
     assert form.await_(store.unresolved, SCOPE) == []
+
+
+def test_a_call_that_did_not_happen_may_be_made_again_P7_P8(form: Form) -> None:
+    store, ledger = form.await_(new_store), Ledger()
+    script = [
+        calls(CHARGE),
+        Reply(text="I don't know."),
+        calls(call("charge", "p2", amount=5)),
+        ANSWER,
+    ]
+    # One loop, whose executor remembers what it ran itself: the store decides all the same.
+    loop = make_loop(store, Model(script), ledger)
+
+    def fail() -> None:
+        ledger.during.clear()
+        raise ConnectionError("no answer")
+
+    ledger.during["charge"] = fail
+    assert isinstance(form.run(loop), Answered)
+    form.await_(store.resolve, SCOPE, "p1", "did_not_happen", by="ann")
+    form.await_(store.push, SCOPE, "It did not. Again, please.", idempotency_key="m1")
+    assert isinstance(form.run(loop), Answered)
+    assert ledger.count("charge 5") == 2
+
+
+def test_a_call_that_happened_is_refused_for_the_open_round_and_then_forgotten_P8(
+    form: Form,
+) -> None:
+    store, ledger = form.await_(new_store), Ledger()
+    again = [call("charge", f"p{number}", amount=5) for number in range(2, 5)]
+    llm = Model([calls(CHARGE), calls(again[0]), calls(again[1]), ANSWER])
+
+    def fail() -> None:
+        ledger.during.clear()
+        raise ConnectionError("no answer")
+
+    async def tell(event: Any) -> None:
+        if type(event).__name__ == "RequestStarted" and event.round == 2:
+            await store.resolve(SCOPE, "p1", "happened", by="ann")
+
+    ledger.during["charge"] = fail
+    assert isinstance(form.run(make_loop(store, llm, ledger, on_progress=tell)), Answered)
+    said = [status for status, _ in results(form.await_(store.session, SCOPE))]
+    assert said == ["error", "rejected", "ok"]
+
+
+def test_a_ticket_of_another_tool_is_not_run_P18(backend: str) -> None:
+    async def main() -> None:
+        ledger = Ledger()
+        llm: Any = Model([calls(LOOK)])
+        outcome = await asked().text_turn(llm, tools=Desk).collect()
+        assert isinstance(outcome, NeedsTools)
+        planned = await outcome.round.apply_hooks(lambda call: RunNormally())
+        (ticket,) = planned.tickets(scope=SCOPE)
+        planned.discard()
+        other = replace(ticket, tool_digest="sha256:other")
+        unknown = replace(ticket, call_id="l2", tool="nope")
+        ran = await LocalRunner(dispatcher(ledger)).run([other, unknown], Deaf())
+        assert [result.outcome for result in ran] == ["failed", "failed"]
+        assert ledger.done == []
+        assert await LocalRunner(dispatcher(ledger)).run([], Deaf()) == []
+
+    anyio.run(main, backend=backend)
 
 
 def test_an_idempotent_call_has_the_same_key_in_every_process_P6_P9(form: Form) -> None:

@@ -82,11 +82,12 @@ class PostgresStore(DatabaseStore):
             return await anyio.to_thread.run_sync(self._do, operation)
 
     def _do(self, operation: Operation[T]) -> T:
+        found: list[T] = []  # a checker can't know that these blocks swallow nothing
         with self._connection() as connection:
             self._prepare(connection)
             with connection.transaction():
-                result: T = self._drive(connection, operation)
-        return result
+                found.append(self._drive(connection, operation))
+        return found[0]
 
     def _prepare(self, connection: Connection[Any]) -> None:
         if self._prepared:

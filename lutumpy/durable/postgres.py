@@ -79,15 +79,15 @@ class PostgresStore(DatabaseStore):
             raise RuntimeError("the store is closed; nothing was written")
         # A cancellation waits for the end, so that nobody is left in doubt.
         with anyio.CancelScope(shield=True):
-            return await anyio.to_thread.run_sync(self._do, operation)
+            result = await anyio.to_thread.run_sync(self._do, operation)
+        return result
 
     def _do(self, operation: Operation[T]) -> T:
-        found: list[T] = []  # a checker can't know that these blocks swallow nothing
         with self._connection() as connection:
             self._prepare(connection)
             with connection.transaction():
-                found.append(self._drive(connection, operation))
-        return found[0]
+                result: T = self._drive(connection, operation)
+        return result
 
     def _prepare(self, connection: Connection[Any]) -> None:
         if self._prepared:

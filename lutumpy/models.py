@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from lutumpy.doors import find_name, homes_of
 
 if TYPE_CHECKING:
-    from lutumpy.core.dump_items import dump_turn, load_turn
+    from lutumpy.core.dump_items import dump_item, dump_turn, load_item, load_turn
     from lutumpy.core.head import Head
     from lutumpy.core.items import (
         Api,
@@ -97,14 +97,16 @@ __all__ = [
     "Usage",
     "check_model",
     "checked_structured",
+    "dump_item",
     "dump_turn",
+    "load_item",
     "load_turn",
 ]
 
 _HOMES = homes_of(
     {
         "lutumpy.costs": ["Unsettled"],
-        "lutumpy.core.dump_items": ["dump_turn", "load_turn"],
+        "lutumpy.core.dump_items": ["dump_item", "dump_turn", "load_item", "load_turn"],
         "lutumpy.core.head": ["Head"],
         "lutumpy.core.items": [
             "Api",

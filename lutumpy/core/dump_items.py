@@ -82,6 +82,7 @@ _TURN_FLAGS = ("cut", "results_only", "reasoning_dropped")
 
 
 def dump_item(item: Item) -> dict[str, Any]:
+    """An item as JSON values."""
     if isinstance(item, Message):
         dumped: dict[str, Any] = {
             "item": "message",
@@ -140,6 +141,7 @@ def _load_verbatim(data: Mapping[str, Any]) -> Verbatim | None:
 
 
 def load_item(data: Mapping[str, Any]) -> Item:
+    """The item of a dump. Raises `TranscriptError`, or one of `WRONG`, if it isn't one."""
     kind = data.get("item")
     if kind == "message":
         role = _expect_one_of(data["role"], get_args(Role), "role")

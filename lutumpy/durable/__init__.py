@@ -6,6 +6,9 @@ once; an idempotent one is run at least once, with one key. Nobody promises effe
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+from lutumpy.doors import find_name, homes_of
 from lutumpy.durable.events import Restarted
 from lutumpy.durable.journal import StoreJournal
 from lutumpy.durable.local import LocalRunner
@@ -26,6 +29,10 @@ from lutumpy.durable.types import (
 )
 from lutumpy.errors import StoreError
 
+if TYPE_CHECKING:
+    from lutumpy.durable.postgres import PostgresStore
+    from lutumpy.durable.sqlite import SqliteStore
+
 __all__ = [
     "Answered",
     "CallRunner",
@@ -36,10 +43,12 @@ __all__ = [
     "InboxEntry",
     "LocalRunner",
     "MemoryStore",
+    "PostgresStore",
     "Restarted",
     "RunResult",
     "ScopeInfo",
     "SessionStore",
+    "SqliteStore",
     "Status",
     "StoreError",
     "StoreJournal",
@@ -47,3 +56,20 @@ __all__ = [
     "Taken",
     "Waiting",
 ]
+
+# A program has one database, and imports what that needs.
+_HOMES = homes_of(
+    {
+        "lutumpy.durable.postgres": ["PostgresStore"],
+        "lutumpy.durable.sqlite": ["SqliteStore"],
+    }
+)
+
+if not TYPE_CHECKING:  # a checker would take every name for one of this module's
+
+    def __getattr__(name: str) -> Any:
+        return find_name(__name__, _HOMES, name, globals())
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -11,7 +11,7 @@ from lutumpy.durable.store import SessionStore
 from lutumpy.durable.types import Claim, Counts, InboxEntry, Status
 from lutumpy.execution import UnresolvedCall
 from lutumpy.loops import LoopCounts
-from lutumpy.models import Message
+from lutumpy.models import Message, load_item
 from lutumpy.plain import json_values
 
 if TYPE_CHECKING:
@@ -157,6 +157,6 @@ def is_message(entry: InboxEntry) -> bool:
 
 
 def _load_message(value: Mapping[str, Any]) -> Message:
-    (message,) = Session.build([value], Session().state()).transcript
+    message = load_item(value)
     assert isinstance(message, Message)  # a store takes nothing else
     return message

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import anyio
 
 from lutumpy import Session, TakenOverError
+from lutumpy.durable.checks import check_decision, dump_message, held_in
 from lutumpy.durable.types import (
     Claim,
     Counts,
@@ -177,7 +178,8 @@ class MemoryStore:
             if key not in found.records:
                 found.records[key] = copied
                 self._note(found, claim, name, copied)
-            return _copy(found.records[key])
+            stands: JsonValue = _copy(found.records[key])
+            return stands
 
     async def begin(self, claim: Claim, name: str) -> bool:
         """See `SessionStore.begin`."""
@@ -229,7 +231,7 @@ class MemoryStore:
         self, scope: str, item: Mapping[str, Any] | Message | str, *, idempotency_key: str
     ) -> None:
         """See `SessionStore.push`."""
-        value = _copy(_dump_message(item))
+        value = _copy(dump_message(item))
         with self._lock:
             found = self._find(scope)
             entry_id = f"message:{idempotency_key}"
@@ -252,9 +254,9 @@ class MemoryStore:
             plan = _open_plan(found)
             if plan is None or plan["digest"] != plan_digest:
                 raise StoreError("plan", f"no plan {plan_digest} is waiting in {scope!r}")
-            held = _held_in(plan)
+            held = held_in(plan)
             for call_id, decision in decisions.items():
-                _check_decision(call_id, decision, held)
+                check_decision(call_id, decision, held)
             taken = True
             for call_id, decision in decisions.items():
                 entry_id = f"decision:{plan_digest}:{call_id}"
@@ -284,7 +286,8 @@ class MemoryStore:
     async def unresolved(self, scope: str) -> list[UnresolvedCall]:
         """See `SessionStore.unresolved`."""
         with self._lock:
-            return list(_unresolved_of(self._find(scope)))
+            known = self._find(scope).unresolved.values()
+            return [each.call for each in known if each.forgotten_after is None]
 
     async def resolve(
         self,
@@ -355,7 +358,7 @@ class MemoryStore:
 
     def _note(self, found: _Conversation, claim: Claim, name: str, value: Any) -> None:
         """Keep what follows from a new record."""
-        if name == "plan" and _held_in(value):
+        if name == "plan" and held_in(value):
             found.waiting_since = _now()
         if name.startswith("call:") and value.get("outcome") == "maybe_executed":
             call = UnresolvedCall.load(value["unresolved"])
@@ -396,40 +399,10 @@ def _open_plan(found: _Conversation) -> Mapping[str, Any] | None:
     return plan if isinstance(plan, dict) else None
 
 
-def _held_in(plan: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple([call["call_id"] for call in plan["calls"] if call["standing"] == "held"])
-
-
 def _undecided(found: _Conversation, plan: Mapping[str, Any]) -> tuple[str, ...]:
     decided = {
         entry.value["call_id"]
         for entry in found.inbox
         if entry.kind == "decision" and entry.value["plan"] == plan["digest"]
     }
-    return tuple([call_id for call_id in _held_in(plan) if call_id not in decided])
-
-
-def _check_decision(call_id: str, decision: Any, held: Sequence[str]) -> None:
-    if call_id not in held:
-        raise StoreError("decision", f"the call {call_id!r} isn't held; nothing was taken")
-    word = decision.get("decision") if isinstance(decision, Mapping) else None
-    is_whole = word == "run" or (word == "complete" and "output" in decision)
-    if word == "reject":
-        is_whole = isinstance(decision.get("reason", ""), str)
-    if not is_whole:
-        raise StoreError(
-            "decision",
-            f"the decision about {call_id!r} is not run, complete with an output, or reject with "
-            "a reason; nothing was taken",
-        )
-
-
-def _dump_message(item: Mapping[str, Any] | Message | str) -> Mapping[str, Any]:
-    if isinstance(item, Mapping):
-        return item
-    session = Session()
-    if isinstance(item, Message):
-        session.transcript.append(item)
-    else:
-        session.push_user(item)
-    return session.items_since(Session().head)[0]
+    return tuple([call_id for call_id in held_in(plan) if call_id not in decided])

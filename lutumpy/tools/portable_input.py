@@ -97,8 +97,11 @@ def load_input(tool: CompiledTool, data: Any) -> Any:
         NotPortable: it is no input of the tool.
     """
     if tool.is_text:
-        if not isinstance(data, str) or (problem := tool.text_problem(data)) is not None:
-            raise NotPortable(problem if isinstance(data, str) else "it is not a text")
+        if not isinstance(data, str):
+            raise NotPortable("it is not a text")
+        problem = tool.text_problem(data)
+        if problem is not None:
+            raise NotPortable(problem)
         return data
     if tool.is_dynamic:
         return _load_dynamic(tool, data)

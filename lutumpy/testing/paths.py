@@ -30,12 +30,14 @@ class Target:
         operation: What is asked for; empty if the path is unknown, or known without this method.
         ids: What the path names.
         methods: The methods that a known path takes.
+        streams: Whether a model's answer there is a stream; `None` where the body says it.
     """
 
     server: ApiServer
     operation: str = ""
     ids: Mapping[str, str] = field(default_factory=dict[str, str])
     methods: tuple[str, ...] = ()
+    streams: bool | None = None
 
     @property
     def needs_body(self) -> bool:
@@ -67,7 +69,8 @@ def _find_route(server: ApiServer, method: str, path: str) -> Target | None:
         match = _pattern_of(route.path, route.is_whole).fullmatch(path)
         if match is not None:
             operation = route.methods.get(method, "")
-            return Target(server, operation, match.groupdict(), tuple(route.methods))
+            methods = tuple(route.methods)
+            return Target(server, operation, match.groupdict(), methods, route.streams)
     return None
 
 

@@ -88,7 +88,9 @@ def offer_tokens(offer: ToolOffering, api: Api) -> int:
     transcript = Transcript()
     transcript.push_user("?")  # a request without a question can't be made
     adapter = serving(api, "adapter")
-    tools = [tool for each in offers for tool in adapter.request(transcript, each)["tools"]]
+    bodies = [adapter.request(transcript, each) for each in offers]
+    tools_of = getattr(serving(api, "rules"), "tools_of", lambda body: body["tools"])
+    tools = [tool for body in bodies for tool in tools_of(body)]
     loaded = [tool for tool in tools if tool.get("defer_loading") is not True]
     return list_tokens(api, list_bytes(loaded))
 

@@ -40,7 +40,8 @@ _OF_MEDIA = (
 PART_KEYS = spellings([*DATA, *_BESIDE.split(), *_OF_MEDIA.split()])
 """Every key of a part."""
 
-_SHOWN_KEYS = spellings(["inlineData", "fileData", *_OF_MEDIA.split()])
+_MEDIA_KEYS = spellings(_OF_MEDIA.split())
+_SHOWN_KEYS = _MEDIA_KEYS | spellings(("inlineData", "fileData"))
 _CONTENT_KEYS = frozenset({"role", "parts"})
 _KEYS: Mapping[str, frozenset[str]] = {
     "functionCall": spellings(("id", "name", "args", "partialArgs", "willContinue")),
@@ -136,7 +137,9 @@ def check_part(path: Path, part: Any) -> list[Problem]:
     names = data_of(part)
     if not names and not found:
         message = "{}.data: required oneof field 'data' must have one initialized field"
-        found.append(problem("gemini.part", path, message))
+        # What says how to show a film was accepted alone [recorded once].
+        certainty: Certainty = "some" if _MEDIA_KEYS & part.keys() else "refused"
+        found.append(problem("gemini.part", path, message, certainty))
     for second in names[1:]:
         where = (*path, key_of(part, second))
         message = (

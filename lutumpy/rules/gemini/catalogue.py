@@ -39,7 +39,7 @@ RULES: Mapping[str, Rule] = rules_by_id(
     Rule(
         "gemini.part",
         "A part is an object with one kind of data",
-        ("refused",),
+        ("refused", "some"),
         vendor_only=True,
     ),
     Rule("gemini.text", "The text of a part is a text", ("refused",)),

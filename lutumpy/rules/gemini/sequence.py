@@ -276,7 +276,7 @@ def _check_issued(turns: list[Turn], issued: Mapping[str, Any]) -> list[Problem]
     for turn in turns if issued else ():
         for path, part in turn.parts:
             signature = text(field(part, "thoughtSignature"))
-            if signature in issued and not _is_same(part, issued[signature]):
+            if signature and signature in issued and not _is_same(part, issued[signature]):
                 where = (*path, key_of(part, "thoughtSignature"))
                 found.append(problem("gemini.signature_modified", where, _CORRUPTED))
     return found

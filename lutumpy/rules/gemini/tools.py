@@ -121,9 +121,9 @@ def _check_declaration(where: str, declared: Any, names: dict[str, int]) -> list
     if not isinstance(declared, Mapping):
         return [_wrong("gemini.tools", where, "FunctionDeclaration", declared)]
     name = text(declared.get("name"))
-    about = {"tools": (name,) if name else ()}
+    about = (name,) if name else ()
     found = [
-        _unknown("gemini.tool_keys", where, key, **about)
+        _unknown("gemini.tool_keys", where, key, tools=about)
         for key in declared
         if key not in DECLARATION_KEYS
     ]
@@ -134,7 +134,9 @@ def _check_declaration(where: str, declared: Any, names: dict[str, int]) -> list
     if description is not None and not isinstance(description, str):
         message = f"Invalid value at '{where}.description' (TYPE_STRING), {description!r:.100}"
         found.append(
-            Problem("gemini.tools", f"{where}.description", message, "refused", kind=KIND, **about)
+            Problem(
+                "gemini.tools", f"{where}.description", message, "refused", kind=KIND, tools=about
+            )
         )
     return found + _check_schemas(where, declared, name or "")
 

@@ -41,7 +41,14 @@ def spelled(path: Path) -> str:
 
 
 def problem(
-    rule: str, path: Path, message: str, certainty: Certainty = "refused", **more: Any
+    rule: str,
+    path: Path,
+    message: str,
+    certainty: Certainty = "refused",
+    /,
+    *,
+    call_ids: tuple[str, ...] = (),
+    tools: tuple[str, ...] = (),
 ) -> Problem:
     """A problem at a place. `{}` in the message becomes the place with the request's type before
     it.
@@ -53,20 +60,27 @@ def problem(
     if in_history and not isinstance(path[0], int):
         path = ("system", *path[1:])
     return Problem(
-        rule, where, message, certainty, kind=KIND, path=path if in_history else (), **more
+        rule,
+        where,
+        message,
+        certainty,
+        kind=KIND,
+        call_ids=call_ids,
+        tools=tools,
+        path=path if in_history else (),
     )
 
 
-def unknown_name(rule: str, path: Path, key: str, **more: Any) -> Problem:
+def unknown_name(rule: str, path: Path, key: str) -> Problem:
     """A key that an object doesn't have."""
     message = (
         f'Invalid JSON payload received. Unknown name "{key}" at '
         f"'{spelled(path)}': Cannot find field."
     )
-    return problem(rule, (*path, key), message, **more)
+    return problem(rule, (*path, key), message)
 
 
-def wrong_value(rule: str, path: Path, kind: str, value: Any, **more: Any) -> Problem:
+def wrong_value(rule: str, path: Path, kind: str, value: Any) -> Problem:
     """A value of another type than its field.
 
     Args:
@@ -74,7 +88,6 @@ def wrong_value(rule: str, path: Path, kind: str, value: Any, **more: Any) -> Pr
         path: The place.
         kind: What the field holds, as `TYPE_STRING`; the name of a type for an object.
         value: What stands there.
-        more: Further fields of the problem.
     """
     where = spelled(path)
     if is_array(value):
@@ -89,16 +102,16 @@ def wrong_value(rule: str, path: Path, kind: str, value: Any, **more: Any) -> Pr
         message = f"Invalid value at '{where}' ({kind}), Starting an object on a scalar field"
     else:
         message = f"Invalid value at '{where}' ({kind}), {_quoted(value)}"
-    return problem(rule, path, message, **more)
+    return problem(rule, path, message)
 
 
-def wrong_bytes(rule: str, path: Path, value: str, **more: Any) -> Problem:
+def wrong_bytes(rule: str, path: Path, value: str) -> Problem:
     """A text that isn't base64."""
     message = (
         f"Invalid value at '{spelled(path)}' (TYPE_BYTES), Base64 decoding failed for "
         f"{_quoted(value[:100])}"
     )
-    return problem(rule, path, message, **more)
+    return problem(rule, path, message)
 
 
 def _quoted(value: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lutumpy.doctor.editor import Editor, Path
-from lutumpy.doctor.gemini.matching import Conversation
+from lutumpy.doctor.gemini.matching import Conversation, move_parts
 from lutumpy.doctor.mending import placed
 from lutumpy.doctor.wording import Fresh
 from lutumpy.errors import Problem
@@ -65,10 +65,6 @@ def move_beside_results(editor: Editor, problem: Problem) -> None:
     parts = editor.get((index, "parts"))
     if not isinstance(parts, list) or first >= len(parts):
         return
-    behind = parts[first:]
-    editor.insert((index + 1,), {"role": "user", "parts": behind})
-    for number in range(first, len(parts)):
-        editor.expect((index, "parts", number))
-        editor.remove((index, "parts", number))
+    move_parts(editor, index, range(first, len(parts)), "user")
     reason = "Results stand best alone in their content; what was beside them follows in its own."
     editor.done("move_content", problem, reason)

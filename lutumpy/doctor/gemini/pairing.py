@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lutumpy.doctor.editor import Editor, Path, copied
-from lutumpy.doctor.gemini.matching import Conversation, Placed, assign
+from lutumpy.doctor.gemini.matching import Conversation, Placed, assign, move_parts
 from lutumpy.doctor.mending import drop_entry, placed
 from lutumpy.doctor.wording import INTERRUPTED
 from lutumpy.errors import Problem
@@ -218,10 +218,7 @@ def mend_sides(editor: Editor, problems: list[Problem]) -> None:
             reason = f"Only contents of the role {role!r} hold this; the content gets that role."
             editor.done("set_role", problem, reason)
             continue
-        editor.insert((index + 1,), {"role": role, "parts": [copied(parts[n]) for n in moved]})
-        for number in moved:
-            editor.expect((index, "parts", number))
-            editor.remove((index, "parts", number))
+        move_parts(editor, index, moved, role)
         reason = f"Only contents of the role {role!r} hold this; it goes into one after this one."
         editor.done("move_result" if is_model else "move_call", problem, reason)
 

@@ -215,7 +215,7 @@ def _gemini(rng: random.Random, number: int) -> History:
     has_ids = rng.random() < 0.7
     for k in range(rng.randint(1, 4)):
         # A newer model has ids, an older one none.
-        more = {"id": f"c{number}{k}"} if has_ids else {}
+        more = {"id": f"call_{number}_{k}"} if has_ids else {}
         name = rng.choice(["weather", "clock"])
         part: Json = {"functionCall": {**more, "name": name, "args": _arguments(rng)}}
         if k == 0:

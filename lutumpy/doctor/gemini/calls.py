@@ -32,6 +32,8 @@ __all__ = [
 def mend_id(editor: Editor, problem: Problem) -> None:
     """An id that is no text: its digits, or none."""
     value = editor.get(problem.path)
+    if value is None:
+        return
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         editor.put(problem.path, str(value))
         reason = f"The id is a number; it becomes the text {str(value)!r}."

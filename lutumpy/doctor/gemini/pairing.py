@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from lutumpy.doctor.editor import Editor, Path, copied
@@ -21,6 +22,7 @@ from lutumpy.doctor.wording import INTERRUPTED
 from lutumpy.errors import Problem
 from lutumpy.rules.gemini.fields import field
 from lutumpy.rules.gemini.turns import Turn
+from lutumpy.rules.gemini.wording import spelled
 from lutumpy.rules.problem import text
 
 __all__ = ["mend_pairing", "mend_sides", "mend_start"]
@@ -73,7 +75,8 @@ def _drop_result(
     editor.remove(path[:3])
     robbed.add(int(path[0]))
     call_id = text(result.get("id"))
-    editor.done("drop_result", problem, reason, call_ids=(call_id,) if call_id else ())
+    here = replace(problem, position=spelled(path[:3]), path=path[:3])
+    editor.done("drop_result", here, reason, call_ids=(call_id,) if call_id else ())
 
 
 def _expect(editor: Editor, path: Path) -> None:

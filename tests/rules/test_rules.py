@@ -636,8 +636,8 @@ WORDS = st.sampled_from(
     "tool_use_id is_error cache_control claude-sonnet-5 gpt-5 custom signature web_search "
     "server_tool_use previous_response_id conversation additionalProperties integer minimum "
     "contents parts functionCall functionResponse function_call args response inlineData "
-    "fileData mimeType data fileUri thoughtSignature thought functionDeclarations toolConfig mode ANY "
-    "functionCallingConfig generationConfig temperature OBJECT ARRAY gemini-3-flash".split()
+    "fileData mimeType data fileUri thoughtSignature thought functionDeclarations toolConfig "
+    "mode ANY functionCallingConfig generationConfig temperature OBJECT ARRAY".split()
 )
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | WORDS | st.text(max_size=5)
 JSON = st.recursive(

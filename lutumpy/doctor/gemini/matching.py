@@ -9,7 +9,7 @@ from lutumpy.doctor.editor import Editor, Path, copied
 from lutumpy.rules.gemini.turns import Turn, join_turns
 from lutumpy.rules.problem import text
 
-__all__ = ["Conversation", "Placed", "assign", "move_parts"]
+__all__ = ["Conversation", "Placed", "assign", "in_order_of_calls", "move_parts"]
 
 Placed: TypeAlias = "tuple[Path, Mapping[str, Any]]"
 """A call or a result with its path."""
@@ -84,6 +84,26 @@ def assign(calls: Sequence[Placed], results: Sequence[Placed]) -> list[Path | No
                 left.pop(other)
                 break
     return found
+
+
+def in_order_of_calls(calls: Sequence[Placed], results: Sequence[Placed]) -> list[Path]:
+    """The paths of results in the order in which the rules want them: by ids where those tell all
+    of them apart, else by names alone.
+    """
+    ids = [text(call.get("id")) or "" for _, call in calls]
+    given = [text(result.get("id")) or "" for _, result in results]
+    key = "id"
+    if len(set(ids)) != len(ids) or "" in ids or sorted(ids) != sorted(given):
+        key = "name"
+    waiting: dict[str, list[Path]] = {}
+    for path, result in results:
+        waiting.setdefault(text(result.get(key)) or "", []).append(path)
+    order: list[Path] = []
+    for _, call in calls:
+        same = waiting.get(text(call.get(key)) or "")
+        if same:
+            order.append(same.pop(0))
+    return [*order, *[path for paths in waiting.values() for path in paths]]
 
 
 def _may_answer(call: Mapping[str, Any], result: Mapping[str, Any]) -> bool:

@@ -137,13 +137,14 @@ class _OpenTurn:
             if path not in kept:
                 reason = "No call of the turn before is left for this result; it is left out."
                 _drop_result(self.editor, path, result, self.problem, reason, self.robbed)
-        for number, (_, call) in enumerate(self.calls):
+        for number, (path, call) in enumerate(self.calls):
             source = answers[number]
             if source in self.leading:
                 continue
             if source is None:
                 others = loose.get(text(call.get("id")) or "")
                 source = others.pop(0) if others else None
+            _expect(self.editor, path)
             slot = self._slot_for(number, answers)
             if slot is None:
                 # The first result makes the content for all; the next pass finds it there.

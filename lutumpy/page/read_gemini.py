@@ -73,7 +73,12 @@ class _ContentReader:
     def step(self) -> Step:
         """The content's own step, made when something is said in it."""
         if self._step is None:
-            self._step = self._timeline.add_step(self._role, [], (self._index,))
+            place = (self._index,)
+            # Neighbouring contents of the model are one turn to the API.
+            if self._role == "assistant":
+                self._step = self._timeline.continue_answer(place)
+            else:
+                self._step = self._timeline.add_step(self._role, [], place)
         return self._step
 
     def read_part(self, number: int, part: Any) -> None:

@@ -46,7 +46,7 @@ SHAPE = RequestShape(
     position=WHERE,
     turn_form="object",
     calls_key="parts",
-    call_id_key="id",
+    call_id_key="",
     is_continued=is_continued,
 )
 # Nobody else has a conversation under `contents`, so few signs are needed.

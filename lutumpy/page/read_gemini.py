@@ -1,14 +1,14 @@
 """Contents of Gemini on the page. Broken ones are read like good ones."""
 
-# Calls and results may have no id. They get one from their place then: the number of the content
-# with the calls and the number among them, so that a result stands with its call.
+# Calls and results may have no id. A call gets one from its place then, and a result that of the
+# first call of its name that waits in one of the last steps.
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from lutumpy.models import ResultStatus
+from lutumpy.models import ResultStatus, Usage
 from lutumpy.page.model import Piece, Place, Step
 from lutumpy.page.pieces import (
     argument_text,
@@ -20,11 +20,14 @@ from lutumpy.page.pieces import (
 )
 from lutumpy.page.timeline import Timeline
 
-__all__ = ["read_message", "read_system"]
+__all__ = ["read_message", "read_system", "read_usage"]
 
 # What is shown by itself; other keys of a content are shown as they are.
 _CONTENT = frozenset(("role", "parts"))
 _TEXT = frozenset(("text", "thought", "thoughtSignature", "thought_signature"))
+_STEPS_BACK = 3
+"""In how many steps a result without an id looks for its call."""
+
 _OTHER_NAMES = {"model": "assistant"}
 _SNAKE = {
     "functionCall": "function_call",
@@ -65,13 +68,17 @@ class _ContentReader:
         self._role = role
         self._step: Step | None = None
         self._calls = 0
-        self._results = 0
 
     @property
     def step(self) -> Step:
         """The content's own step, made when something is said in it."""
         if self._step is None:
-            self._step = self._timeline.add_step(self._role, [], (self._index,))
+            place = (self._index,)
+            # Neighbouring contents of the model are one turn to the API.
+            if self._role == "assistant":
+                self._step = self._timeline.continue_answer(place)
+            else:
+                self._step = self._timeline.add_step(self._role, [], place)
         return self._step
 
     def read_part(self, number: int, part: Any) -> None:
@@ -94,10 +101,16 @@ class _ContentReader:
         arguments = argument_text(call.get("args", {}))
         self._timeline.add_call(self.step, call_id, call.get("name"), arguments, place)
 
+    def _waiting(self, name: Any) -> str | None:
+        for step in reversed(self._timeline.steps[-_STEPS_BACK:]):
+            waiting = [call for call in step.calls if not call.results]
+            if waiting:
+                named = [call for call in waiting if call.name == name]
+                return (named or waiting)[0].call_id
+        return None
+
     def _add_result(self, number: int, result: Mapping[str, Any]) -> None:
-        # The calls stand in the content before, but for odd histories.
-        call_id = result.get("id") or f"{self._index - 1}.{self._results}"
-        self._results += 1
+        call_id = result.get("id") or self._waiting(result.get("name"))
         limit = self._timeline.limit
         response = unwrap(result.get("response"))
         status: ResultStatus | None = None
@@ -165,3 +178,16 @@ def read_system(system: Any, limit: int) -> list[Piece]:
         part = unwrap(part)
         found += _part_pieces(part if isinstance(part, Mapping) else {"part": part}, limit)
     return found
+
+
+def read_usage(usage: Mapping[str, Any]) -> Usage | None:
+    """The tokens of an answer; `None` for counts of another API."""
+    if "promptTokenCount" not in usage and "candidatesTokenCount" not in usage:
+        return None
+    counts = {key: value for key, value in usage.items() if type(value) is int and value > 0}
+    thought = counts.get("thoughtsTokenCount", 0)
+    asked = counts.get("promptTokenCount", 0) + counts.get("toolUsePromptTokenCount", 0)
+    written = counts.get("candidatesTokenCount", 0) + thought
+    total = counts.get("totalTokenCount", asked + written)
+    cached = counts.get("cachedContentTokenCount", 0)
+    return Usage(asked, written, total, cached, 0, thought)

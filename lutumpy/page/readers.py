@@ -9,7 +9,11 @@ and never raises, whatever JSON the message holds; beside it may stand
 
     read_system(system: Any, limit: int) -> list[Piece]
 
-for an API whose system text is no content as others have it. An API without such a module is shown
+for an API whose system text is no content as others have it, and
+
+    read_usage(usage: Mapping[str, Any]) -> Usage | None
+
+for one that counts tokens under names of its own. An API without such a module is shown
 as the `Transcript` that its reader makes; a history that its reader refuses, message by message as
 data.
 """

@@ -67,7 +67,7 @@ class GeminiServer(ApiServer):
                 Route(f"{model}:streamGenerateContent", {"POST": CREATE}, True, streams=True),
                 Route(f"{model}:countTokens", {"POST": "count"}, True),
             ]
-        for version in ("v1beta", "v1alpha", "v1beta1"):
+        for version in ("v1", "v1beta", "v1alpha", "v1beta1"):
             found += [
                 Route(f"/{version}/models", {"GET": "models"}, True),
                 Route(f"/{version}/models/{{model}}", {"GET": "model"}, True),

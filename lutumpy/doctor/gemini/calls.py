@@ -32,6 +32,8 @@ __all__ = [
 def mend_id(editor: Editor, problem: Problem) -> None:
     """An id that is no text: its digits, or none."""
     value = editor.get(problem.path)
+    if value is None:
+        return
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         editor.put(problem.path, str(value))
         reason = f"The id is a number; it becomes the text {str(value)!r}."
@@ -140,9 +142,13 @@ def mend_result_names(editor: Editor, problems: list[Problem]) -> None:
     conversation = Conversation(editor)
     for problem in problems:
         path: Path = problem.path[:4]
-        call = conversation.partner.get(path) or conversation.in_place.get(path)
+        call = conversation.partner.get(path)
+        result_id = text(editor.get((*path, "id")))
+        # Without an id that tells it, the place does.
+        if call is None or not result_id or editor.get((*call, "id")) != result_id:
+            call = conversation.in_place.get(path)
         name = text(editor.get((*call, "name"))) if call is not None else None
-        if not name:
+        if not name or name == editor.get((*path, "name")):
             continue
         editor.put((*path, "name"), name)
         reason = f"The result has another name than its call; it gets the call's, {name!r}."

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lutumpy.doctor.conversion import mend_foreign_part
+from lutumpy.doctor.conversion import mend_foreign_part, write_entry
 from lutumpy.doctor.editor import Editor, Path
 from lutumpy.doctor.entries import mend_entry
 from lutumpy.doctor.gemini.spelling import SPELLING, marked_system
 from lutumpy.doctor.mending import drop_entry
+from lutumpy.doctor.mixed_reader import reader_for
 from lutumpy.doctor.wording import as_object, as_text
 from lutumpy.errors import Problem
 from lutumpy.rules.gemini.blocks import PART_KEYS, data_of
@@ -57,6 +58,8 @@ def mend_role(editor: Editor, problem: Problem) -> None:
     old = content.get("role")
     name = old.strip().lower() if isinstance(old, str) else ""
     if name in _SYSTEM:
+        if "parts" not in content:
+            return  # as another API has it: it is marked when its content becomes parts
         _write_system_as_user(editor, problem, content)
         return
     role = name if name in ("user", "model") else _OTHER_NAMES.get(name) or _shown_role(content)
@@ -132,6 +135,8 @@ def _mend_value(editor: Editor, problem: Problem, path: Path, part: Any) -> None
 
 def _mend_field(editor: Editor, problem: Problem, path: Path, part: Mapping[str, Any]) -> None:
     key = str(problem.path[3])
+    if key not in part:
+        return  # another problem of this part has moved it
     names = [key_of(part, name) for name in data_of(part)]
     if key in names[1:] and isinstance(part.get(key), (str, dict)):
         value = part[key]
@@ -147,7 +152,10 @@ def _mend_field(editor: Editor, problem: Problem, path: Path, part: Mapping[str,
 
 def mend_text(editor: Editor, problem: Problem) -> None:
     """A text that is none."""
-    editor.put(problem.path, as_text(editor.get(problem.path)))
+    value = editor.get(problem.path)
+    if value is None or isinstance(value, str):
+        return
+    editor.put(problem.path, as_text(value))
     reason = "The text is no text; it becomes its JSON text."
     editor.done("set_content", problem, reason)
 
@@ -155,6 +163,8 @@ def mend_text(editor: Editor, problem: Problem) -> None:
 def mend_signature_bytes(editor: Editor, problem: Problem) -> None:
     """A signature that nobody can have issued: calls get the mark for those of others."""
     part = editor.get(problem.path[:3])
+    if not isinstance(part, dict) or problem.path[-1] not in part:
+        return
     if field(part, "functionCall") is not None:
         editor.put(problem.path, FOREIGN_SIGNATURE)
         reason = "The signature is no bytes; the mark for calls of others stands in its place."
@@ -174,6 +184,9 @@ def drop_unknown_key(editor: Editor, problem: Problem) -> None:
     holder = editor.get(path)
     if not isinstance(holder, dict) or key not in holder:
         return
+    if len(path) == 1 and key == "content" and not holder.get("parts"):
+        _mend_foreign_content(editor, problem, holder)
+        return
     if len(path) == 3 and not data_of(holder) and _mend_foreign(editor, problem, path, holder):
         return
     kind = snake(str(path[-1])) if len(path) == 4 else ""
@@ -190,6 +203,22 @@ def drop_unknown_key(editor: Editor, problem: Problem) -> None:
         editor.remove_key((*path, key))
         reason = "The API refuses keys that it doesn't know; this one is left out."
         editor.done("drop_key", problem, reason)
+
+
+def _mend_foreign_content(editor: Editor, problem: Problem, content: Mapping[str, Any]) -> None:
+    """What is said under the key of other APIs."""
+    index = int(problem.path[0])
+    role, pieces = reader_for(SPELLING).read_entry(content, index)
+    entries = write_entry(SPELLING, role, pieces)
+    if len(entries) != 1:
+        reason = "Nothing is said under the key of other APIs; it is left out."
+        editor.remove_key(problem.path)
+        editor.done("drop_key", problem, reason)
+        return
+    editor.expect((index,))
+    editor.set_entry((index,), entries[0])
+    reason = "What is said stands under the key of other APIs; this one has it as parts."
+    editor.done("set_content", problem, reason)
 
 
 def _mend_foreign(editor: Editor, problem: Problem, path: Path, part: Mapping[str, Any]) -> bool:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from lutumpy.doctor.editor import Editor, Path
+from lutumpy.doctor.editor import Editor, Path, copied
 from lutumpy.rules.gemini.turns import Turn, join_turns
 from lutumpy.rules.problem import text
 
-__all__ = ["Conversation", "Placed", "assign"]
+__all__ = ["Conversation", "Placed", "assign", "in_order_of_calls", "move_parts"]
 
 Placed: TypeAlias = "tuple[Path, Mapping[str, Any]]"
 """A call or a result with its path."""
@@ -86,8 +86,51 @@ def assign(calls: Sequence[Placed], results: Sequence[Placed]) -> list[Path | No
     return found
 
 
+def in_order_of_calls(calls: Sequence[Placed], results: Sequence[Placed]) -> list[Path]:
+    """The paths of results in the order in which the rules want them: by ids where those tell all
+    of them apart, else by names alone.
+    """
+    ids = [text(call.get("id")) or "" for _, call in calls]
+    given = [text(result.get("id")) or "" for _, result in results]
+    key = "id"
+    if len(set(ids)) != len(ids) or "" in ids or sorted(ids) != sorted(given):
+        key = "name"
+    waiting: dict[str, list[Path]] = {}
+    for path, result in results:
+        waiting.setdefault(text(result.get(key)) or "", []).append(path)
+    order: list[Path] = []
+    for _, call in calls:
+        same = waiting.get(text(call.get(key)) or "")
+        if same:
+            order.append(same.pop(0))
+    return [*order, *[path for paths in waiting.values() for path in paths]]
+
+
 def _may_answer(call: Mapping[str, Any], result: Mapping[str, Any]) -> bool:
     if text(call.get("id")) and text(result.get("id")):
         return False
     name = text(result.get("name"))
     return not name or name == text(call.get("name"))
+
+
+def move_parts(editor: Editor, index: int, numbers: Iterable[int], role: str) -> None:
+    """Move parts of a content to the start of the one after it.
+
+    Args:
+        editor: The contents.
+        index: The content.
+        numbers: The parts, in their order.
+        role: Whose the one after it must be; one is put there where it isn't.
+    """
+    after = editor.get((index + 1,))
+    parts = after.get("parts") if isinstance(after, dict) else None
+    if isinstance(parts, list) and after.get("role") == role:
+        for number in numbers:
+            editor.expect((index, "parts", number))
+            editor.move((index, "parts", number), (index + 1, "parts", 0))
+        return
+    moved = [copied(editor.get((index, "parts", number))) for number in numbers]
+    editor.insert((index + 1,), {"role": role, "parts": moved})
+    for number in numbers:
+        editor.expect((index, "parts", number))
+        editor.remove((index, "parts", number))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lutumpy.doctor.editor import Editor, Path
-from lutumpy.doctor.gemini.matching import Conversation
+from lutumpy.doctor.gemini.matching import Conversation, in_order_of_calls, move_parts
 from lutumpy.doctor.mending import placed
 from lutumpy.doctor.wording import Fresh
 from lutumpy.errors import Problem
@@ -45,9 +45,8 @@ def mend_order(editor: Editor, problems: list[Problem]) -> None:
         before = conversation.at(after.first - 1) if after is not None else None
         if after is None or before is None:
             continue
-        place = {path: number for number, (path, _) in enumerate(before.calls)}
         found = [path for path, _ in after.results]
-        order = sorted(found, key=lambda path: place.get(conversation.partner.get(path, ()), 0))
+        order = in_order_of_calls(before.calls, after.results)
         # Results in several contents keep their places: what stands between them may matter.
         if len({path[0] for path in found}) != 1 or order == found:
             continue
@@ -65,10 +64,6 @@ def move_beside_results(editor: Editor, problem: Problem) -> None:
     parts = editor.get((index, "parts"))
     if not isinstance(parts, list) or first >= len(parts):
         return
-    behind = parts[first:]
-    editor.insert((index + 1,), {"role": "user", "parts": behind})
-    for number in range(first, len(parts)):
-        editor.expect((index, "parts", number))
-        editor.remove((index, "parts", number))
+    move_parts(editor, index, range(first, len(parts)), "user")
     reason = "Results stand best alone in their content; what was beside them follows in its own."
     editor.done("move_content", problem, reason)

@@ -12,15 +12,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from lutumpy.doctor.editor import Editor, Path, copied
-from lutumpy.doctor.gemini.matching import Conversation, Placed, assign
+from lutumpy.doctor.gemini.matching import Conversation, Placed, assign, move_parts
 from lutumpy.doctor.mending import drop_entry, placed
 from lutumpy.doctor.wording import INTERRUPTED
 from lutumpy.errors import Problem
 from lutumpy.rules.gemini.fields import field
 from lutumpy.rules.gemini.turns import Turn
+from lutumpy.rules.gemini.wording import spelled
 from lutumpy.rules.problem import text
 
 __all__ = ["mend_pairing", "mend_sides", "mend_start"]
@@ -73,7 +75,8 @@ def _drop_result(
     editor.remove(path[:3])
     robbed.add(int(path[0]))
     call_id = text(result.get("id"))
-    editor.done("drop_result", problem, reason, call_ids=(call_id,) if call_id else ())
+    here = replace(problem, position=spelled(path[:3]), path=path[:3])
+    editor.done("drop_result", here, reason, call_ids=(call_id,) if call_id else ())
 
 
 def _expect(editor: Editor, path: Path) -> None:
@@ -134,13 +137,14 @@ class _OpenTurn:
             if path not in kept:
                 reason = "No call of the turn before is left for this result; it is left out."
                 _drop_result(self.editor, path, result, self.problem, reason, self.robbed)
-        for number, (_, call) in enumerate(self.calls):
+        for number, (path, call) in enumerate(self.calls):
             source = answers[number]
             if source in self.leading:
                 continue
             if source is None:
                 others = loose.get(text(call.get("id")) or "")
                 source = others.pop(0) if others else None
+            _expect(self.editor, path)
             slot = self._slot_for(number, answers)
             if slot is None:
                 # The first result makes the content for all; the next pass finds it there.
@@ -218,10 +222,7 @@ def mend_sides(editor: Editor, problems: list[Problem]) -> None:
             reason = f"Only contents of the role {role!r} hold this; the content gets that role."
             editor.done("set_role", problem, reason)
             continue
-        editor.insert((index + 1,), {"role": role, "parts": [copied(parts[n]) for n in moved]})
-        for number in moved:
-            editor.expect((index, "parts", number))
-            editor.remove((index, "parts", number))
+        move_parts(editor, index, moved, role)
         reason = f"Only contents of the role {role!r} hold this; it goes into one after this one."
         editor.done("move_result" if is_model else "move_call", problem, reason)
 

@@ -48,16 +48,6 @@ class ContentSpelling(Spelling):
             for part in items(message.get("parts"))
         )
 
-    def has_foreign_calls(
-        self,
-        message: Mapping[str, Any],
-        role: str,
-        call_types: frozenset[str],
-        id_keys: Sequence[str],
-    ) -> bool:
-        # Every other API has what is said under this key.
-        return "content" in message and not message.get("parts")
-
     def read_beside_content(
         self, message: Mapping[str, Any], number: int, read_part: Callable[[Any], Piece]
     ) -> list[Piece]:
@@ -164,7 +154,7 @@ def _read_result(result: Mapping[str, Any], call_id: str) -> Result:
         (key,) = response
         failed = key == "error"
         content = response[key] if key in ("output", "error") else response
-    words = content if isinstance(content, str) else "" if content is None else as_text(content)
+    words = content if isinstance(content, str) else as_text(content) if content else ""
     shown = [_read_part(part) for part in items(result.get("parts")) if isinstance(part, Mapping)]
     if not shown:
         return Result(call_id, words, failed)

@@ -13,7 +13,14 @@ from lutumpy.rules.gemini.fields import field, key_of, spellings
 from lutumpy.rules.gemini.limits import is_base64
 from lutumpy.rules.gemini.media import check_media
 from lutumpy.rules.gemini.turns import ROLES
-from lutumpy.rules.gemini.wording import Path, problem, unknown_name, wrong_bytes, wrong_value
+from lutumpy.rules.gemini.wording import (
+    Path,
+    problem,
+    spelled,
+    unknown_name,
+    wrong_bytes,
+    wrong_value,
+)
 from lutumpy.rules.problem import Certainty, Problem, about, is_array, items, text
 
 __all__ = [
@@ -143,7 +150,7 @@ def check_part(path: Path, part: Any) -> list[Problem]:
     for second in names[1:]:
         where = (*path, key_of(part, second))
         message = (
-            f"Invalid value at '{'.'.join(map(str, path))}' (oneof), oneof field 'data' is already "
+            f"Invalid value at '{spelled(path)}' (oneof), oneof field 'data' is already "
             f"set. Cannot set '{second}'"
         )
         found.append(problem("gemini.part", where, message))

@@ -180,8 +180,8 @@ JSON = st.recursive(
         st.lists(inner, max_size=3)
         | st.dictionaries(
             st.sampled_from(
-                "text thought functionCall name args id partialArgs jsonPath stringValue willContinue "
-                "parts content candidates finishReason usageMetadata thoughtSignature index".split()
+                "text thought functionCall name args id partialArgs jsonPath stringValue parts "
+                "willContinue content candidates finishReason usageMetadata index".split()
             ),
             inner,
             max_size=4,

@@ -273,7 +273,8 @@ def test_a_changed_part_is_told_by_what_the_server_signed() -> None:
 
 def turn(*names: str, ids: bool = False) -> tuple[Json, Json]:
     """A content of calls and one of their results."""
-    calls, results = [], []
+    calls: list[Json] = []
+    results: list[Json] = []
     for number, name in enumerate(names):
         more = {"id": f"id{number}"} if ids else {}
         calls.append({"functionCall": {**more, "name": name, "args": {}}})
@@ -418,16 +419,18 @@ def test_parts_that_programs_write_say_or_show_something() -> None:
     assert check_part({"text": "x"}, "message") == []
     assert check_part({**image, "mediaResolution": {"level": 1}}, "message") == []
     assert check_part(image, "result") == []
-    for value in (
+    messages: list[Json] = [
         {},
         {"text": " "},
         {"text": "x", "thought": True},
         {"toolCall": {}},
         CALL,
         RESULT,
-    ):
+    ]
+    for value in messages:
         assert check_part(value, "message")
-    for value in ({}, {"text": "x"}, {**image, "fileData": {"fileUri": "gs://x"}}):
+    shown: list[Json] = [{}, {"text": "x"}, {**image, "fileData": {"fileUri": "gs://x"}}]
+    for value in shown:
         assert check_part(value, "result")
 
 

@@ -62,6 +62,7 @@ OPT_IN = {
 DOORS = {
     "lutumpy",
     "lutumpy.adapters.anthropic",
+    "lutumpy.adapters.gemini",
     "lutumpy.adapters.openai",
     "lutumpy.apis",
     "lutumpy.doctor",
@@ -214,7 +215,7 @@ THIRD_PARTY: Mapping[str, set[str]] = {
     "finder": {"pydantic", "typing_extensions"},
     "hooks": {"pluggy", "pydantic", "typing_extensions"},
     "rounds": {"pydantic", "typing_extensions"},
-    "adapters": {"anthropic", "openai", "pydantic_core", "typing_extensions"},
+    "adapters": {"anthropic", "google", "openai", "pydantic_core", "typing_extensions"},
     "session": {"pydantic", "typing_extensions"},
 }
 LONGEST_MODULE = 500

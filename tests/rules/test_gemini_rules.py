@@ -452,3 +452,35 @@ def test_work_grows_with_the_body_not_with_its_square() -> None:
 @pytest.mark.parametrize("value", [None, 5, "x", [], {"contents": 5}, {"contents": [None, 5, []]}])
 def test_odd_bodies_are_refused_and_never_raise(value: Any) -> None:
     assert refused(check_request(value))
+
+
+ODD: list[tuple[str, Any]] = [
+    ("model", 5),
+    ("systemInstruction.role", 5),
+    ("toolConfig.functionCallingConfig.allowedFunctionNames", [5]),
+    ("toolConfig.functionCallingConfig.mode", True),
+    ("tools.0.functionDeclarations.1.parameters.required", "city"),
+    ("tools.0.functionDeclarations.1.parameters.required", [5]),
+    ("tools.0.functionDeclarations.1.parameters.type", True),
+    ("tools.0.functionDeclarations.1.parameters.anyOf", 5),
+    ("tools.0.functionDeclarations.1.name", 5),
+    ("tools.0.functionDeclarations.1.parameters", "x"),
+    ("tools.0.functionDeclarations.1", "x"),
+    ("tools.0.functionDeclarations", "x"),
+    ("tools.0", "x"),
+    ("contents.1.parts.1.functionCall", "x"),
+    ("contents.2.parts.0.functionResponse.parts", ["x"]),
+    ("contents.2.parts.0.functionResponse.parts", [{"inlineData": 5}]),
+    ("contents.2.parts.0.functionResponse.parts", 5),
+    ("contents.0.parts.0", {"inlineData": {"data": 5, "mimeType": "image/png"}}),
+    ("contents.0.parts.0", {"fileData": {"fileUri": 5}}),
+    ("contents.1.parts.1.thoughtSignature", 5),
+    ("contents.0.role", 5),
+]
+
+
+@pytest.mark.parametrize(("path", "value"), ODD)
+def test_values_of_another_type_than_their_field_are_refused(path: str, value: Any) -> None:
+    found = refused(check_request(edit(valid(), path, value)))
+    assert found
+    assert found[0].message.startswith(("Invalid", "GenerateContentRequest."))

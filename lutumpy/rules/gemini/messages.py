@@ -104,7 +104,7 @@ def _check_model(model: Any) -> list[Problem]:
     """A name in words that no model of this maker has. The models change, so it isn't sure."""
     if model is not None and not isinstance(model, str):
         return [wrong_value("gemini.model", ("model",), "TYPE_STRING", model)]
-    if not is_misspelled(model):
+    if model is None or not is_misspelled(model):
         return []
     message = (
         f"models/{model.removeprefix('models/')} is not found for API version v1beta, or is "

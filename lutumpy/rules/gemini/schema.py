@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from lutumpy.rules.gemini.fields import field, key_of, snake, spellings, word
+from lutumpy.rules.gemini.fields import field, spellings, word
 from lutumpy.rules.gemini.wording import KIND
 from lutumpy.rules.problem import Certainty, Problem, is_array, items
 
@@ -110,6 +110,9 @@ def _check_fields(where: str, node: Mapping[str, Any], tools: tuple[str, ...]) -
             f"(type.googleapis.com/google.ai.generativelanguage.v1beta.Type), {kind!r:.100}"
         )
         yield _refused(where, message, tools)
+    branches = field(node, "anyOf")
+    if branches is not None and not is_array(branches):
+        yield _refused(where, f"Invalid value at '{where}.any_of', {branches!r:.100}", tools)
     for key in ("enum", "required"):
         listed = node.get(key)
         if listed is not None and not is_array(listed):
@@ -142,5 +145,3 @@ def _check_sense(where: str, node: Mapping[str, Any], tools: tuple[str, ...]) ->
         if isinstance(name, str) and name not in known:
             message = f"{place}.required[{number}]: property is not defined"
             yield _refused(where, message, tools)
-    if snake(key_of(node, "anyOf")) in node and not is_array(field(node, "anyOf")):
-        yield _refused(where, f"Invalid value at '{where}.any_of'", tools)

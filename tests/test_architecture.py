@@ -114,6 +114,18 @@ EXCEPTIONS: Mapping[tuple[str, str], str] = {
         "lutumpy.rules.anthropic.requests",
     ): "a rendering is one of the homes of its API",
     (
+        "lutumpy.testing.render_gemini",
+        "lutumpy.rules.gemini.models",
+    ): "a rendering is one of the homes of its API",
+    (
+        "lutumpy.testing.render_gemini_server",
+        "lutumpy.rules.gemini.fields",
+    ): "a rendering is one of the homes of its API",
+    (
+        "lutumpy.testing.render_gemini_server",
+        "lutumpy.rules.gemini.messages",
+    ): "a rendering is one of the homes of its API",
+    (
         "lutumpy.testing.render_responses_server",
         "lutumpy.rules.openai.responses.items",
     ): "a rendering is one of the homes of its API",

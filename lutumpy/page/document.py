@@ -210,7 +210,7 @@ def _make_count(number: int, one: str, many: str = "", style: str = "") -> Count
 
 def _view_tools(tools: Iterable[Any], api: Api | None, limit: int) -> list[ToolView]:
     listed = [unwrap(tool) for tool in tools]
-    rules = serving(api, "rules") if api in api_names() else None
+    rules: Any = serving(api, "rules") if api in api_names() else None
     if hasattr(rules, "tools_of"):  # one entry may declare several
         listed = rules.tools_of({"tools": listed}) or listed
     views: list[ToolView] = []

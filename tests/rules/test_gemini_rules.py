@@ -273,7 +273,8 @@ def test_a_changed_part_is_told_by_what_the_server_signed() -> None:
 
 def turn(*names: str, ids: bool = False) -> tuple[Json, Json]:
     """A content of calls and one of their results."""
-    calls, results = [], []
+    calls: list[Json] = []
+    results: list[Json] = []
     for number, name in enumerate(names):
         more = {"id": f"id{number}"} if ids else {}
         calls.append({"functionCall": {**more, "name": name, "args": {}}})
@@ -418,16 +419,18 @@ def test_parts_that_programs_write_say_or_show_something() -> None:
     assert check_part({"text": "x"}, "message") == []
     assert check_part({**image, "mediaResolution": {"level": 1}}, "message") == []
     assert check_part(image, "result") == []
-    for value in (
+    messages: list[Json] = [
         {},
         {"text": " "},
         {"text": "x", "thought": True},
         {"toolCall": {}},
         CALL,
         RESULT,
-    ):
+    ]
+    for value in messages:
         assert check_part(value, "message")
-    for value in ({}, {"text": "x"}, {**image, "fileData": {"fileUri": "gs://x"}}):
+    shown: list[Json] = [{}, {"text": "x"}, {**image, "fileData": {"fileUri": "gs://x"}}]
+    for value in shown:
         assert check_part(value, "result")
 
 
@@ -449,3 +452,35 @@ def test_work_grows_with_the_body_not_with_its_square() -> None:
 @pytest.mark.parametrize("value", [None, 5, "x", [], {"contents": 5}, {"contents": [None, 5, []]}])
 def test_odd_bodies_are_refused_and_never_raise(value: Any) -> None:
     assert refused(check_request(value))
+
+
+ODD: list[tuple[str, Any]] = [
+    ("model", 5),
+    ("systemInstruction.role", 5),
+    ("toolConfig.functionCallingConfig.allowedFunctionNames", [5]),
+    ("toolConfig.functionCallingConfig.mode", True),
+    ("tools.0.functionDeclarations.1.parameters.required", "city"),
+    ("tools.0.functionDeclarations.1.parameters.required", [5]),
+    ("tools.0.functionDeclarations.1.parameters.type", True),
+    ("tools.0.functionDeclarations.1.parameters.anyOf", 5),
+    ("tools.0.functionDeclarations.1.name", 5),
+    ("tools.0.functionDeclarations.1.parameters", "x"),
+    ("tools.0.functionDeclarations.1", "x"),
+    ("tools.0.functionDeclarations", "x"),
+    ("tools.0", "x"),
+    ("contents.1.parts.1.functionCall", "x"),
+    ("contents.2.parts.0.functionResponse.parts", ["x"]),
+    ("contents.2.parts.0.functionResponse.parts", [{"inlineData": 5}]),
+    ("contents.2.parts.0.functionResponse.parts", 5),
+    ("contents.0.parts.0", {"inlineData": {"data": 5, "mimeType": "image/png"}}),
+    ("contents.0.parts.0", {"fileData": {"fileUri": 5}}),
+    ("contents.1.parts.1.thoughtSignature", 5),
+    ("contents.0.role", 5),
+]
+
+
+@pytest.mark.parametrize(("path", "value"), ODD)
+def test_values_of_another_type_than_their_field_are_refused(path: str, value: Any) -> None:
+    found = refused(check_request(edit(valid(), path, value)))
+    assert found
+    assert any(p.message.startswith(("Invalid", "GenerateContentRequest.")) for p in found)

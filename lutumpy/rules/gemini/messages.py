@@ -62,7 +62,7 @@ def check_request(
     model = text(body.get("model"))
     contents = body.get("contents")
     system = field(body, "systemInstruction")
-    found = _check_model(model)
+    found = _check_model(body.get("model"))
     deep, contents = check_nesting("gemini", contents, WHERE)
     found += [_of_google(entry) for entry in deep]
     found += check_encoding("gemini", contents, WHERE, _WORDS)
@@ -100,12 +100,14 @@ def _of_google(found: Problem) -> Problem:
     )
 
 
-def _check_model(model: str | None) -> list[Problem]:
+def _check_model(model: Any) -> list[Problem]:
     """A name in words that no model of this maker has. The models change, so it isn't sure."""
-    if not is_misspelled(model):
+    if model is not None and not isinstance(model, str):
+        return [wrong_value("gemini.model", ("model",), "TYPE_STRING", model)]
+    if model is None or not is_misspelled(model):
         return []
     message = (
-        f"models/{str(model).removeprefix('models/')} is not found for API version v1beta, or is "
+        f"models/{model.removeprefix('models/')} is not found for API version v1beta, or is "
         "not supported for generateContent. Call ModelService.ListModels to see the list of "
         "available models and their supported methods."
     )
@@ -124,6 +126,9 @@ def _check_system(system: Any) -> list[Problem]:
         for key in system
         if key not in ("role", "parts")
     ]
+    role = system.get("role")
+    if role is not None and not isinstance(role, str):
+        found.append(wrong_value("gemini.system", (*path, "role"), "TYPE_STRING", role))
     return found + check_parts(path, system)
 
 

@@ -180,7 +180,8 @@ def _check_tool_config(body: Mapping[str, Any]) -> list[Problem]:
         return [*found, _not_an_object(rule, where, "FunctionCallingConfig", calling)]
     found += _unknown_keys(rule, where, calling, _CALLING_KEYS)
     mode = calling.get("mode")
-    if mode is not None and not isinstance(mode, int) and word(mode) not in MODES:
+    is_number_of_one = isinstance(mode, int) and not isinstance(mode, bool)
+    if mode is not None and not is_number_of_one and word(mode) not in MODES:
         found.append(_not_an_object(rule, f"{where}.mode", "FunctionCallingConfig.Mode", mode))
     return found + _check_choice(body, calling)
 
@@ -203,6 +204,11 @@ def _check_choice(body: Mapping[str, Any], calling: Mapping[str, Any]) -> list[P
     if not is_array(allowed):
         message = f"Invalid value at '{where}' (TYPE_STRING), {allowed!r:.100}"
         return [_refused("gemini.tool_config", where, message)]
+    for number, name in enumerate(allowed):
+        if not isinstance(name, str):
+            place = f"{where}[{number}]"
+            message = f"Invalid value at '{place}' (TYPE_STRING), {name!r:.100}"
+            return [_refused("gemini.tool_config", place, message)]
     if mode not in _NAMING_MODES:
         message = "Allowed function names should be set only when function calling mode is ANY."
         return [_refused("gemini.choice_names", where, message, "some")]

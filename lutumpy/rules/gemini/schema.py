@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from lutumpy.rules.gemini.fields import field, key_of, snake, spellings, word
+from lutumpy.rules.gemini.fields import field, spellings, word
 from lutumpy.rules.gemini.wording import KIND
 from lutumpy.rules.problem import Certainty, Problem, is_array, items
 
@@ -104,16 +104,32 @@ def _check_fields(where: str, node: Mapping[str, Any], tools: tuple[str, ...]) -
             f"'{where}': Proto field is not repeating, cannot start list."
         )
         yield _refused(where, message, tools)
-    elif kind is not None and not isinstance(kind, int) and word(kind) not in _TYPES:
+    elif kind is not None and not _is_type(kind):
         message = (
             f"Invalid value at '{where}.type' "
             f"(type.googleapis.com/google.ai.generativelanguage.v1beta.Type), {kind!r:.100}"
         )
         yield _refused(where, message, tools)
-    for number, value in enumerate(items(node.get("enum"))):
-        if not isinstance(value, str):
-            message = f"Invalid value at '{where}.enum[{number}]' (TYPE_STRING), {value!r:.100}"
+    branches = field(node, "anyOf")
+    if branches is not None and not is_array(branches):
+        yield _refused(where, f"Invalid value at '{where}.any_of', {branches!r:.100}", tools)
+    for key in ("enum", "required"):
+        listed = node.get(key)
+        if listed is not None and not is_array(listed):
+            message = f"Invalid value at '{where}.{key}' (TYPE_STRING), {listed!r:.100}"
             yield _refused(where, message, tools)
+        for number, value in enumerate(items(listed)):
+            if not isinstance(value, str):
+                place = f"{where}.{key}[{number}]"
+                message = f"Invalid value at '{place}' (TYPE_STRING), {value!r:.100}"
+                yield _refused(where, message, tools)
+
+
+def _is_type(kind: Any) -> bool:
+    """Whether a value is a type, by its name or by its number."""
+    if isinstance(kind, int):
+        return not isinstance(kind, bool)
+    return word(kind) in _TYPES
 
 
 def _check_sense(where: str, node: Mapping[str, Any], tools: tuple[str, ...]) -> Iterator[Problem]:
@@ -129,5 +145,3 @@ def _check_sense(where: str, node: Mapping[str, Any], tools: tuple[str, ...]) ->
         if isinstance(name, str) and name not in known:
             message = f"{place}.required[{number}]: property is not defined"
             yield _refused(where, message, tools)
-    if snake(key_of(node, "anyOf")) in node and not is_array(field(node, "anyOf")):
-        yield _refused(where, f"Invalid value at '{where}.any_of'", tools)

@@ -191,7 +191,7 @@ def test_images_and_errors_of_messages_are_kept() -> None:
 
 def test_contents_become_messages_of_another_api() -> None:
     shown = {"inlineData": {"mimeType": "image/png", "data": PNG}}
-    film = {"fileData": {"fileUri": "gs://x/y.mp4", "mimeType": "video/mp4"}}
+    film = {"fileData": {"fileUri": "https://x.test/y.pdf", "mimeType": "application/pdf"}}
     model = called("a", "b")
     model["parts"].insert(0, {"text": "Hm.", "thought": True})
     results = told("a", "b")

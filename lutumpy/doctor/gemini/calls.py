@@ -96,7 +96,7 @@ def mend_media(editor: Editor, problem: Problem) -> None:
     """Bytes in a data URL: the base64 in it."""
     value = editor.get(problem.path)
     head, comma, data = value.partition(",") if isinstance(value, str) else ("", "", "")
-    if not comma or not head.startswith("data:") or not is_base64(data):
+    if not comma or not head.endswith(";base64") or not is_base64(data):
         return
     editor.put(problem.path, data)
     reason = "The bytes stand in a data URL; the API takes the base64 alone."

@@ -14,9 +14,10 @@ from mimetypes import guess_type
 from typing import Any, ClassVar
 
 from lutumpy.doctor.editor import copied
-from lutumpy.doctor.pieces import Call, Media, OwnPart, Piece, Reasoning, Result, Text
+from lutumpy.doctor.pieces import Call, Media, Opaque, Piece, Reasoning, Result, Text
 from lutumpy.doctor.spelling import Json, Spelling
 from lutumpy.doctor.wording import NO_TEXT, as_object, as_text
+from lutumpy.rules.gemini.blocks import data_of
 from lutumpy.rules.gemini.fields import field, holder
 from lutumpy.rules.gemini.limits import FOREIGN_SIGNATURE, RESULT_MEDIA_TYPES
 from lutumpy.rules.problem import items, text
@@ -57,6 +58,12 @@ class ContentSpelling(Spelling):
 
     def text_part(self, text: str, *, by_model: bool) -> Json:
         return {"text": text}
+
+    def write_part(self, piece: Piece, *, by_model: bool) -> Json | None:
+        # What only this API has is kept where it came from.
+        if isinstance(piece, Opaque) and isinstance(piece.value, Mapping) and data_of(piece.value):
+            return copied(dict(piece.value))
+        return super().write_part(piece, by_model=by_model)
 
     def write_group(self, role: str, pieces: Sequence[Piece]) -> list[Json]:
         parts: list[Json] = []
@@ -177,7 +184,7 @@ def _read_part(part: Mapping[str, Any]) -> Piece:
     address = text(field(file, "fileUri"))
     if address is not None:
         return Media(kind, url=address)
-    return OwnPart(copied(dict(part)))
+    return Opaque(dict(part))
 
 
 SPELLING = ContentSpelling()

@@ -1,4 +1,4 @@
-"""`Gemini` through google-genai: against the test server, with clients of users, and without any."""
+"""`Gemini` through google-genai: at the test server, with clients of users, and without any."""
 
 from __future__ import annotations
 
@@ -114,13 +114,13 @@ async def test_an_error_is_told_with_its_status(server: WireServer) -> None:
         assert (caught.value.status, caught.value.code) == (400, "INVALID_ARGUMENT")
         with pytest.raises(AdapterError, match="Unknown name"):
             llm.respond_sync(asked(), None, OPTIONS)
-        with pytest.raises(AdapterError, match="Unknown name"):
-            async with llm.open_stream(asked(), None, OPTIONS) as chunks:
-                async for _ in chunks:
-                    pass
-        with pytest.raises(AdapterError, match="Unknown name"):
-            with llm.open_stream_sync(asked(), None, OPTIONS) as events:
-                list(events)
+        stream = llm.open_stream(asked(), None, OPTIONS)
+        async with stream as chunks:
+            with pytest.raises(AdapterError, match="Unknown name"):
+                await anext(chunks)
+        events = llm.open_stream_sync(asked(), None, OPTIONS)
+        with events as found, pytest.raises(AdapterError, match="Unknown name"):
+            next(found)
 
 
 async def test_a_server_that_is_not_there_may_come_back() -> None:

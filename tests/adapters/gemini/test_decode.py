@@ -341,6 +341,18 @@ def test_a_path_that_leads_nowhere_is_ignored(path: Any) -> None:
     assert found.get("a") in (None, [])
 
 
+def test_a_later_value_takes_the_place_of_an_earlier_one() -> None:
+    found = arguments_of(
+        {"jsonPath": "$.a", "stringValue": "x", "willContinue": True},
+        {"jsonPath": "$.a", "numberValue": 1},
+        {"jsonPath": "$.b", "numberValue": 2},
+        {"jsonPath": "$.b.c", "boolValue": True},
+        {"jsonPath": "$.d[0].e", "stringValue": "y"},
+        {"jsonPath": "$.d[0].f"},
+    )
+    assert found == {"a": 1, "b": {"c": True}, "d": [{"e": "y"}]}
+
+
 def test_calls_that_arrive_in_pieces_do_not_mix() -> None:
     decoder = Gemini.stream_decoder()
     decoder.feed(chunk(call("a", willContinue=True)))

@@ -13,6 +13,7 @@ from lutumpy.errors import InvalidToolConstraints, TranscriptError
 from lutumpy.models import (
     AssistantTurn,
     CallBlock,
+    FoundTool,
     OutputSpec,
     RawPart,
     RefusalBlock,
@@ -223,6 +224,25 @@ def test_leading_system_messages_are_the_instruction_and_later_ones_the_users() 
     assert last(transcript)["parts"] == [{"text": "<system>\nNow longer.\n</system>"}]
     read = Transcript.from_messages(API, [{"parts": [{"text": "Hi"}]}], {"parts": [{"text": "A"}]})
     assert Gemini.system(read) == {"parts": [{"text": "A"}]}
+
+
+def test_what_is_said_beside_an_instruction_that_was_read_is_added_to_it() -> None:
+    read = Transcript.from_messages(API, [], {"role": "user", "parts": [{"text": "A"}]})
+    read.push_system("B")
+    assert Gemini.system(read) == {"role": "user", "parts": [{"text": "A"}, {"text": "B"}]}
+    plain = Transcript.from_messages(API, [], "A")
+    assert Gemini.system(plain) == {"parts": [{"text": "A"}]}
+
+
+def test_what_a_result_shows_for_one_api_alone() -> None:
+    image = {"inlineData": {"mimeType": "image/png", "data": "iVBO"}}
+    content = (RawPart(API, image), FoundTool("look", "Look.", {"type": "object"}), TextPart(""))
+    transcript = answered(own({"functionCall": {"name": "a"}}), content)
+    (part,) = last(transcript)["parts"]
+    assert part["functionResponse"]["parts"] == [image]
+    assert "look" in part["functionResponse"]["response"]["output"].lower()
+    transcript.push_user([FoundTool("look", "Look.", {"type": "object"})])
+    assert "look" in last(transcript)["parts"][0]["text"].lower()
 
 
 def test_the_user_speaks_first_and_last() -> None:

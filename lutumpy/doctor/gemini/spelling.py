@@ -62,7 +62,8 @@ class ContentSpelling(Spelling):
     def write_part(self, piece: Piece, *, by_model: bool) -> Json | None:
         # What only this API has is kept where it came from.
         if isinstance(piece, Opaque) and isinstance(piece.value, Mapping) and data_of(piece.value):
-            return copied(dict(piece.value))
+            kept: Json = copied(dict(piece.value))
+            return kept
         return super().write_part(piece, by_model=by_model)
 
     def write_group(self, role: str, pieces: Sequence[Piece]) -> list[Json]:

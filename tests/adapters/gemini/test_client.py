@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from google import genai
 
-from lutumpy import Transcript
+from lutumpy import NeedsTools, Session, Toolset, Transcript, tool, tool_fn
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.gemini import Gemini
 from lutumpy.adapters.gemini.errors import sdk_error
@@ -266,3 +266,37 @@ def test_tokens_are_counted_as_each_host_wants_it() -> None:
     client.vertexai = False
     assert Gemini(MODEL, client).count_tokens_sync(asked()) == 3
     assert client.body["generateContentRequest"]["model"] == f"models/{MODEL}"
+
+
+@tool_fn
+def look(n: int) -> str:
+    """Look."""
+    return f"saw {n}"
+
+
+class Tools(Toolset):
+    look = tool(look)
+
+
+async def test_a_loop_of_tools_goes_through_the_servers_rules() -> None:
+    """Rule R1: the server refuses a signature that didn't come back on its part."""
+    script = [
+        Reply(calls=[Call("look", {"n": 1}), Call("look", {"n": 2})]),
+        Reply(calls=[Call("look", {"n": 3})]),
+        Reply("Done."),
+    ]
+    with serve(script) as server:
+        async with Gemini(MODEL, base_url=server.url) as llm:
+            session = Session()
+            session.push_user("Look.")
+            for _ in range(2):
+                session = Session.load(session.dump())
+                outcome = await session.text_turn(llm, tools=Tools).collect()
+                assert isinstance(outcome, NeedsTools)
+                done = [found.complete(f"saw {found.input.n}") for found in outcome.round.calls]
+                outcome.round.commit(session, done)
+            await session.text_turn(llm, tools=Tools).collect()
+        sent = server.requests[2].body["contents"]
+    signed = ["thoughtSignature" in part for part in sent[1]["parts"] + sent[3]["parts"]]
+    assert signed == [True, False, True]
+    assert [len(content["parts"]) for content in sent] == [1, 2, 2, 1, 1]

@@ -4,10 +4,12 @@ conversations that are deleted under somebody's hands (rules P3, P4, P22).
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import sqlite3
 import time
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -33,6 +35,7 @@ from stores_toolkit import (
 from lutumpy import TakenOverError
 from lutumpy.durable import Claim, PostgresStore, SqliteStore, postgres, sqlite
 from lutumpy.durable.tables import original, storable
+from lutumpy.durable.waking import Waker
 
 ANY_TEXT = ["", "\0", "a\0b", "\ud800", "é", '"quoted"', "escaped:", 'escaped:"x"', "x" * 1000]
 
@@ -269,6 +272,29 @@ def test_turning_to_wal_waits_for_others_and_not_for_ever(
     monkeypatch.setattr(sqlite, "_SECONDS_OF_PATIENCE", 0.05)
     with pytest.raises(sqlite3.OperationalError, match="locked"):
         sqlite._turn_to_wal(Locked(1000))  # type: ignore[arg-type]
+
+
+async def _make_waker() -> Waker:
+    return Waker()
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_nobody_is_woken_whose_event_loop_is_gone(backend: str) -> None:
+    anyio.run(_make_waker, backend=backend).wake()
+
+
+async def test_a_task_that_is_cancelled_hard_leaves_its_write_to_the_store(tmp_path: Path) -> None:
+    """asyncio's own `cancel` goes through every shield; what was handed over is written."""
+    async with SqliteStore(tmp_path / "a.db") as store:
+        claim = await open_claim(store)
+        task = asyncio.ensure_future(store.begin(claim, "call:x"))
+        await asyncio.sleep(0)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        await store.record(claim, "call:y", 1)  # comes behind it
+        await store.release(claim)
+        assert (await claimed(store)).begun == {"call:x"}
 
 
 # --- Postgres alone ----------------------------------------------------------------------------

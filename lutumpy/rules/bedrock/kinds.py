@@ -71,7 +71,7 @@ def text(
     pattern: re.Pattern[str] | None = None,
     shown: str = "",
 ) -> Kind:
-    """A text, with the numbers of characters that it may have, and a pattern as refusals show it."""
+    """A text: how many characters it may have, and a pattern as refusals show it."""
 
     def look(where: str, value: Any) -> list[Problem]:
         if not isinstance(value, str):

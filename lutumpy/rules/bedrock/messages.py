@@ -140,9 +140,9 @@ def check_messages(
 
 def _calls_in(messages: Any) -> Iterator[tuple[str, str, str]]:
     for said in read_said(messages):
-        for number, call in said.of("toolUse"):
+        for at, call in said.of("toolUse"):
             if isinstance(call.get("name"), str):
-                yield said.place(number), call["name"], text_of(call.get("toolUseId")) or ""
+                yield said.place(at), call["name"], text_of(call.get("toolUseId")) or ""
 
 
 def _check_model(model: str | None) -> list[Problem]:
@@ -197,8 +197,8 @@ def _check_content(where: str, message: Mapping[str, Any], *, is_claude: bool) -
         )
         return [refusal("empty_content", f"{where}.content", words)]
     found: list[Problem] = []
-    for number, block in enumerate(content):
-        found += check_block(f"{where}.content.{number}", block, is_claude=is_claude)
+    for at, block in enumerate(content):
+        found += check_block(f"{where}.content.{at}", block, is_claude=is_claude)
     return found
 
 

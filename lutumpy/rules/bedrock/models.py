@@ -51,7 +51,7 @@ def is_claude(model: str | None) -> bool | None:
 
 
 def takes_films(model: str | None) -> bool | None:
-    """Whether a model is shown films: Nova is, Claude refuses them [recorded]; `None` for others."""
+    """Whether a model is shown films: Nova is, Claude isn't [recorded]; `None` for others."""
     return {"amazon": True, "twelvelabs": True, "anthropic": False}.get(family(model) or "")
 
 
@@ -62,8 +62,8 @@ def takes_neighbours(model: str | None) -> bool | None:
 
 
 def keeps_results_alone(model: str | None) -> bool | None:
-    """Whether results may have nothing beside them: so Llama and Mistral [reported]; Claude and Nova
-    take text there [recorded].
+    """Whether results may have nothing beside them: so Llama and Mistral [reported]; Claude and
+    Nova take text there [recorded].
     """
     return {"meta": True, "mistral": True, "anthropic": False, "amazon": False}.get(
         family(model) or ""

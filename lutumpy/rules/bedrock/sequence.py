@@ -7,6 +7,7 @@ errors that users report.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 from lutumpy.rules.bedrock.models import (
@@ -78,7 +79,7 @@ def _check_speakers(said: list[Said], model: str | None) -> list[Problem]:
         # Claude has taken it once [recorded], and others are reported to refuse it.
         certainty: Certainty = "some" if is_claude(model) in (True, None) else "refused"
         found.append(refusal("first_user", speaking[0].where, _START, certainty))
-    for before, after in zip(speaking, speaking[1:], strict=False):
+    for before, after in pairwise(speaking):
         if before.role == after.role:
             sure = before.role == "assistant" or takes_neighbours(model) is False
             found.append(

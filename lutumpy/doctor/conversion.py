@@ -13,7 +13,7 @@ from typing import Any
 from lutumpy.doctor.editor import Editor, Path
 from lutumpy.doctor.mending import Stage, drop_entry, placed
 from lutumpy.doctor.mixed_reader import MixedReader, reader_for
-from lutumpy.doctor.pieces import Call, Media, Opaque, Piece, Reasoning, Result, type_of
+from lutumpy.doctor.pieces import Call, Media, Opaque, Piece, Reasoning, Result
 from lutumpy.doctor.repair import RepairKind
 from lutumpy.doctor.spelling import Json, Spelling
 from lutumpy.errors import Problem
@@ -188,8 +188,8 @@ def mend_foreign_part(
         Whether it was a part of another API, and is mended.
     """
     part = editor.get(path)
-    kind = type_of(part)
     reader = reader_for(spelling)
+    kind = reader.kind_of(part)
     if kind not in reader.any_parts or kind in spelling.parts or kind in _TEXT_PARTS:
         return False
     piece = reader.read_part(part)
@@ -204,6 +204,7 @@ def mend_foreign_part(
         return False  # it lacks what it should show: nobody can tell what that was
     editor.expect(path)
     editor.set_entry(path, written)
-    reason = f"This is a part of another API; it becomes one of this API's, {written['type']!r}."
+    what = written.get("type", next(iter(written)))
+    reason = f"This is a part of another API; it becomes one of this API's, {what!r}."
     editor.done("set_content", problem, reason)
     return True

@@ -2,7 +2,7 @@
 
 #     total length, length of the headers    4 + 4 bytes, big-endian
 #     checksum of these                      4 bytes, CRC-32
-#     headers                                name with its length (1), 7 for a text, text with its (2)
+#     headers                                name after its length (1), 7, text after its (2)
 #     payload                                JSON
 #     checksum of all before                 4 bytes
 

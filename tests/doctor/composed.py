@@ -7,17 +7,18 @@ import random
 from pathlib import Path
 from typing import Any
 
+from lutumpy.apis import serving
 from lutumpy.doctor.catalogue import Row, repairs_of
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 Json = dict[str, Any]
 History = list[Any]
 
-APIS = ("openai_chat", "openai_responses", "anthropic_messages")
-KEYS = {"openai_chat": "messages", "openai_responses": "input", "anthropic_messages": "messages"}
+APIS = ("openai_chat", "openai_responses", "anthropic_messages", "bedrock_converse")
+KEYS = {api: serving(api, "rules").SHAPE.messages_key for api in APIS}
 PNG = "iVBORw0KGgo="
 ROWS: dict[str, Row] = {rule: row for api in APIS for rule, row in repairs_of(api).rows.items()}
-"""Every rule about histories, of all three APIs."""
+"""Every rule about histories, of all APIs."""
 
 
 def recorded(api: str) -> list[History]:
@@ -26,15 +27,13 @@ def recorded(api: str) -> list[History]:
         json.loads(line)
         for line in (FIXTURES / "histories.jsonl").read_text(encoding="utf-8").splitlines()
     ]
-    own = {"openai_chat": "api.openai.com", "openai_responses": "api.openai.com"}.get(
-        api, "api.anthropic.com"
-    )
+    own = serving(api, "rules").SHAPE.host
     held = ("previous_response_id", "conversation")
     return [
         row["history"]
         for row in rows
         if row["api"] == api
-        and row["host"] == own
+        and row["host"].endswith(own)
         and row["status"] == 200
         and not any(row.get(key) for key in held)
     ]
@@ -46,6 +45,7 @@ def composed(api: str, rng: random.Random, rounds: int | None = None) -> History
         "openai_chat": _chat,
         "openai_responses": _responses,
         "anthropic_messages": _anthropic,
+        "bedrock_converse": _converse,
     }[api]
     history = _start(api, rng)
     for number in range(rounds if rounds is not None else rng.randint(1, 4)):
@@ -55,6 +55,8 @@ def composed(api: str, rng: random.Random, rounds: int | None = None) -> History
 
 def _start(api: str, rng: random.Random) -> History:
     start: History = [{"role": "user", "content": "What is the weather?"}]
+    if api == "bedrock_converse":
+        start[0]["content"] = [{"text": "What is the weather?"}]
     if api == "openai_chat" and rng.random() < 0.5:
         start.insert(0, {"role": "system", "content": "Be brief."})
     if api == "openai_responses" and rng.random() < 0.5:
@@ -182,4 +184,35 @@ def _anthropic(rng: random.Random, number: int) -> History:
         {"role": "user", "content": "And now?"},
     ]
     turn = [{"role": "assistant", "content": blocks}, {"role": "user", "content": results}]
+    return [*turn, *(tail if rng.random() < 0.8 else [])]
+
+
+def _converse(rng: random.Random, number: int) -> History:
+    blocks: History = []
+    results: History = []
+    if rng.random() < 0.4:
+        told = {"text": rng.choice(["Hm.", "Let me see."]), "signature": f"S{number}"}
+        blocks.append({"reasoningContent": {"reasoningText": told}})
+    if rng.random() < 0.5:
+        blocks.append({"text": "I look."})
+    for k in range(rng.randint(1, 4)):
+        call_id = f"tooluse_{number}_{k}"
+        use = {"toolUseId": call_id, "name": "weather", "input": _arguments(rng)}
+        blocks.append({"toolUse": use})
+        result: Json = {"toolUseId": call_id, "content": [{"text": "rain"}]}
+        shape = rng.randrange(4)
+        if shape == 0:
+            result["content"] = [{"json": {"rain": 3}}]
+        elif shape == 1:
+            result |= {"content": [{"text": "no such city"}], "status": "error"}
+        elif shape == 2:
+            image = {"image": {"format": "png", "source": {"bytes": PNG}}}
+            result |= {"content": [{"text": "see"}, image], "status": "success"}
+        results.append({"toolResult": result})
+    # The next round begins with the assistant, so each ends with its results.
+    turn = [{"role": "assistant", "content": blocks}, {"role": "user", "content": results}]
+    tail: History = [
+        {"role": "assistant", "content": [{"text": "Rain."}]},
+        {"role": "user", "content": [{"text": "And now?"}]},
+    ]
     return [*turn, *(tail if rng.random() < 0.8 else [])]

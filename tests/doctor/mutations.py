@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mutations_anthropic
 import mutations_chat
+import mutations_converse
 import mutations_responses
 from breaking import Mutation
 
@@ -11,10 +12,12 @@ MUTATIONS: dict[str, dict[str, Mutation]] = {
     "openai_chat": mutations_chat.MUTATIONS,
     "openai_responses": mutations_responses.MUTATIONS,
     "anthropic_messages": mutations_anthropic.MUTATIONS,
+    "bedrock_converse": mutations_converse.MUTATIONS,
 }
 THOROUGH: dict[str, set[str]] = {
     "openai_chat": set(),
     "openai_responses": {"calls_interleaved", "call_cut_off"},
     "anthropic_messages": {"text_behind_calls", "message_behind_calls"},
+    "bedrock_converse": {"text_behind_calls"},
 }
 """What no provider is sure to refuse: mended by `thorough=True` alone."""

@@ -253,13 +253,14 @@ def _check_blank(
     # White space alone was accepted twice [recorded]; in a result Claude alone is known to refuse.
     is_sure = not value and (is_claude or not in_result)
     certainty: Certainty = "refused" if is_sure else "some"
+    rule = "blank_result" if in_result else "blank_text"
     message = (
         f"The text field in the ContentBlock object at {where} is blank. Add text to the text "
         "field, and try again."
     )
     if in_result:
         message = "messages: text content blocks must be non-empty"
-    return [refusal("blank_text", f"{where}.text", message, certainty)]
+    return [refusal(rule, f"{where}.text", message, certainty)]
 
 
 def _check_result(where: str, result: Mapping[str, Any], *, is_claude: bool) -> list[Problem]:

@@ -42,6 +42,7 @@ RULES: Mapping[str, Rule] = rules_by_id(
     _rule("block_keys", "What stands in a block has only keys that the API knows"),
     _rule("text", "A text is a text"),
     _rule("blank_text", "A text says something", "refused", "some"),
+    _rule("blank_result", "A text in a result says something", "refused", "some"),
     _rule(
         "tool_use_id",
         "The ids of calls have at most 64 letters, digits, `_`, `-`, `.` and `:`",

@@ -80,8 +80,11 @@ def _mend_keys(
         return
     editor.expect(path)
     editor.set_entry(path, {own[0]: block[own[0]]})
+    behind = (*path[:-1], int(path[-1]) + 1)
     for key in own[1:]:
-        editor.insert((*path[:-1], int(path[-1]) + 1), {key: block[key]})
+        # What stands there already need not be said twice, and no patch adds it.
+        if editor.get(behind) != {key: block[key]}:
+            editor.insert(behind, {key: block[key]})
     reason = "A block says one thing, under one key; others are left out, or blocks of their own."
     editor.done("set_content", problem, reason)
 

@@ -51,10 +51,10 @@ def _find_shown_role(content: Any) -> tuple[str, str] | None:
     """The role that a message with this content must have, and what shows it."""
     blocks = content if isinstance(content, list) else []
     keys = {key for block in blocks if isinstance(block, dict) for key in block}
-    if "toolResult" in keys:
-        return ("user", "results") if "toolUse" not in keys else None
     if "toolUse" in keys:
         return "assistant", "calls"
+    if "toolResult" in keys:
+        return "user", "results"
     return ("assistant", "the model's reasoning") if "reasoningContent" in keys else None
 
 

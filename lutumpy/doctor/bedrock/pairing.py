@@ -50,13 +50,22 @@ def mend_speakers(editor: Editor, problems: list[Problem]) -> None:
             editor.done("set_role", problem, reason)
             become_models.add(index)
         else:
-            expect_block(editor, path)
-            editor.insert((index + 1,), {"role": "assistant", "content": [copied(block)]})
-            editor.remove(path)
-            reason = (
-                "Only the model calls tools; the call goes into an assistant message after this."
-            )
-            editor.done("move_call", problem, reason)
+            _move_call(editor, problem, path)
+
+
+def _move_call(editor: Editor, problem: Problem, path: Path) -> None:
+    behind: Path = (int(path[0]) + 1,)
+    message = {"role": "assistant", "content": [copied(editor.get(path))]}
+    expect_block(editor, path)
+    if editor.get(behind) == message:
+        editor.remove(path)
+        reason = "Only the model calls tools, and the next message holds the same call."
+        editor.done("drop_duplicate", problem, reason)
+        return
+    editor.insert(behind, message)
+    editor.remove(path)
+    reason = "Only the model calls tools; the call goes into an assistant message after this."
+    editor.done("move_call", problem, reason)
 
 
 def _holds_only_model_blocks(blocks: Any) -> bool:

@@ -153,9 +153,7 @@ _MENDINGS: Mapping[str, Mending] = {
     "converse.text": Mending(
         one_by_one("block fields", mend_text), repairs=("drop_empty", "set_content")
     ),
-    "converse.blank_text": Mending(
-        one_by_one("empty texts", mend_text), repairs=("drop_empty",)
-    ),
+    "converse.blank_text": Mending(one_by_one("empty texts", mend_text), repairs=("drop_empty",)),
     "converse.blank_result": Mending(
         one_by_one("empty texts", mend_text), repairs=("drop_empty",), although_unsure=True
     ),
@@ -220,7 +218,14 @@ _MENDINGS: Mapping[str, Mending] = {
     "converse.block_role": Mending(
         all_at_once("speakers", mend_speakers),
         all_at_once("pairing", mend_pairing),
-        repairs=("set_role", "move_call", "move_result", "drop_result", "drop_reasoning"),
+        repairs=(
+            "set_role",
+            "move_call",
+            "drop_duplicate",
+            "move_result",
+            "drop_result",
+            "drop_reasoning",
+        ),
         left="what the model shows: few hosts look at it",
     ),
     "converse.unique_ids": Mending(

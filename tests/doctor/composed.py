@@ -53,10 +53,13 @@ def composed(api: str, rng: random.Random, rounds: int | None = None) -> History
     return history
 
 
+def said(api: str, text: str) -> Any:
+    """A content that is one text."""
+    return [{"text": text}] if api == "bedrock_converse" else text
+
+
 def _start(api: str, rng: random.Random) -> History:
-    start: History = [{"role": "user", "content": "What is the weather?"}]
-    if api == "bedrock_converse":
-        start[0]["content"] = [{"text": "What is the weather?"}]
+    start: History = [{"role": "user", "content": said(api, "What is the weather?")}]
     if api == "openai_chat" and rng.random() < 0.5:
         start.insert(0, {"role": "system", "content": "Be brief."})
     if api == "openai_responses" and rng.random() < 0.5:

@@ -18,6 +18,7 @@ from test_repairs import USER, Json, mended, output, tool
 from lutumpy.apis import Api
 from lutumpy.doctor import apply_repairs, check_messages, propose_repairs
 from lutumpy.doctor.spelling import FAILED
+from lutumpy.doctor.wording import as_text
 from lutumpy.testing import serve
 
 DIRECTIONS = [(other, api) for api in APIS for other in APIS if api != other]
@@ -59,6 +60,9 @@ def calls_of(history: History) -> dict[str, tuple[str, Any]]:
             found[node["call_id"]] = "apply_patch", {"operation": node["operation"]}
         elif node.get("type") == "tool_use":
             found[node["id"]] = node["name"], node["input"]
+        elif isinstance(node.get("toolUse"), dict):
+            use = node["toolUse"]
+            found[use["toolUseId"]] = use["name"], use["input"]
     return found
 
 
@@ -69,14 +73,18 @@ def results_of(history: History) -> dict[str, tuple[str, bool]]:
     """
     found: dict[str, tuple[str, bool]] = {}
     for node in walk(history):
-        call_id = node.get("tool_call_id", node.get("tool_use_id"))
+        node = node.get("toolResult", node)
+        call_id = node.get("tool_call_id", node.get("tool_use_id", node.get("toolUseId")))
         content = node.get("content", "")
         if str(node.get("type")).endswith("_call_output"):
             call_id, content = node["call_id"], node.get("output", "")
             if node["type"] not in ("function_call_output", "custom_tool_call_output"):
                 content = "" if node.get("output") == [] else f"status {node['status']}"
         if call_id is not None:
+            if "input" in node:
+                continue  # the call, which has its id in the same place
             parts = [{"text": content}] if isinstance(content, str) else content
+            parts = [{"text": as_text(p["json"])} if "json" in p else p for p in parts]
             words = " ".join(part["text"] for part in parts if "text" in part)
             words = (
                 words.removeprefix(FAILED.rstrip())
@@ -90,7 +98,7 @@ def results_of(history: History) -> dict[str, tuple[str, bool]]:
 def numbered(history: History, mark: str) -> History:
     """The same with ids of its own."""
     found: History = json.loads(
-        re.sub(r'"(call|toolu|rs|fc|msg)_(\d)', rf'"\1_{mark}_\2', json.dumps(history))
+        re.sub(r'"(call|toolu|tooluse|rs|fc|msg)_(\d)', rf'"\1_{mark}_\2', json.dumps(history))
     )
     return found
 

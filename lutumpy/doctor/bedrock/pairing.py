@@ -22,9 +22,6 @@ from lutumpy.rules.bedrock.sequence import ASSISTANT_ONLY
 
 __all__ = ["mend_pairing", "mend_speakers"]
 
-_OPEN_CALL_RULES = ("converse.results_after_calls", "converse.results_first")
-
-
 # ----------------------------------------------- blocks of the model in other messages
 
 
@@ -86,7 +83,7 @@ def mend_pairing(editor: Editor, problems: list[Problem]) -> None:
             continue
         if problem.rule == "converse.results_first":
             open_turns.setdefault(index - 1, problem)
-        elif problem.rule in _OPEN_CALL_RULES:
+        elif problem.rule == "converse.results_after_calls":
             open_turns.setdefault(index, problem)
         elif isinstance(editor.get((*path, "toolResult")), dict):
             loose[path] = problem

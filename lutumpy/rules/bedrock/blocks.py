@@ -37,6 +37,7 @@ from lutumpy.rules.bedrock.limits import (
     NAME,
     NAME_PATTERN,
     S3_URI,
+    S3_URI_PATTERN,
     SERVER_TOOL,
     STATUSES,
 )
@@ -46,7 +47,7 @@ from lutumpy.rules.problem import text as text_of
 
 __all__ = ["BLOCK_KEYS", "CACHE_POINT", "KEYS_OF", "RESULT_KEYS", "check_block", "check_system"]
 
-_KEYS = "block_keys"
+_KEYS = "converse.block_keys"
 
 
 def name_of_tool(rule: str) -> Kind:
@@ -61,7 +62,7 @@ def _id(rule: str) -> Kind:
 def _source(rule: str, **more: Kind) -> Kind:
     place = structure(
         rule,
-        {"uri": text(rule, least=1, most=MAX_S3_URI, pattern=S3_URI)},
+        {"uri": text(rule, least=1, most=MAX_S3_URI, pattern=S3_URI, shown=S3_URI_PATTERN)},
         {"bucketOwner": text(rule)},
         keys_rule=_KEYS,
     )
@@ -69,113 +70,127 @@ def _source(rule: str, **more: Kind) -> Kind:
 
 
 CACHE_POINT = structure(
-    "cache_point",
-    {"type": word("cache_point", ("default",))},
-    {"ttl": word("cache_point", CACHE_TTLS)},
+    "converse.cache_point",
+    {"type": word("converse.cache_point", ("default",))},
+    {"ttl": word("converse.cache_point", CACHE_TTLS)},
 )
-_CITATIONS = structure("block", {"enabled": flag("block")}, keys_rule=_KEYS)
-_TEXT_ALONE = union("block", {"text": text("block")})
+_CITATIONS = structure("converse.block", {"enabled": flag("converse.block")}, keys_rule=_KEYS)
+_TEXT_ALONE = union("converse.block", {"text": text("converse.block")})
 _IMAGE = structure(
-    "image_type",
-    {"format": word("image_type", IMAGE_FORMATS), "source": _source("media_source")},
-    {"error": anything("block")},
+    "converse.image_type",
+    {
+        "format": word("converse.image_type", IMAGE_FORMATS),
+        "source": _source("converse.media_source"),
+    },
+    {"error": anything("converse.block")},
     keys_rule=_KEYS,
 )
 _DOCUMENT = structure(
-    "document_type",
+    "converse.document_type",
     {
-        "name": text("document_name", least=1, most=MAX_DOCUMENT_NAME),
+        "name": text("converse.document_name", least=1, most=MAX_DOCUMENT_NAME),
         "source": _source(
-            "media_source", text=text("media_source"), content=array("media_source", _TEXT_ALONE)
+            "converse.media_source",
+            text=text("converse.media_source"),
+            content=array("converse.media_source", _TEXT_ALONE),
         ),
     },
     {
-        "format": word("document_type", DOCUMENT_FORMATS),
-        "context": text("block"),
+        "format": word("converse.document_type", DOCUMENT_FORMATS),
+        "context": text("converse.block"),
         "citations": _CITATIONS,
     },
     keys_rule=_KEYS,
 )
 # `video/mp4` was accepted, which the service model doesn't list [recorded].
 _VIDEO = structure(
-    "media_source",
-    {"format": text("media_source", least=1), "source": _source("media_source")},
+    "converse.media_source",
+    {"format": text("converse.media_source", least=1), "source": _source("converse.media_source")},
     keys_rule=_KEYS,
 )
 _AUDIO = structure(
-    "media_source",
-    {"format": word("media_source", AUDIO_FORMATS), "source": _source("media_source")},
-    {"error": anything("block")},
+    "converse.media_source",
+    {
+        "format": word("converse.media_source", AUDIO_FORMATS),
+        "source": _source("converse.media_source"),
+    },
+    {"error": anything("converse.block")},
     keys_rule=_KEYS,
 )
 _SEARCH_RESULT = structure(
-    "block",
+    "converse.block",
     {
-        "source": text("block"),
-        "title": text("block"),
-        "content": array("block", structure("block", {"text": text("block")}, keys_rule=_KEYS)),
+        "source": text("converse.block"),
+        "title": text("converse.block"),
+        "content": array(
+            "converse.block",
+            structure("converse.block", {"text": text("converse.block")}, keys_rule=_KEYS),
+        ),
     },
     {"citations": _CITATIONS},
     keys_rule=_KEYS,
 )
 _GUARD = union(
-    "block",
+    "converse.block",
     {
         "text": structure(
-            "block", {"text": text("block")}, {"qualifiers": anything("block")}, keys_rule=_KEYS
+            "converse.block",
+            {"text": text("converse.block")},
+            {"qualifiers": anything("converse.block")},
+            keys_rule=_KEYS,
         ),
         "image": structure(
-            "block",
+            "converse.block",
             {
-                "format": word("image_type", ("png", "jpeg")),
-                "source": union("media_source", {"bytes": blob("media_source")}),
+                "format": word("converse.image_type", ("png", "jpeg")),
+                "source": union("converse.media_source", {"bytes": blob("converse.media_source")}),
             },
             keys_rule=_KEYS,
         ),
     },
 )
-_TOOL_NAMED = structure("block", {"tool": document("block")}, keys_rule=_KEYS)
+_TOOL_NAMED = structure("converse.block", {"tool": document("converse.block")}, keys_rule=_KEYS)
 _REASONING = union(
-    "reasoning_block",
+    "converse.reasoning_block",
     {
         "reasoningText": structure(
-            "reasoning_block",
-            {"text": text("reasoning_block")},
-            {"signature": text("reasoning_block")},
+            "converse.reasoning_block",
+            {"text": text("converse.reasoning_block")},
+            {"signature": text("converse.reasoning_block")},
             keys_rule=_KEYS,
         ),
-        "redactedContent": blob("reasoning_block"),
+        "redactedContent": blob("converse.reasoning_block"),
     },
 )
 _TOOL_USE = structure(
-    "block",
+    "converse.block",
     {
-        "toolUseId": _id("tool_use_id"),
-        "name": name_of_tool("tool_use_name"),
-        "input": document("tool_use_input"),
+        "toolUseId": _id("converse.tool_use_id"),
+        "name": name_of_tool("converse.tool_use_name"),
+        "input": document("converse.tool_use_input"),
     },
-    {"type": word("tool_use_type", (SERVER_TOOL,))},
+    {"type": word("converse.tool_use_type", (SERVER_TOOL,))},
     keys_rule=_KEYS,
 )
 _RESULT_MEMBERS: Mapping[str, Kind] = {
-    "json": document("result_json"),
-    "text": text("text"),
+    "json": document("converse.result_json"),
+    "text": text("converse.text"),
     "image": _IMAGE,
     "document": _DOCUMENT,
     "video": _VIDEO,
     "searchResult": _SEARCH_RESULT,
 }
 _TOOL_RESULT = structure(
-    "block",
+    "converse.block",
     {
-        "toolUseId": _id("tool_use_id"),
-        "content": array("result_content", union("block", _RESULT_MEMBERS)),
+        "toolUseId": _id("converse.tool_use_id"),
+        "content": array("converse.result_content", union("converse.block", _RESULT_MEMBERS)),
     },
-    {"status": word("result_status", STATUSES), "type": text("block")},
+    {"status": word("converse.result_status", STATUSES), "type": text("converse.block")},
     keys_rule=_KEYS,
 )
 _MEMBERS: Mapping[str, Kind] = {
-    "text": text("text"),
+    "text": text("converse.text"),
     "image": _IMAGE,
     "document": _DOCUMENT,
     "video": _VIDEO,
@@ -186,22 +201,29 @@ _MEMBERS: Mapping[str, Kind] = {
     "cachePoint": CACHE_POINT,
     "reasoningContent": _REASONING,
     "citationsContent": structure(
-        "block",
+        "converse.block",
         {},
-        {"content": array("block", _TEXT_ALONE), "citations": array("block", document("block"))},
+        {
+            "content": array("converse.block", _TEXT_ALONE),
+            "citations": array("converse.block", document("converse.block")),
+        },
         keys_rule=_KEYS,
     ),
     "searchResult": _SEARCH_RESULT,
     "toolAddition": _TOOL_NAMED,
     "toolRemoval": _TOOL_NAMED,
 }
-_BLOCK = union("block", _MEMBERS)
-_RESULT_BLOCK = union("block", _RESULT_MEMBERS)
+_BLOCK = union("converse.block", _MEMBERS)
+_RESULT_BLOCK = union("converse.block", _RESULT_MEMBERS)
 _SYSTEM = array(
-    "system",
+    "converse.system",
     union(
-        "system",
-        {"text": text("system", least=1), "guardContent": _GUARD, "cachePoint": CACHE_POINT},
+        "converse.system",
+        {
+            "text": text("converse.system", least=1),
+            "guardContent": _GUARD,
+            "cachePoint": CACHE_POINT,
+        },
     ),
 )
 
@@ -253,7 +275,7 @@ def _check_blank(
     # White space alone was accepted twice [recorded]; in a result Claude alone is known to refuse.
     is_sure = not value and (is_claude or not in_result)
     certainty: Certainty = "refused" if is_sure else "some"
-    rule = "blank_result" if in_result else "blank_text"
+    rule = "converse.blank_result" if in_result else "converse.blank_text"
     message = (
         f"The text field in the ContentBlock object at {where} is blank. Add text to the text "
         "field, and try again."
@@ -271,7 +293,7 @@ def _check_result(where: str, result: Mapping[str, Any], *, is_claude: bool) -> 
         message = (
             f"The content field at {where}.toolResult cannot be empty when status value is error."
         )
-        return [refusal("empty_error", f"{where}.toolResult.content", message)]
+        return [refusal("converse.empty_error", f"{where}.toolResult.content", message)]
     found: list[Problem] = []
     for index, part in enumerate(content):
         if isinstance(part, Mapping):

@@ -58,7 +58,7 @@ def _check_company(said: Said) -> list[Problem]:
     texts = [block for _, block in said.blocks if isinstance(block.get("text"), str)]
     if not documents or texts or said.role != "user":
         return []
-    return [refusal("document_text", said.place(documents[0][0]), _NO_TEXT)]
+    return [refusal("converse.document_text", said.place(documents[0][0]), _NO_TEXT)]
 
 
 def _check_part(
@@ -78,7 +78,7 @@ def _check_part(
             found += _check_s3(place, kind, model, in_result=in_result)
         name = shown.get("name")
         if kind == "document" and isinstance(name, str) and not DOCUMENT_NAME.match(name):
-            found.append(refusal("document_name", f"{place}.name", _BAD_NAME, "some"))
+            found.append(refusal("converse.document_name", f"{place}.name", _BAD_NAME, "some"))
         if in_result and kind != "image":
             found += _check_in_result(where, kind, model, in_s3=in_s3)
     return found
@@ -88,7 +88,9 @@ def _check_film(where: str, model: str | None) -> list[Problem]:
     takes = takes_films(model)
     if takes:
         return []
-    return [refusal("video_for_model", where, _NO_FILM, "some" if takes is None else "refused")]
+    return [
+        refusal("converse.video_for_model", where, _NO_FILM, "some" if takes is None else "refused")
+    ]
 
 
 def _check_s3(where: str, kind: str, model: str | None, *, in_result: bool) -> list[Problem]:
@@ -101,7 +103,7 @@ def _check_s3(where: str, kind: str, model: str | None, *, in_result: bool) -> l
         source = where.replace(".document", ".document.source.type")
         message = f"The model returned the following errors: {source}: Field required"
     certainty: Certainty = "refused" if claude else "some"
-    return [refusal("s3_for_model", f"{where}.source", message, certainty)]
+    return [refusal("converse.s3_for_model", f"{where}.source", message, certainty)]
 
 
 def _check_in_result(where: str, kind: str, model: str | None, *, in_s3: bool) -> list[Problem]:
@@ -115,5 +117,5 @@ def _check_in_result(where: str, kind: str, model: str | None, *, in_s3: bool) -
         "key [toolResult] is not permitted, please reformat your input and try again."
     )
     certainty: Certainty = "refused" if model is not None and in_s3 else "some"
-    words = refusal("result_media", f"{where}.{kind}", message, certainty)
+    words = refusal("converse.result_media", f"{where}.{kind}", message, certainty)
     return [words]

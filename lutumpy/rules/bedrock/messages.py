@@ -62,12 +62,14 @@ _START = (
     "a user message."
 )
 _INFERENCE = structure(
-    "inference",
+    "converse.inference",
     {},
     {
-        "maxTokens": number("inference", MIN_TOKENS, whole=True),
-        **{key: number("inference", *ends) for key, ends in RANGES.items()},
-        "stopSequences": array("inference", text("inference", least=1), most=MAX_STOP_SEQUENCES),
+        "maxTokens": number("converse.inference", MIN_TOKENS, whole=True),
+        **{key: number("converse.inference", *ends) for key, ends in RANGES.items()},
+        "stopSequences": array(
+            "converse.inference", text("converse.inference", least=1), most=MAX_STOP_SEQUENCES
+        ),
     },
 )
 
@@ -91,12 +93,12 @@ def check_request(body: Mapping[str, Any], *, compatible: bool = False) -> list[
     """
     # The wire may bring anything.
     if not isinstance(body, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-        return [wrong_type("body", "", body, "dict")]
+        return [wrong_type("converse.body", "", body, "dict")]
     model = text_of(body.get("modelId")) or text_of(body.get("model"))
     thinking = thinking_of(body)
     messages, config = body.get("messages"), body.get("toolConfig")
     found = _check_model(model)
-    found += unknown_keys("unknown_parameter", "", body, (*PARAMETERS, *_BESIDE))
+    found += unknown_keys("converse.unknown_parameter", "", body, (*PARAMETERS, *_BESIDE))
     if body.get("inferenceConfig") is not None:
         found += _INFERENCE.look("inferenceConfig", body["inferenceConfig"])
     found += check_system(body.get("system"))
@@ -104,7 +106,7 @@ def check_request(body: Mapping[str, Any], *, compatible: bool = False) -> list[
     if messages is not None or body.get("promptVariables") is None:
         found += _check_history(messages if messages is not None else [], model, thinking)
     if config is None and holds_calls(messages):
-        found.append(refusal("tool_config", "toolConfig", NO_TOOL_CONFIG))
+        found.append(refusal("converse.tool_config", "toolConfig", NO_TOOL_CONFIG))
     found += _check_cache_points(messages, body.get("system"), mapping(config) or {})
     return for_compatible_host(found, is_vendor_only) if compatible else found
 
@@ -134,7 +136,7 @@ def check_messages(
     if tools is not None:
         found += undeclared("converse.tool_declared", _calls_in(messages), tool_names(tools))
         if not tools and holds_calls(messages):
-            found.append(refusal("tool_config", "toolConfig", NO_TOOL_CONFIG))
+            found.append(refusal("converse.tool_config", "toolConfig", NO_TOOL_CONFIG))
     return for_compatible_host(found, is_vendor_only) if compatible else found
 
 
@@ -150,7 +152,7 @@ def _check_model(model: str | None) -> list[Problem]:
     if words is None:
         return []
     # A name that looks wrong may be one that is new.
-    return [refusal("model", "modelId", words, "some" if words == INVALID else "refused")]
+    return [refusal("converse.model", "modelId", words, "some" if words == INVALID else "refused")]
 
 
 # ------------------------------------------------------------------ shapes
@@ -165,37 +167,37 @@ def _check_history(messages: Any, model: str | None, thinking: str | None) -> li
 
 def _check_shapes(messages: Any, *, is_claude: bool) -> list[Problem]:
     if not is_array(messages):
-        return [wrong_type("messages", "messages", messages, "list")]
+        return [wrong_type("converse.messages", "messages", messages, "list")]
     if not messages:
-        return [refusal("messages", "messages", _START)]
+        return [refusal("converse.messages", "messages", _START)]
     found: list[Problem] = []
     for index, message in enumerate(messages):
         where = WHERE.format(index)
         if not isinstance(message, Mapping):
-            found.append(wrong_type("messages", where, message, "dict"))
+            found.append(wrong_type("converse.messages", where, message, "dict"))
             continue
         role = message.get("role")
         if role is None:
-            found.append(missing("role", where, "role"))
+            found.append(missing("converse.role", where, "role"))
         elif role not in ROLES:
-            found.append(enum_problem("role", f"{where}.role", ROLES))
+            found.append(enum_problem("converse.role", f"{where}.role", ROLES))
         found += _check_content(where, message, is_claude=is_claude)
-        found += unknown_keys("messages", where, message, ("role", "content"))
+        found += unknown_keys("converse.messages", where, message, ("role", "content"))
     return found
 
 
 def _check_content(where: str, message: Mapping[str, Any], *, is_claude: bool) -> list[Problem]:
     content = message.get("content")
     if content is None:
-        return [missing("content", where, "content")]
+        return [missing("converse.content", where, "content")]
     if not is_array(content):
-        return [wrong_type("content", f"{where}.content", content, "list")]
+        return [wrong_type("converse.content", f"{where}.content", content, "list")]
     if not content:
         words = (
             f"The content field in the Message object at {where} is empty. Add a ContentBlock "
             "object to the content field and try again."
         )
-        return [refusal("empty_content", f"{where}.content", words)]
+        return [refusal("converse.empty_content", f"{where}.content", words)]
     found: list[Problem] = []
     for at, block in enumerate(content):
         found += check_block(f"{where}.content.{at}", block, is_claude=is_claude)
@@ -211,4 +213,4 @@ def _check_cache_points(messages: Any, system: Any, config: Mapping[str, Any]) -
     if count <= MAX_CACHE_POINTS:
         return []
     words = f"A maximum of {MAX_CACHE_POINTS} cache points may be provided. Found {count}."
-    return [refusal("cache_point", "", words, "some")]
+    return [refusal("converse.cache_point", "", words, "some")]

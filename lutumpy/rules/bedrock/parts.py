@@ -34,14 +34,14 @@ def check_part(value: Mapping[str, Any], place: PartPlace) -> list[Problem]:
     found = check_block(_WHERE, value, in_result=place == "result")
     if not found and next(iter(value)) not in keys:
         words = f"{_WHERE}: user messages cannot contain `{next(iter(value))}` blocks"
-        found.append(refusal("block", _WHERE, words))
+        found.append(refusal("converse.block", _WHERE, words))
     if not found:
         message = {"role": "user", "content": [value, {"text": "x"}]}
         found += [p for p in check_media([message], None) if p.rule == "converse.document_name"]
     for data in _blobs_in(value) if not found else ():
         if not holds_base64(data):
             words = f"{_WHERE}: the bytes of a block are base64 text, and not empty"
-            found.append(refusal("block", _WHERE, words))
+            found.append(refusal("converse.block", _WHERE, words))
     return found
 
 

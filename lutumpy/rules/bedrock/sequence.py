@@ -73,20 +73,22 @@ def _check_speakers(said: list[Said], model: str | None) -> list[Problem]:
     for message in said:
         if message.role == "system":
             what = f"{message.where}: this model may take no system messages"
-            found.append(refusal("system_role", f"{message.where}.role", what, "some"))
+            found.append(refusal("converse.system_role", f"{message.where}.role", what, "some"))
     speaking = [message for message in said if message.role in ("user", "assistant")]
     if speaking and speaking[0].role == "assistant":
         # Claude has taken it once [recorded], and others are reported to refuse it.
         certainty: Certainty = "some" if is_claude(model) in (True, None) else "refused"
-        found.append(refusal("first_user", speaking[0].where, _START, certainty))
+        found.append(refusal("converse.first_user", speaking[0].where, _START, certainty))
     for before, after in pairwise(speaking):
         if before.role == after.role:
             sure = before.role == "assistant" or takes_neighbours(model) is False
             found.append(
-                refusal("alternation", after.where, _ALTERNATE, "refused" if sure else "some")
+                refusal(
+                    "converse.alternation", after.where, _ALTERNATE, "refused" if sure else "some"
+                )
             )
     if speaking and speaking[-1].role == "assistant" and not speaking[-1].calls:
-        found.append(refusal("last_user", speaking[-1].where, _END, "some"))
+        found.append(refusal("converse.last_user", speaking[-1].where, _END, "some"))
     return found
 
 
@@ -99,14 +101,14 @@ def _check_block_roles(said: list[Said]) -> list[Problem]:
             ids = _ids_in(block.get(key))
             if message.role == "user" and key in ASSISTANT_ONLY:
                 words = f"{where}: user messages cannot contain `{key}` blocks"
-                found.append(refusal("block_role", where, words, call_ids=ids))
+                found.append(refusal("converse.block_role", where, words, call_ids=ids))
             elif message.role == "assistant" and key == "toolResult":
                 if not ids or ids[0] not in message.server_calls:
                     words = f"{where}: assistant messages cannot contain `{key}` blocks"
-                    found.append(refusal("block_role", where, words, call_ids=ids))
+                    found.append(refusal("converse.block_role", where, words, call_ids=ids))
             elif message.role == "assistant" and key in USER_ONLY:
                 words = f"{where}: assistant messages cannot contain `{key}` blocks"
-                found.append(refusal("block_role", where, words, "some"))
+                found.append(refusal("converse.block_role", where, words, "some"))
     return found
 
 
@@ -145,10 +147,10 @@ def _check_calls(
         where = message.place(number)
         if call_id in names:
             words = f"{where}: `tool_use` ids must be unique"
-            found.append(refusal("unique_ids", where, words, **more))
+            found.append(refusal("converse.unique_ids", where, words, **more))
         elif call_id in earlier:
             words = f"{where}: the id {call_id} was used by an earlier turn"
-            found.append(refusal("reused_id", where, words, "discouraged", **more))
+            found.append(refusal("converse.reused_id", where, words, "discouraged", **more))
         names.setdefault(call_id, text(call.get("name")) or "")
     earlier.update(names)
     own = message.server_calls
@@ -175,7 +177,11 @@ def _check_answers(
             f"Ids: {', '.join(lacking)}"
         )
         tools = tuple(dict.fromkeys([waiting[one] for one in lacking if waiting[one]]))
-        return [refusal("results_after_calls", message.where, words, call_ids=lacking, tools=tools)]
+        return [
+            refusal(
+                "converse.results_after_calls", message.where, words, call_ids=lacking, tools=tools
+            )
+        ]
     assert after is not None, "what is answered is answered somewhere"
     others = [number for number, block in after.blocks if "toolResult" not in block]
     late = tuple([one for number, one in results if others and number > others[0]])
@@ -185,11 +191,11 @@ def _check_answers(
             f"of the next message: {', '.join(late)}"
         )
         certainty: Certainty = "refused" if is_claude(model) else "some"
-        return [refusal("results_first", after.where, words, certainty, call_ids=late)]
+        return [refusal("converse.results_first", after.where, words, certainty, call_ids=late)]
     if [one for one in dict.fromkeys(answered) if one in waiting] != list(waiting):
         words = "The results stand in another order than their calls."
         ids = tuple(answered)
-        return [refusal("result_order", after.where, words, "discouraged", call_ids=ids)]
+        return [refusal("converse.result_order", after.where, words, "discouraged", call_ids=ids)]
     return []
 
 
@@ -213,7 +219,7 @@ def _check_calls_last(message: Said) -> list[Problem]:
         if called is not None and "cachePoint" not in block:
             where = message.place(number)
             words = f"{where}: a block stands behind the `toolUse` blocks of its message"
-            return [refusal("calls_last", where, words, "some", call_ids=(called,))]
+            return [refusal("converse.calls_last", where, words, "some", call_ids=(called,))]
     return []
 
 
@@ -235,9 +241,9 @@ def _check_results(message: Said, before: Said | None) -> list[Problem]:
             continue
         rule = ""
         if call_id not in known:
-            rule = "call_for_result"
+            rule = "converse.call_for_result"
         elif call_id in seen:
-            rule = "single_result"
+            rule = "converse.single_result"
         if rule:
             tools = known.get(call_id, ())
             where = message.place(number)
@@ -262,7 +268,7 @@ def _check_results_alone(said: list[Said], model: str | None) -> list[Problem]:
                 "provided in the same turn"
             )
             sure: Certainty = "refused" if alone else "discouraged"
-            found.append(refusal("results_alone", message.place(others[0]), words, sure))
+            found.append(refusal("converse.results_alone", message.place(others[0]), words, sure))
     return found
 
 
@@ -286,7 +292,7 @@ def _check_reasoning(said: list[Said], model: str | None, thinking: str | None) 
             if family(model) == "deepseek" and message.calls:
                 place = message.place(number)
                 told = f"{place}: this model takes no reasoning back beside tools"
-                found.append(refusal("reasoning_for_model", place, told, "some"))
+                found.append(refusal("converse.reasoning_for_model", place, told, "some"))
     if thinking == "enabled" and claude is not False:
         found += _check_reasoning_first(said)
     return found
@@ -300,10 +306,10 @@ def _check_signature(
     place = f"{where}.reasoningContent.reasoningText.signature"
     if signature == "":
         told = f"{_MODEL_SAYS}{where}: Invalid `signature` in `thinking` block"
-        return [refusal("signature", place, told)]
+        return [refusal("converse.signature", place, told)]
     if signature is None and claude is not False:
         told = f"{_MODEL_SAYS}{where}.thinking.signature: Field required"
-        return [refusal("signature", place, told, "refused" if claude else "some")]
+        return [refusal("converse.signature", place, told, "refused" if claude else "some")]
     return []
 
 
@@ -331,5 +337,5 @@ def _check_reasoning_first(said: list[Said]) -> list[Problem]:
             "We recommend you include thinking blocks from previous turns. To avoid this "
             "requirement, disable `thinking`."
         )
-        found.append(refusal("reasoning_first", where, words, certainty))
+        found.append(refusal("converse.reasoning_first", where, words, certainty))
     return found

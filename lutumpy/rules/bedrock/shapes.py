@@ -33,7 +33,7 @@ def refusal(
     rule: str, where: str, message: str, certainty: Certainty = "refused", **more: Any
 ) -> Problem:
     """A problem in the service's own words."""
-    return Problem(f"converse.{rule}", where, message, certainty, kind=KIND, **more)
+    return Problem(rule, where, message, certainty, kind=KIND, **more)
 
 
 def constraint(

@@ -5,6 +5,7 @@ Sources: the service model of `bedrock-runtime`, recorded exchanges, and errors 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,32 +19,32 @@ from lutumpy.rules.strict import ANTHROPIC_STRICT
 
 __all__ = ["check_tool_config", "check_tools", "tool_names"]
 
-_SCHEMA = union("schema", {"json": document("schema")})
+_SCHEMA = union("converse.schema", {"json": document("converse.schema")})
 _SPEC = structure(
-    "tools",
-    {"name": name_of_tool("tool_name"), "inputSchema": _SCHEMA},
-    {"description": text("tool_description", least=1), "strict": flag("tools")},
+    "converse.tools",
+    {"name": name_of_tool("converse.tool_name"), "inputSchema": _SCHEMA},
+    {"description": text("converse.tool_description", least=1), "strict": flag("converse.tools")},
 )
 _TOOL = union(
-    "tools",
+    "converse.tools",
     {
         "toolSpec": _SPEC,
-        "systemTool": structure("tools", {"name": name_of_tool("tool_name")}),
+        "systemTool": structure("converse.tools", {"name": name_of_tool("converse.tool_name")}),
         "cachePoint": CACHE_POINT,
     },
 )
-_TOOLS = array("tools", _TOOL, least=1)
+_TOOLS = array("converse.tools", _TOOL, least=1)
 _CHOICE = union(
-    "tool_choice",
+    "converse.tool_choice",
     {
-        "auto": structure("tool_choice", {}),
-        "any": structure("tool_choice", {}),
-        "tool": structure("tool_choice", {"name": name_of_tool("tool_choice")}),
+        "auto": structure("converse.tool_choice", {}),
+        "any": structure("converse.tool_choice", {}),
+        "tool": structure("converse.tool_choice", {"name": name_of_tool("converse.tool_choice")}),
     },
 )
 _CONFIG = structure(
-    "tool_config",
-    {"tools": Kind("tools", lambda where, value: [])},
+    "converse.tool_config",
+    {"tools": Kind("converse.tools", lambda where, value: [])},
     {"toolChoice": _CHOICE},
 )
 _FORCED = ("any", "tool")
@@ -75,10 +76,10 @@ def check_tools(tools: Sequence[Any] | None, *, model: str | None = None) -> lis
         return []
     found = _TOOLS.look(_WHERE, tools)
     names = tool_names(tools)
-    repeated = tuple(dict.fromkeys([name for name in names if names.count(name) > 1]))
+    repeated = tuple([name for name, count in Counter(names).items() if count > 1])
     if repeated:
         words = "The model returned the following errors: tools: Tool names must be unique."
-        found.append(refusal("tool_names", _WHERE, words, "some", tools=repeated))
+        found.append(refusal("converse.tool_names", _WHERE, words, "some", tools=repeated))
     for index, tool in enumerate(tools if is_array(tools) else ()):
         spec = tool.get("toolSpec") if isinstance(tool, Mapping) else None
         if isinstance(spec, Mapping):
@@ -97,7 +98,7 @@ def _check_spec(where: str, spec: Mapping[str, Any], model: str | None) -> list[
     if schema.get("type") != "object":
         place = f"{where}.inputSchema.json.type"
         words = f"The value at {place} must be one of the following: object."
-        found.append(refusal("schema", place, words, tools=tools))
+        found.append(refusal("converse.schema", place, words, tools=tools))
     if spec.get("strict") is True:
         found += _check_strict(where, schema, model, tools)
     return found
@@ -110,14 +111,14 @@ def _check_strict(
     claude = is_claude(model)
     if claude is False:
         words = f"{where}: this model takes no strict tools"
-        return [refusal("strict_for_model", f"{where}.strict", words, "some", tools=tools)]
+        return [refusal("converse.strict_for_model", f"{where}.strict", words, "some", tools=tools)]
     certainty: Certainty = "refused" if claude else "some"
     found: list[Problem] = []
     for _, _, node in walk(schema):
         words = _strict_refusal(node) if isinstance(node, Mapping) else None
         if words is not None:
             told = f"The model returned the following errors: {where}: {words}"
-            found.append(refusal("strict_schema", where, told, certainty, tools=tools))
+            found.append(refusal("converse.strict_schema", where, told, certainty, tools=tools))
     return found
 
 
@@ -176,16 +177,16 @@ def _check_choice(
         )
         sure: Certainty = "refused" if is_claude(model) else "some"
         place = "toolConfig.toolChoice.tool.name"
-        found.append(refusal("tool_choice_unknown", place, words, sure, tools=(name,)))
+        found.append(refusal("converse.tool_choice_unknown", place, words, sure, tools=(name,)))
     if forced and thinking == "enabled" and is_claude(model) is not False:
         words = (
             "The model returned the following errors: Thinking may not be enabled when tool_choice "
             "forces tool use."
         )
         sure = "refused" if is_claude(model) else "some"
-        found.append(refusal("tool_choice_thinking", "toolConfig.toolChoice", words, sure))
+        found.append(refusal("converse.tool_choice_thinking", "toolConfig.toolChoice", words, sure))
     if forced and family(model) in ("meta", "deepseek"):
         field = f"toolConfig.toolChoice.{forced[0]}"
         words = f"This model doesn't support the {field} field. Remove {forced[0]} and try again."
-        found.append(refusal("tool_choice_for_model", field, words, "some"))
+        found.append(refusal("converse.tool_choice_for_model", field, words, "some"))
     return found

@@ -83,13 +83,12 @@ def apis_of_body(body: Mapping[str, Any]) -> tuple[Api, ...]:
     candidates = _candidates(body, known)
     if len(candidates) < 2:
         return candidates or _resuming(body, known)
-    signs = {api: known[api].SIGNS for api in candidates}
     # Only candidates vote. A message as another API spells it, in a request that can't be of that
     # API, isn't a sign but a mistake, which the doctor finds.
     messages = body[known[candidates[0]].SHAPE.messages_key]
     if "model" in body:
         candidates = _naming_models(candidates, known)
-    signs = _of_their_form(messages, {api: signs[api] for api in candidates})
+    signs = _of_their_form(messages, {api: known[api].SIGNS for api in candidates})
     voted = [api for api in signs if _has_signs(body, messages, signs[api])]
     if voted:
         return tuple(voted)

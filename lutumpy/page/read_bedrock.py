@@ -27,11 +27,11 @@ _SHOWN = frozenset(("role", "content"))
 def read_message(timeline: Timeline, index: int, message: Mapping[str, Any]) -> None:
     limit = timeline.limit
     content = unwrap(message.get("content"))
+    pieces: list[Piece] = []
     if not isinstance(content, (list, tuple)):
-        pieces = content_pieces(content, limit) + extra_piece(message, _SHOWN, limit)
+        pieces += content_pieces(content, limit) + extra_piece(message, _SHOWN, limit)
         timeline.add_step(message.get("role"), pieces, (index,))
         return
-    pieces: list[Piece] = []
     calls: list[tuple[int, Mapping[str, Any]]] = []
     results: list[tuple[int, Mapping[str, Any]]] = []
     for number, block in enumerate(content):

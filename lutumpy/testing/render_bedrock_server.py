@@ -79,7 +79,7 @@ class ConverseServer(ApiServer):
         for index, message in enumerate(body.get("messages") or []):
             for number, block in enumerate(objects(message.get("content"))):
                 told = (block.get("reasoningContent") or {}).get("reasoningText") or {}
-                signed = self._signed.get(told.get("signature"))
+                signed = self._signed.get(str(told.get("signature")))
                 if signed is None or signed == told.get("text"):
                     continue
                 where = f"messages.{index}.content.{number}"

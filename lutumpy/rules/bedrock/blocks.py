@@ -42,7 +42,7 @@ from lutumpy.rules.bedrock.limits import (
     STATUSES,
 )
 from lutumpy.rules.bedrock.shapes import refusal
-from lutumpy.rules.problem import Certainty, Problem, about, is_array
+from lutumpy.rules.problem import Certainty, Problem, about, is_array, items
 from lutumpy.rules.problem import text as text_of
 
 __all__ = ["BLOCK_KEYS", "CACHE_POINT", "KEYS_OF", "RESULT_KEYS", "check_block", "check_system"]
@@ -295,7 +295,7 @@ def _check_result(where: str, result: Mapping[str, Any], *, is_claude: bool) -> 
         )
         return [refusal("converse.empty_error", f"{where}.toolResult.content", message)]
     found: list[Problem] = []
-    for index, part in enumerate(content):
+    for index, part in enumerate(items(content)):
         if isinstance(part, Mapping):
             place = f"{where}.toolResult.content.{index}"
             found += _check_blank(place, part, in_result=True, is_claude=is_claude)

@@ -13,7 +13,7 @@ from lutumpy.rules.bedrock.messages import WHERE, check_messages, check_request
 from lutumpy.rules.bedrock.parts import check_part
 from lutumpy.rules.bedrock.tool_settings import TOOL_SETTINGS
 from lutumpy.rules.bedrock.tools import check_tools
-from lutumpy.rules.problem import is_array, mapping
+from lutumpy.rules.problem import is_array, items, mapping
 from lutumpy.rules.shape import DeclaredTool, HistoryContext, RequestShape, Signs
 from lutumpy.rules.strict import ANTHROPIC_STRICT
 
@@ -85,7 +85,7 @@ def tools_of(body: Mapping[str, Any]) -> list[Any] | None:
     """The tools of a request; `None` where it says nothing of them."""
     config = mapping(body.get("toolConfig"))
     tools = config.get("tools") if config is not None else None
-    return list(tools) if is_array(tools) else None
+    return [*items(tools)] if is_array(tools) else None
 
 
 def write_tools(tools: list[Any]) -> dict[str, Any]:

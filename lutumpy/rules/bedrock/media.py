@@ -13,7 +13,7 @@ from lutumpy.rules.bedrock.limits import DOCUMENT_NAME
 from lutumpy.rules.bedrock.models import family, is_claude, takes_films
 from lutumpy.rules.bedrock.shapes import refusal
 from lutumpy.rules.bedrock.turns import Said, read_said
-from lutumpy.rules.problem import Certainty, Problem, is_array
+from lutumpy.rules.problem import Certainty, Problem, items
 
 __all__ = ["check_media"]
 
@@ -47,7 +47,7 @@ def _shown_in(said: Said) -> Iterator[tuple[str, Mapping[str, Any], bool]]:
         yield where, block, False
         result = block.get("toolResult")
         content = result.get("content") if isinstance(result, Mapping) else None
-        for index, part in enumerate(content if is_array(content) else ()):
+        for index, part in enumerate(items(content)):
             if isinstance(part, Mapping):
                 yield f"{where}.toolResult.content.{index}", part, True
 

@@ -143,7 +143,7 @@ def _check_calls(
         call_id = text(call.get("toolUseId"))
         if call_id is None:
             continue
-        more = {"call_ids": (call_id,), "tools": _name_of(call)}
+        more: dict[str, Any] = {"call_ids": (call_id,), "tools": _name_of(call)}
         where = message.place(number)
         if call_id in names:
             words = f"{where}: `tool_use` ids must be unique"

@@ -59,7 +59,7 @@ def tool_names(tools: Any) -> list[str]:
             found.append(tool)
             continue
         for key in ("toolSpec", "systemTool"):
-            spec = mapping(mapping(tool).get(key)) if isinstance(tool, Mapping) else None
+            spec = mapping(tool.get(key)) if isinstance(tool, Mapping) else None
             if spec is not None and isinstance(spec.get("name"), str):
                 found.append(spec["name"])
     return found
@@ -110,8 +110,8 @@ def _check_strict(
     """Strict tools are Claude's [recorded: 17 accepted], and so is what their schemas may hold."""
     claude = is_claude(model)
     if claude is False:
-        words = f"{where}: this model takes no strict tools"
-        return [refusal("converse.strict_for_model", f"{where}.strict", words, "some", tools=tools)]
+        no = f"{where}: this model takes no strict tools"
+        return [refusal("converse.strict_for_model", f"{where}.strict", no, "some", tools=tools)]
     certainty: Certainty = "refused" if claude else "some"
     found: list[Problem] = []
     for _, _, node in walk(schema):

@@ -26,7 +26,7 @@ def rows(name: str) -> list[dict[str, Any]]:
 
 
 def histories() -> list[list[Any]]:
-    return [row["history"] for row in rows("histories.jsonl") if row["api"] == API]
+    return [row["history"] for row in rows("converse_histories.jsonl")]
 
 
 def test_recorded_messages_are_recognised_by_themselves() -> None:

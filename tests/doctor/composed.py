@@ -21,11 +21,15 @@ ROWS: dict[str, Row] = {rule: row for api in APIS for rule, row in repairs_of(ap
 """Every rule about histories, of all APIs."""
 
 
+def _file_of(api: str) -> str:
+    return "converse_histories.jsonl" if api == "bedrock_converse" else "histories.jsonl"
+
+
 def recorded(api: str) -> list[History]:
     """What the provider's own endpoint accepted, calls and results among it."""
     rows = [
         json.loads(line)
-        for line in (FIXTURES / "histories.jsonl").read_text(encoding="utf-8").splitlines()
+        for line in (FIXTURES / _file_of(api)).read_text(encoding="utf-8").splitlines()
     ]
     own = serving(api, "rules").SHAPE.host
     held = ("previous_response_id", "conversation")

@@ -5,8 +5,8 @@ at the end the turn that the API would have given unstreamed.
 # What is hard here
 # -----------------
 # Only calls, results and images have an event that begins them; texts and reasoning begin with
-# their first delta. A block isn't understood here: as soon as it is closed it goes to `BlockReader`,
-# which reads whole answers, in the order in which the blocks began.
+# their first delta. A block isn't understood here: as soon as it is closed it goes to the reader of
+# whole answers, in the order in which the blocks began.
 #
 #   message: none -----> started ---------> stopped --------> finished
 #            no event    messageStart, or   messageStop       finish(); usage comes behind the

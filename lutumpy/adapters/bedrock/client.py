@@ -1,4 +1,4 @@
-"""`BedrockConverse`: Converse as a model, and its wire format for users with clients of their own."""
+"""`BedrockConverse`: Converse as a model, and its wire format for clients of the user's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From an answer of Converse to an `AssistantTurn`. Total: whatever the model wrote, nothing raises.
+"""From an answer of Converse to an `AssistantTurn`. Total: nothing that a model wrote raises.
 
 `native` holds the content blocks as they came, so that they can go back unchanged (rule R1). What
 the API itself would refuse on the way back is taken out or brought into shape here, once: empty

@@ -1,5 +1,5 @@
-"""The stream decoder of ConverseStream: events in; text, reasoning and calls out as they arrive; and
-at the end the turn that the API would have given unstreamed.
+"""The stream decoder of ConverseStream: events in; text, reasoning and calls out as they arrive; at
+the end the turn that the API would have given unstreamed.
 """
 
 # What is hard here

@@ -79,8 +79,8 @@ class BedrockConverse(SdkModel):
         timeout = defaults.get("timeout")
 
         def make() -> Any:
-            import boto3
-            from botocore.config import Config
+            import boto3  # type: ignore[import-untyped]
+            from botocore.config import Config  # type: ignore[import-untyped]
 
             config = None if timeout is None else Config(read_timeout=timeout)
             return boto3.client(

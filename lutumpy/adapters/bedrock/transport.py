@@ -108,7 +108,8 @@ class BotoTransport:
             AdapterError: the request failed after the SDK's own retries, or no client can be made.
         """
         if self._given is None or not _is_async(self._given):
-            return await _in_thread(lambda: self.send_sync(body))
+            sent: SdkReply = await _in_thread(lambda: self.send_sync(body))
+            return sent
         model, request = self._prepare(body)
         token = _CURRENT.set(request)
         try:

@@ -131,8 +131,8 @@ class StreamedBlock:
             return {"toolUse": {**self._start, "input": self._input()}}
         if self.kind == "toolResult":
             given = self._start.get("content")
-            cited: Any = [*(given if isinstance(given, list) else ()), *self._listed]
-            return {"toolResult": {**self._start, "content": cited}}
+            parts: list[Any] = [*(given if isinstance(given, list) else ()), *self._listed]
+            return {"toolResult": {**self._start, "content": parts}}
         value = dict(self._start)
         for piece in self._listed:
             if isinstance(piece, Mapping):

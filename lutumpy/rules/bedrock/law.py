@@ -47,7 +47,7 @@ SHAPE = RequestShape(
     host="amazonaws.com",
     position=WHERE,
     turn_form="list",
-    call_id_key="toolUseId",
+    call_id_key="toolUse.toolUseId",
     model_path=re.compile(r"/model/([^/]+)/converse(?:-stream)?(?:\?|\Z)"),
 )
 # What other APIs with `messages` don't have: their contents are texts, or parts with a `type`.

@@ -1,0 +1,1 @@
+"""The Converse API of Amazon Bedrock."""

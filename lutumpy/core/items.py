@@ -297,8 +297,8 @@ class AssistantTurn:
         calls: The call blocks among `blocks`.
         calls_key: Where in `native` the calls are: a key of the message, or `None` when `native` is
             the list itself.
-        id_field: The name of a call's id in `native`, with a dot for each level; empty where the
-            API tells calls by their places, and their ids are this library's alone.
+        id_field: The name of a call's id in `native`, a dot for each level; empty where the API
+            tells calls by their places, and their ids are this library's alone.
         finish_reason: Why the model stopped, in this library's words (rule C9a).
         provider_finish_reason: The provider's own word for it.
         usage: Tokens.

@@ -1,4 +1,4 @@
-"""From an answer of Converse to an `AssistantTurn`. Total: whatever the model wrote, nothing raises.
+"""From an answer of Converse to an `AssistantTurn`. Total: nothing that a model wrote raises.
 
 `native` holds the content blocks as they came, so that they can go back unchanged (rule R1). What
 the API itself would refuse on the way back is taken out or brought into shape here, once: empty
@@ -178,14 +178,16 @@ class BlockReader:
             if not isinstance(inner, str) or not inner:
                 return False
             self.blocks.append(TextBlock(clean_text(inner)))
-        elif not isinstance(inner, Mapping) or key == "SDK_UNKNOWN_MEMBER":
+            self.native.append({key: inner})
+            return True
+        if not isinstance(inner, Mapping) or key == "SDK_UNKNOWN_MEMBER":
             return False
-        elif key == "toolUse" and inner.get("type") != SERVER_TOOL:
+        if key == "toolUse" and inner.get("type") != SERVER_TOOL:
             self._take_call(inner)
             return True
-        elif key == REASONING:
+        if key == REASONING:
             return self._take_reasoning(inner)
-        elif key == "citationsContent":
+        if key == "citationsContent":
             self.blocks.append(TextBlock(clean_text(_cited_text(inner))))
         else:
             self.blocks.append(OpaqueBlock(clean_text(key)))

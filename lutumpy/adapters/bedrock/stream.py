@@ -1,12 +1,12 @@
-"""The stream decoder of ConverseStream: events in; text, reasoning and calls out as they arrive; and
-at the end the turn that the API would have given unstreamed.
+"""The stream decoder of ConverseStream: events in; text, reasoning and calls out as they arrive; at
+the end the turn that the API would have given unstreamed.
 """
 
 # What is hard here
 # -----------------
 # Only calls, results and images have an event that begins them; texts and reasoning begin with
-# their first delta. A block isn't understood here: as soon as it is closed it goes to `BlockReader`,
-# which reads whole answers, in the order in which the blocks began.
+# their first delta. A block isn't understood here: as soon as it is closed it goes to the reader of
+# whole answers, in the order in which the blocks began.
 #
 #   message: none -----> started ---------> stopped --------> finished
 #            no event    messageStart, or   messageStop       finish(); usage comes behind the

@@ -33,20 +33,23 @@ from lutumpy.errors import (
     InvalidToolConstraints,
     LutumpyError,
     MalformedArgumentsError,
+    PlanError,
     RoundClosedError,
     StaleRoundError,
+    TakenOverError,
     ToolError,
     ToolRoundArityError,
     TranscriptError,
     UnknownToolError,
 )
-from lutumpy.hooks.decisions import Complete, Reject, RunNormally, ToolDecision
+from lutumpy.hooks.decisions import Complete, Hold, Reject, RunNormally, ToolDecision
 from lutumpy.hooks.hook_set import HookSet, hook_slot
 from lutumpy.hooks.registry import hook_impl
 from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
 from lutumpy.rounds.offer import Offer
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
-from lutumpy.rounds.round import ToolRound, ToolRoundPlan
+from lutumpy.rounds.plan import ToolRoundPlan
+from lutumpy.rounds.round import ToolRound
 from lutumpy.session import Session
 from lutumpy.tools.approvals import ApprovalRequest
 from lutumpy.tools.calls import HandledTool, RejectedToolCall, ToolCall, ToolCallIssue
@@ -78,10 +81,12 @@ if TYPE_CHECKING:
         ToolCallReady,
     )
     from lutumpy.rounds.output_schema import OutputSchema
+    from lutumpy.rounds.signing import Signer
     from lutumpy.tools.declare_text import TextToolFn, text_tool
     from lutumpy.tools.dynamic import DynamicTool
     from lutumpy.tools.dynamic_values import DynamicInput, DynamicOutput
     from lutumpy.tools.search import search_tools
+    from lutumpy.tools.tickets import CallTicket
     from lutumpy.tools.tool_input import ToolInput
 
 __version__ = "0.1.0"
@@ -92,6 +97,7 @@ __all__ = [
     "ApprovalRequest",
     "ApprovalRequested",
     "AssistantTurn",
+    "CallTicket",
     "CommitError",
     "Complete",
     "Completed",
@@ -108,6 +114,7 @@ __all__ = [
     "FoundTools",
     "FunctionSelector",
     "HandledTool",
+    "Hold",
     "HookError",
     "HookRegistrationError",
     "HookSet",
@@ -123,6 +130,7 @@ __all__ = [
     "NoTools",
     "Offer",
     "OutputSchema",
+    "PlanError",
     "RawPart",
     "ReasoningDelta",
     "RefusalDelta",
@@ -133,10 +141,12 @@ __all__ = [
     "RunNormally",
     "Selector",
     "Session",
+    "Signer",
     "Skip",
     "StaleRoundError",
     "Started",
     "StreamDecoder",
+    "TakenOverError",
     "TextDelta",
     "TextPart",
     "TextToolFn",
@@ -198,11 +208,13 @@ _HOMES = homes_of(
         ],
         "lutumpy.core.text_inputs": ["Lark", "Regex"],
         "lutumpy.rounds.output_schema": ["OutputSchema"],
+        "lutumpy.rounds.signing": ["Signer"],
         "lutumpy.tools.declare_text": ["TextToolFn", "text_tool"],
         "lutumpy.finder": ["FindTools", "FoundTools", "ToolFinder"],
         "lutumpy.tools.dynamic": ["DynamicTool"],
         "lutumpy.tools.dynamic_values": ["DynamicInput", "DynamicOutput"],
         "lutumpy.tools.search": ["search_tools"],
+        "lutumpy.tools.tickets": ["CallTicket"],
         "lutumpy.tools.tool_input": ["ToolInput"],
     }
 )

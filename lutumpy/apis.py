@@ -129,6 +129,18 @@ _TABLE: dict[Api, ApiRow] = {
             page="lutumpy.page.read_anthropic",
         ),
         ApiRow(
+            name="gemini_generate_content",
+            title="Gemini generateContent",
+            family="google",
+            adapter="lutumpy.adapters.gemini:Gemini",
+            rules="lutumpy.rules.gemini.law",
+            repairs="lutumpy.doctor.gemini.stages",
+            reader="lutumpy.adapters.gemini.read:read_gemini",
+            rendering="lutumpy.testing.render_gemini",
+            server="lutumpy.testing.render_gemini_server:GeminiServer",
+            page="lutumpy.page.read_gemini",
+        ),
+        ApiRow(
             name="bedrock_converse",
             title="Bedrock Converse",
             family="bedrock",

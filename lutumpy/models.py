@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from lutumpy.doors import find_name, homes_of
 
 if TYPE_CHECKING:
-    from lutumpy.core.dump_items import dump_turn, load_turn
+    from lutumpy.core.dump_items import dump_item, dump_turn, load_item, load_turn
+    from lutumpy.core.head import Head
     from lutumpy.core.items import (
         Api,
         AssistantTurn,
@@ -62,6 +63,7 @@ __all__ = [
     "FilePart",
     "FinishReason",
     "FoundTool",
+    "Head",
     "ImagePart",
     "Item",
     "Message",
@@ -95,14 +97,17 @@ __all__ = [
     "Usage",
     "check_model",
     "checked_structured",
+    "dump_item",
     "dump_turn",
+    "load_item",
     "load_turn",
 ]
 
 _HOMES = homes_of(
     {
         "lutumpy.costs": ["Unsettled"],
-        "lutumpy.core.dump_items": ["dump_turn", "load_turn"],
+        "lutumpy.core.dump_items": ["dump_item", "dump_turn", "load_item", "load_turn"],
+        "lutumpy.core.head": ["Head"],
         "lutumpy.core.items": [
             "Api",
             "AssistantTurn",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 from typing_extensions import Unpack
 
+from lutumpy.core.head import Head
 from lutumpy.core.items import AssistantTurn, Part
 from lutumpy.core.model import Model
 from lutumpy.core.transcript import Transcript
@@ -128,6 +129,54 @@ class Session(Ledger):
         # What a provider has refused before the dump was written isn't held against it now.
         transcript, usage, unsettled, refused = dumps.load_session(data)
         check_loaded(transcript, refused)
+        session = Session(transcript)
+        session._set_costs(usage, unsettled)
+        return session
+
+    # For stores, which append what is new and never write an item twice.
+
+    @property
+    def head(self) -> Head:
+        """Where it stands; equal heads mean equal committed content. It costs the same however
+        long the conversation is.
+        """
+        return self.transcript.head
+
+    @property
+    def answered(self) -> bool:
+        """Whether nothing is left to ask: it ends in a finished answer that wasn't paused."""
+        return self.transcript.answered
+
+    def items_since(self, head: Head) -> list[dict[str, JsonValue]]:
+        """The items that were committed since a head, as JSON values.
+
+        Raises:
+            TranscriptError: the session doesn't begin with what the head says.
+        """
+        from lutumpy import standing
+
+        return standing.items_since(self.transcript, head)
+
+    def state(self) -> dict[str, JsonValue]:
+        """What a dump holds beside the items: costs, ephemeral messages, failures of calls.
+
+        Its size doesn't grow with the conversation; only requests of unknown cost add up. Of
+        failures it has the latest 32.
+        """
+        from lutumpy import standing
+
+        return standing.dump_state(self.transcript, self.usage, self.unsettled)
+
+    @staticmethod
+    def build(items: Iterable[Mapping[str, Any]], state: Mapping[str, Any]) -> Session:
+        """The session of all its items, as `items_since` gave them in order, and its `state`.
+
+        Raises:
+            TranscriptError: they aren't those of one session; nothing was loaded.
+        """
+        from lutumpy import standing
+
+        transcript, usage, unsettled = standing.build_session(items, state)
         session = Session(transcript)
         session._set_costs(usage, unsettled)
         return session

@@ -1,4 +1,4 @@
-"""The command line: `lutumpy check`, `repair`, `convert`, `show`, `tools`, `mcp` and `demo`.
+"""The command line: `lutumpy check`, `repair`, `convert`, `show`, `tools`, `mcp`, `rounds`, `demo`.
 
 Needs the `cli` extra (typer, rich, jinja2); `demo` and `--version` work without it.
 """

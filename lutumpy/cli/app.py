@@ -23,6 +23,7 @@ from lutumpy.cli.convert import convert
 from lutumpy.cli.exit_codes import quiet_code
 from lutumpy.cli.mcp import mcp
 from lutumpy.cli.repair import repair
+from lutumpy.cli.rounds import rounds
 from lutumpy.cli.show import show
 from lutumpy.cli.tools import tools
 
@@ -56,6 +57,7 @@ app.command("convert")(convert)
 app.command("show")(show)
 app.add_typer(tools, name="tools")
 app.add_typer(mcp, name="mcp")
+app.add_typer(rounds, name="rounds")
 
 
 # Typer calls it while it reads the options, so that `--version` needs no command.

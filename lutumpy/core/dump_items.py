@@ -44,10 +44,12 @@ from lutumpy.plain import json_values
 __all__ = [
     "WRONG",
     "dump_item",
+    "dump_part",
     "dump_turn",
     "dump_usage",
     "expect",
     "load_item",
+    "load_part",
     "load_turn",
     "load_usage",
 ]
@@ -80,11 +82,12 @@ _TURN_FLAGS = ("cut", "results_only", "reasoning_dropped")
 
 
 def dump_item(item: Item) -> dict[str, Any]:
+    """An item as JSON values."""
     if isinstance(item, Message):
         dumped: dict[str, Any] = {
             "item": "message",
             "role": item.role,
-            "parts": [_dump_part(p) for p in item.parts],
+            "parts": [dump_part(p) for p in item.parts],
         }
         if item.ephemeral:
             dumped["ephemeral"] = True
@@ -138,10 +141,11 @@ def _load_verbatim(data: Mapping[str, Any]) -> Verbatim | None:
 
 
 def load_item(data: Mapping[str, Any]) -> Item:
+    """The item of a dump. Raises `TranscriptError`, or one of `WRONG`, if it isn't one."""
     kind = data.get("item")
     if kind == "message":
         role = _expect_one_of(data["role"], get_args(Role), "role")
-        parts = tuple([_load_part(p) for p in expect(data["parts"], list, "parts")])
+        parts = tuple([load_part(p) for p in expect(data["parts"], list, "parts")])
         if role != "user" and any(not isinstance(part, TextPart) for part in parts):
             raise TranscriptError(f"a {role} message takes text only")
         ephemeral = expect(data.get("ephemeral", False), bool, "ephemeral")
@@ -256,7 +260,8 @@ def _load_count(value: Any, name: str) -> int:
     return count
 
 
-def _dump_part(part: Part) -> dict[str, Any]:
+def dump_part(part: Part) -> dict[str, Any]:
+    """A content part as JSON values."""
     if isinstance(part, TextPart):
         return {"part": "text", "text": part.text}
     if isinstance(part, FoundTool):
@@ -270,7 +275,8 @@ def _dump_part(part: Part) -> dict[str, Any]:
     return {"part": "image" if isinstance(part, ImagePart) else "file", **dumped}
 
 
-def _load_part(data: Mapping[str, Any]) -> Part:
+def load_part(data: Mapping[str, Any]) -> Part:
+    """The part of a dump. Raises `TranscriptError`, or one of `WRONG`, if it isn't one."""
     fields = dict(expect(data, dict, "a part"))
     kind = fields.pop("part")
     if kind == "found_tool":
@@ -326,7 +332,7 @@ def _dump_result(result: ResultBlock) -> dict[str, Any]:
     content = (
         result.content
         if isinstance(result.content, str)
-        else [_dump_part(p) for p in result.content]
+        else [dump_part(p) for p in result.content]
     )
     return {
         "call_id": result.call_id,
@@ -344,7 +350,7 @@ def _load_result(data: Mapping[str, Any]) -> ResultBlock:
         name=expect(data["name"], str, "name"),
         content=content
         if isinstance(content, str)
-        else tuple([_load_part(part) for part in expect(content, list, "content")]),
+        else tuple([load_part(part) for part in expect(content, list, "content")]),
         status=_expect_one_of(data["status"], get_args(ResultStatus), "status"),
         kind=expect(data.get("kind", "function"), str, "kind"),
     )

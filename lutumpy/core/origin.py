@@ -8,16 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeAlias
 
-from lutumpy.core.items import (
-    AssistantTurn,
-    FoundTool,
-    Item,
-    Message,
-    Part,
-    RawPart,
-    TextPart,
-    ToolMetadata,
-)
+from lutumpy.core.items import ToolMetadata
 from lutumpy.core.transcript import Transcript
 from lutumpy.plain import json_values
 
@@ -75,11 +66,16 @@ class Origin:
         self._seen: Counter[_Key] = Counter()
         self._looked = 0
 
+    @property
+    def committed(self) -> int:
+        """How many items were committed before the answer."""
+        return self._committed
+
     def digest(self) -> bytes:
         """A digest of everything committed before the answer: equal for equal content."""
         if self._digest is None:
             assert self._transcript is not None
-            self._digest = self._transcript.encoded("digest", _Digests).at(self._committed)
+            self._digest = self._transcript.digests().at(self._committed)
         return self._digest
 
     def occurrence(self, metadata: ToolMetadata) -> int:
@@ -105,71 +101,19 @@ class Origin:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (
+        return Origin.at, (
             self.digest(),
             tuple([ToolMetadata(c.id, c.name, c.arguments) for c in self._calls]),
         )
 
+    @staticmethod
+    def at(digest: bytes, calls: Sequence[_Call]) -> Origin:
+        """The place of calls behind content that has this digest.
 
-def _restored(digest: bytes, calls: tuple[ToolMetadata, ...]) -> Origin:
-    origin = Origin(Transcript(), 0, calls)
-    origin._digest = digest
-    return origin
-
-
-class _Digests:
-    """An `ItemEncoder` that keeps one digest for each committed item: of this item and all before
-    it.
-    """
-
-    __slots__ = ("_chain",)
-
-    def __init__(self) -> None:
-        self._chain = [_sha256(b"lutumpy conversation")]
-
-    def add(self, item: Item) -> None:
-        if not (isinstance(item, Message) and item.ephemeral):
-            self._chain.append(_sha256(self._chain[-1] + _content(item)))
-
-    def copy(self) -> _Digests:
-        twin = _Digests()
-        twin._chain = self._chain.copy()
-        return twin
-
-    def at(self, count: int) -> bytes:
-        """The digest of the first `count` committed items."""
-        return self._chain[count]
-
-
-def _content(item: Item) -> bytes:
-    """What an item says, without what differs from one request to the next."""
-    if isinstance(item, AssistantTurn):
-        return b"turn " + json_values.encode(item.api) + item.native
-    if isinstance(item, Message):
-        return b"message " + json_values.encode(
-            [item.role, [_part_content(part) for part in item.parts]]
-        )
-    results: list[list[Any]] = []
-    for result in item.results:
-        content: Any = result.content
-        if not isinstance(content, str):
-            content = [_part_content(part) for part in content]
-        results.append([result.call_id, result.name, result.status, content])
-    return b"results " + json_values.encode(results)
-
-
-def _part_content(part: Part) -> list[str | None]:
-    if isinstance(part, TextPart):
-        return ["text", part.text]
-    if isinstance(part, FoundTool):
-        return ["found_tool", part.name, part.description, part.data.decode()]
-    if isinstance(part, RawPart):
-        return ["raw", part.api, part.data.decode(), part.text]
-    data = None if part.data is None else _sha256(part.data).hex()
-    return [type(part).__name__, part.media_type, part.url, data]
-
-
-def _sha256(data: bytes) -> bytes:
-    import hashlib  # rare, and slow to import
-
-    return hashlib.sha256(data).digest()
+        Args:
+            digest: As `digest` gives it.
+            calls: The calls of the answer, in order.
+        """
+        origin = Origin(Transcript(), 0, calls)
+        origin._digest = digest
+        return origin

@@ -14,6 +14,8 @@ from typing import Any, cast
 
 from lutumpy.apis import api_names, serving
 from lutumpy.core import windows
+from lutumpy.core.digests import Digests
+from lutumpy.core.head import Head
 from lutumpy.core.item_store import FailureKey, ItemStore, failure_key
 from lutumpy.core.items import (
     Api,
@@ -203,6 +205,47 @@ class Transcript(ItemStore):
         self._write(
             items, draft, added=True, ids=ids, failures=failed, usages=usages, receipt=receipt
         )
+
+    def digests(self) -> Digests:
+        """The digests of its committed items; read them, don't change them."""
+        return self.encoded("digest", Digests)
+
+    @property
+    def head(self) -> Head:
+        """Where it stands: equal heads mean equal committed content."""
+        return self.digests().head()
+
+    @property
+    def answered(self) -> bool:
+        """Whether nothing is left to ask: it ends in a finished answer that wasn't paused."""
+        last = self[-1] if len(self) else None
+        return (
+            isinstance(last, AssistantTurn)
+            and last.finish_reason != "paused"
+            and not last.results_only
+        )
+
+    def committed_items(self, start: int) -> list[Item]:
+        """The committed items from the one at `start` on; ephemeral messages aren't among them."""
+        state = self._state
+        tail = [i for i in state.tail if not (isinstance(i, Message) and i.ephemeral)]
+        if start >= state.stable:
+            return tail[start - state.stable :]
+        return [*self._stable[start : state.stable], *tail]
+
+    def has_turn(self, turn: AssistantTurn, start: int) -> bool:
+        """Whether this very answer is here already, from index `start` on: a plan that was written
+        down may have been taken up twice.
+        """
+        for item in self._items()[start:]:
+            if not isinstance(item, AssistantTurn) or item.api != turn.api:
+                continue
+            if None not in (turn.response_id, item.response_id):
+                if item.response_id == turn.response_id:
+                    return True
+            elif item.native == turn.native:
+                return True
+        return False
 
     def discard_open(self) -> None:
         """Continue without the rounds that were dropped open, so that requests are possible again

@@ -16,13 +16,17 @@ except ImportError as _error:
 
 from lutumpy.execution.dispatcher import Dispatcher, HandlerDecorator
 from lutumpy.execution.executor import ToolExecutor, refuse_running_loop
-from lutumpy.execution.identity import IdempotencyKey
+from lutumpy.execution.journal import Begun, CallJournal
 from lutumpy.execution.report import CallReport, ExecutionReport
 from lutumpy.execution.results import ExecutionResult, Outcome
+from lutumpy.execution.tickets import call_of_ticket, run_ticket
 from lutumpy.execution.unresolved import UnresolvedCall
 from lutumpy.plain.preview import preview
+from lutumpy.tools import IdempotencyKey
 
 __all__ = [
+    "Begun",
+    "CallJournal",
     "CallReport",
     "Dispatcher",
     "ExecutionReport",
@@ -32,6 +36,8 @@ __all__ = [
     "Outcome",
     "ToolExecutor",
     "UnresolvedCall",
+    "call_of_ticket",
     "preview",
     "refuse_running_loop",
+    "run_ticket",
 ]

@@ -10,7 +10,6 @@ from typing import Any, Concatenate, Generic, Protocol, cast, overload
 from typing_extensions import ParamSpec, TypeVar
 
 from lutumpy import DeclarationError, Selector, Toolset
-from lutumpy.execution.identity import IdempotencyKey
 from lutumpy.execution.parameters import (
     MISSING,
     Context,
@@ -23,7 +22,7 @@ from lutumpy.execution.parameters import (
 )
 from lutumpy.hooks import BaseToolCall
 from lutumpy.plain.safe_text import safe_repr
-from lutumpy.tools import extended_selector, extends
+from lutumpy.tools import IdempotencyKey, extended_selector, extends
 
 __all__ = ["Dispatcher", "HandlerDecorator", "Runner"]
 

@@ -13,6 +13,7 @@ import anyio.lowlevel
 
 from lutumpy import ApprovalRequest, Selector, ToolMetadata
 from lutumpy.execution.dispatcher import Dispatcher, Runner
+from lutumpy.execution.journal import CallJournal
 from lutumpy.execution.report import CallReport, ExecutionReport
 from lutumpy.execution.results import ExecutionResult, rejected
 from lutumpy.execution.run import Backoff, Run
@@ -42,6 +43,10 @@ class ToolExecutor:
         thread_patience: When a plain function has timed out, the seconds that a retry waits for it
             to return; after that the call has timed out.
         random: Source of the randomness of the backoff.
+        journal: Told before each call starts and after it has ended; it may know what came of a
+            call before. See `CallJournal`.
+        unresolved: Calls of unknown outcome from an earlier process, as its `unresolved` had them:
+            no equal call is run until one is resolved.
 
     Raises:
         ValueError: A number is out of range; `TypeError` for what isn't a number or a selector.
@@ -61,10 +66,13 @@ class ToolExecutor:
         max_backoff: float = 10.0,
         thread_patience: float = 60.0,
         random: random_module.Random | None = None,
+        journal: CallJournal | None = None,
+        unresolved: Iterable[UnresolvedCall] = (),
     ) -> None:
         size = _check_count("max_concurrency", max_concurrency)
         self._slots = Slots(size, _limits_by_tool(limits or {}))
-        self._unresolved = Unresolved()
+        self._unresolved = Unresolved(unresolved)
+        self._journal = journal
         self._deduplicate = deduplicate
         self._scope = _check_scope(scope)
         self._backoff = Backoff(
@@ -83,6 +91,7 @@ class ToolExecutor:
         scope: str | None = None,
         resume: ExecutionReport | None = None,
         report: ExecutionReport | None = None,
+        journal: CallJournal | None = None,
     ) -> list[ExecutionResult]:
         """Run calls: those of a round, or the pending ones of a plan.
 
@@ -98,6 +107,7 @@ class ToolExecutor:
             resume: The report of an earlier run of these calls: only calls that were `interrupted`
                 or `not_started` there are run again.
             report: A new `ExecutionReport()` for this run, in place of one made here.
+            journal: In place of the executor's.
 
         Returns:
             One result for each call, in call order.
@@ -105,10 +115,13 @@ class ToolExecutor:
         Raises:
             DeclarationError: The dispatcher doesn't cover its toolset, or a call is of another
                 toolset. Nothing was run.
-            ValueError: A call appears twice, or the report was used before. `TypeError` for what
-                isn't a call. Nothing was run.
+            ValueError: A call appears twice, or the report was used before; or there is a journal,
+                and the input of a call doesn't survive JSON. `TypeError` for what isn't a call.
+                Nothing was run.
             BaseException: A cancellation of the caller, or a tool's `KeyboardInterrupt` or
                 `SystemExit`. Only plain functions may still be running, in their threads.
+            Exception: What the journal raised, such as `TakenOverError`. No further call was
+                begun.
         """
         listed = _check_calls(calls)
         if not isinstance(dispatch, Dispatcher):
@@ -134,6 +147,7 @@ class ToolExecutor:
             self._scope if scope is None else _check_scope(scope),
             self._backoff,
             deduplicate=self._deduplicate,
+            journal=self._journal if journal is None else journal,
         )
         self.report = report
         return await work.execute()
@@ -146,6 +160,7 @@ class ToolExecutor:
         scope: str | None = None,
         resume: ExecutionReport | None = None,
         report: ExecutionReport | None = None,
+        journal: CallJournal | None = None,
     ) -> list[ExecutionResult]:
         """As `run`, in an event loop of its own (asyncio), in this thread; async tools run too.
 
@@ -156,7 +171,15 @@ class ToolExecutor:
             "run_sync was called inside a running event loop: await run() there; nothing was run"
         )
         return anyio.run(
-            partial(self.run, calls, dispatch, scope=scope, resume=resume, report=report)
+            partial(
+                self.run,
+                calls,
+                dispatch,
+                scope=scope,
+                resume=resume,
+                report=report,
+                journal=journal,
+            )
         )
 
     @property

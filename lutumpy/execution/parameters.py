@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Protocol, cast, get_args, get_origin
 
 from lutumpy import ToolDef, ToolMetadata
-from lutumpy.execution.identity import IdempotencyKey
+from lutumpy.tools import IdempotencyKey
 from lutumpy.tools.signature import enclosing_names
 
 __all__ = [

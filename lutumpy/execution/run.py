@@ -16,13 +16,17 @@
 #   for it (`thread` of the backoff), else two of them would run at once
 # - the run is cancelled: calls in progress and waiting calls get their results from
 #   `ExecutionReport.end`, in the `finally` of `execute`
-# - KeyboardInterrupt, SystemExit, or a mistake in here: `_stop_run` cancels the run, and `execute`
-#   raises it once every call has a result
+# - KeyboardInterrupt, SystemExit, what the journal raises, or a mistake in here: `_stop_run`
+#   cancels the run, and `execute` raises it once every call has a result
+#
+# With a journal, a call is begun there before its first attempt, and ended there before its result
+# counts (`journal_use.py`).
 
 from __future__ import annotations
 
 import math
 import random
+import sys
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -42,17 +46,19 @@ from lutumpy.execution.attempts import (
     cancelled_from_outside,
 )
 from lutumpy.execution.dispatcher import Runner
-from lutumpy.execution.identity import (
-    IdempotencyKey,
-    call_arguments,
-    idempotency_key,
-    written_arguments,
-)
+from lutumpy.execution.journal import CallJournal
+from lutumpy.execution.journal_use import JournalUse
 from lutumpy.execution.logs import log_result, log_retry, log_return
 from lutumpy.execution.report import CallReport, ExecutionReport
 from lutumpy.execution.results import ExecutionResult
 from lutumpy.execution.slots import Loop, RunQueue, Slots, WaitingCall
 from lutumpy.execution.unresolved import Unresolved, UnresolvedCall
+from lutumpy.tools import (
+    IdempotencyKey,
+    call_arguments,
+    idempotency_key,
+    written_arguments,
+)
 
 __all__ = ["Backoff", "Run"]
 
@@ -93,6 +99,7 @@ class Run:
         scope: The namespace of keys and of unresolved calls.
         backoff: How long retries wait.
         deduplicate: Whether equal calls are skipped.
+        journal: Told of each call before it starts and after it has ended.
     """
 
     def __init__(
@@ -106,6 +113,7 @@ class Run:
         backoff: Backoff,
         *,
         deduplicate: bool,
+        journal: CallJournal | None = None,
     ) -> None:
         self._reports = reports
         self._runners = runners
@@ -115,6 +123,7 @@ class Run:
         self._scope = scope
         self._backoff = backoff
         self._deduplicate = deduplicate
+        self._journal = None if journal is None else JournalUse(journal, scope)
         self._began = anyio.current_time()
         self._cancelled = anyio.get_cancelled_exc_class()
         self._loop = Loop.running()
@@ -136,6 +145,8 @@ class Run:
         try:
             if self._deduplicate:
                 self._reject_duplicates()
+            if self._journal is not None:
+                self._make_tickets(self._journal)
             for index, report in enumerate(reports):
                 if report.result is None:
                     waiting.append(WaitingCall(self._queue, index, report.call.tool))
@@ -146,6 +157,10 @@ class Run:
             cut = any(report.result is None for report in reports)
             for report in self._report.end(self._seconds_since_start()):
                 self._note_outcome(report)
+            # A coroutine that is being closed can't wait for anything.
+            closed = isinstance(sys.exc_info()[1], GeneratorExit)
+            if cut and self._journal is not None and not closed:
+                await self._journal.end_cut(reports)
         if self._fatal is not None:
             raise self._fatal
         if cut:
@@ -213,6 +228,12 @@ class Run:
                 self._settle(report, results.rejected(report.call, DUPLICATE))
             seen.add(call)
 
+    def _make_tickets(self, journal: JournalUse) -> None:
+        """Make the ticket of every call that may be run, so that none is refused halfway."""
+        for report in self._reports:
+            if report.result is None:
+                journal.add(report.call, self._make_key(report))
+
     def _make_key(self, report: CallReport) -> IdempotencyKey:
         call = report.call
         before = 0 if call.origin is not None else self._count_equal_before(report)
@@ -241,14 +262,16 @@ class Run:
             if known is not None:
                 self._settle(report, results.rejected(report.call, _undecided_reason(known)))
                 return
-            report.started = self._seconds_since_start()
             runner = self._runners[waiting.index]
             assert runner is not None  # only a call that has a result is without one
+            report.started = self._seconds_since_start()
             key = self._make_key(report) if runner.keyed else None
+            if self._journal is not None and not await self._begin(report, self._journal):
+                return
             code = partial(runner.run, report.call, key)
             attempt = await self._attempt(waiting, report, code, is_async=runner.is_async)
             await absorb_own_cancellation()
-            self._conclude(report, attempt)
+            await self._conclude(report, attempt)
         except GeneratorExit:
             raise
         except BaseException as error:
@@ -258,6 +281,19 @@ class Run:
         finally:
             if waiting.state == "held":
                 self._slots.release(waiting, self._loop)
+
+    async def _begin(self, report: CallReport, journal: JournalUse) -> bool:
+        """Ask the journal whether a call may be run; settle it with what came of it before."""
+        known = await journal.begin(report)
+        if known is not None:
+            report.started = None
+            self._settle(report, known)
+            return False
+        if cancelled_from_outside():
+            report.started = None  # asked too late, and the journal keeps the marker
+            return False
+        report.started = self._seconds_since_start()
+        return True
 
     async def _attempt(
         self,
@@ -333,8 +369,8 @@ class Run:
 
     # --- the end of a call -------------------------------------------------------------------
 
-    def _conclude(self, report: CallReport, attempt: Attempt) -> None:
-        """Give a call the result of its last attempt."""
+    async def _conclude(self, report: CallReport, attempt: Attempt) -> None:
+        """Give a call the result of its last attempt, once the journal has it."""
         if attempt.interrupted:
             return  # `ExecutionReport.end` gives a result to all that a cancellation cuts off
         call, attempts = report.call, report.attempts
@@ -348,6 +384,8 @@ class Run:
             result, output_error = results.raised(
                 call, attempt.error, attempts, latency, began=attempt.began
             )
+        if self._journal is not None:
+            await self._journal.end(report, result)
         self._settle(report, result, output_error)
 
     def _settle(

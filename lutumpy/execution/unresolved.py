@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from lutumpy import ToolMetadata
-from lutumpy.execution.identity import call_arguments
 from lutumpy.hooks import BaseToolCall
 from lutumpy.plain import json_values
+from lutumpy.tools import call_arguments
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
 
 __all__ = ["UnresolvedCall"]
+
+_CALL = ("id", "name", "arguments")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +33,44 @@ class UnresolvedCall:
     metadata: ToolMetadata
     arguments: str
 
+    def dump(self) -> dict[str, JsonValue]:
+        """The call as JSON values."""
+        call: dict[str, JsonValue] = dict(self.metadata._asdict())
+        if self.metadata.is_text:
+            call["is_text"] = True
+        return {"scope": self.scope, "call": call, "arguments": self.arguments}
+
+    @staticmethod
+    def load(data: Mapping[str, Any]) -> UnresolvedCall:
+        """The call of a dump.
+
+        Raises:
+            ValueError: it isn't one; the message says what is wrong.
+        """
+        try:
+            call = data["call"]
+            texts = [data["scope"], data["arguments"], *[call[name] for name in _CALL]]
+            if not all(isinstance(text, str) for text in texts):
+                raise TypeError("something in it is no text")
+            make = ToolMetadata.of_text if call.get("is_text") is True else ToolMetadata
+        except (AttributeError, KeyError, TypeError) as error:
+            what = f"{error!r} is missing" if type(error) is KeyError else str(error)
+            raise ValueError(f"the dump of an unresolved call is invalid: {what}") from error
+        scope, arguments, *metadata = texts
+        return UnresolvedCall(scope, make(*metadata), arguments)
+
 
 class Unresolved:
     """The calls of an executor that wait for a decision, by scope, tool and arguments."""
 
     __slots__ = ("_calls",)
 
-    def __init__(self) -> None:
+    def __init__(self, calls: Iterable[UnresolvedCall] = ()) -> None:
         self._calls: dict[tuple[str, str, str], UnresolvedCall] = {}
+        for call in calls:
+            if not isinstance(call, UnresolvedCall):
+                raise TypeError(f"unresolved= takes UnresolvedCalls, not {type(call).__name__}")
+            self._calls[_key_of(call)] = call
 
     def add(self, call: BaseToolCall, scope: str) -> None:
         """Keep a call."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lutumpy.doors import find_name, homes_of
 
 if TYPE_CHECKING:
-    from lutumpy.hooks.decisions import Complete, Reject, RunNormally, ToolDecision
+    from lutumpy.hooks.decisions import Complete, Hold, Reject, RunNormally, ToolDecision
     from lutumpy.hooks.hook_set import HookSet, hook_slot
     from lutumpy.hooks.registry import hook_impl
     from lutumpy.hooks.tool_hooks import ToolHooks
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BaseToolCall",
     "Complete",
+    "Hold",
     "HookSet",
     "Reject",
     "RunNormally",
@@ -30,7 +31,7 @@ __all__ = [
 
 _HOMES = homes_of(
     {
-        "lutumpy.hooks.decisions": ["Complete", "Reject", "RunNormally", "ToolDecision"],
+        "lutumpy.hooks.decisions": ["Complete", "Hold", "Reject", "RunNormally", "ToolDecision"],
         "lutumpy.hooks.hook_set": ["HookSet", "hook_slot"],
         "lutumpy.hooks.registry": ["hook_impl"],
         "lutumpy.hooks.tool_hooks": ["ToolHooks"],

@@ -1,11 +1,12 @@
 """What hooks decide about a call that the provider makes itself, if it is approved."""
 
 # The hooks for calls of every tool and plain policies are asked; a tool's own hooks are not, for
-# the call is of no tool of the toolset, whatever its name. There are three answers:
+# the call is of no tool of the toolset, whatever its name. There are four answers:
 #
 #   RunNormally()                nothing is decided: the next hook, and in the end a person or code
 #   Complete(True)               it is approved
 #   Reject(reason)               it is rejected; `Complete(False)` is the same without a reason
+#   Hold(reason)                 no further hook is asked: a person decides
 #
 # Anything else is a `HookError`, so that nothing is approved by mistake (rule H4).
 
@@ -17,9 +18,16 @@ from typing import Any
 
 from lutumpy.errors import HookError
 from lutumpy.hooks.calling import close_coroutine, hook_failure
-from lutumpy.hooks.decisions import UNCHANGED, Complete, Reject, RunNormally
+from lutumpy.hooks.decisions import UNCHANGED, Complete, Hold, Reject, RunNormally
 from lutumpy.hooks.logs import log_decision
-from lutumpy.hooks.pipeline import UNDECIDED, Decision, HookStep, Source, name_hook_and_call
+from lutumpy.hooks.pipeline import (
+    UNDECIDED,
+    Decision,
+    Held,
+    HookStep,
+    Source,
+    name_hook_and_call,
+)
 from lutumpy.tools.approvals import ApprovalRequest
 from lutumpy.tools.calls import HandledTool, RejectedToolCall
 from lutumpy.tools.results import ToolResult
@@ -29,7 +37,7 @@ __all__ = ["decide_approval"]
 
 def decide_approval(
     request: ApprovalRequest, steps: tuple[HookStep, ...], source: Source, *, log: bool
-) -> Generator[Any, Any, ApprovalRequest | Decision]:
+) -> Generator[Any, Any, ApprovalRequest | Held | Decision]:
     """Run one request through the hooks; yields awaitables and is sent their values.
 
     Args:
@@ -39,7 +47,7 @@ def decide_approval(
         log: Whether decisions are logged.
 
     Returns:
-        The decision; or the request, if no hook made one.
+        The decision; the request, if no hook made one.
 
     Raises:
         HookError: a hook raised, or decided something that doesn't fit (rules H3, H4).
@@ -62,6 +70,10 @@ def decide_approval(
             if log:
                 log_decision(step.label, metadata, "run_normally")
             continue
+        if isinstance(decision, Hold) and isinstance(decision.reason, str):
+            if log:
+                log_decision(step.label, metadata, "hold", reason=decision.reason)
+            return Held(request.as_read(), decision.reason, source, step.label, position)
         result = _read_decision(decision, step, request)
         snapshot = request.as_read()
         decided: HandledTool[Any, Any] | RejectedToolCall

@@ -14,35 +14,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
-from lutumpy.hooks.pipeline import CallOrIssue, CallState, Chain, Decision, copy_input
+from lutumpy.core.items import ToolMetadata
+from lutumpy.hooks.people import AskedHook, LoadedRun, PersonRun
+from lutumpy.hooks.pipeline import CallOrIssue, CallState, Decision, Held, copy_input
 from lutumpy.hooks.run import HookRun
 from lutumpy.plain.safe_text import safe_repr
 from lutumpy.tools.approvals import ApprovalRequest
 from lutumpy.tools.arguments import Decoded, decode_call_again
 from lutumpy.tools.calls import BaseToolCall, RejectedToolCall, ToolCallIssue
 
-__all__ = ["describe_call"]
+__all__ = ["Run", "describe_call", "is_edited"]
 
 _NOT_BEGUN: Any = object()
 
 
-class _AskedHook(NamedTuple):
-    """One hook that was asked about a call.
-
-    Attributes:
-        by: Its name.
-        source: Whether it is a `hook` or a `policy`.
-        did: `passed`, `edited`, `handled` or `rejected`.
-    """
-
-    by: str
-    source: str
-    did: str
+Run: TypeAlias = "HookRun | LoadedRun | PersonRun"
+"""What brought the states of calls about, step by step."""
 
 
-def describe_call(entry: CallOrIssue, state: CallState, runs: Sequence[HookRun]) -> dict[str, Any]:
+def describe_call(entry: CallOrIssue, state: CallState, runs: Sequence[Run]) -> dict[str, Any]:
     """One call of an answer as JSON values; see `ToolRoundPlan.decisions`.
 
     Args:
@@ -64,107 +56,212 @@ def describe_call(entry: CallOrIssue, state: CallState, runs: Sequence[HookRun])
         data["server_label"] = entry.server_label
         return data | _describe_approval(metadata.id, state, runs)
     final = _current_input(state)
-    asked = _list_asked_hooks(entry, state, final, runs)
-    if isinstance(state, Decision):
+    looks = _list_looks(entry, runs)
+    asked = _list_asked_hooks(entry, state, final, runs, looks)
+    if isinstance(state, (Decision, Held)):
         data |= {"decision": _decision_word(state), "input": _to_json(final)}
-        if isinstance(state.decided, RejectedToolCall):
+        if isinstance(state, Held):
+            data["reason"] = state.reason
+        elif isinstance(state.decided, RejectedToolCall):
             data["reason"] = state.decided.reason
         data |= {"source": state.source, "by": state.by}
     else:
-        edited = _differs(final, *_decode_again(entry))
+        edited = _is_edited(entry, final, runs, looks)
         data |= {"decision": "edited" if edited else "pending", "input": _to_json(final)}
         # Where an input was edited and no hook did it, the program did.
-        named = [hook for hook in asked if hook.did == "edited"] if edited else asked
+        # Who held it has not let it pass.
+        wanted = ("edited",) if edited else ("passed", "edited")
+        named = [hook for hook in asked if hook.did in wanted]
         if named:
             names = dict.fromkeys([hook.by for hook in named])
             data |= {"source": named[-1].source, "by": ", ".join(names)}
-    if len(asked) > 1:
-        data["hooks"] = [{"by": hook.by, "source": hook.source, "did": hook.did} for hook in asked]
-    return data
+    return data | _list_several(asked)
+
+
+def is_edited(
+    entry: BaseToolCall, state: BaseToolCall | Held | Decision, runs: Sequence[Run]
+) -> bool:
+    """Whether the input of a call is not what the model asked for."""
+    return _is_edited(entry, _current_input(state), runs, _list_looks(entry, runs))
+
+
+def _list_several(asked: Sequence[AskedHook]) -> dict[str, Any]:
+    """The key `hooks` of a call, where more than one was asked."""
+    if len(asked) < 2:
+        return {}
+    return {"hooks": [{"by": hook.by, "source": hook.source, "did": hook.did} for hook in asked]}
 
 
 def _describe_approval(
-    call_id: str, state: BaseToolCall | Decision, runs: Sequence[HookRun]
+    call_id: str, state: BaseToolCall | Held | Decision, runs: Sequence[Run]
 ) -> dict[str, Any]:
     """What became of a request for approval, and who was asked about it."""
-    asked: list[_AskedHook] = []
+    asked: list[AskedHook] = []
     of_last_run = 0
     for run in runs:
-        if call_id in run.asked and run.approvals is not None:
+        if isinstance(run, LoadedRun):
+            asked += run.asked.get(call_id, ())
+        elif isinstance(run, PersonRun):
+            if (held := run.held.get(call_id)) is not None:
+                _cut_at(asked, of_last_run, held)
+                of_last_run = len(asked)
+                asked.append(AskedHook(run.by, "person", "passed"))
+        elif call_id in run.asked and run.approvals is not None:
             of_last_run = len(asked)
-            asked += [_AskedHook(step.label, run.source, "passed") for step in run.approvals.steps]
+            asked += [AskedHook(step.label, run.source, "passed") for step in run.approvals.steps]
     data: dict[str, Any] = {"decision": "pending"}
-    if isinstance(state, Decision):
-        word = "rejected" if isinstance(state.decided, RejectedToolCall) else "approved"
-        # The last run that was asked has decided; its hooks after that one were not asked.
-        del asked[of_last_run + state.position :]
-        asked.append(_AskedHook(state.by, state.source, word))
-        data = {"decision": word, "source": state.source, "by": state.by}
-        if isinstance(state.decided, RejectedToolCall):
+    if isinstance(state, (Decision, Held)):
+        if asked and not isinstance(runs[-1], LoadedRun):
+            _cut_at(asked, of_last_run, state)
+        data = {"decision": _approval_word(state), "source": state.source, "by": state.by}
+        if isinstance(state, Held):
+            data["reason"] = state.reason
+        elif isinstance(state.decided, RejectedToolCall):
             data["reason"] = state.decided.reason
     elif asked:
-        names = dict.fromkeys([hook.by for hook in asked])
+        names = dict.fromkeys([hook.by for hook in asked if hook.did != "held"])
         data |= {"source": asked[-1].source, "by": ", ".join(names)}
-    if len(asked) > 1:
-        data["hooks"] = [{"by": hook.by, "source": hook.source, "did": hook.did} for hook in asked]
-    return data
+    return data | _list_several(asked)
 
 
-def _current_input(state: BaseToolCall | Decision) -> Any:
+def _cut_at(asked: list[AskedHook], of_last_run: int, state: Held | Decision) -> None:
+    """Take out the hooks that weren't asked: the last run ended with the one that decided."""
+    del asked[of_last_run + state.position :]
+    asked.append(AskedHook(state.by, state.source, _approval_word(state)))
+
+
+def _approval_word(state: Held | Decision) -> str:
+    if isinstance(state, Held):
+        return "held"
+    return "rejected" if isinstance(state.decided, RejectedToolCall) else "approved"
+
+
+def _is_edited(
+    entry: BaseToolCall, final: Any, runs: Sequence[Run], looks: Sequence[_Look]
+) -> bool:
+    """Whether an input is not what the model asked for."""
+    if not (runs and isinstance(runs[0], LoadedRun)):
+        return _differs(final, *_decode_again(entry))
+    # What the arguments decode to isn't asked again: a default may be made anew each time (P12).
+    if entry.metadata.id in runs[0].edited:
+        return True
+    before = looks[0].before if looks else entry.input
+    return _differs(final, before, partial(copy_input, before))
+
+
+def _current_input(state: BaseToolCall | Held | Decision) -> Any:
+    if isinstance(state, Held):
+        return state.call.input
     if isinstance(state, BaseToolCall):
         return state.input
     decided = state.decided
     return decided.call.input if isinstance(decided, RejectedToolCall) else decided.input
 
 
-def _decision_word(decision: Decision) -> str:
-    return "rejected" if isinstance(decision.decided, RejectedToolCall) else "handled"
+def _decision_word(state: Held | Decision) -> str:
+    if isinstance(state, Held):
+        return "held"
+    return "rejected" if isinstance(state.decided, RejectedToolCall) else "handled"
+
+
+class _Look(NamedTuple):
+    """One run of hooks, or one person, that saw a call.
+
+    Attributes:
+        run: The run.
+        before: The input before; `None` where it was as decoded.
+    """
+
+    run: HookRun | PersonRun
+    before: Any
+
+
+def _list_looks(entry: BaseToolCall, runs: Sequence[Run]) -> list[_Look]:
+    """The runs that saw a call, in order."""
+    call_id = entry.metadata.id
+    looks: list[_Look] = []
+    for run in runs:
+        if isinstance(run, PersonRun):
+            if call_id in run.held:
+                looks.append(_Look(run, run.held[call_id].call.input))
+        elif isinstance(run, HookRun) and run.chain_for(entry.metadata.name) is not None:
+            inputs = (before for call, before in run.begun if call.metadata.id == call_id)
+            before = next(inputs, _NOT_BEGUN)
+            if before is not _NOT_BEGUN:
+                looks.append(_Look(run, before))
+    return looks
 
 
 def _list_asked_hooks(
-    entry: BaseToolCall, state: CallState, final: Any, runs: Sequence[HookRun]
-) -> list[_AskedHook]:
-    """The hooks that were asked about a call, in order.
+    entry: BaseToolCall,
+    state: BaseToolCall | Held | Decision,
+    final: Any,
+    runs: Sequence[Run],
+    looks: Sequence[_Look],
+) -> list[AskedHook]:
+    """The hooks and persons that were asked about a call, in order.
 
     Args:
         entry: The call as it was read.
         state: Its state now.
         final: Its input now.
         runs: The runs of hooks so far.
+        looks: Those that saw the call.
     """
-    call_id, tool = entry.metadata.id, entry.metadata.name
-    looks: list[tuple[HookRun, Chain, Any]] = []
-    for run in runs:
-        inputs = (before for call, before in run.begun if call.metadata.id == call_id)
-        before = next(inputs, _NOT_BEGUN)
-        chain = run.chain_for(tool)
-        if before is not _NOT_BEGUN and chain is not None:
-            looks.append((run, chain, before))
-    found: list[_AskedHook] = []
-    for index, (run, chain, before) in enumerate(looks):
-        last = index == len(looks) - 1
-        labels = [step.label for step in chain.steps]
-        did = ["passed"] * len(labels)
-        changed: Iterable[int] = run.changed_by.get(call_id, ())
-        if not changed:
-            after = final if last else looks[index + 1][2]
-            if before is None:
-                first, make_again = _decode_again(entry)
-            else:
-                first, make_again = before, partial(copy_input, before)
-            # A difference that shows only now is the work of the one hook there was; or it is deep
-            # inside a value, and may be the work of any of them.
-            changed = range(len(labels)) if _differs(after, first, make_again) else ()
-        for position in changed:
-            did[position] = "edited"
-        if last and isinstance(state, Decision):
-            did[state.position] = _decision_word(state)
-            del did[state.position + 1 :]
-        found += [
-            _AskedHook(label, run.source, what)
-            for label, what in zip(labels, did, strict=False)  # later hooks weren't asked
-        ]
+    call_id = entry.metadata.id
+    found: list[AskedHook] = []
+    if runs and isinstance(runs[0], LoadedRun):
+        found += runs[0].asked.get(call_id, ())
+    for index, (run, before) in enumerate(looks):
+        following = looks[index + 1] if index + 1 < len(looks) else None
+        after = final if following is None else following.before
+        if before is None:
+            first, make_again = _decode_again(entry)
+        else:
+            first, make_again = before, partial(copy_input, before)
+        end: CallState | None = state if following is None else None
+        if following is not None and isinstance(following.run, PersonRun):
+            end = following.run.held[call_id]
+        changed = partial(_differs, after, first, make_again)
+        if isinstance(run, PersonRun):
+            found.append(AskedHook(run.by, "person", _word_of_person(end, changed)))
+        else:
+            found += _list_hooks_of_run(run, entry.metadata, end, changed)
     return found
+
+
+def _word_of_person(end: CallState | None, changed: Callable[[], bool]) -> str:
+    if isinstance(end, Decision):
+        return _decision_word(end)
+    return "edited" if changed() else "passed"
+
+
+def _list_hooks_of_run(
+    run: HookRun, metadata: ToolMetadata, end: CallState | None, changed: Callable[[], bool]
+) -> list[AskedHook]:
+    """The hooks of one run that were asked about a call.
+
+    Args:
+        run: The run.
+        metadata: The call.
+        end: How the run ended for the call: a decision, or that it was held.
+        changed: Says whether its input is another one since.
+    """
+    chain = run.chain_for(metadata.name)
+    labels = [step.label for step in chain.steps] if chain is not None else []
+    did = ["passed"] * len(labels)
+    seen: Iterable[int] = run.changed_by.get(metadata.id, ())
+    if not seen:
+        # A difference that shows only now is the work of the one hook there was; or it is deep
+        # inside a value, and may be the work of any of them.
+        seen = range(len(labels)) if changed() else ()
+    for position in seen:
+        did[position] = "edited"
+    if isinstance(end, (Decision, Held)):
+        did[end.position] = _decision_word(end)
+        del did[end.position + 1 :]
+    # Later hooks weren't asked.
+    return [AskedHook(label, run.source, what) for label, what in zip(labels, did, strict=False)]
 
 
 def _decode_again(entry: BaseToolCall) -> tuple[Any, Callable[[], Any]]:

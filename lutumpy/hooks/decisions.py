@@ -105,8 +105,22 @@ class Reject:
     reason: str
 
 
-ToolDecision: TypeAlias = Union[RunNormally[I], Complete[O], Reject]
-"""What a hook decides about a call: pass it on, answer it, or reject it."""
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """A person has to decide the call. Later hooks aren't asked; `ToolRoundPlan.decide` is.
+
+    Until then the plan can't be committed, but it can be written down (`suspend`) and taken up
+    again, in another process too.
+
+    Attributes:
+        reason: What the person is told.
+    """
+
+    reason: str = ""
+
+
+ToolDecision: TypeAlias = Union[RunNormally[I], Complete[O], Reject, Hold]
+"""What a hook decides about a call: pass it on, answer it, reject it, or hold it for a person."""
 
 Policy: TypeAlias = Callable[[C], Union[ToolDecision[Any, Any], Awaitable[ToolDecision[Any, Any]]]]
 """A plain function that decides every call in place of a registry of hooks."""

@@ -46,9 +46,9 @@ def log_decision(
     Args:
         hook: The hook's name.
         metadata: The call.
-        decision: `run_normally`, `complete` or `reject`.
+        decision: `run_normally`, `complete`, `reject` or `hold`.
         passed_on: The input that the hook passed on. It will run unless a later hook changes it.
-        reason: Why the call was rejected.
+        reason: Why the call was rejected or held.
     """
     details = logger().isEnabledFor(DEBUG)
     extra = {"tool": metadata.name, "call_id": metadata.id, "decision": decision, "hook": hook}

@@ -16,7 +16,7 @@ from lutumpy.core.items import ToolMetadata
 from lutumpy.errors import HookError, InvalidArgumentsError
 from lutumpy.hooks.calling import NEEDS_LOOP, close_coroutine, hook_failure
 from lutumpy.hooks.changes import InputWatch
-from lutumpy.hooks.decisions import UNCHANGED, Changes, Complete, Reject, RunNormally
+from lutumpy.hooks.decisions import UNCHANGED, Changes, Complete, Hold, Reject, RunNormally
 from lutumpy.hooks.logs import log_decision
 from lutumpy.plain.safe_text import safe_str
 from lutumpy.tools.calls import BaseToolCall, HandledTool, RejectedToolCall, ToolCallIssue
@@ -29,10 +29,11 @@ from lutumpy.tools.results import ToolResult, completed
 #   ------------------  -------------------  ------------------------------------------------
 #   pending             `BaseToolCall`       asks its hooks; it stays pending, perhaps with
 #                                            another input, or becomes decided
+#   held                `Held`               nothing: a person decides it (`hooks/people.py`)
 #   decided             `Decision`           nothing: a hook handled or rejected it before
 #   issue               `ToolCallIssue`      nothing: it can't be executed whatever they decide
 
-Source = Literal["hook", "policy"]
+Source = Literal["hook", "policy", "person"]
 CallOrIssue: TypeAlias = "BaseToolCall | ToolCallIssue"
 
 UNDECIDED = "nothing was decided, the round is still open"
@@ -45,13 +46,14 @@ class HookStep(NamedTuple):
         function: Takes (metadata, input), (metadata, call) or (call), as `takes` says.
         label: How errors and logs name it.
         is_async: Whether it is declared async; without an event loop it is refused before it runs.
-        takes: Its arguments: the input, the call, or the call without the metadata.
+        takes: Its arguments: the input, the call, or the call without the metadata; `person` for
+            what a person has decided already, in place of a hook.
     """
 
     function: Callable[..., Any]
     label: str
     is_async: bool
-    takes: Literal["input", "call", "call_only"] = "input"
+    takes: Literal["input", "call", "call_only", "person"] = "input"
 
 
 class Decision(NamedTuple):
@@ -60,8 +62,8 @@ class Decision(NamedTuple):
     Attributes:
         decided: What takes the call's place.
         result: Its result.
-        source: Who decided: `hook` or `policy`.
-        by: The name of the hook.
+        source: Who decided: `hook`, `policy` or `person`.
+        by: The name of the hook, or of the person.
         position: Its place among the hooks of the call, from 0.
     """
 
@@ -72,7 +74,25 @@ class Decision(NamedTuple):
     position: int = 0
 
 
-CallState: TypeAlias = "BaseToolCall | Decision | ToolCallIssue"
+class Held(NamedTuple):
+    """A call that a hook wants a person to decide.
+
+    Attributes:
+        call: The call as it was when the hook held it. Nobody else has its input.
+        reason: What the person is told.
+        source: Who holds it: `hook` or `policy`.
+        by: The name of the hook.
+        position: Its place among the hooks of the call, from 0.
+    """
+
+    call: BaseToolCall
+    reason: str
+    source: Source
+    by: str
+    position: int = 0
+
+
+CallState: TypeAlias = "BaseToolCall | Held | Decision | ToolCallIssue"
 
 
 class Chain(NamedTuple):
@@ -111,7 +131,7 @@ def decide(
     start: int = 0,
     first_decision: Any = NOT_ASKED,
     watch: InputWatch | None = None,
-) -> Generator[Any, Any, BaseToolCall | Decision]:
+) -> Generator[Any, Any, BaseToolCall | Held | Decision]:
     """Run one call through its hooks; yields awaitables and is sent their values.
 
     Args:
@@ -124,7 +144,7 @@ def decide(
         watch: Looks at what each hook passes on.
 
     Returns:
-        The decision that handled or rejected the call; else the call, edits applied.
+        The decision that handled, rejected or held the call; else the call, edits applied.
 
     Raises:
         HookError: a hook raised, or decided something that doesn't fit the tool (rules H3, H4).
@@ -183,9 +203,16 @@ def decide(
             rejected = call.holding(copy_input(value))
             refusal = RejectedToolCall(metadata, rejected, reason, source)
             return Decision(refusal, rejected.reject(reason), source, step.label, position)
+        elif kind is Hold:
+            reason = decision.reason
+            if not isinstance(reason, str):
+                raise _misfit(step, metadata, f"a Hold whose reason is {_type_name(reason)}")
+            if log:
+                log_decision(step.label, metadata, "hold", reason=reason)
+            return Held(call.holding(copy_input(value)), reason, source, step.label, position)
         else:
             close_coroutine(decision)
-            found = f"{_type_name(decision)}, not RunNormally, Complete or Reject"
+            found = f"{_type_name(decision)}, not RunNormally, Complete, Reject or Hold"
             raise _misfit(step, metadata, found)
     return call.holding(value) if edited else call
 
@@ -234,8 +261,9 @@ def _copy_field(value: Any) -> Any:
 
 
 def name_hook_and_call(step: HookStep, metadata: ToolMetadata) -> str:
-    """Which hook, on which call, for errors."""
-    return f"hook {step.label} on call {metadata.id!r} of {metadata.name!r}"
+    """Which hook or person, on which call, for errors."""
+    who = step.label if step.takes == "person" else f"hook {step.label}"
+    return f"{who} on call {metadata.id!r} of {metadata.name!r}"
 
 
 def _misfit(step: HookStep, metadata: ToolMetadata, what: str) -> HookError:

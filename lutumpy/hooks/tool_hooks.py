@@ -32,6 +32,7 @@ from lutumpy.hooks.pipeline import (
     CallOrIssue,
     Chain,
     Decision,
+    Held,
     copy_input,
     decide,
     refuse_async,
@@ -257,13 +258,14 @@ class ToolHooks(Generic[TS]):
             The call, perhaps edited; a `HandledTool`; or a `RejectedToolCall`.
 
         Raises:
-            HookError: a hook raised or decided something that doesn't fit, or the call is of
-                another toolset. Its input is as it was.
+            HookError: a hook raised, held the call for a person, or decided something that doesn't
+                fit; or the call is of another toolset. Its input is as it was.
         """
         chain, input_before = self._tree.chain_of(call), copy_input(call.input)
         log = logger().isEnabledFor(INFO)
         try:
             end: Any = await drive_async(_decide(call, chain, log=log))
+            _refuse_held(end)
         except BaseException:
             call.input = input_before
             raise
@@ -276,6 +278,7 @@ class ToolHooks(Generic[TS]):
         refuse_async(chain.steps, call.metadata)
         try:
             end: Any = drive_sync(_decide(call, chain, log=log))
+            _refuse_held(end)
         except BaseException:
             call.input = input_before
             raise
@@ -327,6 +330,15 @@ class ToolHooks(Generic[TS]):
     def __repr__(self) -> str:
         plugins = sum([len(tree.registry.plugins) for tree in self._tree.with_nested()])
         return f"<ToolHooks of {self._toolset.__name__}: {plugins} plugins>"
+
+
+def _refuse_held(end: Any) -> None:
+    if isinstance(end, Held):
+        metadata = end.call.metadata
+        raise HookError(
+            f"hook {end.by} holds call {metadata.id!r} of {metadata.name!r} for a person; one call "
+            "alone can't be held: decide the calls of a round by round.apply_hooks(hooks)"
+        )
 
 
 def _decide(call: BaseToolCall, chain: Chain, *, log: bool) -> Generator[Any, Any, Any]:

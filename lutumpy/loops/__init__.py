@@ -2,8 +2,14 @@
 
 Opt-in: nothing else in lutumpy imports this package. What it does can be written by hand in twenty
 lines; see `docs/loops.md`.
+
+`Loop`, its `Effects` and `LoopSettings` are for who builds a loop of another kind: the order of the
+steps, the limits and every way out are `Loop`'s, and the effects say what a step does.
 """
 
+from lutumpy.loops.counts import LoopCounts
+from lutumpy.loops.effects import AsyncEffects, Effects, OpenRound, PendingCalls, SyncEffects
+from lutumpy.loops.loop import Loop
 from lutumpy.loops.progress import (
     LoopEnded,
     LoopEvent,
@@ -13,22 +19,42 @@ from lutumpy.loops.progress import (
     RoundExecuted,
     RoundPlanned,
 )
-from lutumpy.loops.result import LoopResult, StoppedBy, UncommittedRoundError
+from lutumpy.loops.result import LoopResult, StoppedBy, UncommittedRoundError, stop_reason
+from lutumpy.loops.reviews import take_content
 from lutumpy.loops.run import run_tools, run_tools_sync
-from lutumpy.loops.settings import LoopOptions
+from lutumpy.loops.settings import (
+    Approve,
+    LoopOptions,
+    LoopSettings,
+    Policy,
+    has_async_hooks,
+)
 
 __all__ = [
+    "Approve",
+    "AsyncEffects",
+    "Effects",
+    "Loop",
+    "LoopCounts",
     "LoopEnded",
     "LoopEvent",
     "LoopOptions",
     "LoopResult",
+    "LoopSettings",
+    "OpenRound",
+    "PendingCalls",
+    "Policy",
     "RequestStarted",
     "RoundCommitted",
     "RoundDecoded",
     "RoundExecuted",
     "RoundPlanned",
     "StoppedBy",
+    "SyncEffects",
     "UncommittedRoundError",
+    "has_async_hooks",
     "run_tools",
     "run_tools_sync",
+    "stop_reason",
+    "take_content",
 ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol
@@ -18,17 +18,55 @@ import anyio
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from typing_extensions import Self
 
-from lutumpy import ApprovalRequest, NeedsTools, RoundClosedError, ToolResult, ToolRound
+from lutumpy import (
+    ApprovalRequest,
+    Finished,
+    NeedsTools,
+    RoundClosedError,
+    Session,
+    ToolResult,
+    ToolRound,
+)
 from lutumpy.execution import Dispatcher, ExecutionReport, ToolExecutor
 from lutumpy.hooks import BaseToolCall, ToolHooks
+from lutumpy.loops.counts import LoopCounts
+from lutumpy.loops.endings import InSession, OpenRound
+from lutumpy.loops.reviews import take_content
 from lutumpy.loops.settings import Policy
 from lutumpy.models import ToolTurn
 from lutumpy.plain.safe_text import safe_repr
 from lutumpy.streaming import TurnStream, TurnStreamSync
 
-__all__ = ["AsyncEffects", "Effects", "SyncEffects"]
+__all__ = ["AsyncEffects", "Effects", "OpenRound", "PendingCalls", "SyncEffects"]
 
 Callback = Callable[[Any], Any]
+
+
+class PendingCalls(NamedTuple):
+    """The calls of a round that are to be run, and with what.
+
+    Attributes:
+        number: The number of the round, from 1.
+        plan: The plan; or the round itself, where no hook was asked.
+        calls: Its pending calls.
+        executor: What runs them in this process.
+        dispatch: The functions behind them.
+        scope: The scope of the run, in place of the executor's.
+        report: Where the executor notes what becomes of each call. It is read where the run is cut
+            off.
+    """
+
+    number: int
+    plan: OpenRound
+    calls: Sequence[BaseToolCall]
+    executor: ToolExecutor
+    dispatch: Dispatcher[Any]
+    scope: str | None
+    report: ExecutionReport
+
+    def run(self) -> Any:
+        """The run of the calls by the executor, to be awaited."""
+        return self.executor.run(self.calls, self.dispatch, scope=self.scope, report=self.report)
 
 
 class _Raised(NamedTuple):
@@ -38,44 +76,87 @@ class _Raised(NamedTuple):
 
 
 class Effects(Protocol):
-    """Each method returns what the loop yields: an awaitable, or the value itself."""
+    """What a loop asks of the world, and how its rounds end.
 
-    def collect(self, turn: ToolTurn[Any, None]) -> Any:
-        """The outcome of the turn."""
+    Most methods return what the loop yields to its driver: an awaitable, or the value itself. Those
+    that end a round are steps of the loop: `finish` and `commit` yield in the same way whatever
+    they wait for, and `cut_off` waits for nothing, since the loop may be closing.
+    """
+
+    def collect(self, turn: ToolTurn[Any, None], number: int) -> Any:
+        """The outcome of the turn. A round whose calls were decided before comes as its plan."""
 
     def describe(self, hooks: ToolHooks[Any]) -> Any:
         """The tool descriptions that the hooks return, by selector."""
 
-    def decide(self, round: ToolRound[Any], hooks: ToolHooks[Any] | Policy[Any]) -> Any:
+    def decide(
+        self, round: ToolRound[Any], hooks: ToolHooks[Any] | Policy[Any], number: int
+    ) -> Any:
         """The plan."""
 
-    def execute(
-        self,
-        executor: ToolExecutor,
-        calls: Sequence[BaseToolCall],
-        dispatch: Dispatcher[Any],
-        scope: str | None,
-        report: ExecutionReport,
-    ) -> Any:
+    def ask(self, approve: Callback, request: ApprovalRequest, number: int) -> Any:
+        """What `approve` says about the request."""
+
+    def execute(self, pending: PendingCalls) -> Any:
         """One result for each call, in their order."""
 
-    def review(self, hooks: ToolHooks[Any], result: ToolResult) -> Any:
-        """The reviewed result, in a list."""
+    def review(
+        self,
+        hooks: ToolHooks[Any],
+        results: Sequence[ToolResult],
+        reviewed: list[ToolResult],
+        number: int,
+    ) -> Any:
+        """Nothing, once every result is in `reviewed` as the result hooks leave it.
 
-    def ask(self, approve: Callback, request: ApprovalRequest) -> Any:
-        """What `approve` says about the request."""
+        They are added one by one: where a hook fails, those before it are there.
+        """
 
     def notify(self, callback: Callback, event: Any) -> Any:
         """Nothing, once the callback has returned."""
 
+    def finish(self, outcome: Finished[Any], session: Session) -> Generator[Any, Any, None]:
+        """Keep a finished answer, which is in the session."""
+        ...
 
-class AsyncEffects:
+    def commit(
+        self,
+        plan: OpenRound,
+        session: Session,
+        results: Sequence[ToolResult],
+        counts: LoopCounts,
+    ) -> Generator[Any, Any, LoopCounts]:
+        """Commit the round, with what the loop has counted including it.
+
+        Returns:
+            What the loop goes on counting from.
+        """
+        ...
+
+    def cut_off(
+        self,
+        plan: OpenRound,
+        session: Session,
+        known_results: Callable[[], Sequence[ToolResult]] | None,
+    ) -> None:
+        """End a round that an error or a cancellation cuts off; that error propagates then.
+
+        Args:
+            plan: The round.
+            session: The conversation.
+            known_results: Gives the results that are known by then, one for each call; `None` where
+                no call was run.
+        """
+
+
+class AsyncEffects(InSession):
     """In the running event loop."""
 
     def __init__(self, on_event: Callback | None) -> None:
         self._on_event = on_event
 
-    async def collect(self, turn: ToolTurn[Any, None]) -> Any:
+    async def collect(self, turn: ToolTurn[Any, None], number: int) -> Any:
+        """See `Effects.collect`."""
         if self._on_event is None:
             return await turn.collect()
         stream = turn.stream()
@@ -89,35 +170,44 @@ class AsyncEffects:
             raise
 
     async def describe(self, hooks: ToolHooks[Any]) -> Any:
+        """See `Effects.describe`."""
         return await hooks.description_overrides()
 
-    async def decide(self, round: ToolRound[Any], hooks: ToolHooks[Any] | Policy[Any]) -> Any:
+    async def decide(
+        self, round: ToolRound[Any], hooks: ToolHooks[Any] | Policy[Any], number: int
+    ) -> Any:
+        """See `Effects.decide`."""
         return await round.apply_hooks(hooks)
 
-    async def execute(
+    async def execute(self, pending: PendingCalls) -> Any:
+        """See `Effects.execute`."""
+        return await pending.run()
+
+    async def review(
         self,
-        executor: ToolExecutor,
-        calls: Sequence[BaseToolCall],
-        dispatch: Dispatcher[Any],
-        scope: str | None,
-        report: ExecutionReport,
-    ) -> Any:
-        return await executor.run(calls, dispatch, scope=scope, report=report)
+        hooks: ToolHooks[Any],
+        results: Sequence[ToolResult],
+        reviewed: list[ToolResult],
+        number: int,
+    ) -> None:
+        """See `Effects.review`."""
+        for result in results:
+            (after,) = await hooks.review([result])
+            reviewed.append(take_content(result, after))
 
-    async def review(self, hooks: ToolHooks[Any], result: ToolResult) -> Any:
-        return await hooks.review([result])
-
-    async def ask(self, approve: Callback, request: ApprovalRequest) -> Any:
+    async def ask(self, approve: Callback, request: ApprovalRequest, number: int) -> Any:
+        """See `Effects.ask`."""
         returned = approve(request)
         return await returned if inspect.isawaitable(returned) else returned
 
     async def notify(self, callback: Callback, event: Any) -> None:
+        """See `Effects.notify`."""
         returned = callback(event)
         if inspect.isawaitable(returned):
             await returned
 
 
-class SyncEffects:
+class SyncEffects(InSession):
     """In the calling thread, except tools: they run in an event loop that lives as long as this.
 
     It is one loop for all rounds, so that what an async tool keeps between calls (a client, a
@@ -141,7 +231,8 @@ class SyncEffects:
         self._portal = None
         self._stack.__exit__(kind, error, trace)
 
-    def collect(self, turn: ToolTurn[Any, None]) -> Any:
+    def collect(self, turn: ToolTurn[Any, None], number: int) -> Any:
+        """See `Effects.collect`."""
         if self._on_event is None:
             return turn.collect_sync()
         stream = turn.stream_sync()
@@ -155,24 +246,22 @@ class SyncEffects:
             raise
 
     def describe(self, hooks: ToolHooks[Any]) -> Any:
+        """See `Effects.describe`."""
         return hooks.description_overrides_sync()
 
-    def decide(self, round: ToolRound[Any], hooks: ToolHooks[Any] | Policy[Any]) -> Any:
+    def decide(
+        self, round: ToolRound[Any], hooks: ToolHooks[Any] | Policy[Any], number: int
+    ) -> Any:
+        """See `Effects.decide`."""
         return round.apply_hooks_sync(hooks)
 
-    def execute(
-        self,
-        executor: ToolExecutor,
-        calls: Sequence[BaseToolCall],
-        dispatch: Dispatcher[Any],
-        scope: str | None,
-        report: ExecutionReport,
-    ) -> Any:
+    def execute(self, pending: PendingCalls) -> Any:
+        """See `Effects.execute`."""
         ended = threading.Event()
 
         async def run() -> Any:
             try:
-                return await executor.run(calls, dispatch, scope=scope, report=report)
+                return await pending.run()
             except anyio.get_cancelled_exc_class():
                 raise
             except BaseException as error:
@@ -197,13 +286,24 @@ class SyncEffects:
             raise results.error
         return results
 
-    def review(self, hooks: ToolHooks[Any], result: ToolResult) -> Any:
-        return hooks.review_sync([result])
+    def review(
+        self,
+        hooks: ToolHooks[Any],
+        results: Sequence[ToolResult],
+        reviewed: list[ToolResult],
+        number: int,
+    ) -> None:
+        """See `Effects.review`."""
+        for result in results:
+            (after,) = hooks.review_sync([result])
+            reviewed.append(take_content(result, after))
 
-    def ask(self, approve: Callback, request: ApprovalRequest) -> Any:
+    def ask(self, approve: Callback, request: ApprovalRequest, number: int) -> Any:
+        """See `Effects.ask`."""
         return _call_plainly(approve, request)
 
     def notify(self, callback: Callback, event: Any) -> None:
+        """See `Effects.notify`."""
         _call_plainly(callback, event)
 
 

@@ -14,16 +14,17 @@
 #     commit                    every call      discarded, its results in UncommittedRoundError
 #     committed                 every call      in the session already
 #
-# A commit on the way out of an error never replaces that error (`_commit_during_error`).
+# A commit on the way out of an error never replaces that error (`InSession.cut_off`).
 #
-# The steps are written once, as a generator, and `effects` has the two ways to carry them out:
-# with this many ways out, an async loop and a copied sync twin would not stay the same.
+# The steps are written once, as a generator, and `effects` has the ways to carry them out: with
+# this many ways out, an async loop and a copied sync twin would not stay the same. What is in the
+# right column is an effect as well: a loop whose rounds outlive the process leaves such a round
+# open in its store, where the next process goes on with it.
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 from lutumpy import (
@@ -42,9 +43,10 @@ from lutumpy import (
     TurnResult,
     Usage,
 )
-from lutumpy.execution import ExecutionReport, ExecutionResult, ToolExecutor
+from lutumpy.execution import ExecutionReport, ToolExecutor
 from lutumpy.hooks import BaseToolCall, ToolHooks
-from lutumpy.loops.effects import Effects
+from lutumpy.loops.counts import FailureKey, LoopCounts
+from lutumpy.loops.effects import Effects, OpenRound, PendingCalls
 from lutumpy.loops.progress import (
     LoopEnded,
     LoopEvent,
@@ -54,7 +56,8 @@ from lutumpy.loops.progress import (
     RoundExecuted,
     RoundPlanned,
 )
-from lutumpy.loops.result import LoopResult, StoppedBy, UncommittedRoundError
+from lutumpy.loops.result import LoopResult, StoppedBy, stop_reason
+from lutumpy.loops.reviews import has_words_of_the_tool, take_content, withhold
 from lutumpy.loops.settings import LoopSettings
 from lutumpy.models import ToolTurn
 from lutumpy.plain import json_values
@@ -63,31 +66,22 @@ __all__ = ["Loop"]
 
 logger: logging.Logger = logging.getLogger("lutumpy.loops")
 
-OpenRound: TypeAlias = "ToolRound[Any] | ToolRoundPlan[Any]"
 Descriptions: TypeAlias = Mapping[Any, str]
-# The tool, and its arguments as a JSON value.
-FailureKey: TypeAlias = "tuple[str, str]"
-
-WITHHELD = (
-    "The tool ran, and what it did stands, but what it said is withheld: it could not be reviewed."
-)
-
-# What an answer without calls stops the loop by. Every other finish reason is an answer, but for
-# `unknown`, which `_stop_reason` looks at.
-_STOPPED_BY_FINISH: Mapping[str, StoppedBy] = {
-    "refusal": "refusal",
-    "content_filter": "refusal",
-    "length": "length",
-    "paused": "paused",
-}
 
 
 class Loop:
     """One run of the loop: `steps` to be driven once.
 
-    Attributes:
-        rounds: How many rounds were committed.
-        usage: Tokens so far: all that the session has cost since the loop began.
+    For who builds a loop of another kind: the order of the steps and the limits are here, and the
+    effects say what each step does. `AsyncEffects` are those of `run_tools`.
+
+    Args:
+        session: The conversation.
+        llm: The model.
+        effects: How the steps are carried out.
+        settings: What the loop is asked to do.
+        on_progress: Is given each step, by `Effects.notify`.
+        counts: What was counted before, where this loop goes on with what another one began.
     """
 
     def __init__(
@@ -97,8 +91,10 @@ class Loop:
         effects: Effects,
         settings: LoopSettings,
         on_progress: Callable[[LoopEvent[Any]], Any] | None,
+        counts: LoopCounts | None = None,
     ) -> None:
-        self.rounds: int = 0
+        self.counts: LoopCounts = LoopCounts() if counts is None else counts
+        """What limits are held against, after the last commit."""
         self._session = session
         self._cost_before = session.usage
         self._llm = llm
@@ -110,31 +106,50 @@ class Loop:
         self._executor = ToolExecutor() if executor is None else executor
         self._registry = settings.hooks if isinstance(settings.hooks, ToolHooks) else None
         self._on_progress = on_progress
-        # In how many rounds a call of this tool with these arguments went wrong.
-        self._failures: dict[FailureKey, int] = {}
         # The last turn, and what it was made of.
         self._turn: ToolTurn[Any, None] | None = None
         self._turn_made_of: tuple[Any, ...] | None = None
 
     @property
+    def rounds(self) -> int:
+        """How many rounds were committed."""
+        return self.counts.rounds
+
+    @property
     def usage(self) -> Usage:
+        """Tokens so far: all that the session has cost since this loop began."""
         return self._session.usage - self._cost_before
 
-    def steps(self) -> Generator[Any, Any, LoopResult]:
-        """Make turns until one is finished or a limit is reached; yields what has to be awaited."""
+    def steps(self, *, is_open: bool = False) -> Generator[Any, Any, LoopResult]:
+        """Make turns until one is finished or a limit is reached; yields what has to be awaited.
+
+        Args:
+            is_open: A round that another loop began is open, and the effects have its answer: it is
+                finished before a limit is looked at.
+        """
+        if self.rounds and not is_open:
+            # Another loop began this: it may have ended at the limit without having said so.
+            limit = self._limit_reached()
+            if limit is not None:
+                return (yield from self._end_loop(_last_text(self._session), limit, None))
         while True:
             turn = yield from self._next_turn()
-            yield from self._report_progress(RequestStarted(self.rounds + 1, self.usage))
-            outcome: NeedsTools[Any] | Finished[None] = yield self._effects.collect(turn)
+            number = self.rounds + 1
+            if not is_open:
+                yield from self._report_progress(RequestStarted(number, self.usage))
+            is_open = False
+            outcome: NeedsTools[Any] | ToolRoundPlan[Any] | Finished[None]
+            outcome = yield self._effects.collect(turn, number)
             if isinstance(outcome, Finished):
+                yield from self._effects.finish(outcome, self._session)
                 result = outcome.result
-                return (yield from self._end_loop(result.text, _stop_reason(result), result))
-            text = outcome.round.text
-            yield from self._carry_out_round(outcome.round)
+                return (yield from self._end_loop(result.text, stop_reason(result), result))
+            opened = outcome.round if isinstance(outcome, NeedsTools) else outcome
+            yield from self._carry_out_round(opened)
             yield from self._report_progress(RoundCommitted(self.rounds, self.usage))
             limit = self._limit_reached()
             if limit is not None:
-                return (yield from self._end_loop(text, limit, None))
+                return (yield from self._end_loop(opened.text, limit, None))
 
     def _next_turn(self) -> Generator[Any, Any, ToolTurn[Any, None]]:
         """The turn of the next request, not sent yet; raises `InvalidToolConstraints`."""
@@ -176,11 +191,11 @@ class Loop:
 
     def _limit_reached(self) -> StoppedBy | None:
         settings = self._settings
-        most_failures = max(self._failures.values(), default=0)
+        most_failures = max(self.counts.failures.values(), default=0)
         if settings.max_repeats is not None and most_failures >= settings.max_repeats:
             return "repeat"
         budget = settings.token_budget
-        if budget is not None and self.usage.total_tokens >= budget:
+        if budget is not None and self.counts.tokens + self.usage.total_tokens >= budget:
             return "budget"
         return "round_limit" if self.rounds >= settings.max_rounds else None
 
@@ -197,9 +212,9 @@ class Loop:
 
     # --- one round ---------------------------------------------------------------------------
 
-    def _carry_out_round(self, decoded: ToolRound[Any]) -> Generator[Any, Any, None]:
+    def _carry_out_round(self, opened: OpenRound) -> Generator[Any, Any, None]:
         """Plan, execute, review, commit; whatever happens, the round is not open afterwards."""
-        plan, planned, answers = yield from self._plan_round(decoded)
+        plan, planned, answers = yield from self._plan_round(opened)
         results = yield from self._execute_calls(plan, planned.pending, answers)
         reviewed: list[ToolResult] = []
         try:
@@ -208,46 +223,38 @@ class Loop:
                 RoundExecuted(self.rounds + 1, self.usage, tuple(reviewed))
             )
         except BaseException:
-            withheld = [_withhold(result) for result in results[len(reviewed) :]]
-            self._commit_during_error(plan, [*answers, *reviewed, *withheld])
+            withheld = [withhold(result) for result in results[len(reviewed) :]]
+            known = [*answers, *reviewed, *withheld]
+            self._effects.cut_off(plan, self._session, lambda: known)
             raise
-        self._commit_round(plan, [*answers, *reviewed])
-        self._count_failures(decoded, planned, [*answers, *results])
+        counts = self._count_round(plan, planned, [*answers, *results])
+        committed = [*answers, *reviewed]
+        self.counts = yield from self._effects.commit(plan, self._session, committed, counts)
 
     def _plan_round(
-        self, decoded: ToolRound[Any]
+        self, opened: OpenRound
     ) -> Generator[Any, Any, tuple[OpenRound, RoundPlanned[Any], Sequence[ToolResult]]]:
-        """Have the hooks decide; without hooks, the round is its own plan.
+        """Have the hooks decide, if that isn't done; without hooks, the round is its own plan.
 
         Returns:
             The plan; what it says, as the event that was reported; and the answers to the requests
             for approval that no hook has decided.
         """
-        plan: OpenRound = decoded
-        number = self.rounds + 1
+        plan = opened
         try:
-            yield from self._report_progress(
-                RoundDecoded(
-                    number,
-                    self.usage,
-                    decoded.calls,
-                    decoded.issues,
-                    decoded.text,
-                    decoded.approvals,
-                )
-            )
-            if self._settings.hooks is not None:
-                plan = yield self._effects.decide(decoded, self._settings.hooks)
+            if isinstance(opened, ToolRound):
+                plan = yield from self._decide_calls(opened)
+            _refuse_held(plan)
             if isinstance(plan, ToolRoundPlan):
                 calls = (plan.pending, plan.handled, plan.rejected)
             else:
-                calls = (decoded.calls, (), ())
-            planned = RoundPlanned(number, self.usage, *calls, plan.approvals)
+                calls = (plan.calls, (), ())
+            planned = RoundPlanned(self.rounds + 1, self.usage, *calls, plan.approvals)
             yield from self._report_progress(planned)
             answers = yield from self._answer_requests(plan.approvals)
         except BaseException as error:
             # Nothing has run, so nothing is lost.
-            plan.discard()
+            self._effects.cut_off(plan, self._session, None)
             if isinstance(error, HookError):
                 message = str(error).replace(
                     "the round is still open", "the loop has discarded the round"
@@ -255,6 +262,23 @@ class Loop:
                 raise HookError(message) from error.__cause__
             raise
         return plan, planned, answers
+
+    def _decide_calls(self, decoded: ToolRound[Any]) -> Generator[Any, Any, OpenRound]:
+        number, hooks = self.rounds + 1, self._settings.hooks
+        yield from self._report_progress(
+            RoundDecoded(
+                number,
+                self.usage,
+                decoded.calls,
+                decoded.issues,
+                decoded.text,
+                decoded.approvals,
+            )
+        )
+        if hooks is None:
+            return decoded
+        plan: OpenRound = yield self._effects.decide(decoded, hooks, number)
+        return plan
 
     def _answer_requests(
         self, requests: Sequence[ApprovalRequest]
@@ -265,7 +289,7 @@ class Loop:
         for request in requests:
             answer: Any = False
             if approve is not None:
-                answer = yield self._effects.ask(approve, request)
+                answer = yield self._effects.ask(approve, request, self.rounds + 1)
             # A value that only counts as true approves nothing: it may be a mistake.
             if not isinstance(answer, bool):
                 kind = type(answer).__name__
@@ -278,96 +302,73 @@ class Loop:
     ) -> Generator[Any, Any, Sequence[ToolResult]]:
         if not pending:
             return ()
-        report = ExecutionReport()
+        settings, report = self._settings, ExecutionReport()
+        to_run = PendingCalls(
+            self.rounds + 1,
+            plan,
+            pending,
+            self._executor,
+            settings.dispatch,
+            settings.scope,
+            report,
+        )
         try:
-            results: Sequence[ToolResult] = yield self._effects.execute(
-                self._executor,
-                pending,
-                self._settings.dispatch,
-                scope=self._settings.scope,
-                report=report,
-            )
+            results: Sequence[ToolResult] = yield self._effects.execute(to_run)
         except BaseException:
-            # A run that could not even be waited for is still active: after a second interrupt,
-            # or when a coroutine is closed.
-            known = report.results_so_far(pending) if report.active else report.results(pending)
-            reviewed = [self._review_now(result) for result in known]
-            self._commit_during_error(plan, [*answers, *reviewed])
+            self._effects.cut_off(
+                plan, self._session, lambda: [*answers, *self._results_so_far(report, pending)]
+            )
             raise
         return results
+
+    def _results_so_far(
+        self, report: ExecutionReport, pending: Sequence[BaseToolCall]
+    ) -> list[ToolResult]:
+        """What is known of calls that were cut off, as plain result hooks leave it."""
+        # A run that could not even be waited for is still active: after a second interrupt, or
+        # when a coroutine is closed.
+        known = report.results_so_far(pending) if report.active else report.results(pending)
+        return [self._review_now(result) for result in known]
 
     def _review_results(
         self, results: Sequence[ToolResult], reviewed: list[ToolResult]
     ) -> Generator[Any, Any, None]:
         """Add every result to `reviewed`, as the result hooks leave it."""
-        registry = self._registry
-        if registry is None:
+        if self._registry is None:
             reviewed += results
-            return
-        for result in results:
-            # One by one: when a hook fails, those before it are reviewed.
-            after: list[ToolResult] = yield self._effects.review(registry, result)
-            reviewed.append(_take_content(result, after[0]))
+        elif results:
+            yield self._effects.review(self._registry, results, reviewed, self.rounds + 1)
 
     def _review_now(self, result: ToolResult) -> ToolResult:
         """The result as plain result hooks leave it.
 
         Withheld where a hook is async or fails: a loop that is being cancelled can't await.
         """
-        if self._registry is None or not _has_words_of_the_tool(result):
+        if self._registry is None or not has_words_of_the_tool(result):
             return result
         try:
-            return _take_content(result, self._registry.review_sync([result])[0])
+            return take_content(result, self._registry.review_sync([result])[0])
         except BaseException as error:
             metadata = result.metadata
             logger.warning("%s of %s: withheld: %s", metadata.id, metadata.name, error)
-            return _withhold(result)
+            return withhold(result)
 
-    def _count_failures(
-        self,
-        decoded: ToolRound[Any],
-        planned: RoundPlanned[Any],
-        results: Sequence[ToolResult],
-    ) -> None:
-        """Note which calls went wrong in this round; equal calls of one round count once."""
+    def _count_round(
+        self, plan: OpenRound, planned: RoundPlanned[Any], results: Sequence[ToolResult]
+    ) -> LoopCounts:
+        """What is counted once this round is committed; its equal calls count once."""
+        counts = self.counts
         failed = [
             *_failed_calls(results),
             *[rejected.metadata for rejected in planned.rejected],
-            *[issue.metadata for issue in decoded.issues],
+            *[issue.metadata for issue in plan.issues],
         ]
-        for key in {_failure_key(metadata) for metadata in failed}:
-            self._failures[key] = self._failures.get(key, 0) + 1
-
-    # --- ends of a round ---------------------------------------------------------------------
-
-    def _commit_round(self, plan: OpenRound, results: Sequence[ToolResult]) -> None:
-        """Write the round; where it no longer fits, discard it with the results in the error."""
-        try:
-            plan.commit(self._session, results, rebase=True)
-        except BaseException as error:
-            plan.discard()
-            if not isinstance(error, Exception):
-                raise
-            raise UncommittedRoundError(plan.turn, results, str(error)) from error
-        self.rounds += 1
-
-    def _commit_during_error(self, plan: OpenRound, results: Sequence[ToolResult]) -> None:
-        """Write the round while an error propagates, which matters more than one from here."""
-        try:
-            self._commit_round(plan, results)
-        except UncommittedRoundError as error:
-            logger.error("%s", error)
-
-
-def _stop_reason(result: TurnResult[Any]) -> StoppedBy:
-    """What an answer that needs no tool stopped the loop by.
-
-    For an unknown finish reason, only a text that did not break off shows that the model has
-    answered.
-    """
-    if result.finish_reason == "unknown" and (result.turn.cut or not result.text.strip()):
-        return "unknown"
-    return _STOPPED_BY_FINISH.get(result.finish_reason, "answer")
+        failures = counts.failures
+        if failed:
+            failures = {**failures}
+            for key in {_failure_key(metadata) for metadata in failed}:
+                failures[key] = failures.get(key, 0) + 1
+        return LoopCounts(counts.rounds + 1, counts.tokens, failures)
 
 
 def _failed_calls(results: Iterable[ToolResult]) -> Iterator[ToolMetadata]:
@@ -385,19 +386,18 @@ def _failure_key(metadata: ToolMetadata) -> FailureKey:
     return metadata.name, json_values.canonical_arguments(metadata.arguments)
 
 
-def _has_words_of_the_tool(result: ToolResult) -> bool:
-    """Whether the content comes from the tool; for other outcomes the executor wrote it."""
-    return not isinstance(result, ExecutionResult) or result.outcome in ("ok", "failed")
+def _last_text(session: Session) -> str:
+    """What the model wrote in its last turn."""
+    turns = session.turns()
+    return turns[-1].text if turns else ""
 
 
-def _take_content(result: ToolResult, reviewed: ToolResult) -> ToolResult:
-    """The result with the reviewed content; what else the executor noted in it stays."""
-    if reviewed is result:
-        return result
-    return replace(result, content=reviewed.content, output_error=reviewed.output_error)
-
-
-def _withhold(result: ToolResult) -> ToolResult:
-    if not _has_words_of_the_tool(result):
-        return result
-    return replace(result, content=WITHHELD, status="error", output_error=None)
+def _refuse_held(plan: OpenRound) -> None:
+    """Raise `HookError` for a plan that waits for a person, which a loop in memory can't do."""
+    held: Sequence[BaseToolCall] = getattr(plan, "held", ())
+    if held:
+        names = ", ".join([f"{call.metadata.name} ({call.metadata.id})" for call in held])
+        raise HookError(
+            f"a hook holds {names} for a person, and this loop can't wait for one: a DurableLoop "
+            "of lutumpy.durable can; nothing was run, the round is still open"
+        )

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from lutumpy import AssistantTurn, LutumpyError, ToolResult, TurnResult, Usage
 
-__all__ = ["LoopResult", "StoppedBy", "UncommittedRoundError"]
+__all__ = ["LoopResult", "StoppedBy", "UncommittedRoundError", "stop_reason"]
 
 StoppedBy = Literal[
     "answer", "round_limit", "refusal", "length", "repeat", "budget", "paused", "unknown"
 ]
 """Why a loop ended; see `LoopResult.stopped_by`."""
+
+
+# What an answer without calls stops the loop by. Every other finish reason is an answer, but for
+# `unknown`, which `stop_reason` looks at.
+_STOPPED_BY_FINISH: Mapping[str, StoppedBy] = {
+    "refusal": "refusal",
+    "content_filter": "refusal",
+    "length": "length",
+    "paused": "paused",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +73,14 @@ class UncommittedRoundError(LutumpyError, RuntimeError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.turn, self.results, self.reason)
+
+
+def stop_reason(result: TurnResult[Any]) -> StoppedBy:
+    """What an answer that needs no tool stopped the loop by.
+
+    For an unknown finish reason, only a text that did not break off shows that the model has
+    answered.
+    """
+    if result.finish_reason == "unknown" and (result.turn.cut or not result.text.strip()):
+        return "unknown"
+    return _STOPPED_BY_FINISH.get(result.finish_reason, "answer")

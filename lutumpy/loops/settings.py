@@ -32,6 +32,7 @@ __all__ = [
     "Policy",
     "SyncApprove",
     "SyncPolicy",
+    "has_async_hooks",
     "refuse_async_hooks",
 ]
 
@@ -169,14 +170,28 @@ def _check_hooks(hooks: Any, toolset: type[Toolset[Any]]) -> None:
 
 def refuse_async_hooks(hooks: Any) -> None:
     """Raise `HookError` when a hook or the policy is async, which `run_tools_sync` can't await."""
-    if isinstance(hooks, ToolHooks):
-        chains = hooks._tree.chains()
-        for name in [selector.name for selector in hooks._toolset.selectors()]:
-            steps = chains[name].steps if name in chains else ()
+    found = _find_async_hook(hooks, reviews=True)
+    if found is not None:
+        raise HookError(f"{found} is async; use run_tools(); {UNSENT}")
+
+
+def has_async_hooks(hooks: Any) -> bool:
+    """Whether hooks, or the policy, may wait while they decide calls."""
+    return _find_async_hook(hooks, reviews=False) is not None
+
+
+def _find_async_hook(hooks: Any, *, reviews: bool) -> str | None:
+    """How an error names the first async hook, or the policy if it is async."""
+    if not isinstance(hooks, ToolHooks):
+        is_async_policy = hooks is not None and is_async(hooks)
+        return f"the policy {safe_repr(hooks)}" if is_async_policy else None
+    chains = hooks._tree.chains()
+    for name in [selector.name for selector in hooks._toolset.selectors()]:
+        steps = chains[name].steps if name in chains else ()
+        found = [step.label for step in steps if step.is_async]
+        if reviews:
             result_hooks = hooks._tree.list_result_hooks(name)
-            found = [step.label for step in steps if step.is_async]
             found += [hook.label for hook in result_hooks if hook.is_async]
-            if found:
-                raise HookError(f"hook {found[0]} of {name!r} is async; use run_tools(); {UNSENT}")
-    elif hooks is not None and is_async(hooks):
-        raise HookError(f"the policy {safe_repr(hooks)} is async; use run_tools(); {UNSENT}")
+        if found:
+            return f"hook {found[0]} of {name!r}"
+    return None

@@ -26,7 +26,7 @@ except ImportError as _error:
     ) from _error
 
 from lutumpy import AssistantTurn, Session, Transcript
-from lutumpy.apis import Api, api_names, api_row
+from lutumpy.apis import Api, api_names, api_row, serving
 from lutumpy.doctor import Problem
 from lutumpy.page import readers
 from lutumpy.page.model import ProblemView, RepairView, ResultView, Step, ToolView
@@ -80,8 +80,8 @@ def render(
         tools: The tools that were offered, as the API takes them.
         answer: A decoded answer that isn't in the source yet, such as `round.turn`; shown at the
             end.
-        decisions: What hooks decided: round plans, or what their `decisions()` gives, of one round
-            or several, in order.
+        decisions: What hooks decided: round plans, their dumps, or what their `decisions()` gives,
+            of one round or several, in order. So a plan that waits in a store can be shown.
         usage: Tokens of the answers among the messages, in order: `Usage`, or what the provider
             sent, or `None`. A transcript knows its own.
         problems: What a check found; `None` if nothing was checked.
@@ -116,7 +116,7 @@ def render(
             steps=timeline.steps,
             problems=found,
             repairs=proposed,
-            tools=_view_tools(tools, limit),
+            tools=_view_tools(tools, api, limit),
             charts=charts(rows),
             rows=rows,
             jumps=_choose_jumps(len(timeline.steps)),
@@ -208,10 +208,18 @@ def _make_count(number: int, one: str, many: str = "", style: str = "") -> Count
     return Count(f"{number:,}", noun, style)
 
 
-def _view_tools(tools: Iterable[Any], limit: int) -> list[ToolView]:
+def _view_tools(tools: Iterable[Any], api: Api | None, limit: int) -> list[ToolView]:
+    listed = [unwrap(tool) for tool in tools]
+    rules: Any = serving(api, "rules") if api in api_names() else None
+    if hasattr(rules, "tools_of"):  # one entry may declare several
+        listed = rules.tools_of({"tools": listed}) or listed
     views: list[ToolView] = []
-    for tool in tools:
-        data = unwrap(tool)
+    for data in listed:
+        declared = None if rules is None else rules.read_tool(data)
+        if declared is not None:
+            said = declared.description or ""
+            views.append(ToolView(declared.name, said, data_value(data, limit)))
+            continue
         fields: dict[str, Any] = data if isinstance(data, dict) else {}
         # Chat Completions wraps what a tool declares; the others have it at the top.
         inner = fields.get("function")

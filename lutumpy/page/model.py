@@ -103,7 +103,8 @@ class DecisionView:
     """What was decided about a call.
 
     Attributes:
-        kind: `pending`, `edited`, `handled`, `rejected`, `issue`, or another word of the caller.
+        kind: `pending`, `edited`, `held`, `handled`, `rejected`, `issue`, or another word of the
+            caller.
         by: Who decided, in words; empty when nobody did.
         reason: Why; empty when none was given.
         changes: What an edit changed or took away.

@@ -180,10 +180,13 @@ def _index_calls(timeline: Timeline) -> dict[str, CallView]:
 
 
 def flat_decisions(decisions: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
-    """Single decisions of what may be plans, lists of decisions, or decisions."""
+    """Single decisions of what may be plans, their dumps, lists of decisions, or decisions."""
     for entry in decisions:
         if isinstance(entry, Mapping):
-            yield entry
+            if entry.get("format") == "lutumpy.plan":
+                yield from _decisions_of_dump(entry)
+            else:
+                yield entry
         elif hasattr(entry, "decisions"):
             yield from flat_decisions(entry.decisions())
         elif isinstance(entry, Iterable) and not isinstance(entry, (str, bytes)):
@@ -192,6 +195,15 @@ def flat_decisions(decisions: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
             raise TypeError(
                 f"decisions are plans or what their decisions() gives, not {type(entry).__name__}"
             )
+
+
+def _decisions_of_dump(plan: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """What was decided about the calls of a plan that was written down."""
+    calls = plan.get("calls")
+    for call in calls if isinstance(calls, list) else ():
+        if isinstance(call, Mapping):
+            is_edited = call.get("standing") == "pending" and call.get("edited") is True
+            yield {**call, "decision": "edited" if is_edited else call.get("standing")}
 
 
 def place_decisions(timeline: Timeline, decisions: Iterable[Mapping[str, Any]], limit: int) -> int:
@@ -233,7 +245,7 @@ def _view_decision(data: Mapping[str, Any], call: CallView, limit: int) -> Decis
     changes: list[Change] = []
     additions: list[Change] = []
     value = None
-    if "input" in data and kind in ("edited", "handled", "rejected"):
+    if "input" in data and kind in ("edited", "held", "handled", "rejected"):
         before = _parse_json(call.asked)
         for change in _compare_values(before, data["input"], ""):
             (additions if change.before is None else changes).append(change)

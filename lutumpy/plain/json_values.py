@@ -345,6 +345,20 @@ def canonical_arguments(text: str) -> str:
         return text
 
 
+def canonical(value: Any) -> str:
+    """One text for all spellings of the same JSON value: sorted keys, no white space, ASCII.
+
+    Raises:
+        ValueError: it holds NaN or an infinity. `RecursionError` where it is nested too deeply,
+            `TypeError` where it is no JSON value.
+    """
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    # Whole numbers that are written as such can only be missing where there is one of these.
+    if ".0" not in text and "e+" not in text:
+        return text
+    return json.dumps(_canonical_numbers(value), sort_keys=True, separators=(",", ":"))
+
+
 def _canonical_numbers(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         return int(value)

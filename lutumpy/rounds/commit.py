@@ -24,6 +24,7 @@ __all__ = ["match_results"]
 # What is known of a call                       what is committed for it
 # --------------------------------------------  ------------------------------------------------
 # a hook handled or rejected it                 that result; another one is an `extra_result`
+# a hook holds it for a person                  nothing, whatever is given for it: `held`
 # it can be executed, and has one result        that result, if it fits
 # it can be executed, and has none              nothing: `missing_result`
 # the provider makes it, if approved            as for one that can be executed; only an approval
@@ -38,14 +39,17 @@ _STATUSES: tuple[str, ...] = get_args(ResultStatus)
 
 
 def match_results(
-    entries: list[CallOrIssue], results: Iterable[CallResult], decided: Mapping[str, ToolResult]
+    entries: list[CallOrIssue],
+    results: Iterable[CallResult],
+    decided: Mapping[str, ToolResult | None],
 ) -> list[ToolResult]:
     """One result for each call of an answer, in its order.
 
     Args:
         entries: The calls and issues of the answer.
         results: One for each pending call, in any order; results for issues if the user wants.
-        decided: The results of calls that hooks have handled or rejected, by call id.
+        decided: The results of calls that hooks have handled or rejected, by call id; `None` for
+            those that are held for a person.
 
     Raises:
         CommitError: the results don't answer the calls; it has every problem.
@@ -65,8 +69,13 @@ def match_results(
     for entry in entries:
         call_id = entry.metadata.id
         if call_id in decided:
-            _check_content(entry, [decided[call_id]], problems)
-            matched.append(decided[call_id])
+            result = decided[call_id]
+            if result is None:
+                what = "is held for a person: plan.decide({id: decision}, by=...) comes first"
+                problems.append(_problem("held", entry, what))
+            else:
+                _check_content(entry, [result], problems)
+                matched.append(result)
             continue
         found = results_by_id.pop(call_id, None)
         if found is not None:
@@ -81,6 +90,8 @@ def match_results(
             problems.append(_problem("missing_result", entry, "has no result"))
     for call_id, surplus in results_by_id.items():
         if call_id in decided:
+            if decided[call_id] is None:
+                continue  # reported as held
             why = "was already decided by a hook"
         else:
             why = "is not a call of this round"

@@ -38,7 +38,7 @@ from lutumpy.tools.results import ToolResult, result_block
 
 __all__ = ["OpenAnswer"]
 
-_NOTHING_DECIDED: Mapping[str, ToolResult] = {}
+_NOTHING_DECIDED: Mapping[str, ToolResult | None] = {}
 
 
 class OpenAnswer:
@@ -61,6 +61,8 @@ class OpenAnswer:
         attempt: How it was last tried to close it, with which receipt, and the transcript that
             says whether that was done.
         closed: How it was closed, if that is known already; `how_closed` asks.
+        has_twin: Whether it was written down, or comes from a dump, so that another object may be
+            committed in its place.
         holder: The token of the round or plan that holds it; `None` where none does.
     """
 
@@ -71,6 +73,7 @@ class OpenAnswer:
         "begun",
         "closed",
         "entries",
+        "has_twin",
         "holder",
         "requested",
         "transcript",
@@ -95,7 +98,31 @@ class OpenAnswer:
         self._received = False
         self.attempt: tuple[str, Receipt, Transcript] | None = None
         self.closed: str | None = None
+        self.has_twin: bool = False
         self.holder: object | None = None
+
+    @staticmethod
+    def reopen(
+        turn: AssistantTurn,
+        entries: list[CallOrIssue],
+        transcript: Transcript,
+        begun: Position,
+        *,
+        received: bool,
+    ) -> OpenAnswer:
+        """The answer of a plan that was written down.
+
+        Args:
+            turn: The decoded answer.
+            entries: Its calls and issues, in order.
+            transcript: What it was read against, or another copy of that.
+            begun: Where the round begins there.
+            received: Whether the transcript knows that the request has succeeded.
+        """
+        answer = OpenAnswer(turn, entries, transcript, begun)
+        answer._received = received
+        answer.has_twin = True
+        return answer
 
     def how_closed(self) -> str | None:
         """How it was closed, `committed` or `discarded`; `None` while it is open."""
@@ -128,7 +155,7 @@ class OpenAnswer:
         target: Target,
         results: Iterable[CallResult],
         *,
-        decided: Mapping[str, ToolResult] | None = None,
+        decided: Mapping[str, ToolResult | None] | None = None,
         rebase: bool = False,
     ) -> None:
         """Check everything, then write the turn and its results in one change.
@@ -136,7 +163,8 @@ class OpenAnswer:
         Args:
             target: Where to.
             results: One for each pending call; explicit ones for issues.
-            decided: Results of calls that hooks have handled or rejected, by call id.
+            decided: Results of calls that hooks have handled or rejected, by call id; `None` for
+                those that a person has to decide.
             rebase: Write at the end of a target that moved on.
 
         Raises:
@@ -162,6 +190,11 @@ class OpenAnswer:
         continues = self.transcript.same_prefix(transcript, self.begun.length)
         if not rebase or not continues:
             raise StaleRoundError(_explain_stale(same, continues))
+        if self.has_twin and transcript.has_turn(self.turn, self.begun.length):
+            raise StaleRoundError(
+                "this very answer is in the transcript already, by another plan that was resumed "
+                "from its dump; nothing was written and the round is still open: discard it"
+            )
         # Another answer may have used the ids since: hosts that count theirs begin again in each
         # answer (rule C6).
         turn = transcript.fresh_ids(self.turn)

@@ -244,6 +244,25 @@ class ToolTurn(_Turn[C, W]):
         outcome: NeedsTools[C] | Finished[W] = self._collect_sync(staged=True)
         return outcome
 
+    def read(self, answer: AssistantTurn, *, staged: bool = False) -> NeedsTools[C] | Finished[W]:
+        """What this turn comes to with an answer that was received before; nothing is sent.
+
+        For programs that keep an answer before they use it, and go on with it after a restart.
+
+        Args:
+            answer: The answer, as `dump_turn` and `load_turn` of `lutumpy.models` keep it.
+            staged: As for `collect_staged`.
+        """
+        outcome: NeedsTools[C] | Finished[W] = self._read(
+            self._offer,
+            answer,
+            self._session,
+            staged=staged,
+            result=self._result,
+            value_tool=self._value_tool,
+        )
+        return outcome
+
     def stream(self) -> TurnStream[C, NeedsTools[C] | Finished[W]]:
         """The turn as a stream of events.
 

@@ -64,7 +64,8 @@ class RequestShape:
         position: How the API names a message by its index, as `messages[{}]`.
         turn_form: What one turn of the model is: one object, or a list of blocks or items.
         calls_key: Where in a turn that is one object its calls are.
-        call_id_key: The key of a call's id in a turn.
+        call_id_key: The key of a call's id in a turn; empty where it isn't the key of the call
+            itself, and the adapter finds it by the call's place.
         model_path: Where the path of a request names the model, as the first group; `None` where
             the body does. With one, a body is a whole request without a model.
         other_system_keys: Further spellings of `system_key` that the API takes.

@@ -52,10 +52,12 @@ def locate(
     """
     # Sorting keeps the order of the table among those that the headers say nothing of.
     ordered = sorted(servers, key=lambda server: not server.claims(headers))
-    for server in ordered:
-        target = _find_route(server, method, path)
-        if target is not None:
-            return target
+    found = [
+        target for server in ordered if (target := _find_route(server, method, path)) is not None
+    ]
+    if found:
+        # Of two APIs with one path, one may not take the method.
+        return next((target for target in found if target.operation), found[0])
     bare = _PREFIX.sub("", path, count=1)
     for server in ordered:
         for start in server.path_starts:

@@ -11,17 +11,16 @@ difference; a changed description does, since the model reads nothing else.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from lutumpy import ToolDef, Toolset
+from lutumpy import Toolset
 from lutumpy.errors import LockError
-from lutumpy.plain import json_values
-from lutumpy.tool_doctor.differences import Difference, canonical, differences
+from lutumpy.tool_doctor.differences import Difference, differences
+from lutumpy.tools import canonical_content, content_of, digest_of
 
 __all__ = [
     "LOCK_FILE",
@@ -133,7 +132,7 @@ class Lock:
 def locked_toolset(toolset: type[Toolset[Any]]) -> LockedToolset:
     """Every tool of `toolset` as it would be locked now, those that are off included."""
     return {
-        definition.name: _lock_content(_collect_content(definition))
+        definition.name: _lock_content(content_of(definition))
         for definition in toolset.definitions()
     }
 
@@ -153,29 +152,9 @@ def drift(locked: LockedToolset, toolset: type[Toolset[Any]]) -> Drift:
     )
 
 
-def _collect_content(definition: ToolDef) -> dict[str, Any]:
-    content: dict[str, Any] = {
-        "description": definition.description,
-        "input_schema": definition.input_schema,
-        "output_schema": definition.output_schema,
-        "strict": definition.options.strict,
-    }
-    # Left out where there is nothing, as in locks that were written before it was known.
-    if definition.options.provider:
-        content["provider"] = definition.options.provider
-    if definition.text is not None:
-        wanted = definition.text.format
-        grammar = None if wanted is None else {wanted.syntax: wanted.definition}
-        content["text"] = {"format": grammar, "description": definition.text.description}
-    return content
-
-
 def _lock_content(content: Mapping[str, Any]) -> LockedTool:
-    # A default may be a value that JSON has no form for; what is sent and what is locked is what
-    # the encoder makes of it.
-    definition = canonical(json_values.decode(json_values.encode(content)))
-    data = json.dumps(definition, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return LockedTool(f"sha256:{hashlib.sha256(data.encode()).hexdigest()}", definition)
+    definition = canonical_content(content)
+    return LockedTool(digest_of(definition), definition)
 
 
 def _parse_lock(data: Any) -> Lock:

@@ -11,30 +11,63 @@ from typing import TYPE_CHECKING, Any
 from lutumpy.doors import find_name, homes_of
 
 if TYPE_CHECKING:
+    from lutumpy.tools.call_identity import (
+        IdempotencyKey,
+        call_arguments,
+        idempotency_key,
+        written_arguments,
+    )
     from lutumpy.tools.definition import ProviderSettings
+    from lutumpy.tools.digests import canonical_content, content_of, digest_of
     from lutumpy.tools.failures import failure_text, is_for_the_model
-    from lutumpy.tools.results import failed_result
+    from lutumpy.tools.portable_input import NotPortable, load_input
+    from lutumpy.tools.result_dumps import RESULT_READERS
+    from lutumpy.tools.results import HasMetadata, failed_result
     from lutumpy.tools.selectors import ByTool, extended_selector, extends
+    from lutumpy.tools.ticket_making import make_ticket, restored_origin
     from lutumpy.tools.views import HasView, View
 
 __all__ = [
+    "RESULT_READERS",
     "ByTool",
+    "HasMetadata",
     "HasView",
+    "IdempotencyKey",
+    "NotPortable",
     "ProviderSettings",
     "View",
+    "call_arguments",
+    "canonical_content",
+    "content_of",
+    "digest_of",
     "extended_selector",
     "extends",
     "failed_result",
     "failure_text",
+    "idempotency_key",
     "is_for_the_model",
+    "load_input",
+    "make_ticket",
+    "restored_origin",
+    "written_arguments",
 ]
 
 _HOMES = homes_of(
     {
+        "lutumpy.tools.call_identity": [
+            "IdempotencyKey",
+            "call_arguments",
+            "idempotency_key",
+            "written_arguments",
+        ],
         "lutumpy.tools.definition": ["ProviderSettings"],
+        "lutumpy.tools.digests": ["canonical_content", "content_of", "digest_of"],
         "lutumpy.tools.failures": ["failure_text", "is_for_the_model"],
-        "lutumpy.tools.results": ["failed_result"],
+        "lutumpy.tools.portable_input": ["NotPortable", "load_input"],
+        "lutumpy.tools.result_dumps": ["RESULT_READERS"],
+        "lutumpy.tools.results": ["HasMetadata", "failed_result"],
         "lutumpy.tools.selectors": ["ByTool", "extended_selector", "extends"],
+        "lutumpy.tools.ticket_making": ["make_ticket", "restored_origin"],
         "lutumpy.tools.views": ["HasView", "View"],
     }
 )

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import field
+from importlib import import_module
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Generic, Literal
 
@@ -45,6 +46,9 @@ IssueReason = Literal[
     "unknown_tool", "not_available", "truncated", "malformed_arguments", "invalid_arguments"
 ]
 
+_PICKLING = "lutumpy.tools.call_pickling"
+"""Named as text: it needs calls itself, and is rarely needed."""
+
 
 class BaseToolCall:
     """A decoded call whose tool the type checker doesn't know yet.
@@ -57,15 +61,20 @@ class BaseToolCall:
         selector: Which tool of the toolset it calls.
         repairs: What was decoded a second time to make the arguments fit (rule C5); usually empty.
         origin: Where in the conversation it stands; `None` for a call from `Toolset.parse`.
+        key: Its idempotency key, if that was fixed before: a call of a plan or a ticket that was
+            loaded. Else the executor makes one (rule P9).
+        equal_to: For such a call, the text that is the same for equal calls.
     """
 
-    __slots__ = ("input", "metadata", "origin", "repairs", "selector")
+    __slots__ = ("equal_to", "input", "key", "metadata", "origin", "repairs", "selector")
 
     metadata: ToolMetadata
     input: Any
     selector: Selector[Any, Any, Any]
     repairs: tuple[ArgumentRepair, ...]
     origin: Origin | None
+    key: str | None
+    equal_to: str | None
 
     def __init__(
         self,
@@ -80,9 +89,15 @@ class BaseToolCall:
         self.selector = selector
         self.repairs = repairs
         self.origin = origin
+        self.key = None
+        self.equal_to = None
 
     def __repr__(self) -> str:
         return f"<ToolCall {self.metadata.name} {self.metadata.id} {safe_repr(self.input)}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        reduced: tuple[Any, ...] = import_module(_PICKLING).reduce_call(self)
+        return reduced
 
     @property
     def tool(self) -> CompiledTool:
@@ -153,7 +168,9 @@ class BaseToolCall:
 
     def holding(self, new: Any) -> Self:
         """As `with_input`, for an input that was checked already."""
-        return type(self)(self.metadata, new, self.selector, self.repairs, self.origin)
+        call = type(self)(self.metadata, new, self.selector, self.repairs, self.origin)
+        call.key = self.key
+        return call
 
     def edited(self, /, **changes: Any) -> Self:
         """The same call with other values for some of its arguments, validated again.
@@ -246,6 +263,10 @@ class HandledTool(Generic[I, O]):
     output: O
     selector: Selector[Any, I, O] | None = field(default=None, compare=False, repr=False)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        reduced: tuple[Any, ...] = import_module(_PICKLING).reduce_handled(self)
+        return reduced
+
 
 @dataclass(frozen=True, slots=True)
 class RejectedToolCall(Generic[C_co]):
@@ -255,7 +276,7 @@ class RejectedToolCall(Generic[C_co]):
         metadata: The call.
         call: The call as it was when the decision fell.
         reason: Why; the model is told.
-        source: Who decided: `hook` or `policy`.
+        source: Who decided: `hook`, `policy` or `person`.
     """
 
     metadata: ToolMetadata

@@ -70,6 +70,7 @@ class CompiledTool:
 
     __slots__ = (
         "_closed",
+        "_digest",
         "_fields_are_parameters",
         "_input_type",
         "_is_root_model",
@@ -130,6 +131,7 @@ class CompiledTool:
         self.adapter: TypeAdapter[Any] = cast("TypeAdapter[Any]", adapter)
         self.run = None
         self._closed: bool = closed
+        self._digest: str | None = None
         self._is_root_model: bool = False
         self._fields_are_parameters: bool = False
         self._input_type: type[BaseModel] | None = None
@@ -139,6 +141,13 @@ class CompiledTool:
             self._set_input_type(input_type)
         else:
             self._make_input = input_type
+
+    @property
+    def digest(self) -> str:
+        """The digest of its definition, worked out once."""
+        if self._digest is None:
+            self._digest = self.definition.digest
+        return self._digest
 
     @property
     def input_type(self) -> type[BaseModel]:

@@ -167,3 +167,14 @@ class ToolDef:
     output_schema: dict[str, Any] | None = field(default=None, hash=False)
     options: ToolOptions = field(default=ToolOptions(), hash=False)
     text: TextInput | None = field(default=None, hash=False)
+
+    @property
+    def digest(self) -> str:
+        """`sha256:` and a digest of what can be decided on.
+
+        That is the description, the input and the output schema, `strict`, `provider`, what a text
+        tool says of its text, and the effect. It is worked out each time.
+        """
+        from lutumpy.tools.digests import tool_digest  # rare, and hashing is slow to import
+
+        return tool_digest(self)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from lutumpy.core.items import (
     REJECTION_PREFIX,
@@ -20,7 +21,19 @@ from lutumpy.plain.values import dataclass
 from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.failures import FAILED, FAILED_WITH, failure_contents, failure_text
 
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
 _NOT_ALLOWED = "not allowed"
+
+
+class HasMetadata(Protocol):
+    """A call, an issue, or a ticket."""
+
+    @property
+    def metadata(self) -> ToolMetadata:
+        """Which call it is."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +57,30 @@ class ToolResult:
     rejection_reason: str | None = None
     output: Any = field(default=None, compare=False, repr=False)
     output_error: str | None = None
+
+    def dump(self) -> dict[str, JsonValue]:
+        """The result as JSON values: its content as it would be committed, without the call."""
+        from lutumpy.tools.result_dumps import dump_result  # few programs keep results
+
+        return dump_result(self)
+
+    @staticmethod
+    def load(data: Mapping[str, Any], call: HasMetadata) -> ToolResult:
+        """The result of a dump, for a call.
+
+        Its `output` is read back from the content where the tool's type allows. It is an
+        `ExecutionResult` where it was one and `lutumpy.execution` is there.
+
+        Args:
+            data: The dump.
+            call: What it answers: a call, an issue, or the ticket of a call.
+
+        Raises:
+            ValueError: it is no dump of a result; the message says what is wrong.
+        """
+        from lutumpy.tools.result_dumps import load_result
+
+        return load_result(data, call)
 
 
 def completed(metadata: ToolMetadata, tool: CompiledTool, output: Any) -> ToolResult:

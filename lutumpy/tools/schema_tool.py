@@ -112,6 +112,11 @@ class SchemaTool(CompiledTool):
     def is_runnable(self) -> bool:
         return self.run is not None
 
+    @property
+    def has_check(self) -> bool:
+        """Whether it has a check of its own, which may make of arguments what it likes."""
+        return self._validate is not None
+
     # --- reading calls --------------------------------------------------------------------------
 
     def _make_bare_decode(self) -> Callable[[str], DynamicInput]:

@@ -27,6 +27,7 @@ PATHS = {
     "openai_responses": "/v1/responses",
     "anthropic_messages": "/v1/messages",
     "bedrock_converse": "/model/some-model/converse",
+    "gemini_generate_content": "/v1beta/models/some-model:generateContent",
 }
 HEADERS = {
     "authorization": "Bearer key",

@@ -15,7 +15,8 @@ from lutumpy import NeedsTools, Session, Skip, ToolRound, Toolset, Transcript, t
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.core import origin as origins
-from lutumpy.execution import Dispatcher, IdempotencyKey, ToolExecutor, identity, run
+from lutumpy.execution import Dispatcher, IdempotencyKey, ToolExecutor, run
+from lutumpy.tools import call_arguments
 
 
 @tool_fn
@@ -77,7 +78,7 @@ def test_the_arguments_of_a_keyed_call_are_compared_a_fixed_number_of_times(
 
     values = origins.json_values
     monkeypatch.setattr(values, "canonical_arguments", counted(values.canonical_arguments))
-    monkeypatch.setattr(run, "call_arguments", counted(identity.call_arguments))
+    monkeypatch.setattr(run, "call_arguments", counted(call_arguments))
 
     def work(count: int) -> int:
         nonlocal looked

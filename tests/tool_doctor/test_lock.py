@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from lutumpy import ToolInput, Toolset, tool, tool_input
+from lutumpy.plain.canonical_schema import canonical
 from lutumpy.tool_doctor import Lock, LockError, differences, drift, locked_toolset
-from lutumpy.tool_doctor.differences import canonical
 
 NAME = "pkg.module:Tools"
 

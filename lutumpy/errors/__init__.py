@@ -9,7 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
+
+from lutumpy.errors.base import LutumpyError
+from lutumpy.errors.data import CallData, PartialAnswer, TokenCounts
+from lutumpy.errors.waiting import (
+    PlanError,
+    PlanErrorKind,
+    StoreError,
+    StoreErrorKind,
+    TakenOverError,
+)
 
 __all__ = [
     "AdapterError",
@@ -30,10 +40,15 @@ __all__ = [
     "LutumpyError",
     "MalformedArgumentsError",
     "PartialAnswer",
+    "PlanError",
+    "PlanErrorKind",
     "Problem",
     "ProblemKind",
     "RoundClosedError",
     "StaleRoundError",
+    "StoreError",
+    "StoreErrorKind",
+    "TakenOverError",
     "TokenCounts",
     "ToolError",
     "ToolRoundArityError",
@@ -45,79 +60,6 @@ __all__ = [
 
 
 _CALLS_SHOWN = 10
-
-
-# What errors carry is made by the core, which raises them: so they name only what can be read of
-# it.
-class CallData(Protocol):
-    """A call that an error is about: a `ToolMetadata`."""
-
-    @property
-    def id(self) -> str:
-        """The call's id."""
-        ...
-
-    @property
-    def name(self) -> str:
-        """The tool's name, as the model wrote it."""
-        ...
-
-    @property
-    def arguments(self) -> str:
-        """The text of the arguments, as the model wrote it."""
-        ...
-
-
-class TokenCounts(Protocol):
-    """What is known of the tokens of an answer that broke off: a `Usage`."""
-
-    @property
-    def input_tokens(self) -> int:
-        """The provider's own figure of what was sent."""
-        ...
-
-    @property
-    def output_tokens(self) -> int:
-        """Tokens of the answer."""
-        ...
-
-    @property
-    def total_tokens(self) -> int:
-        """Everything."""
-        ...
-
-
-class PartialAnswer(Protocol):
-    """What had arrived of an answer: an `AssistantTurn` that is not in the transcript."""
-
-    @property
-    def text(self) -> str:
-        """The text so far."""
-        ...
-
-    @property
-    def reasoning(self) -> str | None:
-        """The readable reasoning so far, or `None`."""
-        ...
-
-    @property
-    def usage(self) -> TokenCounts:
-        """The tokens that are known so far."""
-        ...
-
-    @property
-    def model(self) -> str | None:
-        """The model's name as answered."""
-        ...
-
-    @property
-    def response_id(self) -> str | None:
-        """The provider's id of the answer."""
-        ...
-
-
-class LutumpyError(Exception):
-    """The root of every error that this library raises."""
 
 
 class DeclarationError(LutumpyError, TypeError):
@@ -212,6 +154,7 @@ ProblemKind = Literal[
     "wrong_arguments",
     "wrong_output",
     "extra_result",
+    "held",
 ]
 """Which rule of a commit was broken."""
 

@@ -18,9 +18,9 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
-from lutumpy import InvalidArgumentsError, MalformedArgumentsError, UnknownToolError
-from lutumpy.hooks import BaseToolCall
 from lutumpy.plain import json_values
+from lutumpy.tools.arguments import Decoded, decode_call_again
+from lutumpy.tools.calls import BaseToolCall
 
 __all__ = ["IdempotencyKey", "call_arguments", "idempotency_key", "written_arguments"]
 
@@ -45,8 +45,11 @@ def call_arguments(call: BaseToolCall) -> str:
     """A text that is the same for equal arguments.
 
     It holds what the model wrote, as a JSON value, and the input where it isn't what that decodes
-    to, because hooks have edited it. `1` equals `1.0`, and `true` equals neither.
+    to, because hooks have edited it. `1` equals `1.0`, and `true` equals neither. A call that was
+    loaded from a plan or a ticket keeps the text that it had when that was written.
     """
+    if call.equal_to is not None:
+        return call.equal_to
     written = written_arguments(call)
     if isinstance(call.input, str):
         return _add_edited_text(call, written)
@@ -84,11 +87,8 @@ def _add_edited_text(call: BaseToolCall, written: str) -> str:
 
 def _decode_again(call: BaseToolCall) -> Any:
     """The input that the model's arguments decode to; `None` if they don't fit the tool."""
-    try:
-        decoded: Any = call.selector.toolset.parse(call.metadata).input
-    except (InvalidArgumentsError, MalformedArgumentsError, UnknownToolError):
-        return None
-    return decoded
+    decoded = decode_call_again(call.tool, call.metadata)
+    return decoded.input if isinstance(decoded, Decoded) else None
 
 
 def _to_json_value(value: Any) -> Any:
@@ -125,7 +125,12 @@ def idempotency_key(call: BaseToolCall, scope: str, arguments: str, before: int)
         arguments: Its `call_arguments`.
         before: How many equal calls come before it in the same run; used where the call has no
             origin, because it was made by hand.
+
+    Returns:
+        The key that was fixed when the plan of the call was made, if there was one (rule P9).
     """
+    if call.key is not None:
+        return IdempotencyKey(call.key)
     origin = call.origin
     if origin is None:
         place = ["", before]

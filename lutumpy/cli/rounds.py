@@ -1,0 +1,343 @@
+"""`lutumpy rounds list`, `show`, `decide` and `resolve`: what waits in a store, for people."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast
+
+import typer
+from rich.table import Table
+
+from lutumpy.cli.findings import counted
+from lutumpy.cli.options import JsonOption, OutOption
+from lutumpy.cli.terminal import Output, cut_text, styled
+from lutumpy.errors import LutumpyError, StoreError
+
+if TYPE_CHECKING:
+    from lutumpy.durable import HeldPlan, SessionStore
+
+__all__ = ["rounds"]
+
+T = TypeVar("T")
+
+rounds: typer.Typer = typer.Typer(
+    help="Conversations of a store: what waits for a person, and what nobody knows the end of.",
+    rich_markup_mode=None,
+)
+
+_LONGEST = 60  # characters of an input in a table
+_DIGEST_SHOWN = 12
+
+StoreArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="STORE",
+        help="The file of a SqliteStore, or postgresql://... of a PostgresStore.",
+        show_default=False,
+    ),
+]
+ScopeArgument = Annotated[
+    str, typer.Argument(metavar="SCOPE", help="The conversation's id.", show_default=False)
+]
+CallArgument = Annotated[
+    str, typer.Argument(metavar="CALL", help="The id of the call.", show_default=False)
+]
+ByOption = Annotated[
+    str, typer.Option("--by", metavar="NAME", help="Who decides.", show_default=False)
+]
+
+
+@rounds.command("list")
+def list_rounds(
+    store: StoreArgument,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Every conversation, not only those that wait.")
+    ] = False,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="The most to list.")] = 100,
+    as_json: JsonOption = False,
+) -> None:
+    """List the plans that wait for a person, oldest first.
+
+    Exit code 0: nothing waits. 1: something does. 2: the store can't be read.
+    """
+    output = Output(as_json=as_json)
+    if everything:
+        _list_scopes(output, store, limit)
+        return
+    held = _with_store(output, store, lambda opened: opened.held(limit=limit))
+    for plan in held if as_json else ():
+        output.record("held", **_describe_held(plan))
+    if not as_json:
+        output.print(styled(f"{counted(len(held), 'plan')} waiting for a person"))
+        if held:
+            output.print("", _make_held_table(held))
+    raise typer.Exit(1 if held else 0)
+
+
+def _list_scopes(output: Output, store: str, limit: int) -> None:
+    found = _with_store(output, store, lambda opened: opened.scopes(limit=limit))
+    if output.as_json:
+        for each in found:
+            output.record(
+                "conversation",
+                scope=each.scope,
+                status=each.status,
+                items=each.items,
+                round=each.round,
+                claimed_until=each.claimed_until,
+                updated=each.updated,
+            )
+        return
+    table = _make_table("conversation", "status", "items", "round", "written")
+    for each in found:
+        when = each.updated.isoformat(timespec="seconds")
+        _add_row(table, each.scope, each.status, str(each.items), str(each.round), when)
+    output.print(styled(counted(len(found), "conversation")), "", table)
+
+
+def _describe_held(held: HeldPlan) -> dict[str, Any]:
+    return {
+        "scope": held.scope,
+        "digest": held.digest,
+        "since": held.since,
+        "calls": [call for call in _calls_of(held.plan) if call.get("call_id") in held.held],
+    }
+
+
+def _calls_of(plan: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return cast("list[Mapping[str, Any]]", plan["calls"])
+
+
+def _make_held_table(plans: list[HeldPlan]) -> Table:
+    table = _make_table("conversation", "call", "tool", "input", "why", "since")
+    for held in plans:
+        for call in _describe_held(held)["calls"]:
+            _add_row(
+                table,
+                held.scope,
+                call["call_id"],
+                call["tool"],
+                cut_text(_shown_input(call), _LONGEST),
+                str(call.get("reason", "")),
+                held.since.isoformat(timespec="seconds"),
+            )
+    return table
+
+
+def _shown_input(call: Mapping[str, Any]) -> str:
+    # A request for approval has the arguments alone.
+    return json.dumps(call["input"], ensure_ascii=False) if "input" in call else call["arguments"]
+
+
+def _make_table(*headings: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    return table
+
+
+def _add_row(table: Table, *cells: str) -> None:
+    table.add_row(*[styled(cell) for cell in cells])
+
+
+@rounds.command("show")
+def show(
+    store: StoreArgument,
+    scope: ScopeArgument,
+    out: OutOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what a conversation waits for: the calls of its plan, and calls of unknown outcome.
+
+    With --out, the whole conversation is drawn as a page, the waiting plan at its end.
+
+    Exit code 0: it was shown. 2: there is no such conversation.
+    """
+    output = Output(as_json=as_json)
+
+    async def look(opened: SessionStore) -> tuple[Any, list[HeldPlan], Any]:
+        session = await opened.session(scope)
+        plans = [plan for plan in await opened.held(limit=1_000_000) if plan.scope == scope]
+        return session, plans, await opened.unresolved(scope)
+
+    session, plans, unresolved = _with_store(output, store, look)
+    if as_json:
+        for plan in plans:
+            output.record("held", **_describe_held(plan), plan=plan.plan)
+        for call in unresolved:
+            output.record("unresolved", scope=scope, **_describe_unresolved(call))
+    else:
+        _print_conversation(output, scope, session, plans, unresolved)
+    if out is not None:
+        from lutumpy.page import write
+
+        write(out, session, decisions=[plan.plan for plan in plans], title=f"Conversation {scope}")
+
+
+def _describe_unresolved(call: Any) -> dict[str, str]:
+    metadata = call.metadata
+    return {"call_id": metadata.id, "tool": metadata.name, "arguments": metadata.arguments}
+
+
+def _print_conversation(
+    output: Output, scope: str, session: Any, plans: list[HeldPlan], unresolved: Any
+) -> None:
+    output.print(styled((scope, "bold"), f"  {counted(len(session.transcript), 'item')}"))
+    for plan in plans:
+        digest = plan.digest.removeprefix("sha256:")[:_DIGEST_SHOWN]
+        output.print("", styled(("waiting for a person", "bold"), f"  plan {digest}"))
+        table = _make_table("call", "tool", "standing", "input", "why")
+        for call in _calls_of(plan.plan):
+            standing = str(call["standing"])
+            if standing == "held" and call["call_id"] not in plan.held:
+                standing = "decided"
+            shown = cut_text(_shown_input(call), 10 * _LONGEST)
+            cells = (call["call_id"], call["tool"], standing, shown, str(call.get("reason", "")))
+            _add_row(table, *cells)
+        output.print(table)
+    if unresolved:
+        output.print("", styled(("perhaps executed: nobody knows", "bold")))
+        table = _make_table("call", "tool", "arguments")
+        for call in unresolved:
+            _add_row(table, *_describe_unresolved(call).values())
+        output.print(table)
+    if not plans and not unresolved:
+        output.print(styled("nothing waits for a person"))
+
+
+@rounds.command("decide")
+def decide(
+    store: StoreArgument,
+    scope: ScopeArgument,
+    call: CallArgument,
+    decision: Annotated[
+        str, typer.Argument(metavar="run|complete|reject", help="What becomes of the call.")
+    ],
+    by: ByOption,
+    given_input: Annotated[
+        str, typer.Option("--input", metavar="JSON", help="For run: another input.")
+    ] = "",
+    output_value: Annotated[
+        str, typer.Option("--output", metavar="JSON", help="For complete: the answer.")
+    ] = "",
+    reason: Annotated[
+        str, typer.Option("--reason", metavar="TEXT", help="For reject: what the model is told.")
+    ] = "",
+    plan: Annotated[
+        str,
+        typer.Option(
+            "--plan",
+            metavar="DIGEST",
+            help="Decide only if the waiting plan has this digest, or begins with it.",
+        ),
+    ] = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Decide a call that is held. The program that runs the conversation goes on with it then.
+
+    Exit code 0: it was decided. 1: somebody had decided it before. 2: there is no such call, or the
+    decision has another form.
+    """
+    output = Output(as_json=as_json)
+    made = _make_decision(decision, given_input, output_value, reason)
+
+    async def take(opened: SessionStore) -> bool:
+        plans = [each for each in await opened.held(limit=1_000_000) if each.scope == scope]
+        wanted = plan.removeprefix("sha256:")
+        for each in plans:
+            if each.digest.removeprefix("sha256:").startswith(wanted):
+                return await opened.decide(scope, each.digest, {call: made}, by=by)
+        await opened.session(scope)  # names a conversation that isn't there
+        raise StoreError("plan", f"no such plan of {scope!r} waits for a person")
+
+    taken = _with_store(output, store, take)
+    if as_json:
+        output.record("decided", scope=scope, call_id=call, taken=taken, **made)
+    elif taken:
+        output.print(f"{call} of {scope}: {decision}, by {by}")
+    else:
+        output.complain(f"{call} of {scope} was decided before; that decision stands")
+    raise typer.Exit(0 if taken else 1)
+
+
+def _make_decision(
+    decision: str, given_input: str, output_value: str, reason: str
+) -> dict[str, Any]:
+    options = {"run": ("input", given_input), "complete": ("output", output_value)}
+    if decision == "reject":
+        if given_input or output_value:
+            raise typer.BadParameter("reject takes --reason alone.")
+        return {"decision": "reject", "reason": reason}
+    if decision not in options:
+        raise typer.BadParameter(f"{decision!r} is not one of run, complete, reject.")
+    name, text = options[decision]
+    if reason or any(value for other, value in options.values() if other != name):
+        raise typer.BadParameter(f"{decision} takes --{name} alone.")
+    if not text:
+        if decision == "complete":
+            raise typer.BadParameter("complete needs --output.")
+        return {"decision": decision}
+    try:
+        return {"decision": decision, name: json.loads(text)}
+    except (ValueError, RecursionError) as error:
+        raise typer.BadParameter(f"--{name} is not JSON: {error}") from None
+
+
+@rounds.command("resolve")
+def resolve(
+    store: StoreArgument,
+    scope: ScopeArgument,
+    call: CallArgument,
+    decision: Annotated[
+        str,
+        typer.Argument(metavar="happened|did_not_happen", help="What became of the call."),
+    ],
+    by: ByOption,
+) -> None:
+    """Say what became of a call whose outcome was not known, so that equal ones may run again.
+
+    Exit code 0: it was resolved. 2: no such call is unresolved.
+    """
+    output = Output()
+    if decision not in ("happened", "did_not_happen"):
+        raise typer.BadParameter(f"{decision!r} is not one of happened, did_not_happen.")
+    word = cast("Literal['happened', 'did_not_happen']", decision)
+    _with_store(output, store, lambda opened: opened.resolve(scope, call, word, by=by))
+    output.print(f"{call} of {scope}: {decision}, by {by}")
+
+
+def _with_store(output: Output, place: str, use: Callable[[SessionStore], Awaitable[T]]) -> T:
+    """What `use` gives for the store at a place; ends the command with 2 where it can't be used."""
+    try:
+        import anyio
+
+        opened = _open_store(place)
+
+        async def run() -> T:
+            async with opened as store:
+                return await use(store)
+
+        return anyio.run(run)
+    except (ImportError, LutumpyError, OSError) as error:
+        output.complain(f"lutumpy: {error}")
+    except Exception as error:  # of the database's own library
+        if type(error).__module__.partition(".")[0] not in ("sqlite3", "psycopg"):
+            raise
+        output.complain(f"lutumpy: {place} can't be used: {error}")
+    raise typer.Exit(2)
+
+
+def _open_store(place: str) -> AbstractAsyncContextManager[SessionStore]:
+    if place.startswith(("postgresql://", "postgres://")):
+        from lutumpy.durable import PostgresStore
+
+        return PostgresStore(place)
+    from lutumpy.durable import SqliteStore
+
+    # A new file would hold nothing, and be left behind.
+    if not Path(place).is_file():
+        raise FileNotFoundError(f"there is no file {place}")
+    return SqliteStore(place)

@@ -1,0 +1,75 @@
+"""Conversations that outlive the process: a store, and a loop that goes on where it was stopped.
+
+Opt-in. What is promised: a round is committed once; a tool with the effect `once` is begun at most
+once; an idempotent one is run at least once, with one key. Nobody promises effects exactly once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lutumpy.doors import find_name, homes_of
+from lutumpy.durable.events import Restarted
+from lutumpy.durable.journal import StoreJournal
+from lutumpy.durable.local import LocalRunner
+from lutumpy.durable.loop import DurableLoop
+from lutumpy.durable.memory import MemoryStore
+from lutumpy.durable.results import Answered, RunResult, Waiting
+from lutumpy.durable.runner import CallRunner
+from lutumpy.durable.store import SessionStore
+from lutumpy.durable.types import (
+    Claim,
+    Counts,
+    HeldPlan,
+    InboxEntry,
+    ScopeInfo,
+    Status,
+    StoredEvent,
+    Taken,
+)
+from lutumpy.errors import StoreError
+
+if TYPE_CHECKING:
+    from lutumpy.durable.postgres import PostgresStore
+    from lutumpy.durable.sqlite import SqliteStore
+
+__all__ = [
+    "Answered",
+    "CallRunner",
+    "Claim",
+    "Counts",
+    "DurableLoop",
+    "HeldPlan",
+    "InboxEntry",
+    "LocalRunner",
+    "MemoryStore",
+    "PostgresStore",
+    "Restarted",
+    "RunResult",
+    "ScopeInfo",
+    "SessionStore",
+    "SqliteStore",
+    "Status",
+    "StoreError",
+    "StoreJournal",
+    "StoredEvent",
+    "Taken",
+    "Waiting",
+]
+
+# A program has one database, and imports what that needs.
+_HOMES = homes_of(
+    {
+        "lutumpy.durable.postgres": ["PostgresStore"],
+        "lutumpy.durable.sqlite": ["SqliteStore"],
+    }
+)
+
+if not TYPE_CHECKING:  # a checker would take every name for one of this module's
+
+    def __getattr__(name: str) -> Any:
+        return find_name(__name__, _HOMES, name, globals())
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,162 @@
+"""A conversation that was claimed: what this process knows of it, and how it writes to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from lutumpy import Session, TakenOverError
+from lutumpy.durable.store import SessionStore
+from lutumpy.durable.types import Claim, Counts, InboxEntry, Status
+from lutumpy.execution import UnresolvedCall
+from lutumpy.loops import LoopCounts
+from lutumpy.models import Message, load_item
+from lutumpy.plain import json_values
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+__all__ = ["OpenConversation"]
+
+
+class OpenConversation:
+    """What one run of the loop holds of a conversation.
+
+    The session here is a copy of what is committed, plus what this process is about to commit. It
+    is dropped when anything goes wrong: the next run makes a new one of what stands in the store.
+
+    Attributes:
+        store: Where it is kept.
+        claim: What every write names; that of the open round.
+        session: The conversation.
+        unresolved: The calls whose outcome is not known and that nobody has decided.
+    """
+
+    def __init__(self, store: SessionStore, claim: Claim) -> None:
+        self.store: SessionStore = store
+        self.session: Session = Session.build(claim.items, claim.state)
+        self._cost_at_loop: int = self.session.usage.total_tokens
+        # The items are in the session now.
+        self.claim: Claim = replace(claim, items=(), state={})
+        self.unresolved: tuple[UnresolvedCall, ...] = claim.unresolved
+        self._records: dict[str, JsonValue] = dict(claim.records)
+
+    @property
+    def scope(self) -> str:
+        """The conversation's id."""
+        return self.claim.scope
+
+    @property
+    def has_open_round(self) -> bool:
+        """Whether the answer of the model is recorded, and not committed."""
+        return "turn" in self._records or "plan" in self._records
+
+    def recorded(self, name: str) -> JsonValue:
+        """A record of the open round; `None` where there is none."""
+        return self._records.get(name)
+
+    async def record(self, name: str, value: Any) -> JsonValue:
+        """Write a record of the open round, and give what stands (rules P1, P2)."""
+        stands = await self.store.record(self.claim, name, value)
+        self._records[name] = stands
+        return stands
+
+    async def record_own(self, name: str, value: Any) -> None:
+        """Write a record that nobody else may have written.
+
+        Raises:
+            TakenOverError: somebody has, with another value.
+        """
+        stands = await self.record(name, value)
+        if not json_values.equal(stands, value):
+            raise TakenOverError(
+                f"another process has recorded another {name} of round {self.claim.round} of "
+                f"{self.scope!r}; what this one had is not used"
+            )
+
+    def loop_counts(self) -> LoopCounts:
+        """What a loop that begins now goes on counting from (rule P17)."""
+        self._cost_at_loop = self.session.usage.total_tokens
+        counts = self.claim.counts
+        failures = {(tool, arguments): count for tool, arguments, count in counts.failures}
+        spent = self._cost_at_loop - counts.tokens
+        return LoopCounts(counts.rounds, spent, failures)
+
+    def loop_counts_of_new_task(self) -> LoopCounts:
+        """As `loop_counts`, for a loop that has been running when the user said something."""
+        return LoopCounts(0, self._cost_at_loop - self.session.usage.total_tokens, {})
+
+    async def commit_round(self, counted: LoopCounts) -> bool:
+        """Commit what the session has more than the store, and the messages that wait (rule P3).
+
+        Returns:
+            Whether there were messages: then the task is a new one.
+        """
+        taken = self._add_messages(await self.store.inbox(self.scope))
+        if taken:
+            counts = self._new_counts()
+        else:
+            failures = [(*key, count) for key, count in counted.failures.items()]
+            counts = Counts(counted.rounds, self.claim.counts.tokens, tuple(failures))
+        await self._commit(counts, "open", taken)
+        return bool(taken)
+
+    async def commit_answer(self, status: Status) -> None:
+        """Commit a finished answer. What limits count stays, until the user says something."""
+        await self._commit(self.claim.counts, status, ())
+
+    async def take_messages(self, inbox: Sequence[InboxEntry]) -> bool:
+        """Commit the messages that wait, where no round is open; whether there were any."""
+        taken = self._add_messages(inbox)
+        if taken:
+            await self._commit(self._new_counts(), "open", taken)
+        return bool(taken)
+
+    def _new_counts(self) -> Counts:
+        return Counts(0, self.session.usage.total_tokens)
+
+    def _add_messages(self, inbox: Sequence[InboxEntry]) -> list[str]:
+        """Add the messages of the inbox to the session; gives their ids."""
+        taken = [entry for entry in inbox if is_message(entry)]
+        for entry in taken:
+            self.session.transcript.append(_load_message(entry.value))
+        return [entry.id for entry in taken]
+
+    async def _commit(self, counts: Counts, status: Status, taken: Sequence[str]) -> None:
+        claim, session = self.claim, self.session
+        items, head = session.items_since(claim.head), session.head
+        await self.store.commit(
+            claim,
+            claim.head,
+            items,
+            head,
+            session.state(),
+            counts,
+            status=status,
+            taken=taken,
+        )
+        self.claim = replace(
+            claim,
+            round=claim.round + 1,
+            head=head,
+            counts=counts,
+            records={},
+            begun=frozenset(),
+            inbox=(),
+        )
+        self._records = {}
+        if self.unresolved:
+            # Somebody may have found out meanwhile what became of one.
+            self.unresolved = tuple(await self.store.unresolved(self.scope))
+
+
+def is_message(entry: InboxEntry) -> bool:
+    """Whether an entry is a message that nobody has taken."""
+    return entry.kind == "message" and not entry.taken
+
+
+def _load_message(value: Mapping[str, Any]) -> Message:
+    message = load_item(value)
+    assert isinstance(message, Message)  # a store takes nothing else
+    return message

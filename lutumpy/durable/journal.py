@@ -1,0 +1,134 @@
+"""The journal of calls on a store: the rules P5 to P8 in one place, for every runner and engine."""
+
+# What `begin` says of a call, in this order:
+#
+#   what the store has                          the answer
+#   ------------------------------------------  ----------------------------------------------------
+#   its result                                  that result
+#   an equal call that nobody has decided       rejected; the result is recorded
+#   a marker of it without a result (`once`)    maybe_executed; recorded, so the call is unresolved
+#   nothing, and its tool is `once`             the marker is inserted, then: it may be run
+#   nothing else                                it may be run
+#
+# So a `once` call runs only in the moment after its marker was inserted, by whoever inserted it.
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from lutumpy import CallTicket, ToolResult
+from lutumpy.durable.conversation import OpenConversation
+from lutumpy.execution import Begun, ExecutionResult, UnresolvedCall
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+__all__ = ["StoreJournal", "record_name"]
+
+_UNKNOWN = (
+    "The outcome is unknown: it may have taken effect. "
+    "Do not simply repeat this call; find out first whether it did, or ask the user."
+)
+
+
+class StoreJournal:
+    """The journal of the calls of one round, on the store of its conversation.
+
+    Args:
+        conversation: The conversation, claimed by this process.
+    """
+
+    def __init__(self, conversation: OpenConversation) -> None:
+        self._conversation = conversation
+        # What stands, by call id; and the `once` calls that were begun here and have no result.
+        self._results: dict[str, ToolResult] = {}
+        self._running: dict[str, CallTicket] = {}
+
+    async def begin(self, ticket: CallTicket) -> Begun | ToolResult:
+        """Whether a call may be run now; see `CallJournal.begin`."""
+        known = self.result_of(ticket)
+        if known is not None:
+            return known
+        equal = self._find_unresolved(ticket)
+        if equal is not None:
+            return await self._keep(ticket, _rejected(ticket, equal))
+        claim = self._conversation.claim
+        if ticket.effect == "once":
+            if not await self._conversation.store.begin(claim, record_name(ticket)):
+                return await self._keep(ticket, _maybe_executed(ticket, "The process that ran"))
+            self._running[ticket.call_id] = ticket
+        return Begun(f"claim {claim.fence}")
+
+    async def end(self, ticket: CallTicket, result: ExecutionResult) -> None:
+        """Keep the result of a call; see `CallJournal.end`."""
+        await self._keep(ticket, result)
+
+    async def keep(self, ticket: CallTicket, result: ToolResult) -> ToolResult:
+        """What stands for a call that a runner gave a result for; recorded now, if it wasn't."""
+        known = self.result_of(ticket)
+        return await self._keep(ticket, result) if known is None else known
+
+    def result_of(self, ticket: CallTicket) -> ToolResult | None:
+        """What stands for a call; `None` where nothing is recorded."""
+        known = self._results.get(ticket.call_id)
+        if known is None:
+            value = self._conversation.recorded(record_name(ticket))
+            if value is None:
+                return None
+            known = self._results[ticket.call_id] = _load(value, ticket)
+        return known
+
+    async def settle_running(self) -> None:
+        """Record `maybe_executed` for every `once` call that was begun here and has no result."""
+        for ticket in [*self._running.values()]:
+            await self._keep(ticket, _maybe_executed(ticket, "The process that ran"))
+
+    async def _keep(self, ticket: CallTicket, result: ToolResult) -> ToolResult:
+        value = result.dump()
+        unresolved = UnresolvedCall(ticket.scope, ticket.metadata, ticket.equal_to)
+        if is_unresolved(result):
+            # The store keeps it beside the records, and has it from here.
+            value["unresolved"] = unresolved.dump()
+        stands = await self._conversation.record(record_name(ticket), value)
+        self._running.pop(ticket.call_id, None)
+        kept: ToolResult = result if stands == value else _load(stands, ticket)
+        self._results[ticket.call_id] = kept
+        if is_unresolved(kept):
+            self._conversation.unresolved += (unresolved,)
+        return kept
+
+    def _find_unresolved(self, ticket: CallTicket) -> UnresolvedCall | None:
+        for call in self._conversation.unresolved:
+            if (call.metadata.name, call.arguments) == (ticket.tool, ticket.equal_to):
+                return call
+        return None
+
+
+def is_unresolved(result: ToolResult) -> bool:
+    """Whether nobody knows what became of the call."""
+    return isinstance(result, ExecutionResult) and result.outcome == "maybe_executed"
+
+
+def record_name(ticket: CallTicket) -> str:
+    """The name of the record of a call."""
+    return f"call:{ticket.call_id}"
+
+
+def _load(value: JsonValue, ticket: CallTicket) -> ToolResult:
+    return ToolResult.load(cast("Mapping[str, Any]", value), ticket)
+
+
+def _rejected(ticket: CallTicket, known: UnresolvedCall) -> ExecutionResult:
+    reason = (
+        f"An equal call ({known.metadata.id}) may have taken effect already; its outcome is "
+        "unknown. It is not run again until that is decided."
+    )
+    return ExecutionResult(
+        ticket.metadata, f"Tool call rejected: {reason}", "rejected", reason, outcome="rejected"
+    )
+
+
+def _maybe_executed(ticket: CallTicket, who: str) -> ExecutionResult:
+    text = f"{who} the tool ended before it gave an answer. {_UNKNOWN}"
+    return ExecutionResult(ticket.metadata, text, "error", outcome="maybe_executed", attempts=1)

@@ -1,0 +1,376 @@
+"""The loop whose rounds outlive the process: `DurableLoop`."""
+
+# One run, from the claim to the release:
+#
+#   claim --taken--> Taken
+#     |
+#     v
+#   messages of the inbox, if no round is open
+#     |
+#     v                                             answered before, nothing said since
+#   the steps of `lutumpy.loops.Loop`, with `DurableEffects` <-----+------> Answered
+#     |              |             |                               |
+#     | a call       | finished,   | an error, a cancellation,     |
+#     | is held      | a limit     | taken over: raised            |
+#     v              v             v                               |
+#   Waiting       Answered      the round stays open               |
+#     |              |                                             |
+#     v              v                                             |
+#   release, and a last look at the inbox: what came in between is taken up by a new claim
+#
+# That last look closes a gap: who decides or says something in the moment before the release calls
+# `run`, and is told `Taken`. Nobody would go on then.
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, Literal, cast
+
+import anyio
+from typing_extensions import TypeVar, Unpack
+
+from lutumpy import (
+    HookError,
+    Model,
+    RunNormally,
+    Signer,
+    ToolDecision,
+    ToolRoundPlan,
+    Toolset,
+    TurnResult,
+    Usage,
+)
+from lutumpy.durable.conversation import OpenConversation, is_message
+from lutumpy.durable.decisions import read_decision
+from lutumpy.durable.effects import (
+    DurableEffects,
+    HeldForPerson,
+    RoundSettings,
+    held_calls,
+    is_decision,
+)
+from lutumpy.durable.events import EventWriter
+from lutumpy.durable.lease import give_up, hold_while
+from lutumpy.durable.local import LocalRunner
+from lutumpy.durable.results import Answered, RunResult, Waiting
+from lutumpy.durable.runner import CallRunner
+from lutumpy.durable.store import SessionStore
+from lutumpy.durable.types import Claim, InboxEntry, Status, Taken
+from lutumpy.errors import StoreError
+from lutumpy.execution import Dispatcher, refuse_running_loop
+from lutumpy.hooks import BaseToolCall, ToolHooks
+from lutumpy.loops import (
+    Approve,
+    Loop,
+    LoopEvent,
+    LoopOptions,
+    LoopResult,
+    LoopSettings,
+    Policy,
+    has_async_hooks,
+    stop_reason,
+)
+from lutumpy.plain.driving import drive_async
+from lutumpy.tools import HasView, View
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+__all__ = ["DurableLoop"]
+
+TS = TypeVar("TS", bound=Toolset[Any])
+C = TypeVar("C", bound=BaseToolCall, default=BaseToolCall)
+
+OnProgress = Callable[[LoopEvent[C]], "Awaitable[None] | None"]
+
+UNSENT = "nothing was sent"
+
+
+class DurableLoop(Generic[TS, C]):
+    """`run_tools` for conversations in a store: any process goes on with them, at any time.
+
+    What was recorded is used, and never asked for or run again: the model's answer, the decisions
+    of hooks and people, the results of calls. A tool with the effect `once` is begun at most once;
+    where its process died, its outcome is `maybe_executed`, until somebody calls
+    `store.resolve(...)`. Other tools are run again.
+
+    Args:
+        store: Where conversations are kept.
+        llm: An adapter with its model.
+        tools: The toolset.
+        dispatch: What runs its calls.
+        hooks: As for `run_tools`. A hook that gives `Hold` makes the run end with `Waiting`. Hooks
+            are asked again where a process died before their decisions were recorded, so a hook
+            that decides has no effects which it can't repeat.
+        runner: Who runs calls; by default a `LocalRunner`, in this process.
+        sign: Makes plans tamper-evident to holders of the key.
+        verify: Keys by id. With it, a plan that is unsigned or signed with another key is refused.
+        drift: What becomes of a recorded plan that calls tools which are others now: `refuse`
+            raises `PlanError`, `reject` tells the model that the tool changed.
+        events: Whether steps and streamed answers are stored, for `store.events`.
+        approve: As for `run_tools`; what it says is recorded before it is used.
+        on_progress: As for `run_tools`.
+        max_rounds: As for `run_tools`. Limits count from one message of the user to its answer, in
+            whichever processes that is.
+        lease: Seconds after which another process may go on, where this one is gone. It is renewed
+            while a run goes on.
+        **options: As for `run_tools`. `scope` can't be given here: it is given to `run`.
+
+    Raises:
+        ValueError: a limit or the lease is not a positive number. `TypeError` where another
+            argument is of the wrong type.
+        DeclarationError: `dispatch` doesn't cover the toolset, or is for another one.
+        HookError: `hooks` belongs to another toolset, or can't decide calls.
+    """
+
+    def __init__(
+        self,
+        store: SessionStore,
+        llm: Model,
+        *,
+        tools: HasView[View[TS, C]],
+        dispatch: Dispatcher[TS],
+        hooks: ToolHooks[TS] | Policy[C] | None = None,
+        runner: CallRunner | None = None,
+        sign: Signer | None = None,
+        verify: Mapping[str, bytes] | None = None,
+        drift: Literal["refuse", "reject"] = "refuse",
+        events: bool = False,
+        approve: Approve | None = None,
+        on_progress: OnProgress[C] | None = None,
+        max_rounds: int = 15,
+        lease: float = 30.0,
+        **options: Unpack[LoopOptions[TS]],
+    ) -> None:
+        if "scope" in options:
+            raise TypeError(f"scope= is given to run(), for each conversation; {UNSENT}")
+        decider: Any = _run_all if hooks is None else hooks
+        self._loop_settings = LoopSettings(tools, dispatch, decider, approve, max_rounds, **options)
+        _check(sign=sign, verify=verify, drift=drift, on_progress=on_progress, lease=lease)
+        _check_parts(store, runner)
+        if runner is None:
+            runner = LocalRunner(dispatch, options.get("executor"))
+        self._settings = RoundSettings(tools, runner, sign, verify, drift, has_async_hooks(decider))
+        self._store = store
+        self._llm = llm
+        self._events = events
+        self._on_progress = on_progress
+        self._lease = lease
+
+    async def run(self, scope: str) -> RunResult:
+        """Go on with a conversation until the model has answered, a limit is reached, or a person
+        has to decide; it returns then, and never sleeps.
+
+        It may be called by any process, at any time, any number of times, and by several at once:
+        one of them goes on. A conversation that is answered is asked nothing.
+
+        Args:
+            scope: The conversation's id in the store.
+
+        Returns:
+            `Answered`; `Waiting`, where calls are held for a person; `Taken`, where another process
+            goes on with the conversation at this moment.
+
+        Raises:
+            TakenOverError: another process took the conversation over while this one was going on.
+                Nothing was lost: what was recorded is the other's.
+            StoreError: the store has no such conversation.
+            PlanError: a recorded plan can't be taken up (`drift`, `verify`); it stays as it is.
+            BaseException: as `run_tools`, and what the store raises. The round stays open in the
+                store, and the next run goes on with it. A cancelled run records what was running.
+        """
+        return await self._run(scope, in_thread=False)
+
+    def run_sync(self, scope: str) -> RunResult:
+        """As `run`, in an event loop of its own (asyncio); requests go through the sync client, in
+        a thread.
+
+        Raises:
+            RuntimeError: it was called inside a running event loop; nothing was sent.
+        """
+        refuse_running_loop(
+            f"run_sync was called inside a running event loop: await run() there; {UNSENT}"
+        )
+        return anyio.run(partial(self._run, scope, in_thread=True))
+
+    async def decide(
+        self, scope: str, digest: str, decisions: Mapping[str, JsonValue], *, by: str
+    ) -> bool:
+        """Decide calls that are held, as `store.decide`, and check first that decisions fit.
+
+        Args:
+            scope: The conversation's id.
+            digest: The digest of the plan, as `Waiting` has it.
+            decisions: By call id: `{"decision": "run"}`, with an `input` for an edited one;
+                `{"decision": "complete", "output": ...}`; `{"decision": "reject", "reason": ...}`.
+            by: Who decides.
+
+        Returns:
+            Whether all of them were taken: a second one for a call is ignored.
+
+        Raises:
+            StoreError: `plan`: no such plan is waiting. `decision`: a call isn't held, or a
+                decision doesn't fit its tool; the message says how. Nothing was decided.
+            PlanError: the plan can't be taken up by this release (`drift`, `verify`).
+        """
+        held = await self._store.held(scope=scope)
+        for each in held:
+            if each.scope == scope and each.digest == digest:
+                await self._check_decisions(scope, each.plan, decisions, by)
+        return await self._store.decide(scope, digest, decisions, by=by)
+
+    async def _check_decisions(
+        self,
+        scope: str,
+        data: Mapping[str, JsonValue],
+        decisions: Mapping[str, JsonValue],
+        by: str,
+    ) -> None:
+        """Raise `StoreError` where a decision doesn't fit; of another form, the store says so."""
+        settings = self._settings
+        plan: ToolRoundPlan[Any] = ToolRoundPlan.resume(
+            data,
+            await self._store.session(scope),
+            tools=settings.tools,
+            scope=scope,
+            verify=settings.verify,
+            drift=settings.drift,
+            counted=False,
+        )
+        try:
+            for call in held_calls(plan):
+                call_id = call.metadata.id
+                if call_id in decisions:
+                    plan = plan.decide({call_id: read_decision(call, decisions[call_id])}, by=by)
+        except HookError as error:
+            raise StoreError("decision", str(error)) from error
+        finally:
+            plan.discard()
+
+    # --- one run -----------------------------------------------------------------------------
+
+    async def _run(self, scope: str, *, in_thread: bool) -> RunResult:
+        outcome: RunResult | None = None
+        while True:
+            claim = await self._store.claim(scope, lease=self._lease)
+            if isinstance(claim, Taken):
+                # In the second turn, whoever took it goes on with what came in.
+                return claim if outcome is None else outcome
+            outcome, seen = await self._go_on(claim, in_thread=in_thread)
+            if not await self._has_more(scope, outcome, seen):
+                return outcome
+
+    async def _go_on(
+        self, claim: Claim, *, in_thread: bool
+    ) -> tuple[Answered | Waiting, frozenset[str]]:
+        """Go on with a claimed conversation, and give it up on every way out."""
+        conversation = OpenConversation(self._store, claim)
+        work = partial(self._work, conversation, claim.inbox, in_thread=in_thread)
+        status: Status | None = None
+        is_closing = False
+        try:
+            answered = await hold_while(conversation, work)
+            status = "open" if answered.result.stopped_by == "paused" else "done"
+            return answered, frozenset()
+        except HeldForPerson as held:
+            status = "waiting"
+            return held.waiting, held.seen
+        except GeneratorExit:
+            # Nothing can be awaited any more; the lease ends by itself.
+            is_closing = True
+            raise
+        finally:
+            if not is_closing:
+                await give_up(conversation, status)
+
+    async def _work(
+        self, conversation: OpenConversation, inbox: Sequence[InboxEntry], *, in_thread: bool
+    ) -> Answered:
+        if not conversation.has_open_round:
+            await conversation.take_messages(inbox)
+        if not conversation.has_open_round and conversation.session.answered:
+            return Answered(_last_answer(conversation))
+        writer = EventWriter(conversation) if self._events else None
+        effects = DurableEffects(
+            conversation,
+            self._settings,
+            writer,
+            streams=hasattr(self._llm, "open_stream"),
+            in_thread=in_thread,
+        )
+        loop = Loop(
+            conversation.session,
+            self._llm,
+            effects,
+            self._loop_settings,
+            self._make_progress(writer),
+            conversation.loop_counts(),
+        )
+        steps = loop.steps(is_open=conversation.has_open_round)
+        return Answered(await drive_async(steps))
+
+    def _make_progress(
+        self, writer: EventWriter | None
+    ) -> Callable[[LoopEvent[Any]], Awaitable[None] | None] | None:
+        """What is told of each step: the store, and who asked for it."""
+        own = cast("OnProgress[Any] | None", self._on_progress)
+        if writer is None:
+            return own
+
+        async def tell(event: LoopEvent[Any]) -> None:
+            await writer.add(event)
+            returned = own(event) if own is not None else None
+            if returned is not None:
+                await returned
+
+        return tell
+
+    async def _has_more(
+        self, scope: str, outcome: Answered | Waiting, seen: frozenset[str]
+    ) -> bool:
+        """Whether something came in that this run hasn't looked at, in its last moment."""
+        inbox = await self._store.inbox(scope)
+        if isinstance(outcome, Answered):
+            return any(is_message(entry) for entry in inbox)
+        decisions = [entry for entry in inbox if is_decision(entry, outcome.digest)]
+        return any(entry.id not in seen for entry in decisions)
+
+    def __repr__(self) -> str:
+        return f"<DurableLoop of {self._loop_settings.tools!r} on {self._store!r}>"
+
+
+def _run_all(call: BaseToolCall) -> ToolDecision[Any, Any]:
+    """Decides nothing: where there are no hooks, there is a plan all the same."""
+    return RunNormally()
+
+
+def _last_answer(conversation: OpenConversation) -> LoopResult:
+    """How a conversation ended whose answer was committed before."""
+    result: TurnResult[Any] = TurnResult(conversation.session.turns()[-1])
+    rounds = conversation.claim.counts.rounds
+    return LoopResult(result.text, rounds, Usage(), stop_reason(result), result)
+
+
+def _check(*, sign: Any, verify: Any, drift: Any, on_progress: Any, lease: Any) -> None:
+    if sign is not None and not isinstance(sign, Signer):
+        raise TypeError(f"sign= takes a Signer, not {type(sign).__name__}; {UNSENT}")
+    if verify is not None and not isinstance(verify, Mapping):
+        raise TypeError(f"verify= takes keys by id, not {type(verify).__name__}; {UNSENT}")
+    if drift not in ("refuse", "reject"):
+        raise ValueError(f"drift= is 'refuse' or 'reject', not {drift!r}; {UNSENT}")
+    if on_progress is not None and not callable(on_progress):
+        raise TypeError(
+            f"on_progress= takes a callable, not {type(on_progress).__name__}; {UNSENT}"
+        )
+    if isinstance(lease, bool) or not isinstance(lease, (int, float)):
+        raise TypeError(f"lease= is a number of seconds, not {type(lease).__name__}; {UNSENT}")
+    if not lease > 0:
+        raise ValueError(f"lease={lease} is not a positive number of seconds; {UNSENT}")
+
+
+def _check_parts(store: Any, runner: Any) -> None:
+    if not callable(getattr(store, "claim", None)):
+        raise TypeError(f"store= takes a SessionStore, not {type(store).__name__}; {UNSENT}")
+    if runner is not None and not callable(getattr(runner, "run", None)):
+        raise TypeError(f"runner= takes a CallRunner, not {type(runner).__name__}; {UNSENT}")

@@ -1,0 +1,308 @@
+"""What stores in a database do, statement by statement: the same for every database.
+
+An operation is a generator: it yields a `Query`, is sent the rows, and returns what the method of
+`SessionStore` gives. Whoever drives it makes one transaction of it; what it raises rolls that back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lutumpy import Session
+from lutumpy.durable.checks import held_in
+from lutumpy.durable.outside import digest_of, inbox_of, refused
+from lutumpy.durable.tables import (
+    TABLES,
+    Operation,
+    Query,
+    check,
+    dump_counts,
+    items_of,
+    known,
+    load_counts,
+    lock,
+    moment,
+    moment_or_none,
+    unknown,
+    write,
+)
+from lutumpy.durable.types import Claim, Counts, ScopeInfo, Status, StoredEvent, Taken
+from lutumpy.errors import StoreError
+from lutumpy.models import Head
+
+__all__ = [
+    "add_events",
+    "begin",
+    "claim",
+    "commit",
+    "create",
+    "delete",
+    "events_after",
+    "load",
+    "record",
+    "release",
+    "renew",
+    "scopes",
+]
+
+# --- conversations ---------------------------------------------------------------------------
+
+
+def create(scope: str, session: Session, *, exist_ok: bool) -> Operation[None]:
+    """See `SessionStore.create`."""
+    head = session.head
+    counts = dump_counts(Counts(0, session.usage.total_tokens))
+    made = yield Query(
+        "INSERT INTO {t}sessions (scope, items, digest, round, state, counts, fence, status, "
+        "next_event, updated) VALUES (?, ?, ?, 1, ?, ?, 0, 'open', 1, {now}) "
+        "ON CONFLICT (scope) DO NOTHING RETURNING 1",
+        (scope, head.items, head.digest, write(session.state()), counts),
+    )
+    if made:
+        yield _append_items(scope, 0, session.items_since(Session().head))
+    elif not exist_ok:
+        raise StoreError("exists", f"the store has a conversation {scope!r} already")
+
+
+def _append_items(scope: str, first: int, items: Sequence[Mapping[str, Any]]) -> Query:
+    rows = [(scope, first + index, write(item)) for index, item in enumerate(items)]
+    return Query("INSERT INTO {t}items (scope, seq, item) VALUES (?, ?, ?)", rows, many=True)
+
+
+def load(scope: str) -> Operation[tuple[list[Any], Any]]:
+    """The items and the state of a conversation."""
+    found = yield Query("SELECT state, items FROM {t}sessions WHERE scope = ?", (scope,))
+    if not found:
+        raise unknown(scope)
+    state, count = found[0]
+    items = yield from items_of(scope, count)
+    return items, json.loads(state)
+
+
+def scopes(status: Status | None, limit: int, after: str | None) -> Operation[list[ScopeInfo]]:
+    """See `SessionStore.scopes`."""
+    conditions, parameters = ["TRUE"], []
+    for condition, value in (("status = ?", status), ("scope > ?", after)):
+        if value is not None:
+            conditions.append(condition)
+            parameters.append(value)
+    rows = yield Query(
+        "SELECT scope, status, items, round, CASE WHEN lease_until > {now} THEN lease_until END, "
+        f"updated FROM {{t}}sessions WHERE {' AND '.join(conditions)} ORDER BY scope LIMIT ?",
+        (*parameters, limit),
+    )
+    return [
+        ScopeInfo(scope, found, items, round, moment_or_none(until), moment(updated))
+        for scope, found, items, round, until, updated in rows
+    ]
+
+
+def delete(scope: str) -> Operation[None]:
+    """See `SessionStore.delete`."""
+    yield from lock(scope)
+    for table in TABLES:
+        yield Query(f"DELETE FROM {{t}}{table} WHERE scope = ?", (scope,))
+
+
+# --- claims ----------------------------------------------------------------------------------
+
+
+def claim(scope: str, lease: float) -> Operation[Claim | Taken]:
+    """See `SessionStore.claim`."""
+    found = yield Query(
+        "SELECT items, digest, round, state, counts, fence, lease_until, {now} FROM {t}sessions "
+        "WHERE scope = ?{lock}",
+        (scope,),
+    )
+    if not found:
+        raise unknown(scope)
+    count, digest, round, state, counts, fence, lease_until, now = found[0]
+    if lease_until is not None and lease_until > now:
+        return Taken(moment(lease_until))
+    until = now + lease
+    yield Query(
+        "UPDATE {t}sessions SET fence = ?, lease_until = ?, updated = ? WHERE scope = ?",
+        (fence + 1, until, now, scope),
+    )
+    items = yield from items_of(scope, count)
+    rows = yield Query(
+        "SELECT name, value FROM {t}records WHERE scope = ? AND round = ?", (scope, round)
+    )
+    records = {name: json.loads(value) for name, value in rows if value is not None}
+    return Claim(
+        scope,
+        fence + 1,
+        lease,
+        moment(until),
+        tuple(items),
+        json.loads(state),
+        Head(count, digest),
+        round,
+        load_counts(counts),
+        records,
+        frozenset([name for name, value in rows if value is None]),
+        (yield from inbox_of(scope, digest_of(records.get("plan")))),
+        tuple((yield from refused(scope))),
+    )
+
+
+def renew(claim: Claim) -> Operation[None]:
+    """See `SessionStore.renew`."""
+    yield from check(claim)
+    yield Query(
+        "UPDATE {t}sessions SET lease_until = {now} + ? WHERE scope = ?", (claim.lease, claim.scope)
+    )
+
+
+def release(claim: Claim, status: Status | None) -> Operation[None]:
+    """See `SessionStore.release`."""
+    yield Query(
+        "UPDATE {t}sessions SET lease_until = NULL, status = COALESCE(?, status) "
+        "WHERE scope = ? AND fence = ?",
+        (status, claim.scope, claim.fence),
+    )
+
+
+# --- the open round --------------------------------------------------------------------------
+
+
+def record(claim: Claim, name: str, text: str) -> Operation[str]:
+    """See `SessionStore.record`; the value as JSON text."""
+    yield from check(claim)
+    key = (claim.scope, claim.round, name)
+    found = yield Query(
+        "SELECT value FROM {t}records WHERE scope = ? AND round = ? AND name = ?", key
+    )
+    if found and found[0][0] is not None:
+        stands: str = found[0][0]
+        return stands
+    if found:  # a marker, of which this is the result
+        yield Query(
+            "UPDATE {t}records SET value = ?, at = {now} "
+            "WHERE scope = ? AND round = ? AND name = ?",
+            (text, *key),
+        )
+    else:
+        yield Query(
+            "INSERT INTO {t}records (scope, round, name, value, at) VALUES (?, ?, ?, ?, {now})",
+            (*key, text),
+        )
+    yield from _note(claim, name, text)
+    return text
+
+
+def _note(claim: Claim, name: str, text: str) -> Operation[None]:
+    """Keep what follows from a new record."""
+    if name == "plan" and held_in(json.loads(text)):
+        yield Query("UPDATE {t}sessions SET waiting_since = {now} WHERE scope = ?", (claim.scope,))
+    if name.startswith("call:") and '"maybe_executed"' in text:
+        value = json.loads(text)
+        if value.get("outcome") == "maybe_executed":
+            yield Query(
+                "INSERT INTO {t}unresolved (scope, round, call_id, call, at) "
+                "VALUES (?, ?, ?, ?, {now}) ON CONFLICT (scope, round, call_id) DO NOTHING",
+                (
+                    claim.scope,
+                    claim.round,
+                    value["unresolved"]["call"]["id"],
+                    write(value["unresolved"]),
+                ),
+            )
+
+
+def begin(claim: Claim, name: str) -> Operation[bool]:
+    """See `SessionStore.begin`."""
+    yield from check(claim)
+    key = (claim.scope, claim.round, name)
+    found = yield Query("SELECT 1 FROM {t}records WHERE scope = ? AND round = ? AND name = ?", key)
+    if found:
+        return False
+    yield Query(
+        "INSERT INTO {t}records (scope, round, name, begun_fence, at) VALUES (?, ?, ?, ?, {now})",
+        (*key, claim.fence),
+    )
+    return True
+
+
+def commit(
+    claim: Claim,
+    before: Head,
+    items: Sequence[Mapping[str, Any]],
+    after: Head,
+    state: str,
+    counts: Counts,
+    status: Status,
+    taken: Sequence[str],
+) -> Operation[None]:
+    """See `SessionStore.commit`."""
+    _, round, count, digest, _ = yield from check(claim)
+    if (count, digest, round) != (*before, claim.round):
+        raise StoreError(
+            "head",
+            f"{claim.scope!r} is at {count} items in round {round}, not at {before.items} in round "
+            f"{claim.round}; nothing was written",
+        )
+    yield _append_items(claim.scope, count, items)
+    yield Query(
+        "UPDATE {t}sessions SET items = ?, digest = ?, round = ?, state = ?, counts = ?, "
+        "status = ?, waiting_since = NULL, updated = {now} WHERE scope = ?",
+        (*after, round + 1, state, dump_counts(counts), status, claim.scope),
+    )
+    yield Query(
+        "DELETE FROM {t}unresolved WHERE scope = ? AND forgotten_after <= ?", (claim.scope, round)
+    )
+    for entry_id in taken:
+        yield Query(
+            "UPDATE {t}inbox SET taken_round = ? WHERE scope = ? AND id = ?",
+            (round, claim.scope, entry_id),
+        )
+
+
+# --- events ----------------------------------------------------------------------------------
+
+
+def add_events(
+    claim: Claim, events: Sequence[Mapping[str, Any]], *, drop_deltas: bool
+) -> Operation[None]:
+    """See `SessionStore.add_events`."""
+    yield from check(claim)
+    if drop_deltas:
+        yield Query(
+            "DELETE FROM {t}events WHERE scope = ? AND round = ? AND delta = 1",
+            (claim.scope, claim.round),
+        )
+    ((first,),) = yield Query("SELECT next_event FROM {t}sessions WHERE scope = ?", (claim.scope,))
+    rows = [
+        (
+            claim.scope,
+            first + index,
+            claim.round,
+            claim.fence,
+            1 if event.get("delta") else 0,
+            write(event),
+        )
+        for index, event in enumerate(events)
+    ]
+    yield Query(
+        "INSERT INTO {t}events (scope, seq, round, attempt, delta, event) "
+        "VALUES (?, ?, ?, ?, ?, ?)",
+        rows,
+        many=True,
+    )
+    yield Query(
+        "UPDATE {t}sessions SET next_event = ? WHERE scope = ?", (first + len(rows), claim.scope)
+    )
+
+
+def events_after(scope: str, after: int) -> Operation[list[StoredEvent]]:
+    """The events of a conversation behind a number."""
+    yield from known(scope)
+    rows = yield Query(
+        "SELECT seq, round, attempt, event FROM {t}events WHERE scope = ? AND seq > ? ORDER BY seq",
+        (scope, after),
+    )
+    return [
+        StoredEvent(seq, round, attempt, json.loads(event)) for seq, round, attempt, event in rows
+    ]

@@ -1,0 +1,178 @@
+"""What a store of conversations has to do: the protocol that every store keeps."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from lutumpy import Session
+from lutumpy.durable.types import (
+    Claim,
+    Counts,
+    HeldPlan,
+    InboxEntry,
+    ScopeInfo,
+    Status,
+    StoredEvent,
+    Taken,
+)
+from lutumpy.execution import UnresolvedCall
+from lutumpy.models import Head
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from lutumpy.models import Message
+
+__all__ = ["SessionStore"]
+
+
+class SessionStore(Protocol):
+    """Conversations, and the records of their open rounds.
+
+    Every write names the fence of its claim, and is refused to any other (rule P4): it raises
+    `TakenOverError`, and nothing was written. A scope that the store doesn't have is a `StoreError`
+    of the kind `unknown_scope`.
+    """
+
+    async def create(self, scope: str, session: Session, *, exist_ok: bool = True) -> None:
+        """Take a conversation in. One that is there already stays as it is.
+
+        Raises:
+            StoreError: `exists`, where `exist_ok` is false.
+        """
+        ...
+
+    async def claim(self, scope: str, *, lease: float = 30.0) -> Claim | Taken:
+        """Take the conversation over, unless somebody's lease is running."""
+        ...
+
+    async def renew(self, claim: Claim) -> None:
+        """Prolong the lease, by the seconds of the claim."""
+        ...
+
+    async def release(self, claim: Claim, *, status: Status | None = None) -> None:
+        """Give the conversation up; with a status, say how it stands.
+
+        Nothing happens where somebody else has taken it over.
+        """
+        ...
+
+    async def record(self, claim: Claim, name: str, value: JsonValue) -> JsonValue:
+        """Write a record of the open round, once (rule P2).
+
+        Returns:
+            The value that stands: another one's, if that was there first.
+        """
+        ...
+
+    async def begin(self, claim: Claim, name: str) -> bool:
+        """Insert the marker of a call; `False` where one was there, or a record of that name."""
+        ...
+
+    async def commit(
+        self,
+        claim: Claim,
+        before: Head,
+        items: Sequence[Mapping[str, Any]],
+        after: Head,
+        state: Mapping[str, Any],
+        counts: Counts,
+        *,
+        status: Status = "open",
+        taken: Sequence[str] = (),
+    ) -> None:
+        """Write a round, all of it or nothing (rule P3).
+
+        The head must be `before`. The items are appended, the head is `after` then, the number of
+        the round grows by one, its records are kept as history, and the entries of the inbox that
+        are `taken` are marked so. The claim then stands for the next round: its `round`, `head`,
+        `records` are those of before, so the caller makes a new `Claim` with `replace`.
+
+        Raises:
+            StoreError: `head`: the conversation isn't at `before`.
+        """
+        ...
+
+    async def push(
+        self, scope: str, item: Mapping[str, Any] | Message | str, *, idempotency_key: str
+    ) -> None:
+        """Leave a user's message for the conversation: a text, a message, or a dumped one.
+
+        The same key again changes nothing.
+        """
+        ...
+
+    async def decide(
+        self, scope: str, plan_digest: str, decisions: Mapping[str, JsonValue], *, by: str
+    ) -> bool:
+        """Decide calls that are held, by call id (rule P16).
+
+        A decision is `{"decision": "run"}`, with an `input` for an edited one;
+        `{"decision": "complete", "output": ...}`; `{"decision": "reject", "reason": "..."}`.
+
+        Returns:
+            Whether all of them were taken: a second one for a call is ignored.
+
+        Raises:
+            StoreError: `plan`: no plan with this digest is waiting. `decision`: a call isn't held,
+                or a decision has another form. Nothing was taken.
+        """
+        ...
+
+    async def inbox(self, scope: str) -> Sequence[InboxEntry]:
+        """What waits, oldest first, and the decisions of the open plan; nothing is claimed."""
+        ...
+
+    async def held(self, *, limit: int = 100, scope: str | None = None) -> list[HeldPlan]:
+        """The plans that wait for a person, oldest first; those of one conversation, if named."""
+        ...
+
+    async def unresolved(self, scope: str) -> list[UnresolvedCall]:
+        """The calls whose outcome is not known and that nobody has decided, oldest first."""
+        ...
+
+    async def resolve(
+        self,
+        scope: str,
+        call_id: str,
+        decision: Literal["happened", "did_not_happen"],
+        *,
+        by: str,
+    ) -> None:
+        """Say what became of a call whose outcome was not known (rule P8).
+
+        Raises:
+            StoreError: `decision`: no such call is unresolved.
+        """
+        ...
+
+    async def session(self, scope: str) -> Session:
+        """The conversation as it is committed, to be read; nothing is claimed."""
+        ...
+
+    async def scopes(
+        self, *, status: Status | None = None, limit: int = 100, after: str | None = None
+    ) -> list[ScopeInfo]:
+        """The conversations by their ids, from the one behind `after` on."""
+        ...
+
+    async def delete(self, scope: str) -> None:
+        """Remove a conversation and all its records."""
+        ...
+
+    async def add_events(
+        self, claim: Claim, events: Sequence[Mapping[str, JsonValue]], *, drop_deltas: bool = False
+    ) -> None:
+        """Store events of the open round, in order (rule P20).
+
+        Args:
+            claim: The claim.
+            events: The events. One with `"delta": true` is dropped when its turn is recorded.
+            drop_deltas: Drop the deltas of this round that are stored, in the same transaction.
+        """
+        ...
+
+    def events(self, scope: str, *, after: int = 0) -> AsyncIterator[StoredEvent]:
+        """The events behind number `after`, and those that come; it never ends by itself."""
+        ...

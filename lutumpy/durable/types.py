@@ -1,0 +1,167 @@
+"""What a store of conversations gives and takes, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from lutumpy.execution import UnresolvedCall
+from lutumpy.models import Head
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+__all__ = [
+    "Claim",
+    "Counts",
+    "HeldPlan",
+    "InboxEntry",
+    "ScopeInfo",
+    "Status",
+    "StoredEvent",
+    "Taken",
+]
+
+Status: TypeAlias = Literal["open", "waiting", "done"]
+"""How a conversation stands: there is something to do, a person has to decide, or the model has
+answered (or a limit was reached)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What limits are held against: from one message of the user to its answer (rule P17).
+
+    Attributes:
+        rounds: How many rounds were committed.
+        tokens: What the session had cost when the task began, in tokens.
+        failures: In how many rounds a call went wrong: `[tool, canonical arguments, count]` each.
+    """
+
+    rounds: int = 0
+    tokens: int = 0
+    failures: tuple[tuple[str, str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class InboxEntry:
+    """Something that came from outside and waits to be taken.
+
+    Attributes:
+        id: Its id, unique in the conversation.
+        kind: `message`, a user's message as `Session.items_since` writes items; or `decision`:
+            `{"plan": digest, "call_id": ..., "decision": {...}, "by": ...}`.
+        value: The message or decision.
+        taken: Whether a round has taken it. A decision is kept as long as its plan is open.
+    """
+
+    id: str
+    kind: Literal["message", "decision"]
+    value: Mapping[str, JsonValue]
+    taken: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A conversation that this process goes on with, and all that is known of it.
+
+    Attributes:
+        scope: The conversation's id.
+        fence: Larger than that of any claim before; every write names it.
+        lease: Seconds that nobody else takes it over, unless it is renewed.
+        until: When that ends, by the clock of the store.
+        items: The committed items, dumped.
+        state: What `Session.build` needs besides.
+        head: Where it stands.
+        round: The number of the open round, from 1.
+        counts: What limits are held against.
+        records: The records of the open round that have a value, by name.
+        begun: The names of the markers among them without a value: calls that were begun and have
+            no result.
+        inbox: What waits, oldest first; and the decisions of the open plan.
+        unresolved: The calls whose outcome is not known and that nobody has decided.
+    """
+
+    scope: str
+    fence: int
+    lease: float
+    until: datetime
+    items: tuple[Mapping[str, Any], ...]
+    state: Mapping[str, Any]
+    head: Head
+    round: int
+    counts: Counts
+    records: Mapping[str, JsonValue] = field(default_factory=dict)
+    begun: frozenset[str] = frozenset()
+    inbox: tuple[InboxEntry, ...] = ()
+    unresolved: tuple[UnresolvedCall, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Another process goes on with the conversation at this moment.
+
+    Attributes:
+        until: When its lease ends, if it doesn't renew it.
+    """
+
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class HeldPlan:
+    """A plan with calls that wait for a person.
+
+    Attributes:
+        scope: The conversation's id.
+        digest: The digest of the plan, which decisions have to name.
+        held: The ids of the calls that nobody has decided yet.
+        plan: The plan, as `ToolRoundPlan.dump` gives it.
+        since: When it was recorded.
+    """
+
+    scope: str
+    digest: str
+    held: tuple[str, ...]
+    plan: Mapping[str, JsonValue]
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeInfo:
+    """One conversation of a store, for lists.
+
+    Attributes:
+        scope: Its id.
+        status: How it stands.
+        items: How many items are committed.
+        round: The number of the open round.
+        claimed_until: When the lease of the process that goes on with it ends; `None` where none
+            does.
+        updated: When it was last written to.
+    """
+
+    scope: str
+    status: Status
+    items: int
+    round: int
+    claimed_until: datetime | None
+    updated: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    """An event of a loop, as it was stored (rule P20).
+
+    Attributes:
+        seq: Its number in the conversation, from 1.
+        round: The round that it belongs to.
+        attempt: Which execution of that round wrote it: the fence of its claim.
+        event: The event as JSON values: `{"event": <name>, ...}`.
+    """
+
+    seq: int
+    round: int
+    attempt: int
+    event: Mapping[str, JsonValue]

@@ -1,0 +1,27 @@
+"""What the limits of a loop are held against."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+__all__ = ["FailureKey", "LoopCounts"]
+
+FailureKey: TypeAlias = "tuple[str, str]"
+"""The name of a tool, and its arguments in a form that is the same for equal JSON values."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopCounts:
+    """What a loop has counted, so that another one can go on counting.
+
+    Attributes:
+        rounds: How many rounds were committed.
+        tokens: What was spent before this loop began, in tokens; its own tokens are added to that.
+        failures: In how many rounds a call of this tool with these arguments went wrong.
+    """
+
+    rounds: int = 0
+    tokens: int = 0
+    failures: Mapping[FailureKey, int] = field(default_factory=dict)

@@ -1,0 +1,65 @@
+"""How the rounds of a loop in memory end: they are written into the session, or discarded."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, TypeAlias
+
+from lutumpy import Finished, Session, ToolResult, ToolRound, ToolRoundPlan
+from lutumpy.loops.counts import LoopCounts
+from lutumpy.loops.result import UncommittedRoundError
+
+__all__ = ["InSession", "OpenRound"]
+
+logger: logging.Logger = logging.getLogger("lutumpy.loops")
+
+OpenRound: TypeAlias = "ToolRound[Any] | ToolRoundPlan[Any]"
+
+
+class InSession:
+    """The ends of rounds whose conversation is the session, and nothing else."""
+
+    def finish(self, outcome: Finished[Any], session: Session) -> Generator[Any, Any, None]:
+        """Nothing is left to do: the answer is in the session."""
+        yield from ()
+
+    def commit(
+        self,
+        plan: OpenRound,
+        session: Session,
+        results: Sequence[ToolResult],
+        counts: LoopCounts,
+    ) -> Generator[Any, Any, LoopCounts]:
+        """Write the round; where it no longer fits, discard it with the results in the error."""
+        _commit(plan, session, results)
+        yield from ()
+        return counts
+
+    def cut_off(
+        self,
+        plan: OpenRound,
+        session: Session,
+        known_results: Callable[[], Sequence[ToolResult]] | None,
+    ) -> None:
+        """Write what is known, while an error propagates that matters more than one from here.
+
+        Where nothing was run, nothing is lost: the round is discarded.
+        """
+        if known_results is None:
+            plan.discard()
+            return
+        try:
+            _commit(plan, session, known_results())
+        except UncommittedRoundError as error:
+            logger.error("%s", error)
+
+
+def _commit(plan: OpenRound, session: Session, results: Sequence[ToolResult]) -> None:
+    try:
+        plan.commit(session, results, rebase=True)
+    except BaseException as error:
+        plan.discard()
+        if not isinstance(error, Exception):
+            raise
+        raise UncommittedRoundError(plan.turn, results, str(error)) from error

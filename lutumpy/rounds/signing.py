@@ -1,0 +1,113 @@
+"""What tells that a plan was not changed since it was written: a digest, and a signature.
+
+The digest notices accidents; anybody can compute it. The signature proves that the holder of a key
+wrote the plan (rule P15). Both are of the plan's canonical JSON, so that a store may spell it
+otherwise.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any
+
+from lutumpy.errors import PlanError
+from lutumpy.plain import json_values
+from lutumpy.plain.values import dataclass
+
+__all__ = ["Signer", "check_digest", "check_signature", "seal"]
+
+ALGORITHM = "HMAC-SHA256"
+
+
+@dataclass(frozen=True, slots=True)
+class Signer:
+    """A key that plans are signed with.
+
+    Attributes:
+        key: Its id, which the signature names. Keep ids apart, so that keys can be replaced.
+        secret: The key itself: random bytes, 32 of them or more; shown nowhere.
+
+    Raises:
+        TypeError: the id is not text, or the secret not bytes. `ValueError` where one is empty.
+    """
+
+    key: str
+    secret: bytes = field(repr=False)
+
+    def __post_init__(self) -> None:
+        key: Any = self.key
+        secret: Any = self.secret
+        if not isinstance(key, str) or not isinstance(secret, bytes):
+            raise TypeError(
+                f"a signer has an id of text and a secret of bytes, not {type(key).__name__} and "
+                f"{type(secret).__name__}"
+            )
+        if not key or not secret:
+            raise ValueError("the id and the secret of a signer can't be empty")
+
+
+def seal(plan: dict[str, Any], signer: Signer | None) -> None:
+    """Add the digest of a plan, and its signature."""
+    plan["digest"] = _digest_of(plan)
+    if signer is not None:
+        value = _sign(plan, signer.secret)
+        plan["signature"] = {"alg": ALGORITHM, "key": signer.key, "value": value}
+
+
+def check_signature(plan: Mapping[str, Any], keys: Mapping[str, bytes]) -> None:
+    """Raise `PlanError` unless one of the keys has signed the plan as it is."""
+    signature = plan.get("signature")
+    if not isinstance(signature, Mapping):
+        raise PlanError("unsigned", "the plan is not signed, and a signature is asked for")
+    key = signature.get("key")
+    secret = keys.get(key) if isinstance(key, str) else None
+    if secret is None or signature.get("alg") != ALGORITHM:
+        raise PlanError(
+            "unsigned",
+            f"the plan is signed with the key {key!r} and {signature.get('alg')!r}; known are the "
+            f"keys {', '.join(map(repr, keys)) or 'none'} with {ALGORITHM}",
+        )
+    value = signature.get("value")
+    expected = _sign({name: plan[name] for name in plan if name != "signature"}, secret)
+    # What else stands in the signature is signed by nobody, so nothing else may.
+    if len(signature) != 3 or not isinstance(value, str) or not _equal(value, expected):
+        raise PlanError("tampered", f"the plan is not the one that the key {key!r} has signed")
+
+
+def check_digest(plan: Mapping[str, Any]) -> None:
+    """Raise `PlanError` unless the plan has the digest of what it says."""
+    content = {name: plan[name] for name in plan if name not in ("digest", "signature")}
+    digest = plan.get("digest")
+    if not isinstance(digest, str) or not _equal(digest, _digest_of(content)):
+        raise PlanError("tampered", "the plan was changed after it was written")
+
+
+def _digest_of(content: Mapping[str, Any]) -> str:
+    return f"sha256:{hashlib.sha256(_canonical(content)).hexdigest()}"
+
+
+def _sign(content: Mapping[str, Any], secret: bytes) -> str:
+    return hmac.new(secret, _canonical(content), "sha256").hexdigest()
+
+
+def _equal(given: str, expected: str) -> bool:
+    return hmac.compare_digest(given.encode("utf-8", "replace"), expected.encode())
+
+
+def _canonical(content: Mapping[str, Any]) -> bytes:
+    """One form for all spellings of the same JSON; 1.0 and 1 are the same number."""
+    return json_values.canonical(content).encode()
+
+
+def to_json(data: Any) -> Any:
+    """The JSON value of a dump in any form; raises `PlanError` for text that isn't JSON."""
+    if not isinstance(data, (str, bytes)):
+        return data
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise PlanError("format", f"the plan is not JSON: {error}; nothing was loaded") from error

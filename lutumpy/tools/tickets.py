@@ -1,0 +1,108 @@
+"""What another process needs to run one call: a ticket, as JSON values and back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import field, fields
+from typing import TYPE_CHECKING, Any, get_args
+
+from lutumpy.core.items import ToolMetadata
+from lutumpy.plain.values import dataclass
+from lutumpy.tools.definition import Effect
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+__all__ = ["CallTicket"]
+
+
+@dataclass(frozen=True, slots=True)
+class CallTicket:
+    """One pending call of a plan, for whoever runs it in another process or another program.
+
+    Attributes:
+        scope: The conversation's id.
+        call_id: The id of the call.
+        tool: The name of the tool.
+        arguments: The text of the arguments as the model wrote them.
+        input: The input that was decided on, as JSON.
+        key: The idempotency key of the call. It is never computed again (rule P9).
+        effect: What running the tool again does.
+        timeout: Seconds for one attempt; infinite where there is no limit.
+        max_retries: Attempts after the first one.
+        tool_digest: `ToolDef.digest` of the tool that was decided on.
+        at: A digest of everything that was committed before the model's answer, as hexadecimal
+            text.
+        occurrence: How many equal calls of the answer stand before this one.
+        equal_to: A text that is the same for equal calls of one tool, edits of hooks included.
+        is_text: Whether `arguments` is free text, and not JSON.
+    """
+
+    scope: str
+    call_id: str
+    tool: str
+    arguments: str
+    input: JsonValue
+    key: str
+    effect: Effect
+    timeout: float
+    max_retries: int
+    tool_digest: str
+    at: str
+    occurrence: int
+    equal_to: str = field(default="", repr=False)
+    is_text: bool = False
+
+    @property
+    def metadata(self) -> ToolMetadata:
+        """Which call it is."""
+        make = ToolMetadata.of_text if self.is_text else ToolMetadata
+        return make(self.call_id, self.tool, self.arguments)
+
+    def dump(self) -> dict[str, JsonValue]:
+        """The ticket as JSON values; no timeout is `null`."""
+        dumped: dict[str, JsonValue] = {name: getattr(self, name) for name in _FIELDS}
+        if self.timeout == math.inf:
+            dumped["timeout"] = None
+        return dumped
+
+    @staticmethod
+    def load(data: Mapping[str, Any]) -> CallTicket:
+        """The ticket of a dump.
+
+        Raises:
+            ValueError: it isn't one; the message names what is wrong.
+        """
+        if not isinstance(data, Mapping):
+            raise ValueError(f"a ticket is a JSON object, not {type(data).__name__}")
+        values = dict(data)
+        if "timeout" in values and values["timeout"] is None:
+            values["timeout"] = math.inf
+        for name, kinds in _KINDS.items():
+            if name not in values:
+                raise ValueError(f"the ticket has no {name}")
+            value = values[name]
+            if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+                raise ValueError(f"{name} of the ticket is {type(value).__name__}")
+        if values["effect"] not in get_args(Effect):
+            raise ValueError(f"the effect of the ticket is {values['effect']!r}")
+        if not 0 <= values["occurrence"] <= _MOST_CALLS:
+            raise ValueError(f"the occurrence of the ticket is {values['occurrence']}")
+        if "input" not in values:
+            raise ValueError("the ticket has no input")
+        # What a later release adds is left out.
+        return CallTicket(**{name: values[name] for name in _FIELDS})
+
+
+_MOST_CALLS = 100_000
+"""No answer has more calls; a ticket may come from anywhere."""
+
+_FIELDS = tuple([each.name for each in fields(CallTicket)])
+_KINDS: Mapping[str, tuple[type[Any], ...]] = {
+    **dict.fromkeys(("scope", "call_id", "tool", "arguments", "key", "effect"), (str,)),
+    **dict.fromkeys(("tool_digest", "at", "equal_to"), (str,)),
+    **dict.fromkeys(("max_retries", "occurrence"), (int,)),
+    "timeout": (int, float),
+    "is_text": (bool,),
+}

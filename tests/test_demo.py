@@ -98,8 +98,12 @@ def test_every_api_of_the_library_can_be_asked() -> None:
 
 @pytest.mark.parametrize(
     ("provider", "module", "extra"),
-    [("openai-chat", "openai", "openai"), ("anthropic", "anthropic", "anthropic")]
-    + [("gemini", "google", "gemini"), ("bedrock", "boto3", "bedrock")],
+    [
+        ("openai-chat", "openai", "openai"),
+        ("anthropic", "anthropic", "anthropic"),
+        ("gemini", "google", "gemini"),
+        ("bedrock", "boto3", "bedrock"),
+    ],
 )
 def test_without_the_sdk_it_says_in_one_line_what_to_install(
     provider: str,

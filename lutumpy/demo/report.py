@@ -46,7 +46,7 @@ class Report:
     def field(self, name: str, lines: Sequence[str], *, cut: bool = False) -> None:
         for line in lines:
             if cut:
-                shown = [_cut_line(line)]
+                shown = [_cut_line(line, WIDTH - max(MARGIN, len(name) + 1))]
             else:
                 shown = textwrap.wrap(line, WIDTH - MARGIN, subsequent_indent="    ")
             # Only the first line carries the name; the others are set under it.
@@ -206,6 +206,6 @@ def _tool_names(value: Any) -> Iterator[str]:
         yield from _tool_names(each)
 
 
-def _cut_line(text: str) -> str:
+def _cut_line(text: str, width: int) -> str:
     text = " ".join(text.split("\n"))
-    return text if len(text) <= WIDTH - MARGIN else text[: WIDTH - MARGIN - 3] + "..."
+    return text if len(text) <= width else text[: width - 3] + "..."

@@ -33,12 +33,17 @@ def main(argv: Sequence[str]) -> int:
                 "--local is a conversation of its own: "
                 "only --model goes with it, and names a GGUF file"
             )
+        alone = parser.parse_args(["--durable"])
+        if arguments.durable and arguments != alone:
+            parser.error("--durable is a conversation of its own: no other option goes with it")
         if arguments.model is not None and arguments.provider == "all":
             parser.error("--model names a model of one provider: give --provider too")
     except SystemExit as ended:  # argparse has printed the help, or what is wrong
         return ended.code if isinstance(ended.code, int) else 0
     if arguments.local:
         return _demo_local(arguments.model)
+    if arguments.durable:
+        return _demo_durable()
     # Imported late: the demo needs an SDK and the test server, which may not be installed.
     providers = PROVIDERS if arguments.provider == "all" else (arguments.provider,)
     try:
@@ -82,6 +87,20 @@ def _demo_local(model: str | None) -> int:
     return 0
 
 
+def _demo_durable() -> int:
+    """The demo of a process that dies in the middle of a payment."""
+    try:
+        from lutumpy.demo.durable import DurableDemoError, run_durable
+    except ImportError as error:
+        return _fail(str(error))
+    _take_any_text()
+    try:
+        run_durable(functools.partial(print, flush=True))
+    except DurableDemoError as error:
+        return _fail(str(error))
+    return 0
+
+
 def _take_any_text() -> None:
     # A model writes what a terminal may not know.
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -106,6 +125,11 @@ def _make_parser() -> argparse.ArgumentParser:
     )
     demo.add_argument(
         "--local", action="store_true", help="a real model on this machine, fetched once (98 MB)"
+    )
+    demo.add_argument(
+        "--durable",
+        action="store_true",
+        help="a process dies in the middle of a payment, and another goes on",
     )
     demo.add_argument(
         "--hooks",

@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from lutumpy.apis import api_names, api_row
+
+ROWS = [api_row(name) for name in api_names()]
 PACKAGE = Path(__file__).parent.parent / "lutumpy"
 MODULES = {
     ".".join(["lutumpy", *path.relative_to(PACKAGE).with_suffix("").parts]).removesuffix(
@@ -64,6 +67,7 @@ OPT_IN = {
 DOORS = {
     "lutumpy",
     "lutumpy.adapters.anthropic",
+    "lutumpy.adapters.bedrock",
     "lutumpy.adapters.gemini",
     "lutumpy.adapters.openai",
     "lutumpy.apis",
@@ -201,7 +205,7 @@ EXCEPTIONS: Mapping[tuple[str, str], str] = {
     ): "it holds values to a schema, as calls are held to theirs",
 }
 # What the adapters have in common; they know nothing of one another.
-PROVIDERS = {"anthropic", "bedrock", "openai"}
+PROVIDERS = {"anthropic", "bedrock", "gemini", "openai"}
 # Third-party packages, by the parts that may import them. SDKs only inside functions; see
 # `test_import_cost`.
 THIRD_PARTY: Mapping[str, set[str]] = {
@@ -217,7 +221,16 @@ THIRD_PARTY: Mapping[str, set[str]] = {
     "finder": {"pydantic", "typing_extensions"},
     "hooks": {"pluggy", "pydantic", "typing_extensions"},
     "rounds": {"pydantic", "typing_extensions"},
-    "adapters": {"anthropic", "google", "openai", "pydantic_core", "typing_extensions"},
+    "adapters": {
+        "anthropic",
+        "anyio",
+        "boto3",
+        "botocore",
+        "google",
+        "openai",
+        "pydantic_core",
+        "typing_extensions",
+    },
     "session": {"pydantic", "typing_extensions"},
 }
 LONGEST_MODULE = 500
@@ -336,6 +349,76 @@ def provider_of(module: str) -> str | None:
     names = module.split(".")
     is_provider = len(names) > 2 and names[1] in ("adapters", "doctor", "rules")
     return names[2] if is_provider and names[2] in PROVIDERS else None
+
+
+# Words that only one provider's own files have: its folder, its API, and its SDK.
+WORDS = ("anthropic", "bedrock", "boto", "gemini", "genai", "openai")
+# What names a provider elsewhere, each with its reason.
+NAMES: Mapping[str, str] = {
+    "lutumpy.adapters.provider_errors": "packages whose tracebacks two SDKs have in common",
+    "lutumpy.adapters.sdk_events": "two SDKs that were generated alike, and read streams alike",
+    "lutumpy.adapters.sdk_unsent": "two SDKs that were generated alike, and their root errors",
+    "lutumpy.adapters.transport": "two SDKs that were generated alike, and their own modules",
+    "lutumpy.apis": "the table",
+    "lutumpy.cli.demo": "what --provider takes",
+    "lutumpy.cli.options": "a help text that says whose rules are meant",
+    "lutumpy.core.model": "an error that shows what a model looks like",
+    "lutumpy.demo.providers": "what makes the client of each SDK, which no adapter does",
+    "lutumpy.local.server": "a server of one program, with adapters of the APIs that it speaks",
+    "lutumpy.rounds.output_schema": "the narrowest strict form, to which schemas are held",
+    "lutumpy.rules.call_ids": "the rule of hosts with an API of OpenAI, by their addresses",
+    "lutumpy.rules.encoding": "what makers say of a broken text, by family",
+    "lutumpy.rules.hosts": "the names that hosts have in tables and on the command line",
+    "lutumpy.rules.strict": "the dialects of strict schemas",
+    "lutumpy.testing.paths": "hosts that put a word before the paths of an API",
+    "lutumpy.testing.wire": "properties that users have, with a word of the SDK they are for",
+    "lutumpy.tools.declare": "the narrowest strict form, to which schemas are held",
+    "lutumpy.tools.dynamic": "the narrowest strict form, to which schemas are held",
+}
+# Of these, who names a provider that came after the table; a further one should need no more.
+LATER = {"lutumpy.apis", "lutumpy.cli.demo", "lutumpy.demo.providers", "lutumpy.rules.hosts"}
+
+
+def names_of_providers(name: str) -> set[str]:
+    """The words in names and texts of a module's code; what comments and docstrings say is free."""
+    tree = ast.parse(MODULES[name].read_text())
+    said = {
+        id(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    found: list[str] = [each.module for each in IMPORTS[name]]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said:
+            found.append(node.value)
+        elif isinstance(node, ast.Name | ast.arg | ast.Attribute):
+            texts = [getattr(node, field, None) for field in ("id", "arg", "attr")]
+            found += [text for text in texts if text is not None]
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.append(node.name)
+    return {word for word in WORDS for text in found if word in text.lower()}
+
+
+def is_home(name: str) -> bool:
+    """Whether a module is one of those that a row of the table names, or in their folders."""
+    parts = name.split(".")
+    if len(parts) > 2 and parts[1] in ("adapters", "doctor", "rules"):
+        return parts[2] in PROVIDERS
+    return any(name.startswith((f"{place}.", f"{place}_")) or name == place for place in PLACES)
+
+
+PLACES = {
+    place.partition(":")[0].removesuffix("_server")
+    for row in ROWS
+    for place in (row.rendering, row.server, row.page)
+    if place is not None
+}
+
+
+def test_no_file_but_its_own_names_a_provider() -> None:
+    found = {name for name in MODULES if not is_home(name) and names_of_providers(name)}
+    assert found == set(NAMES)
+    assert {name for name in found if names_of_providers(name) - {"anthropic", "openai"}} == LATER
 
 
 def test_only_hooks_know_pluggy() -> None:

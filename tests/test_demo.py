@@ -133,8 +133,11 @@ def test_live_without_credentials_of_a_cloud_says_what_is_missing(
 
 @pytest.mark.parametrize(
     ("provider", "key"),
-    [("openai-chat", "OPENAI_API_KEY"), ("anthropic", "ANTHROPIC_API_KEY")]
-    + [("gemini", "GEMINI_API_KEY or GOOGLE_API_KEY")],
+    [
+        ("openai-chat", "OPENAI_API_KEY"),
+        ("anthropic", "ANTHROPIC_API_KEY"),
+        ("gemini", "GEMINI_API_KEY or GOOGLE_API_KEY"),
+    ],
 )
 def test_live_without_a_key_says_which_one(
     provider: str,

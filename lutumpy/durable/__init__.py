@@ -15,7 +15,7 @@ from lutumpy.durable.local import LocalRunner
 from lutumpy.durable.loop import DurableLoop
 from lutumpy.durable.memory import MemoryStore
 from lutumpy.durable.results import Answered, RunResult, Waiting
-from lutumpy.durable.runner import CallRunner
+from lutumpy.durable.runner import CallRunner, RoundJournal
 from lutumpy.durable.store import SessionStore
 from lutumpy.durable.types import (
     Claim,
@@ -45,6 +45,7 @@ __all__ = [
     "MemoryStore",
     "PostgresStore",
     "Restarted",
+    "RoundJournal",
     "RunResult",
     "ScopeInfo",
     "SessionStore",

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import anyio
 
 from lutumpy import Session
-from lutumpy.durable import operations
+from lutumpy.durable import operations, outside
 from lutumpy.durable.checks import dump_message
-from lutumpy.durable.operations import Operation
+from lutumpy.durable.tables import Operation
 from lutumpy.durable.types import (
     Claim,
     Counts,
@@ -110,25 +110,25 @@ class DatabaseStore:
     ) -> None:
         """See `SessionStore.push`."""
         message = _to_json(dump_message(item))
-        await self._run(operations.push(scope, message, idempotency_key))
+        await self._run(outside.push(scope, message, idempotency_key))
 
     async def inbox(self, scope: str) -> tuple[InboxEntry, ...]:
         """See `SessionStore.inbox`."""
-        return await self._run(operations.inbox(scope))
+        return await self._run(outside.inbox(scope))
 
     async def decide(
         self, scope: str, plan_digest: str, decisions: Mapping[str, JsonValue], *, by: str
     ) -> bool:
         """See `SessionStore.decide`."""
-        return await self._run(operations.decide(scope, plan_digest, decisions, by))
+        return await self._run(outside.decide(scope, plan_digest, decisions, by))
 
     async def held(self, *, limit: int = 100, scope: str | None = None) -> list[HeldPlan]:
         """See `SessionStore.held`."""
-        return await self._run(operations.held(limit, scope))
+        return await self._run(outside.held(limit, scope))
 
     async def unresolved(self, scope: str) -> list[UnresolvedCall]:
         """See `SessionStore.unresolved`."""
-        return await self._run(operations.unresolved(scope))
+        return await self._run(outside.unresolved(scope))
 
     async def resolve(
         self,
@@ -144,7 +144,7 @@ class DatabaseStore:
                 f"a call is resolved as 'happened' or 'did_not_happen', not {decision!r}; "
                 "nothing was resolved"
             )
-        await self._run(operations.resolve(scope, call_id, decision, by))
+        await self._run(outside.resolve(scope, call_id, decision, by))
 
     async def add_events(
         self, claim: Claim, events: Sequence[Mapping[str, JsonValue]], *, drop_deltas: bool = False

@@ -4,114 +4,48 @@ An operation is a generator: it yields a `Query`, is sent the rows, and returns 
 `SessionStore` gives. Whoever drives it makes one transaction of it; what it raises rolls that back.
 """
 
-# What is hard is in the tables' one lock. Every operation that writes begins with the row of its
-# conversation in `sessions`, for update: so the operations of one conversation come one after
-# another, and the fence that was read is the fence that holds until the end of the transaction
-# (rule P4).
-#
-#   sessions    where each conversation stands; its state, counts, fence and lease
-#   items       the committed items: appended, never changed
-#   records     of each round: what was decided and done. A marker is a record without a value
-#   unresolved  calls of unknown outcome that nobody has decided
-#   inbox       messages and decisions from outside
-#   events      of loops with `events=True`
-#
-# Names of tables have the prefix `{t}`, the present moment is `{now}` (seconds since 1970), and
-# `{lock}` locks the row that was selected: a database fills them in.
-
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Mapping, Sequence
-from datetime import datetime, timezone
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from lutumpy import Session, TakenOverError
-from lutumpy.durable.checks import check_decision, held_in
-from lutumpy.durable.types import (
-    Claim,
-    Counts,
-    HeldPlan,
-    InboxEntry,
-    ScopeInfo,
-    Status,
-    StoredEvent,
-    Taken,
+from lutumpy import Session
+from lutumpy.durable.checks import held_in
+from lutumpy.durable.outside import digest_of, inbox_of, refused
+from lutumpy.durable.tables import (
+    TABLES,
+    Operation,
+    Query,
+    check,
+    dump_counts,
+    items_of,
+    known,
+    load_counts,
+    lock,
+    moment,
+    moment_or_none,
+    unknown,
+    write,
 )
+from lutumpy.durable.types import Claim, Counts, ScopeInfo, Status, StoredEvent, Taken
 from lutumpy.errors import StoreError
-from lutumpy.execution import UnresolvedCall
 from lutumpy.models import Head
 
-__all__ = ["SCHEMA", "VERSION", "Operation", "Query", "Rows"]
-
-VERSION = 1
-"""The version of the tables."""
-
-T = TypeVar("T")
-Rows: TypeAlias = "Sequence[tuple[Any, ...]]"
-
-
-class Query(NamedTuple):
-    """One statement.
-
-    Attributes:
-        sql: Its text, with `?` for parameters.
-        parameters: Their values.
-        many: Run it for each of `parameters`, which are lists then; it gives no rows.
-    """
-
-    sql: str
-    parameters: Sequence[Any] = ()
-    many: bool = False
-
-
-Operation: TypeAlias = Generator[Query, Rows, T]
-
-SCHEMA = (
-    "CREATE TABLE IF NOT EXISTS {t}meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
-    """CREATE TABLE IF NOT EXISTS {t}sessions (
-        scope TEXT PRIMARY KEY, items BIGINT NOT NULL, digest TEXT NOT NULL, round BIGINT NOT NULL,
-        state TEXT NOT NULL, counts TEXT NOT NULL, fence BIGINT NOT NULL, lease_until {real},
-        status TEXT NOT NULL, waiting_since {real}, next_event BIGINT NOT NULL,
-        updated {real} NOT NULL)""",
-    """CREATE TABLE IF NOT EXISTS {t}items (
-        scope TEXT NOT NULL, seq BIGINT NOT NULL, item TEXT NOT NULL, PRIMARY KEY (scope, seq))""",
-    """CREATE TABLE IF NOT EXISTS {t}records (
-        scope TEXT NOT NULL, round BIGINT NOT NULL, name TEXT NOT NULL, begun_fence BIGINT,
-        value TEXT, at {real} NOT NULL, PRIMARY KEY (scope, round, name))""",
-    """CREATE TABLE IF NOT EXISTS {t}unresolved (
-        scope TEXT NOT NULL, round BIGINT NOT NULL, call_id TEXT NOT NULL, call TEXT NOT NULL,
-        decision TEXT, decided_by TEXT, forgotten_after BIGINT, at {real} NOT NULL,
-        PRIMARY KEY (scope, round, call_id))""",
-    """CREATE TABLE IF NOT EXISTS {t}inbox (
-        scope TEXT NOT NULL, id TEXT NOT NULL, seq BIGINT NOT NULL, kind TEXT NOT NULL, plan TEXT,
-        value TEXT NOT NULL, taken_round BIGINT, at {real} NOT NULL, PRIMARY KEY (scope, id))""",
-    """CREATE TABLE IF NOT EXISTS {t}events (
-        scope TEXT NOT NULL, seq BIGINT NOT NULL, round BIGINT NOT NULL, attempt BIGINT NOT NULL,
-        delta BIGINT NOT NULL, event TEXT NOT NULL, PRIMARY KEY (scope, seq))""",
-    "CREATE INDEX IF NOT EXISTS {index}waiting ON {t}sessions (waiting_since)",
-)
-TABLES = ("items", "records", "unresolved", "inbox", "events", "sessions")
-
-
-def prepare() -> Operation[None]:
-    """Make the tables where they are missing.
-
-    Raises:
-        StoreError: `version`.
-    """
-    for statement in SCHEMA:
-        yield Query(statement)
-    yield Query(
-        "INSERT INTO {t}meta (name, value) VALUES ('version', ?) ON CONFLICT (name) DO NOTHING",
-        (str(VERSION),),
-    )
-    ((version,),) = yield Query("SELECT value FROM {t}meta WHERE name = 'version'")
-    if version != str(VERSION):
-        raise StoreError(
-            "version", f"the tables have the version {version}, this release has {VERSION}"
-        )
-
+__all__ = [
+    "add_events",
+    "begin",
+    "claim",
+    "commit",
+    "create",
+    "delete",
+    "events_after",
+    "load",
+    "record",
+    "release",
+    "renew",
+    "scopes",
+]
 
 # --- conversations ---------------------------------------------------------------------------
 
@@ -119,12 +53,12 @@ def prepare() -> Operation[None]:
 def create(scope: str, session: Session, *, exist_ok: bool) -> Operation[None]:
     """See `SessionStore.create`."""
     head = session.head
-    counts = _dump_counts(Counts(0, session.usage.total_tokens))
+    counts = dump_counts(Counts(0, session.usage.total_tokens))
     made = yield Query(
         "INSERT INTO {t}sessions (scope, items, digest, round, state, counts, fence, status, "
         "next_event, updated) VALUES (?, ?, ?, 1, ?, ?, 0, 'open', 1, {now}) "
         "ON CONFLICT (scope) DO NOTHING RETURNING 1",
-        (scope, head.items, head.digest, _write(session.state()), counts),
+        (scope, head.items, head.digest, write(session.state()), counts),
     )
     if made:
         yield _append_items(scope, 0, session.items_since(Session().head))
@@ -133,7 +67,7 @@ def create(scope: str, session: Session, *, exist_ok: bool) -> Operation[None]:
 
 
 def _append_items(scope: str, first: int, items: Sequence[Mapping[str, Any]]) -> Query:
-    rows = [(scope, first + index, _write(item)) for index, item in enumerate(items)]
+    rows = [(scope, first + index, write(item)) for index, item in enumerate(items)]
     return Query("INSERT INTO {t}items (scope, seq, item) VALUES (?, ?, ?)", rows, many=True)
 
 
@@ -141,17 +75,10 @@ def load(scope: str) -> Operation[tuple[list[Any], Any]]:
     """The items and the state of a conversation."""
     found = yield Query("SELECT state, items FROM {t}sessions WHERE scope = ?", (scope,))
     if not found:
-        raise _unknown(scope)
+        raise unknown(scope)
     state, count = found[0]
-    items = yield from _items_of(scope, count)
+    items = yield from items_of(scope, count)
     return items, json.loads(state)
-
-
-def _items_of(scope: str, count: int) -> Operation[list[Any]]:
-    rows = yield Query(
-        "SELECT item FROM {t}items WHERE scope = ? AND seq < ? ORDER BY seq", (scope, count)
-    )
-    return [json.loads(item) for (item,) in rows]
 
 
 def scopes(status: Status | None, limit: int, after: str | None) -> Operation[list[ScopeInfo]]:
@@ -167,14 +94,14 @@ def scopes(status: Status | None, limit: int, after: str | None) -> Operation[li
         (*parameters, limit),
     )
     return [
-        ScopeInfo(scope, found, items, round, _moment_or_none(until), _moment(updated))
+        ScopeInfo(scope, found, items, round, moment_or_none(until), moment(updated))
         for scope, found, items, round, until, updated in rows
     ]
 
 
 def delete(scope: str) -> Operation[None]:
     """See `SessionStore.delete`."""
-    yield from _lock(scope)
+    yield from lock(scope)
     for table in TABLES:
         yield Query(f"DELETE FROM {{t}}{table} WHERE scope = ?", (scope,))
 
@@ -190,16 +117,16 @@ def claim(scope: str, lease: float) -> Operation[Claim | Taken]:
         (scope,),
     )
     if not found:
-        raise _unknown(scope)
+        raise unknown(scope)
     count, digest, round, state, counts, fence, lease_until, now = found[0]
     if lease_until is not None and lease_until > now:
-        return Taken(_moment(lease_until))
+        return Taken(moment(lease_until))
     until = now + lease
     yield Query(
         "UPDATE {t}sessions SET fence = ?, lease_until = ?, updated = ? WHERE scope = ?",
         (fence + 1, until, now, scope),
     )
-    items = yield from _items_of(scope, count)
+    items = yield from items_of(scope, count)
     rows = yield Query(
         "SELECT name, value FROM {t}records WHERE scope = ? AND round = ?", (scope, round)
     )
@@ -208,22 +135,22 @@ def claim(scope: str, lease: float) -> Operation[Claim | Taken]:
         scope,
         fence + 1,
         lease,
-        _moment(until),
+        moment(until),
         tuple(items),
         json.loads(state),
         Head(count, digest),
         round,
-        _load_counts(counts),
+        load_counts(counts),
         records,
         frozenset([name for name, value in rows if value is None]),
-        (yield from _inbox_of(scope, _digest_of(records.get("plan")))),
-        tuple((yield from _refused(scope))),
+        (yield from inbox_of(scope, digest_of(records.get("plan")))),
+        tuple((yield from refused(scope))),
     )
 
 
 def renew(claim: Claim) -> Operation[None]:
     """See `SessionStore.renew`."""
-    yield from _check(claim)
+    yield from check(claim)
     yield Query(
         "UPDATE {t}sessions SET lease_until = {now} + ? WHERE scope = ?", (claim.lease, claim.scope)
     )
@@ -238,34 +165,12 @@ def release(claim: Claim, status: Status | None) -> Operation[None]:
     )
 
 
-def _lock(scope: str) -> Operation[tuple[Any, ...]]:
-    """Lock a conversation; its fence, round, items, digest and status."""
-    found = yield Query(
-        "SELECT fence, round, items, digest, status FROM {t}sessions WHERE scope = ?{lock}",
-        (scope,),
-    )
-    if not found:
-        raise _unknown(scope)
-    return found[0]
-
-
-def _check(claim: Claim) -> Operation[tuple[Any, ...]]:
-    """Lock a conversation whose claim has to be the last one."""
-    row = yield from _lock(claim.scope)
-    if row[0] != claim.fence:
-        raise TakenOverError(
-            f"another process has taken {claim.scope!r} over: its fence is {row[0]}, this one has "
-            f"{claim.fence}; nothing was written"
-        )
-    return row
-
-
 # --- the open round --------------------------------------------------------------------------
 
 
 def record(claim: Claim, name: str, text: str) -> Operation[str]:
     """See `SessionStore.record`; the value as JSON text."""
-    yield from _check(claim)
+    yield from check(claim)
     key = (claim.scope, claim.round, name)
     found = yield Query(
         "SELECT value FROM {t}records WHERE scope = ? AND round = ? AND name = ?", key
@@ -302,14 +207,14 @@ def _note(claim: Claim, name: str, text: str) -> Operation[None]:
                     claim.scope,
                     claim.round,
                     value["unresolved"]["call"]["id"],
-                    _write(value["unresolved"]),
+                    write(value["unresolved"]),
                 ),
             )
 
 
 def begin(claim: Claim, name: str) -> Operation[bool]:
     """See `SessionStore.begin`."""
-    yield from _check(claim)
+    yield from check(claim)
     key = (claim.scope, claim.round, name)
     found = yield Query("SELECT 1 FROM {t}records WHERE scope = ? AND round = ? AND name = ?", key)
     if found:
@@ -332,7 +237,7 @@ def commit(
     taken: Sequence[str],
 ) -> Operation[None]:
     """See `SessionStore.commit`."""
-    _, round, count, digest, _ = yield from _check(claim)
+    _, round, count, digest, _ = yield from check(claim)
     if (count, digest, round) != (*before, claim.round):
         raise StoreError(
             "head",
@@ -343,7 +248,7 @@ def commit(
     yield Query(
         "UPDATE {t}sessions SET items = ?, digest = ?, round = ?, state = ?, counts = ?, "
         "status = ?, waiting_since = NULL, updated = {now} WHERE scope = ?",
-        (*after, round + 1, state, _dump_counts(counts), status, claim.scope),
+        (*after, round + 1, state, dump_counts(counts), status, claim.scope),
     )
     yield Query(
         "DELETE FROM {t}unresolved WHERE scope = ? AND forgotten_after <= ?", (claim.scope, round)
@@ -355,159 +260,6 @@ def commit(
         )
 
 
-# --- what comes from outside -----------------------------------------------------------------
-
-
-def push(scope: str, message: str, idempotency_key: str) -> Operation[None]:
-    """See `SessionStore.push`; the message as JSON text."""
-    status = (yield from _lock(scope))[4]
-    added = yield from _add_to_inbox(scope, f"message:{idempotency_key}", "message", None, message)
-    if added and status == "done":
-        yield Query(
-            "UPDATE {t}sessions SET status = 'open', updated = {now} WHERE scope = ?", (scope,)
-        )
-
-
-def _add_to_inbox(
-    scope: str, entry_id: str, kind: str, plan: str | None, value: str
-) -> Operation[bool]:
-    key = (scope, entry_id)
-    found = yield Query("SELECT 1 FROM {t}inbox WHERE scope = ? AND id = ?", key)
-    if found:
-        return False
-    yield Query(
-        "INSERT INTO {t}inbox (scope, id, seq, kind, plan, value, at) SELECT ?, ?, "
-        "COALESCE(MAX(seq), 0) + 1, ?, ?, ?, {now} FROM {t}inbox WHERE scope = ?",
-        (*key, kind, plan, value, scope),
-    )
-    return True
-
-
-def inbox(scope: str) -> Operation[tuple[InboxEntry, ...]]:
-    """See `SessionStore.inbox`."""
-    plan = yield from _open_plan(scope)
-    return (yield from _inbox_of(scope, _digest_of(plan)))
-
-
-def _inbox_of(scope: str, digest: str) -> Operation[tuple[InboxEntry, ...]]:
-    rows = yield Query(
-        "SELECT id, kind, value FROM {t}inbox WHERE scope = ? AND taken_round IS NULL "
-        "AND (kind = 'message' OR plan = ?) ORDER BY seq",
-        (scope, digest),
-    )
-    return tuple([InboxEntry(entry_id, kind, json.loads(value)) for entry_id, kind, value in rows])
-
-
-def _open_plan(scope: str) -> Operation[Any]:
-    """The plan of the open round; `None` where there is none."""
-    found = yield Query("SELECT round FROM {t}sessions WHERE scope = ?", (scope,))
-    if not found:
-        raise _unknown(scope)
-    rows = yield Query(
-        "SELECT value FROM {t}records WHERE scope = ? AND round = ? AND name = 'plan'",
-        (scope, found[0][0]),
-    )
-    return json.loads(rows[0][0]) if rows else None
-
-
-def _digest_of(plan: Any) -> str:
-    return str(plan["digest"]) if isinstance(plan, Mapping) else ""
-
-
-def decide(scope: str, plan_digest: str, decisions: Mapping[str, Any], by: str) -> Operation[bool]:
-    """See `SessionStore.decide`."""
-    status = (yield from _lock(scope))[4]
-    plan = yield from _open_plan(scope)
-    if plan is None or plan["digest"] != plan_digest:
-        raise StoreError("plan", f"no plan {plan_digest} is waiting in {scope!r}")
-    held = held_in(plan)
-    for call_id, decision in decisions.items():
-        check_decision(call_id, decision, held)
-    all_taken = True
-    for call_id, decision in decisions.items():
-        value = {"plan": plan_digest, "call_id": call_id, "decision": decision, "by": by}
-        entry_id = f"decision:{plan_digest}:{call_id}"
-        added = yield from _add_to_inbox(scope, entry_id, "decision", plan_digest, _write(value))
-        all_taken = all_taken and added
-    undecided = yield from _undecided(scope, plan)
-    if not undecided:
-        status = "open" if status == "waiting" else status
-        yield Query(
-            "UPDATE {t}sessions SET status = ?, waiting_since = NULL, updated = {now} "
-            "WHERE scope = ?",
-            (status, scope),
-        )
-    return all_taken
-
-
-def _undecided(scope: str, plan: Mapping[str, Any]) -> Operation[tuple[str, ...]]:
-    rows = yield Query(
-        "SELECT value FROM {t}inbox WHERE scope = ? AND plan = ?", (scope, plan["digest"])
-    )
-    decided = {json.loads(value)["call_id"] for (value,) in rows}
-    return tuple([call_id for call_id in held_in(plan) if call_id not in decided])
-
-
-def held(limit: int, scope: str | None) -> Operation[list[HeldPlan]]:
-    """See `SessionStore.held`."""
-    condition, parameters = ("", ()) if scope is None else (" AND s.scope = ?", (scope,))
-    rows = yield Query(
-        "SELECT s.scope, s.waiting_since, r.value FROM {t}sessions s JOIN {t}records r "
-        "ON r.scope = s.scope AND r.round = s.round AND r.name = 'plan' "
-        f"WHERE s.waiting_since IS NOT NULL{condition} ORDER BY s.waiting_since, s.scope LIMIT ?",
-        (*parameters, limit),
-    )
-    plans: list[HeldPlan] = []
-    for name, since, value in rows:
-        plan = json.loads(value)
-        undecided = yield from _undecided(name, plan)
-        plans.append(HeldPlan(name, plan["digest"], undecided, plan, _moment(since)))
-    return plans
-
-
-def unresolved(scope: str) -> Operation[list[UnresolvedCall]]:
-    """See `SessionStore.unresolved`."""
-    yield from _known(scope)
-    return (yield from _refused(scope, " AND decision IS NULL"))
-
-
-def _refused(scope: str, condition: str = "") -> Operation[list[UnresolvedCall]]:
-    """The calls whose equals are refused: also those that happened, until the round is over."""
-    rows = yield Query(
-        f"SELECT call FROM {{t}}unresolved WHERE scope = ?{condition} ORDER BY round, at", (scope,)
-    )
-    return [UnresolvedCall.load(json.loads(call)) for (call,) in rows]
-
-
-def _known(scope: str) -> Operation[None]:
-    found = yield Query("SELECT 1 FROM {t}sessions WHERE scope = ?", (scope,))
-    if not found:
-        raise _unknown(scope)
-
-
-def resolve(
-    scope: str, call_id: str, decision: Literal["happened", "did_not_happen"], by: str
-) -> Operation[None]:
-    """See `SessionStore.resolve`."""
-    round = (yield from _lock(scope))[1]
-    found = yield Query(
-        "SELECT round FROM {t}unresolved WHERE scope = ? AND call_id = ? AND decision IS NULL "
-        "ORDER BY round",
-        (scope, call_id),
-    )
-    if not found:
-        raise StoreError("decision", f"no call {call_id!r} of {scope!r} is unresolved")
-    key = (scope, found[0][0], call_id)
-    if decision == "happened":
-        yield Query(
-            "UPDATE {t}unresolved SET decision = ?, decided_by = ?, forgotten_after = ? "
-            "WHERE scope = ? AND round = ? AND call_id = ?",
-            (decision, by, round, *key),
-        )
-    else:
-        yield Query("DELETE FROM {t}unresolved WHERE scope = ? AND round = ? AND call_id = ?", key)
-
-
 # --- events ----------------------------------------------------------------------------------
 
 
@@ -515,7 +267,7 @@ def add_events(
     claim: Claim, events: Sequence[Mapping[str, Any]], *, drop_deltas: bool
 ) -> Operation[None]:
     """See `SessionStore.add_events`."""
-    yield from _check(claim)
+    yield from check(claim)
     if drop_deltas:
         yield Query(
             "DELETE FROM {t}events WHERE scope = ? AND round = ? AND delta = 1",
@@ -529,7 +281,7 @@ def add_events(
             claim.round,
             claim.fence,
             1 if event.get("delta") else 0,
-            _write(event),
+            write(event),
         )
         for index, event in enumerate(events)
     ]
@@ -546,7 +298,7 @@ def add_events(
 
 def events_after(scope: str, after: int) -> Operation[list[StoredEvent]]:
     """The events of a conversation behind a number."""
-    yield from _known(scope)
+    yield from known(scope)
     rows = yield Query(
         "SELECT seq, round, attempt, event FROM {t}events WHERE scope = ? AND seq > ? ORDER BY seq",
         (scope, after),
@@ -554,33 +306,3 @@ def events_after(scope: str, after: int) -> Operation[list[StoredEvent]]:
     return [
         StoredEvent(seq, round, attempt, json.loads(event)) for seq, round, attempt, event in rows
     ]
-
-
-# --- values ----------------------------------------------------------------------------------
-
-
-def _unknown(scope: str) -> StoreError:
-    return StoreError("unknown_scope", f"the store has no conversation {scope!r}")
-
-
-def _write(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"))
-
-
-def _dump_counts(counts: Counts) -> str:
-    failures = [list(failure) for failure in counts.failures]
-    return _write({"rounds": counts.rounds, "tokens": counts.tokens, "failures": failures})
-
-
-def _load_counts(text: str) -> Counts:
-    data = json.loads(text)
-    failures = tuple([(tool, arguments, count) for tool, arguments, count in data["failures"]])
-    return Counts(data["rounds"], data["tokens"], failures)
-
-
-def _moment(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, timezone.utc)
-
-
-def _moment_or_none(seconds: float | None) -> datetime | None:
-    return None if seconds is None else _moment(seconds)

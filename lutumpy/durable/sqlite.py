@@ -28,9 +28,8 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import anyio
 from typing_extensions import Self
 
-from lutumpy.durable import operations
 from lutumpy.durable.database_store import DatabaseStore
-from lutumpy.durable.operations import Operation, Query, Rows
+from lutumpy.durable.tables import Operation, Query, Rows, prepare
 from lutumpy.durable.waking import Waker
 
 __all__ = ["SqliteStore"]
@@ -243,7 +242,7 @@ class _Worker:
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute(f"PRAGMA synchronous = {self._synchronous}")
                 connection.execute("BEGIN IMMEDIATE")
-                self._drive(connection, operations.prepare())
+                self._drive(connection, prepare())
                 connection.execute("COMMIT")
             except BaseException:
                 connection.close()

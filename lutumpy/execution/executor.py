@@ -115,8 +115,9 @@ class ToolExecutor:
         Raises:
             DeclarationError: The dispatcher doesn't cover its toolset, or a call is of another
                 toolset. Nothing was run.
-            ValueError: A call appears twice, or the report was used before. `TypeError` for what
-                isn't a call. Nothing was run.
+            ValueError: A call appears twice, or the report was used before; or there is a journal,
+                and the input of a call doesn't survive JSON. `TypeError` for what isn't a call.
+                Nothing was run.
             BaseException: A cancellation of the caller, or a tool's `KeyboardInterrupt` or
                 `SystemExit`. Only plain functions may still be running, in their threads.
             Exception: What the journal raised, such as `TakenOverError`. No further call was

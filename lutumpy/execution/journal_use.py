@@ -4,9 +4,10 @@
 #
 #   cancelled while           the call        what the journal is told
 #   ------------------------  --------------  ---------------------------------------------------
-#   `begin` is under way      never ran       nothing. A marker may stand there without a result:
-#                                             whoever goes on reads that as `maybe_executed`,
-#                                             which is what the rule says of markers
+#   `begin` is under way      isn't run; may  nothing. There may be a result in the journal, or a
+#                             have run before marker, which whoever goes on reads as
+#                                             `maybe_executed`. So the result here is that, too,
+#                                             for a `once` call: the journal gave no answer
 #   the tool runs             may have run    a `once` call ended, `maybe_executed`; any other is
 #                                             left open, so that it is run again (rule P19)
 #   `end` is under way        ran             `end` isn't interrupted: the result would be lost
@@ -22,7 +23,8 @@ from lutumpy import CallTicket, ToolResult
 from lutumpy.execution.journal import Begun, CallJournal
 from lutumpy.execution.report import CallReport
 from lutumpy.execution.results import ExecutionResult, runs_once
-from lutumpy.tools import call_arguments, make_ticket
+from lutumpy.hooks import BaseToolCall
+from lutumpy.tools import NotPortable, call_arguments, make_ticket
 
 __all__ = ["JournalUse"]
 
@@ -41,19 +43,36 @@ class JournalUse:
     def __init__(self, journal: CallJournal, scope: str) -> None:
         self._journal = journal
         self._scope = scope
+        self._tickets: dict[str, CallTicket] = {}
         # The calls that may be running: begun, and not ended.
         self._begun: dict[str, CallTicket] = {}
 
-    async def begin(self, report: CallReport, key: str) -> ExecutionResult | None:
+    def add(self, call: BaseToolCall, key: str) -> None:
+        """Make the ticket of a call; before anything of the run begins.
+
+        Raises:
+            ValueError: its input doesn't survive JSON.
+        """
+        metadata = call.metadata
+        try:
+            self._tickets[metadata.id] = make_ticket(
+                call, scope=self._scope, key=key, equal_to=call_arguments(call)
+            )
+        except NotPortable as error:
+            raise NotPortable(
+                f"the input of call {metadata.id!r} of {metadata.name!r} doesn't survive JSON, as "
+                f"a journal needs it: {error}; nothing was run"
+            ) from error
+
+    async def begin(self, report: CallReport) -> ExecutionResult | None:
         """Whether a call may be run: `None`, or what came of it before."""
-        call = report.call
-        ticket = make_ticket(call, scope=self._scope, key=key, equal_to=call_arguments(call))
+        ticket = self._tickets[report.call_id]
         answer = await self._journal.begin(ticket)
         if isinstance(answer, Begun):
             self._begun[report.call_id] = ticket
             return None
         if isinstance(answer, ToolResult):
-            return _as_execution_result(answer)
+            return _as_execution_result(answer, report.call)
         raise TypeError(
             f"the journal's begin() gave {type(answer).__name__}, not Begun or a result; "
             f"call {report.call_id!r} of {report.tool!r} was not run"
@@ -79,7 +98,10 @@ class JournalUse:
                         await self._journal.end(ticket, report.result)
 
 
-def _as_execution_result(result: ToolResult) -> ExecutionResult:
+def _as_execution_result(result: ToolResult, call: BaseToolCall) -> ExecutionResult:
+    if result.status == "ok" and result.output is None:
+        # A journal doesn't know the tools, but hooks on results want to see outputs.
+        result = ToolResult.load(result.dump(), call)
     if isinstance(result, ExecutionResult):
         return result
     outcomes = {"ok": "ok", "error": "failed", "rejected": "rejected"}

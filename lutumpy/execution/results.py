@@ -6,13 +6,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from lutumpy import ToolResult
 from lutumpy.hooks import BaseToolCall
-from lutumpy.tools import RESULT_READERS, failed_result, is_for_the_model
+from lutumpy.tools import RESULT_READERS, HasMetadata, failed_result, is_for_the_model
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -62,18 +63,34 @@ class ExecutionResult(ToolResult):
             **ToolResult.dump(self),
             "outcome": self.outcome,
             "attempts": self.attempts,
-            "latency": round(self.latency, 6),
+            # It isn't a number where the event loop was gone before the call had ended.
+            "latency": round(self.latency, 6) if math.isfinite(self.latency) else 0.0,
         }
         if self.error is not None:
             data["error"] = type(self.error).__name__
         return data
+
+    @staticmethod
+    def load(data: Mapping[str, Any], call: HasMetadata) -> ExecutionResult:
+        """As `ToolResult.load`, for the dump of a result of the executor.
+
+        Raises:
+            ValueError: it is no dump of one; the message says what is wrong.
+        """
+        result = ToolResult.load(data, call)
+        if not isinstance(result, ExecutionResult):
+            raise ValueError(
+                f"the dump of a result of call {call.metadata.id!r} has no outcome: it was not "
+                "made by the executor; nothing was loaded"
+            )
+        return result
 
 
 def _read_execution_result(result: ToolResult, data: Mapping[str, Any]) -> ExecutionResult:
     outcome, attempts, latency = data["outcome"], data["attempts"], data["latency"]
     if outcome not in get_args(Outcome):
         raise ValueError(f"its outcome is {outcome!r}")
-    if type(attempts) is not int or attempts < 0 or type(latency) not in (int, float):
+    if type(attempts) is not int or attempts < 0 or not _is_duration(latency):
         raise ValueError(f"it has {attempts!r} attempts, and the latency {latency!r}")
     return ExecutionResult(
         result.metadata,
@@ -86,6 +103,10 @@ def _read_execution_result(result: ToolResult, data: Mapping[str, Any]) -> Execu
         attempts,
         float(latency),
     )
+
+
+def _is_duration(value: Any) -> bool:
+    return type(value) in (int, float) and 0 <= value < math.inf
 
 
 RESULT_READERS["outcome"] = _read_execution_result
@@ -190,8 +211,13 @@ def timed_out(
 def interrupted(
     call: BaseToolCall, attempts: int, latency: float, error: BaseException | None
 ) -> ExecutionResult:
-    """The result of a tool that was running when its run was cancelled."""
+    """The result of a tool that was running when its run was cancelled.
+
+    With no attempt, its journal was being asked what had become of it before.
+    """
     text = "The tool was interrupted while it was running."
+    if not attempts:
+        text = "The run was interrupted before it was known whether the tool had run already."
     if runs_once(call):
         return unusable(call, "maybe_executed", f"{text} {UNKNOWN}", attempts, latency, error)
     text += " It may have run; calling it again does no harm."

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import math
 import random
+import sys
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -144,6 +145,8 @@ class Run:
         try:
             if self._deduplicate:
                 self._reject_duplicates()
+            if self._journal is not None:
+                self._make_tickets(self._journal)
             for index, report in enumerate(reports):
                 if report.result is None:
                     waiting.append(WaitingCall(self._queue, index, report.call.tool))
@@ -154,7 +157,9 @@ class Run:
             cut = any(report.result is None for report in reports)
             for report in self._report.end(self._seconds_since_start()):
                 self._note_outcome(report)
-            if cut and self._journal is not None:
+            # A coroutine that is being closed can't wait for anything.
+            closed = isinstance(sys.exc_info()[1], GeneratorExit)
+            if cut and self._journal is not None and not closed:
                 await self._journal.end_cut(reports)
         if self._fatal is not None:
             raise self._fatal
@@ -223,6 +228,12 @@ class Run:
                 self._settle(report, results.rejected(report.call, DUPLICATE))
             seen.add(call)
 
+    def _make_tickets(self, journal: JournalUse) -> None:
+        """Make the ticket of every call that may be run, so that none is refused halfway."""
+        for report in self._reports:
+            if report.result is None:
+                journal.add(report.call, self._make_key(report))
+
     def _make_key(self, report: CallReport) -> IdempotencyKey:
         call = report.call
         before = 0 if call.origin is not None else self._count_equal_before(report)
@@ -253,12 +264,10 @@ class Run:
                 return
             runner = self._runners[waiting.index]
             assert runner is not None  # only a call that has a result is without one
-            key = None
-            if runner.keyed or self._journal is not None:
-                key = self._make_key(report)
-            if self._journal is not None and not await self._begin(report, key):
-                return
             report.started = self._seconds_since_start()
+            key = self._make_key(report) if runner.keyed else None
+            if self._journal is not None and not await self._begin(report, self._journal):
+                return
             code = partial(runner.run, report.call, key)
             attempt = await self._attempt(waiting, report, code, is_async=runner.is_async)
             await absorb_own_cancellation()
@@ -273,13 +282,18 @@ class Run:
             if waiting.state == "held":
                 self._slots.release(waiting, self._loop)
 
-    async def _begin(self, report: CallReport, key: IdempotencyKey | None) -> bool:
+    async def _begin(self, report: CallReport, journal: JournalUse) -> bool:
         """Ask the journal whether a call may be run; settle it with what came of it before."""
-        assert self._journal is not None
-        known = await self._journal.begin(report, str(key))
+        known = await journal.begin(report)
         if known is not None:
+            report.started = None
             self._settle(report, known)
-        return known is None
+            return False
+        if cancelled_from_outside():
+            report.started = None  # asked too late, and the journal keeps the marker
+            return False
+        report.started = self._seconds_since_start()
+        return True
 
     async def _attempt(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lutumpy import CallTicket, ToolCall, Toolset
+from lutumpy import CallTicket, ToolCall, ToolMetadata, Toolset
 from lutumpy.execution.dispatcher import Dispatcher
 from lutumpy.execution.executor import ToolExecutor
 from lutumpy.execution.results import ExecutionResult
@@ -31,10 +31,12 @@ def call_of_ticket(ticket: CallTicket, tools: type[Toolset[Any]]) -> BaseToolCal
         ValueError: the tool is another one now, or the input doesn't fit it.
     """
     selector = tools.selector(ticket.tool)
-    if selector.definition.digest != ticket.tool_digest:
+    if selector.tool.digest != ticket.tool_digest:
         raise ValueError(f"the tool {ticket.tool!r} is not the one that was decided on")
     value = load_input(selector.tool, ticket.input)
-    origin = restored_origin(ticket.at, [ticket.metadata])
+    # Equal calls of the answer are told apart by how many stand before each of them.
+    before = [ToolMetadata("", ticket.tool, ticket.arguments)] * ticket.occurrence
+    origin = restored_origin(ticket.at, [*before, ticket.metadata])
     call: ToolCall[Any, Any] = ToolCall(ticket.metadata, value, selector, (), origin)
     call.key = ticket.key
     call.equal_to = ticket.equal_to

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lutumpy.tools.failures import failure_text, is_for_the_model
     from lutumpy.tools.portable_input import NotPortable, load_input
     from lutumpy.tools.result_dumps import RESULT_READERS
-    from lutumpy.tools.results import failed_result
+    from lutumpy.tools.results import HasMetadata, failed_result
     from lutumpy.tools.selectors import ByTool, extended_selector, extends
     from lutumpy.tools.ticket_making import make_ticket, restored_origin
     from lutumpy.tools.views import HasView, View
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = [
     "RESULT_READERS",
     "ByTool",
+    "HasMetadata",
     "HasView",
     "IdempotencyKey",
     "NotPortable",
@@ -64,7 +65,7 @@ _HOMES = homes_of(
         "lutumpy.tools.failures": ["failure_text", "is_for_the_model"],
         "lutumpy.tools.portable_input": ["NotPortable", "load_input"],
         "lutumpy.tools.result_dumps": ["RESULT_READERS"],
-        "lutumpy.tools.results": ["failed_result"],
+        "lutumpy.tools.results": ["HasMetadata", "failed_result"],
         "lutumpy.tools.selectors": ["ByTool", "extended_selector", "extends"],
         "lutumpy.tools.ticket_making": ["make_ticket", "restored_origin"],
         "lutumpy.tools.views": ["HasView", "View"],

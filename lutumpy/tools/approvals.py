@@ -77,6 +77,9 @@ class ApprovalRequest(BaseToolCall):
         metadata = self.metadata
         return f"<ApprovalRequest {self.server_label} {metadata.name} {metadata.id}>"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.metadata, self.server_label, self.origin)
+
     def approve(self) -> ToolResult:
         """The result that lets the provider make the call."""
         return answer_request(self.metadata, True)

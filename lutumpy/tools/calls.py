@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import field
+from importlib import import_module
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Generic, Literal
 
@@ -44,6 +45,9 @@ C_co = TypeVar("C_co", bound="BaseToolCall", default="BaseToolCall", covariant=T
 IssueReason = Literal[
     "unknown_tool", "not_available", "truncated", "malformed_arguments", "invalid_arguments"
 ]
+
+_PICKLING = "lutumpy.tools.call_pickling"
+"""Named as text: it needs calls itself, and is rarely needed."""
 
 
 class BaseToolCall:
@@ -90,6 +94,10 @@ class BaseToolCall:
 
     def __repr__(self) -> str:
         return f"<ToolCall {self.metadata.name} {self.metadata.id} {safe_repr(self.input)}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        reduced: tuple[Any, ...] = import_module(_PICKLING).reduce_call(self)
+        return reduced
 
     @property
     def tool(self) -> CompiledTool:
@@ -254,6 +262,10 @@ class HandledTool(Generic[I, O]):
     input: I
     output: O
     selector: Selector[Any, I, O] | None = field(default=None, compare=False, repr=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        reduced: tuple[Any, ...] = import_module(_PICKLING).reduce_handled(self)
+        return reduced
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,31 +11,43 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import BaseModel, ValidationError
 
 from lutumpy.plain import json_values
-from lutumpy.tools.calls import BaseToolCall
 from lutumpy.tools.compiled import CompiledTool
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-__all__ = ["NotPortable", "dump_input", "load_input"]
+__all__ = ["NotPortable", "dump_input", "dump_value", "load_input"]
 
 
 class NotPortable(ValueError):
     """An input doesn't survive JSON, or JSON is no input of its tool; the text says why."""
 
 
-def dump_input(call: BaseToolCall) -> JsonValue:
+class HasInput(Protocol):
+    """A call."""
+
+    input: Any
+
+    @property
+    def tool(self) -> CompiledTool: ...
+
+
+def dump_input(call: HasInput) -> JsonValue:
     """The input of a call as JSON, in full: with the defaults that it was given.
 
     Raises:
         NotPortable: it wouldn't come back equal.
     """
-    tool, value = call.tool, call.input
+    return dump_value(call.tool, call.input)
+
+
+def dump_value(tool: CompiledTool, value: Any) -> JsonValue:
+    """An input of a tool as JSON; see `dump_input`."""
     if isinstance(value, str):
         return str.__str__(value)
     if tool.is_dynamic:
@@ -85,8 +97,11 @@ def load_input(tool: CompiledTool, data: Any) -> Any:
         NotPortable: it is no input of the tool.
     """
     if tool.is_text:
-        if not isinstance(data, str) or (problem := tool.text_problem(data)) is not None:
-            raise NotPortable(problem if isinstance(data, str) else "it is not a text")
+        if not isinstance(data, str):
+            raise NotPortable("it is not a text")
+        problem = tool.text_problem(data)
+        if problem is not None:
+            raise NotPortable(problem)
         return data
     if tool.is_dynamic:
         return _load_dynamic(tool, data)

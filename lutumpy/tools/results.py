@@ -31,7 +31,9 @@ class HasMetadata(Protocol):
     """A call, an issue, or a ticket."""
 
     @property
-    def metadata(self) -> ToolMetadata: ...
+    def metadata(self) -> ToolMetadata:
+        """Which call it is."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,11 +87,16 @@ class CallTicket:
                 raise ValueError(f"{name} of the ticket is {type(value).__name__}")
         if values["effect"] not in get_args(Effect):
             raise ValueError(f"the effect of the ticket is {values['effect']!r}")
+        if not 0 <= values["occurrence"] <= _MOST_CALLS:
+            raise ValueError(f"the occurrence of the ticket is {values['occurrence']}")
         if "input" not in values:
             raise ValueError("the ticket has no input")
         # What a later release adds is left out.
         return CallTicket(**{name: values[name] for name in _FIELDS})
 
+
+_MOST_CALLS = 100_000
+"""No answer has more calls; a ticket may come from anywhere."""
 
 _FIELDS = tuple([each.name for each in fields(CallTicket)])
 _KINDS: Mapping[str, tuple[type[Any], ...]] = {

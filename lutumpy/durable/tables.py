@@ -1,0 +1,183 @@
+"""The tables of stores in databases, and what all operations on them share."""
+
+# What is hard is in the tables' one lock. Every operation that writes begins with the row of its
+# conversation in `sessions`, for update: so the operations of one conversation come one after
+# another, and the fence that was read is the fence that holds until the end of the transaction
+# (rule P4).
+#
+#   sessions    where each conversation stands; its state, counts, fence and lease
+#   items       the committed items: appended, never changed
+#   records     of each round: what was decided and done. A marker is a record without a value
+#   unresolved  calls of unknown outcome that nobody has decided
+#   inbox       messages and decisions from outside
+#   events      of loops with `events=True`
+#
+# Names of tables have the prefix `{t}`, the present moment is `{now}` (seconds since 1970), and
+# `{lock}` locks the row that was selected: a database fills them in.
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Sequence
+from datetime import datetime, timezone
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+from lutumpy import TakenOverError
+from lutumpy.durable.types import Claim, Counts
+from lutumpy.errors import StoreError
+
+__all__ = [
+    "SCHEMA",
+    "TABLES",
+    "VERSION",
+    "Operation",
+    "Query",
+    "Rows",
+    "check",
+    "dump_counts",
+    "items_of",
+    "known",
+    "load_counts",
+    "lock",
+    "moment",
+    "moment_or_none",
+    "prepare",
+    "unknown",
+    "write",
+]
+
+VERSION = 1
+"""The version of the tables."""
+
+T = TypeVar("T")
+Rows: TypeAlias = "Sequence[tuple[Any, ...]]"
+
+
+class Query(NamedTuple):
+    """One statement.
+
+    Attributes:
+        sql: Its text, with `?` for parameters.
+        parameters: Their values.
+        many: Run it for each of `parameters`, which are lists then; it gives no rows.
+    """
+
+    sql: str
+    parameters: Sequence[Any] = ()
+    many: bool = False
+
+
+Operation: TypeAlias = Generator[Query, Rows, T]
+
+SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS {t}meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    """CREATE TABLE IF NOT EXISTS {t}sessions (
+        scope TEXT PRIMARY KEY, items BIGINT NOT NULL, digest TEXT NOT NULL, round BIGINT NOT NULL,
+        state TEXT NOT NULL, counts TEXT NOT NULL, fence BIGINT NOT NULL, lease_until {real},
+        status TEXT NOT NULL, waiting_since {real}, next_event BIGINT NOT NULL,
+        updated {real} NOT NULL)""",
+    """CREATE TABLE IF NOT EXISTS {t}items (
+        scope TEXT NOT NULL, seq BIGINT NOT NULL, item TEXT NOT NULL, PRIMARY KEY (scope, seq))""",
+    """CREATE TABLE IF NOT EXISTS {t}records (
+        scope TEXT NOT NULL, round BIGINT NOT NULL, name TEXT NOT NULL, begun_fence BIGINT,
+        value TEXT, at {real} NOT NULL, PRIMARY KEY (scope, round, name))""",
+    """CREATE TABLE IF NOT EXISTS {t}unresolved (
+        scope TEXT NOT NULL, round BIGINT NOT NULL, call_id TEXT NOT NULL, call TEXT NOT NULL,
+        decision TEXT, decided_by TEXT, forgotten_after BIGINT, at {real} NOT NULL,
+        PRIMARY KEY (scope, round, call_id))""",
+    """CREATE TABLE IF NOT EXISTS {t}inbox (
+        scope TEXT NOT NULL, id TEXT NOT NULL, seq BIGINT NOT NULL, kind TEXT NOT NULL, plan TEXT,
+        value TEXT NOT NULL, taken_round BIGINT, at {real} NOT NULL, PRIMARY KEY (scope, id))""",
+    """CREATE TABLE IF NOT EXISTS {t}events (
+        scope TEXT NOT NULL, seq BIGINT NOT NULL, round BIGINT NOT NULL, attempt BIGINT NOT NULL,
+        delta BIGINT NOT NULL, event TEXT NOT NULL, PRIMARY KEY (scope, seq))""",
+    "CREATE INDEX IF NOT EXISTS {index}waiting ON {t}sessions (waiting_since)",
+)
+TABLES = ("items", "records", "unresolved", "inbox", "events", "sessions")
+
+
+def prepare() -> Operation[None]:
+    """Make the tables where they are missing.
+
+    Raises:
+        StoreError: `version`.
+    """
+    for statement in SCHEMA:
+        yield Query(statement)
+    yield Query(
+        "INSERT INTO {t}meta (name, value) VALUES ('version', ?) ON CONFLICT (name) DO NOTHING",
+        (str(VERSION),),
+    )
+    ((version,),) = yield Query("SELECT value FROM {t}meta WHERE name = 'version'")
+    if version != str(VERSION):
+        raise StoreError(
+            "version", f"the tables have the version {version}, this release has {VERSION}"
+        )
+
+
+# --- what operations share ---------------------------------------------------------------------
+
+
+def lock(scope: str) -> Operation[tuple[Any, ...]]:
+    """Lock a conversation; its fence, round, items, digest and status."""
+    found = yield Query(
+        "SELECT fence, round, items, digest, status FROM {t}sessions WHERE scope = ?{lock}",
+        (scope,),
+    )
+    if not found:
+        raise unknown(scope)
+    return found[0]
+
+
+def check(claim: Claim) -> Operation[tuple[Any, ...]]:
+    """Lock a conversation whose claim has to be the last one."""
+    row = yield from lock(claim.scope)
+    if row[0] != claim.fence:
+        raise TakenOverError(
+            f"another process has taken {claim.scope!r} over: its fence is {row[0]}, this one has "
+            f"{claim.fence}; nothing was written"
+        )
+    return row
+
+
+def known(scope: str) -> Operation[None]:
+    found = yield Query("SELECT 1 FROM {t}sessions WHERE scope = ?", (scope,))
+    if not found:
+        raise unknown(scope)
+
+
+def items_of(scope: str, count: int) -> Operation[list[Any]]:
+    rows = yield Query(
+        "SELECT item FROM {t}items WHERE scope = ? AND seq < ? ORDER BY seq", (scope, count)
+    )
+    return [json.loads(item) for (item,) in rows]
+
+
+# --- values ----------------------------------------------------------------------------------
+
+
+def unknown(scope: str) -> StoreError:
+    return StoreError("unknown_scope", f"the store has no conversation {scope!r}")
+
+
+def write(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def dump_counts(counts: Counts) -> str:
+    failures = [list(failure) for failure in counts.failures]
+    return write({"rounds": counts.rounds, "tokens": counts.tokens, "failures": failures})
+
+
+def load_counts(text: str) -> Counts:
+    data = json.loads(text)
+    failures = tuple([(tool, arguments, count) for tool, arguments, count in data["failures"]])
+    return Counts(data["rounds"], data["tokens"], failures)
+
+
+def moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, timezone.utc)
+
+
+def moment_or_none(seconds: float | None) -> datetime | None:
+    return None if seconds is None else moment(seconds)

@@ -23,15 +23,15 @@ ACCEPTANCE = ROOT.parent / "shared" / "acceptance"
 SPREAD = ["-n", "logical", "--dist", "worksteal"]  # each worker has most of a module's tests
 # Of the same examples, a second run tries fewer (tests/profiles.py).
 SMALL = {"LUTUMPY_PROFILE": os.environ.get("LUTUMPY_PROFILE", "small")}
-EDITABLE = ".[cli,execution,mcp,schema,testing,toolclad]"
+EDITABLE = ".[cli,execution,gemini,mcp,postgres,schema,testing,toolclad]"
 # Each module of the library is held to the bound of coverage, the conveniences only together.
 BOUND = 95  # percent, as `fail_under` in pyproject.toml is for the whole
 LIBRARY = (
     "adapters apis core costs doctor doors dumps errors finder histories hooks models plain rounds "
-    "rules session streaming tools toolset"
+    "rules session standing streaming tools toolset"
 ).split()
 CONVENIENCES = (
-    "__init__ __main__ cli demo execution local loops mcp openapi page testing text_tools "
+    "__init__ __main__ cli demo durable execution local loops mcp openapi page testing text_tools "
     "tool_doctor toolclad"
 ).split()
 

@@ -128,6 +128,18 @@ _TABLE: dict[Api, ApiRow] = {
             server="lutumpy.testing.render_anthropic_server:MessagesServer",
             page="lutumpy.page.read_anthropic",
         ),
+        ApiRow(
+            name="gemini_generate_content",
+            title="Gemini generateContent",
+            family="google",
+            adapter="lutumpy.adapters.gemini:Gemini",
+            rules="lutumpy.rules.gemini.law",
+            repairs="lutumpy.doctor.gemini.stages",
+            reader="lutumpy.adapters.gemini.read:read_gemini",
+            rendering="lutumpy.testing.render_gemini",
+            server="lutumpy.testing.render_gemini_server:GeminiServer",
+            page="lutumpy.page.read_gemini",
+        ),
     )
 }
 # Looking entry points up takes milliseconds, so it is done once; until all of them could be loaded

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from lutumpy.core.dump_items import WRONG, dump_item, dump_usage, expect, load_item, load_usage
@@ -91,18 +92,27 @@ def dump_state(
     transcript: Transcript, usage: Usage, unsettled: tuple[Unsettled, ...]
 ) -> dict[str, Any]:
     """What a session holds beside its committed items."""
-    head, beside = transcript.head, transcript._beside_items()
-    failures = [entry for entry in beside["failures"] if len(entry[1]) <= LONGEST_FAILURE]
+    head, beside = transcript.head, transcript._state
     return {
         "head": list(head),
         "usage": dump_usage(usage),
         "unsettled": [dump_unsettled(request) for request in unsettled],
-        "failures": failures[-FAILURES_KEPT:],
+        "failures": _latest_failures(transcript),
         "ephemerals": _dump_ephemerals(transcript),
-        "ephemerals_sent": beside["ephemerals_sent"],
-        "held": beside["held"],
+        "ephemerals_sent": beside.sent,
+        "held": beside.held,
         "reasoning_dropped": transcript.encoded("dropped", _DroppedReasoning).ranges(),
     }
+
+
+def _latest_failures(transcript: Transcript) -> list[list[Any]]:
+    """The failures that are kept, oldest first; looks at little more than those."""
+    latest = (
+        [name, arguments, count]
+        for (name, arguments), count in reversed(transcript._failure_counts().items())
+        if len(arguments) <= LONGEST_FAILURE
+    )
+    return [*islice(latest, FAILURES_KEPT)][::-1]
 
 
 def _dump_ephemerals(transcript: Transcript) -> list[list[Any]]:

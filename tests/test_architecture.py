@@ -64,6 +64,7 @@ OPT_IN = {
 DOORS = {
     "lutumpy",
     "lutumpy.adapters.anthropic",
+    "lutumpy.adapters.gemini",
     "lutumpy.adapters.openai",
     "lutumpy.apis",
     "lutumpy.doctor",
@@ -113,6 +114,18 @@ EXCEPTIONS: Mapping[tuple[str, str], str] = {
     (
         "lutumpy.testing.render_anthropic_server",
         "lutumpy.rules.anthropic.requests",
+    ): "a rendering is one of the homes of its API",
+    (
+        "lutumpy.testing.render_gemini",
+        "lutumpy.rules.gemini.models",
+    ): "a rendering is one of the homes of its API",
+    (
+        "lutumpy.testing.render_gemini_server",
+        "lutumpy.rules.gemini.fields",
+    ): "a rendering is one of the homes of its API",
+    (
+        "lutumpy.testing.render_gemini_server",
+        "lutumpy.rules.gemini.messages",
     ): "a rendering is one of the homes of its API",
     (
         "lutumpy.testing.render_responses_server",
@@ -204,7 +217,7 @@ THIRD_PARTY: Mapping[str, set[str]] = {
     "finder": {"pydantic", "typing_extensions"},
     "hooks": {"pluggy", "pydantic", "typing_extensions"},
     "rounds": {"pydantic", "typing_extensions"},
-    "adapters": {"anthropic", "openai", "pydantic_core", "typing_extensions"},
+    "adapters": {"anthropic", "google", "openai", "pydantic_core", "typing_extensions"},
     "session": {"pydantic", "typing_extensions"},
 }
 LONGEST_MODULE = 500

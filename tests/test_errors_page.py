@@ -24,6 +24,7 @@ PUBLIC = [
     "lutumpy",
     "lutumpy.adapters.anthropic",
     "lutumpy.adapters.openai",
+    "lutumpy.durable",
     "lutumpy.execution",
     "lutumpy.local",
     "lutumpy.loops",

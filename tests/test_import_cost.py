@@ -11,6 +11,7 @@ import pytest
 HEAVY = {
     "anthropic",
     "anyio",
+    "google",
     "h11",
     "httpcore",
     "httpcore2",
@@ -43,6 +44,7 @@ def loaded(statement: str) -> set[str]:
         "from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses",
         "from lutumpy.adapters.anthropic import AnthropicMessages",
         "from lutumpy.adapters.openai import OpenAIChat; OpenAIChat('m')",
+        "from lutumpy.adapters.gemini import Gemini; Gemini('m')",
         "from lutumpy.testing import Call, Reply, ScriptedModel",
         "from lutumpy.text_tools import TagToolParser, TextTools",
         "from lutumpy.tool_doctor import check_tools",

@@ -14,7 +14,7 @@ from toolkit import LookTools
 from lutumpy import Finished, NeedsTools, Session, TranscriptError
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.models import Head
+from lutumpy.models import Head, Transcript
 from lutumpy.testing import Call, Reply, ScriptedModel, render
 
 APIS: dict[str, Any] = {
@@ -214,3 +214,27 @@ def test_a_head_costs_the_same_however_long_the_conversation_is_P22() -> None:
     assert len(copied._chain) == 0  # shared, not copied
     assert copied.copy().at(200) == copied.at(200)
     assert session.head.items == 200
+
+
+def test_a_state_looks_at_the_latest_failures_alone_P22(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[Any] = []
+
+    class Counts(dict[Any, int]):
+        """Notes which entries are looked at."""
+
+        def items(self) -> Any:
+            entries = list(super().items())
+
+            class Entries:
+                def __reversed__(self) -> Any:
+                    for entry in reversed(entries):
+                        looked.append(entry)
+                        yield entry
+
+            return Entries()
+
+    counts = Counts({("look", str(number)): 1 for number in range(5000)})
+    monkeypatch.setattr(Transcript, "_failure_counts", lambda self: counts)
+    failures = Session().state()["failures"]
+    assert failures == [["look", str(number), 1] for number in range(4968, 5000)]
+    assert len(looked) <= 33

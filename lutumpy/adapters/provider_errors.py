@@ -57,6 +57,8 @@ def error_body(
     message = found.get("message") or found.get("detail") or encode_text(dict(found))
     code = found.get("code") if found.get("code") is not None else found.get("type")
     status = code if isinstance(code, int) and 400 <= code < 600 else None
+    if status is not None:
+        code = _status_word(found) or code
     kinds = {str(found.get("code")), str(found.get("type"))}
     return AdapterError(
         f"{provider}: the provider answered with an error: {shorten_text(str(message))}",
@@ -65,6 +67,7 @@ def error_body(
         retryable=_is_passing_status(status)
         if status is not None
         else not kinds.isdisjoint(_PASSING_TYPES),
+        retry_after=_read_retry_info(found),
         request_id=request_id,
         code=None if code is None else str(code),
     )
@@ -99,7 +102,7 @@ def adapter_error(error: BaseException, provider: str) -> AdapterError:
         provider=provider,
         status=status,
         retryable=retryable,
-        retry_after=_read_retry_after(headers),
+        retry_after=_first_number(_read_retry_after(headers), _read_retry_info(details)),
         request_id=getattr(error, "request_id", None)
         or headers.get("x-request-id")
         or headers.get("request-id"),
@@ -131,6 +134,7 @@ def _find_code(error: BaseException, details: Any) -> str | None:
     inner: Mapping[str, Any] = details if isinstance(details, Mapping) else {}
     for value in (
         getattr(error, "error_code", None),
+        _status_word(inner),
         inner.get("code"),
         getattr(error, "code", None),
         inner.get("type"),
@@ -139,6 +143,12 @@ def _find_code(error: BaseException, details: Any) -> str | None:
         if isinstance(value, (str, int)) and not isinstance(value, bool) and value != "":
             return str(value)
     return None
+
+
+def _status_word(details: Mapping[str, Any]) -> str | None:
+    """The code of an error of `google.rpc.Status`, which has the HTTP status as its number."""
+    word = details.get("status")
+    return word if isinstance(word, str) and type(details.get("code")) is int else None
 
 
 def _find_message(error: BaseException, details: Any) -> str:
@@ -172,6 +182,27 @@ def _read_retry_after(headers: Mapping[str, str]) -> float | None:
         )
     except (KeyError, TypeError, ValueError, OverflowError, IndexError):
         return None
+
+
+def _read_retry_info(details: Any) -> float | None:
+    """Seconds to wait, from the `RetryInfo` among the details of an error of `google.rpc.Status`:
+    `{"retryDelay": "34.07s"}`.
+    """
+    listed = details.get("details") if isinstance(details, Mapping) else None
+    for entry in listed if isinstance(listed, (list, tuple)) else ():
+        delay = entry.get("retryDelay") if isinstance(entry, Mapping) else None
+        if not isinstance(delay, str) or not delay.endswith("s"):
+            continue
+        try:
+            seconds = float(delay[:-1])
+        except ValueError:
+            continue
+        return seconds if math.isfinite(seconds) and seconds >= 0 else None
+    return None
+
+
+def _first_number(*values: float | None) -> float | None:
+    return next((value for value in values if value is not None), None)
 
 
 def shorten_text(text: str) -> str:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 from lutumpy.adapters.replies import SdkReply, reply_object
 from lutumpy.adapters.sdk_body import Fields, join_body
 from lutumpy.adapters.sdk_spans import TracedMethod
-from lutumpy.adapters.transport import SdkTransport
+from lutumpy.adapters.transport import SdkTransport, Transport
+from lutumpy.apis import api_names, serving
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import (
     OutputSpec,
@@ -31,13 +32,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 __all__ = ["RequestDefaults", "SdkModel"]
-
-# The SDKs by their packages: the class that their clients are of, and the adapters that speak with
-# them.
-_ADAPTERS: Mapping[str, tuple[str, str]] = {
-    "openai": ("OpenAI", "OpenAIChat or OpenAIResponses"),
-    "anthropic": ("Anthropic", "AnthropicMessages"),
-}
 
 
 class RequestDefaults(TypedDict, total=False):
@@ -79,7 +73,11 @@ class SdkModel(ABC):
     api: ClassVar[str]
     # The package whose clients speak this wire.
     sdk: ClassVar[str]
-    _path: ClassVar[str]
+    # How the SDK calls its clients, for errors.
+    _clients: ClassVar[str]
+    # A method that every client of this wire has, so that one of no SDK can be told.
+    _mark: ClassVar[str] = "post"
+    _path: ClassVar[str] = ""
     # The SDK's own method for such a request, where it makes a span of it.
     _method: ClassVar[TracedMethod | None] = None
     # Takes transcript, offer and options; gives the fields of a request, as ready JSON by name.
@@ -110,7 +108,7 @@ class SdkModel(ABC):
                 f"{names} are for a client made here; the client that was given has its own, so "
                 "give them to the client"
             )
-        _check_model_and_client(type(self).__name__, self.sdk, model, client)
+        _check_model_and_client(type(self), model, client)
         check_options(temperature, max_output_tokens, extra, strict)
         _check_connection({**made_here}, headers, timeout)
         self.model: str = model
@@ -119,16 +117,21 @@ class SdkModel(ABC):
         self._max_output_tokens = max_output_tokens
         self._strict = strict
         self._extra: Mapping[str, Any] = dict(extra or {})
-        self._transport = SdkTransport(
-            self.api,
-            self._path,
+        self._transport = self._make_transport(
             client=client,
             make_async=make_async,
             make_sync=make_sync,
             headers=headers,
             timeout=timeout,
-            method=self._method,
         )
+
+    def _make_transport(self, **connection: Any) -> Transport:
+        """What sends the requests; an SDK whose clients have no `post` has one of its own.
+
+        Args:
+            connection: `client`, `make_async`, `make_sync`, `headers` and `timeout`.
+        """
+        return SdkTransport(self.api, self._path, method=self._method, **connection)
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -278,15 +281,16 @@ def _full_signature(cls: type[SdkModel]) -> inspect.Signature:
     return own.replace(parameters=shown, return_annotation=inspect.Signature.empty)
 
 
-def _check_model_and_client(adapter: str, sdk: str, model: Any, client: Any) -> None:
+def _check_model_and_client(kind: type[SdkModel], model: Any, client: Any) -> None:
     """Refuse a model that isn't a name, and a client that can't be one of this API.
 
     Raises:
         TypeError: The message says what to write, also where the two were given in the other order.
         ValueError: The name is blank.
     """
+    adapter = kind.__name__
     if not isinstance(model, str):
-        swapped = model is not None and hasattr(model, "post")
+        swapped = model is not None and hasattr(model, kind._mark)
         hint = f"; the name comes first: {adapter}(model, client)" if swapped else ""
         raise TypeError(
             f"{adapter} takes the model's name as text, not {type(model).__name__}{hint}"
@@ -295,25 +299,34 @@ def _check_model_and_client(adapter: str, sdk: str, model: Any, client: Any) -> 
         raise ValueError(f"{adapter} needs the model's name, not {model!r}")
     if client is None:
         return
-    wanted = f"Async{_ADAPTERS[sdk][0]} or {_ADAPTERS[sdk][0]}"
     if isinstance(client, type):
         raise TypeError(
             f"{adapter} takes a client, not the class {client.__name__}: make one, as "
             f"{client.__name__}()"
         )
-    for kind in type(client).__mro__:
-        package = kind.__module__.partition(".")[0]
-        if package == sdk:
+    wanted = f"{adapter} takes a client of {kind.sdk} ({kind._clients})"
+    for base in type(client).__mro__:
+        package = base.__module__.partition(".")[0]
+        if package == kind.sdk.partition(".")[0]:
             return
-        if package in _ADAPTERS:
+        if others := _adapters_of(package):
             raise TypeError(
-                f"{adapter} takes a client of {sdk} ({wanted}), not {package}'s "
-                f"{type(client).__name__}; {_ADAPTERS[package][1]} speaks with that"
+                f"{wanted}, not {package}'s {type(client).__name__}; {others} speaks with that"
             )
-    if not hasattr(client, "post"):
-        raise TypeError(
-            f"{adapter} takes a client of {sdk} ({wanted}), not {type(client).__name__}"
-        )
+    if not hasattr(client, kind._mark):
+        raise TypeError(f"{wanted}, not {type(client).__name__}")
+
+
+def _adapters_of(package: str) -> str:
+    """The adapters whose clients are of an SDK with this package, as text."""
+    adapters = [serving(name, "adapter") for name in api_names()]
+    return " or ".join(
+        [
+            adapter.__name__
+            for adapter in adapters
+            if str(getattr(adapter, "sdk", "")).partition(".")[0] == package
+        ]
+    )
 
 
 def _check_connection(made_here: Mapping[str, Any], headers: Any, timeout: Any) -> None:

@@ -12,7 +12,7 @@ import inspect
 import sys
 import weakref
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from lutumpy.adapters.provider_errors import adapter_error, is_sdk_error, shorten_text
 from lutumpy.adapters.replies import SdkReply, read_reply
@@ -24,7 +24,7 @@ from lutumpy.core.streaming import ChunkStream, ChunkStreamSync, StreamDecoder
 from lutumpy.errors import AdapterError
 from lutumpy.plain import json_values
 
-__all__ = ["SdkTransport"]
+__all__ = ["SdkTransport", "Transport"]
 
 _PLAIN_MODULES = frozenset(
     {f"{sdk}.{name}" for sdk in ("openai", "anthropic") for name in ("_client", "_base_client")}
@@ -32,6 +32,27 @@ _PLAIN_MODULES = frozenset(
 # Methods of the SDKs' clients that see the body. A client that overrides one of them, as those for
 # Azure, Bedrock and Vertex do, expects an object there, and gets the bytes parsed.
 _REWRITERS = ("_prepare_options", "_build_request", "_prepare_url")
+
+
+class Transport(Protocol):
+    """What sends the requests of an adapter: ready JSON bytes in, the reply or an open stream out.
+
+    `SdkTransport` is one; its methods say more.
+    """
+
+    async def send(self, body: bytes) -> SdkReply: ...
+
+    def send_sync(self, body: bytes) -> SdkReply: ...
+
+    def stream(self, body: bytes, decoder: StreamDecoder) -> ChunkStream: ...
+
+    def stream_sync(self, body: bytes, decoder: StreamDecoder) -> ChunkStreamSync: ...
+
+    def client(self) -> Any: ...
+
+    async def aclose(self) -> None: ...
+
+    def close(self) -> None: ...
 
 
 class SdkTransport:

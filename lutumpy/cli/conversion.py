@@ -30,12 +30,14 @@ def transcript_of(document: Document) -> Transcript:
     )
 
 
-def convert_tools(tools: Sequence[Any], source: Api, target: Api) -> tuple[list[Any], list[str]]:
-    """The function tools of `source` as `target` spells them, and the names of the others, which
-    have no counterpart.
+def convert_tools(
+    tools: Sequence[Any], source: Api, target: Api
+) -> tuple[dict[str, Any], list[str]]:
+    """The fields of a request of `target` with the function tools of `source`, and the names of the
+    other tools, which have no counterpart.
     """
     if source == target:
-        return list(tools), []
+        return _fields_of(list(tools), target), []
     reading: ApiRules = serving(source, "rules")
     writing: ApiRules = serving(target, "rules")
     converted: list[Any] = []
@@ -47,7 +49,16 @@ def convert_tools(tools: Sequence[Any], source: Api, target: Api) -> tuple[list[
         else:
             # A schema that is strict at one provider isn't at the other, so the tool goes without.
             converted.append(writing.write_tool(declared))
-    return converted, left_out
+    return _fields_of(converted, target), left_out
+
+
+def _fields_of(tools: list[Any], api: Api) -> dict[str, Any]:
+    """The fields of a request with tools; none without tools."""
+    write = getattr(serving(api, "rules"), "write_tools", None)
+    if not tools:
+        return {}
+    fields: dict[str, Any] = {"tools": tools} if write is None else write(tools)
+    return fields
 
 
 def tool_name(tool: Any, api: Api) -> str:

@@ -103,7 +103,7 @@ def _convert(document: Document, target: Api) -> tuple[Any, list[str]]:
     notes: list[str] = []
     if document.tools:
         tools, left_out = convert_tools(document.tools, document.api, target)
-        body = {**body, "tools": tools} if tools else body
+        body = {**body, **tools}
         if left_out:
             notes.append(f"left out, since they are the provider's own: {', '.join(left_out)}")
     others = _other_keys(document)
@@ -120,7 +120,7 @@ def _other_keys(document: Document) -> list[str]:
     if document.kind == "session":
         return []
     shape = shape_of(document.api)
-    carried = {shape.messages_key, shape.system_key, "tools"}
+    carried = {shape.messages_key, shape.system_key, *shape.other_system_keys, "tools"}
     return [key for key in document.body if key not in carried]
 
 

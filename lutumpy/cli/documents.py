@@ -15,9 +15,11 @@ where it stood.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
+from urllib.parse import unquote
 
 from lutumpy import Session, Transcript, TranscriptError
 from lutumpy.apis import Api, api_names, serving
@@ -127,25 +129,33 @@ class Document:
     @property
     def system(self) -> Any:
         """The system text that stands beside the messages, as `system` or `instructions`."""
-        key = shape_of(self.api).system_key
-        return None if key is None else self.body.get(key)
+        shape = shape_of(self.api)
+        if shape.system_key is None:
+            return None
+        keys = (shape.system_key, *shape.other_system_keys)
+        return next((self.body[key] for key in keys if key in self.body), None)
 
     @property
     def tools(self) -> list[Any] | None:
-        """The tools of the request; `None` where it says nothing of them."""
-        value = self.body.get("tools")
+        """The tools of the request, one by one; `None` where it says nothing of them."""
+        read = getattr(serving(self.api, "rules"), "tools_of", None)
+        value = self.body.get("tools") if read is None else read(self.body)
         return value if isinstance(value, list) else None
 
     @property
     def model(self) -> str | None:
         """The model's name, where it is known."""
         value = self.body.get("model")
-        return value if isinstance(value, str) else None
+        if isinstance(value, str):
+            return value
+        return _model_beside(self.raw, shape_of(self.api).model_path)
 
     @property
     def is_request(self) -> bool:
         """Whether the body is a whole request, so that what it lacks is missing."""
-        return self.kind in ("request", "exchange") and "model" in self.body
+        if self.kind not in ("request", "exchange"):
+            return False
+        return "model" in self.body or shape_of(self.api).model_path is not None
 
     @property
     def server_held_prefix(self) -> bool:
@@ -260,12 +270,14 @@ def _open_request(
             raise DocumentError("the object is an answer without its request")
         raise DocumentError(f"the object is not a document: expected {_EXPECTED}")
     chosen = _choose_api(apis, api)
-    key = shape_of(chosen).messages_key
+    shape = shape_of(chosen)
+    key = shape.messages_key
     if key not in body and "model" not in body:
         raise DocumentError(
             f"a request of {chosen} has its conversation under {key!r}, and this one has none"
         )
-    kind: DocumentKind = "request" if "model" in body else "messages"
+    is_whole = "model" in body or shape.model_path is not None
+    kind: DocumentKind = "request" if is_whole else "messages"
     return Document(kind, chosen, body, data, place, compatible=_is_elsewhere(chosen, host))
 
 
@@ -342,6 +354,21 @@ def _kind_of_scalar(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     return "a string" if isinstance(value, str) else "a number"
+
+
+def _model_beside(raw: Any, path: re.Pattern[str] | None) -> str | None:
+    """The model of a request whose path names it: what a recorder wrote beside it, or its URL."""
+    if path is None or not isinstance(raw, Mapping):
+        return None
+    sent = raw.get("request")
+    for holder in (raw, sent if isinstance(sent, Mapping) else {}):
+        named, url = holder.get("model"), holder.get("url")
+        if isinstance(named, str):
+            return named
+        found = path.search(url) if isinstance(url, str) else None
+        if found is not None:
+            return unquote(found[1])
+    return None
 
 
 def _has_body(sent: Mapping[str, Any]) -> bool:

@@ -41,7 +41,10 @@ def problems_of(document: Document) -> list[Problem]:
         return found
     rules: ApiRules = serving(document.api, "rules")
     known = {(problem.rule, problem.position, problem.message) for problem in found}
-    whole = rules.check_request(document.body, compatible=document.compatible)
+    body = document.body
+    if "model" not in body and document.model is not None:  # its path names it
+        body = {**body, "model": document.model}
+    whole = rules.check_request(body, compatible=document.compatible)
     return [p for p in whole if (p.rule, p.position, p.message) not in known] + found
 
 

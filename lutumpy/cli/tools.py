@@ -284,7 +284,8 @@ def _make_size_table(report: ToolReport) -> Table:
     for heading in ("every request of", "strict", "offer"):
         table.add_column(heading, no_wrap=True)
     for heading in ("tools", "bytes", "about tokens", "strict tools", "optional", "unions"):
-        table.add_column(heading, justify="right")
+        # The column that matters most isn't broken where the names of APIs are long.
+        table.add_column(heading, justify="right", no_wrap=heading == "about tokens")
     for size in report.sizes:
         if size.strict and replace(size, strict=False) in report.sizes:
             continue  # the row without strict says the same

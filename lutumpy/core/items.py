@@ -201,7 +201,8 @@ class CallBlock:
         incomplete: The provider marked this call as cut off.
         position: Its index in the native form's list of calls or items; -1 if it isn't there, and
             then `answerable` is false.
-        id_field: The key of its id there, if it differs from the other calls of the turn.
+        id_field: The key of its id there, if it differs from the other calls of the turn; empty
+            where its id isn't there.
         problem: Why the call can't be read, in words for the model; such a call is never run.
             `None` if it can.
         server_label: For a call that the provider itself makes, if it is approved: the label of the
@@ -296,7 +297,8 @@ class AssistantTurn:
         calls: The call blocks among `blocks`.
         calls_key: Where in `native` the calls are: a key of the message, or `None` when `native` is
             the list itself.
-        id_field: The name of a call's id in `native`.
+        id_field: The name of a call's id in `native`; empty where the API tells calls by their
+            places, and their ids are this library's alone.
         finish_reason: Why the model stopped, in this library's words (rule C9a).
         provider_finish_reason: The provider's own word for it.
         usage: Tokens.
@@ -371,9 +373,10 @@ class AssistantTurn:
         native: Any = json_values.decode(self.native) if self.native else None
         for index, new in ids.items():
             call = self.calls[index]
-            if call.position >= 0:
+            key = self.id_field if call.id_field is None else call.id_field
+            if call.position >= 0 and key:
                 entries = native if self.calls_key is None else native[self.calls_key]
-                entries[call.position][call.id_field or self.id_field] = new
+                entries[call.position][key] = new
         return replace(
             self,
             blocks=tuple([renamed.get(id(block), block) for block in self.blocks]),

@@ -155,15 +155,15 @@ def write_entry(spelling: Spelling, role: str, pieces: Sequence[Piece]) -> list[
         written += spelling.write_group(speaker, group)
     if shown:
         written += spelling.write_group("user", shown)
-    return _join_neighbours(written) if spelling.joins_messages else written
+    return _join_neighbours(written, spelling.content_key) if spelling.joins_messages else written
 
 
-def _join_neighbours(messages: Sequence[Json]) -> list[Json]:
+def _join_neighbours(messages: Sequence[Json], key: str) -> list[Json]:
     """Neighbouring messages of one role as one."""
     found: list[Json] = []
     for message in messages:
         if found and found[-1]["role"] == message["role"]:
-            found[-1]["content"] += message["content"]
+            found[-1][key] += message[key]
         else:
             found.append(message)
     return found
@@ -204,6 +204,7 @@ def mend_foreign_part(
         return False  # it lacks what it should show: nobody can tell what that was
     editor.expect(path)
     editor.set_entry(path, written)
-    reason = f"This is a part of another API; it becomes one of this API's, {written['type']!r}."
+    name = type_of(written) or next(iter(written))
+    reason = f"This is a part of another API; it becomes one of this API's, {name!r}."
     editor.done("set_content", problem, reason)
     return True

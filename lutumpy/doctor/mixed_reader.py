@@ -59,6 +59,7 @@ class MixedReader:
         self._calls: dict[str, PartReader] = {}
         self._message_calls: dict[str, PartReader] = {}
         self._results: dict[str, ResultReader] = {}
+        self._role_names: dict[str, str] = {}
         entries: set[str] = set()
         parts: set[str] = set()
         for spelling in known:
@@ -66,6 +67,7 @@ class MixedReader:
             self._calls.update(spelling.calls)
             self._message_calls.update(spelling.message_calls)
             self._results.update(spelling.results)
+            self._role_names.update(spelling.role_names)
             entries |= spelling.entries
             parts |= spelling.parts | spelling.other_parts
         self.any_parts: frozenset[str] = frozenset(parts)
@@ -86,7 +88,7 @@ class MixedReader:
         """The role of a message, given or shown by its keys; `None` for an item without one."""
         role = entry.get("role")
         if isinstance(role, str):
-            return role
+            return self._role_names.get(role, role)
         if isinstance(entry.get("type"), str):
             return None
         for spelling in self._known:

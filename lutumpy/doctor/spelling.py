@@ -62,6 +62,8 @@ class Spelling:
         joins_messages: Neighbouring messages of one role are one message, with all their results.
         marks_errors: A result can be marked as an error.
         has_refusals: It has a part for refusals.
+        content_key: Where a message has its parts.
+        role_names: Its own names of roles, with those that most APIs use.
     """
 
     parts: ClassVar[frozenset[str]] = frozenset()
@@ -78,6 +80,8 @@ class Spelling:
     joins_messages: ClassVar[bool] = False
     marks_errors: ClassVar[bool] = False
     has_refusals: ClassVar[bool] = False
+    content_key: ClassVar[str] = "content"
+    role_names: ClassVar[Mapping[str, str]] = {}
 
     # ------------------------------------------------------------- reading
 

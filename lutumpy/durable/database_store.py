@@ -155,10 +155,12 @@ class DatabaseStore:
     async def events(self, scope: str, *, after: int = 0) -> AsyncIterator[StoredEvent]:
         """See `SessionStore.events`."""
         while True:
-            for event in await self._run(operations.events_after(scope, after)):
+            found = await self._run(operations.events_after(scope, after))
+            for event in found:
                 yield event
                 after = event.seq
-            await anyio.sleep(SECONDS_BETWEEN_LOOKS)
+            if not found:
+                await anyio.sleep(SECONDS_BETWEEN_LOOKS)
 
 
 def _to_json(value: Any) -> str:

@@ -79,6 +79,9 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._conversations: dict[str, _Conversation] = {}
+        # Larger than the fences of all that were deleted: who had claimed one can write nothing to
+        # another one that was made in its place.
+        self._fence = 0
         self._lock = threading.Lock()
 
     # --- conversations -----------------------------------------------------------------------
@@ -90,6 +93,7 @@ class MemoryStore:
         made = _Conversation(items, _copy(session.state()), session.head, counts, _now())
         with self._lock:
             if scope not in self._conversations:
+                made.fence = self._fence
                 self._conversations[scope] = made
             elif not exist_ok:
                 raise StoreError("exists", f"the store has a conversation {scope!r} already")
@@ -118,7 +122,7 @@ class MemoryStore:
     async def delete(self, scope: str) -> None:
         """See `SessionStore.delete`."""
         with self._lock:
-            self._find(scope)
+            self._fence = max(self._fence, self._find(scope).fence + 1)
             del self._conversations[scope]
 
     # --- claims ------------------------------------------------------------------------------

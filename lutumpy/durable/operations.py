@@ -23,8 +23,10 @@ from lutumpy.durable.tables import (
     known,
     load_counts,
     lock,
+    lock_fences,
     moment,
     moment_or_none,
+    original,
     unknown,
     write,
 )
@@ -47,6 +49,9 @@ __all__ = [
     "scopes",
 ]
 
+_MOST_EVENTS = 500
+"""How many events are read at a time."""
+
 # --- conversations ---------------------------------------------------------------------------
 
 
@@ -54,11 +59,12 @@ def create(scope: str, session: Session, *, exist_ok: bool) -> Operation[None]:
     """See `SessionStore.create`."""
     head = session.head
     counts = dump_counts(Counts(0, session.usage.total_tokens))
+    fence = yield from lock_fences()
     made = yield Query(
         "INSERT INTO {t}sessions (scope, items, digest, round, state, counts, fence, status, "
-        "next_event, updated) VALUES (?, ?, ?, 1, ?, ?, 0, 'open', 1, {now}) "
+        "next_event, updated) VALUES (?, ?, ?, 1, ?, ?, ?, 'open', 1, {now}) "
         "ON CONFLICT (scope) DO NOTHING RETURNING 1",
-        (scope, head.items, head.digest, write(session.state()), counts),
+        (scope, head.items, head.digest, write(session.state()), counts, fence),
     )
     if made:
         yield _append_items(scope, 0, session.items_since(Session().head))
@@ -94,14 +100,19 @@ def scopes(status: Status | None, limit: int, after: str | None) -> Operation[li
         (*parameters, limit),
     )
     return [
-        ScopeInfo(scope, found, items, round, moment_or_none(until), moment(updated))
+        ScopeInfo(original(scope), found, items, round, moment_or_none(until), moment(updated))
         for scope, found, items, round, until, updated in rows
     ]
 
 
 def delete(scope: str) -> Operation[None]:
     """See `SessionStore.delete`."""
-    yield from lock(scope)
+    largest = yield from lock_fences()
+    fence = (yield from lock(scope))[0]
+    # Larger than the fence of whoever has claimed it.
+    yield Query(
+        "UPDATE {t}meta SET value = ? WHERE name = 'fence'", (str(max(largest, fence + 1)),)
+    )
     for table in TABLES:
         yield Query(f"DELETE FROM {{t}}{table} WHERE scope = ?", (scope,))
 
@@ -130,7 +141,7 @@ def claim(scope: str, lease: float) -> Operation[Claim | Taken]:
     rows = yield Query(
         "SELECT name, value FROM {t}records WHERE scope = ? AND round = ?", (scope, round)
     )
-    records = {name: json.loads(value) for name, value in rows if value is not None}
+    records = {original(name): json.loads(value) for name, value in rows if value is not None}
     return Claim(
         scope,
         fence + 1,
@@ -142,7 +153,7 @@ def claim(scope: str, lease: float) -> Operation[Claim | Taken]:
         round,
         load_counts(counts),
         records,
-        frozenset([name for name, value in rows if value is None]),
+        frozenset([original(name) for name, value in rows if value is None]),
         (yield from inbox_of(scope, digest_of(records.get("plan")))),
         tuple((yield from refused(scope))),
     )
@@ -253,6 +264,12 @@ def commit(
     yield Query(
         "DELETE FROM {t}unresolved WHERE scope = ? AND forgotten_after <= ?", (claim.scope, round)
     )
+    # The plan is over, and so are the decisions about it.
+    yield Query(
+        "UPDATE {t}inbox SET taken_round = ? "
+        "WHERE scope = ? AND taken_round IS NULL AND kind = 'decision'",
+        (round, claim.scope),
+    )
     for entry_id in taken:
         yield Query(
             "UPDATE {t}inbox SET taken_round = ? WHERE scope = ? AND id = ?",
@@ -297,11 +314,12 @@ def add_events(
 
 
 def events_after(scope: str, after: int) -> Operation[list[StoredEvent]]:
-    """The events of a conversation behind a number."""
+    """The next events of a conversation behind a number."""
     yield from known(scope)
     rows = yield Query(
-        "SELECT seq, round, attempt, event FROM {t}events WHERE scope = ? AND seq > ? ORDER BY seq",
-        (scope, after),
+        "SELECT seq, round, attempt, event FROM {t}events WHERE scope = ? AND seq > ? "
+        "ORDER BY seq LIMIT ?",
+        (scope, after, _MOST_EVENTS),
     )
     return [
         StoredEvent(seq, round, attempt, json.loads(event)) for seq, round, attempt, event in rows

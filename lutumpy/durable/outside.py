@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from lutumpy.durable.checks import check_decision, held_in
-from lutumpy.durable.tables import Operation, Query, known, lock, moment, unknown, write
+from lutumpy.durable.tables import Operation, Query, known, lock, moment, original, unknown, write
 from lutumpy.durable.types import HeldPlan, InboxEntry
 from lutumpy.errors import StoreError
 from lutumpy.execution import UnresolvedCall
@@ -65,7 +65,9 @@ def inbox_of(scope: str, digest: str) -> Operation[tuple[InboxEntry, ...]]:
         "AND (kind = 'message' OR plan = ?) ORDER BY seq",
         (scope, digest),
     )
-    return tuple([InboxEntry(entry_id, kind, json.loads(value)) for entry_id, kind, value in rows])
+    return tuple(
+        [InboxEntry(original(entry), kind, json.loads(value)) for entry, kind, value in rows]
+    )
 
 
 def _open_plan(scope: str) -> Operation[Any]:
@@ -112,7 +114,8 @@ def decide(scope: str, plan_digest: str, decisions: Mapping[str, Any], by: str) 
 
 def _undecided(scope: str, plan: Mapping[str, Any]) -> Operation[tuple[str, ...]]:
     rows = yield Query(
-        "SELECT value FROM {t}inbox WHERE scope = ? AND plan = ?", (scope, plan["digest"])
+        "SELECT value FROM {t}inbox WHERE scope = ? AND taken_round IS NULL AND plan = ?",
+        (scope, plan["digest"]),
     )
     decided = {json.loads(value)["call_id"] for (value,) in rows}
     return tuple([call_id for call_id in held_in(plan) if call_id not in decided])
@@ -128,8 +131,8 @@ def held(limit: int, scope: str | None) -> Operation[list[HeldPlan]]:
         (*parameters, limit),
     )
     plans: list[HeldPlan] = []
-    for name, since, value in rows:
-        plan = json.loads(value)
+    for key, since, value in rows:
+        plan, name = json.loads(value), original(key)
         undecided = yield from _undecided(name, plan)
         plans.append(HeldPlan(name, plan["digest"], undecided, plan, moment(since)))
     return plans

@@ -18,7 +18,7 @@ import anyio.to_thread
 from typing_extensions import Self
 
 from lutumpy.durable.database_store import DatabaseStore
-from lutumpy.durable.tables import Operation, Query, Rows, prepare
+from lutumpy.durable.tables import Operation, Query, Rows, check_version, prepare
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -28,6 +28,12 @@ __all__ = ["PostgresStore"]
 T = TypeVar("T")
 
 _MOST_IDLE = 8
+_SECONDS_OF_PATIENCE = 30
+"""How long a lock is waited for, and how long a transaction may do nothing: a process that is
+stopped in the middle of one loses it, and the others go on."""
+_FIND = "SELECT 1 FROM pg_catalog.pg_class WHERE oid = to_regclass(?)"
+_SETTINGS = """SELECT set_config(name, %s, false) FROM
+    (VALUES ('lock_timeout'), ('idle_in_transaction_session_timeout')) AS settings (name)"""
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}\Z")
 
 
@@ -96,9 +102,12 @@ class PostgresStore(DatabaseStore):
             with connection.transaction():
                 # Two programs that make the same tables at once would get in each other's way.
                 connection.execute("SELECT pg_advisory_xact_lock(7281904)")
-                schema: Any = f"CREATE SCHEMA IF NOT EXISTS {self._schema}"  # a checked name
-                connection.execute(schema)
-                self._drive(connection, prepare())
+                # Making what is there asks for rights that a program needn't have.
+                is_made = bool(self._execute(connection, Query(_FIND, (f"{self._schema}.meta",))))
+                if not is_made:
+                    schema: Any = f"CREATE SCHEMA IF NOT EXISTS {self._schema}"  # a checked name
+                    connection.execute(schema)
+                self._drive(connection, check_version() if is_made else prepare())
             self._prepared = True
 
     def _drive(self, connection: Connection[Any], operation: Operation[Any]) -> Any:
@@ -110,13 +119,13 @@ class PostgresStore(DatabaseStore):
             return done.value
 
     def _execute(self, connection: Connection[Any], query: Query) -> Rows:
-        with connection.cursor() as cursor:
+        with connection.cursor(row_factory=_plain_rows()) as cursor:
             statement: Any = self._spell(query.sql)
             if query.many:
                 if query.parameters:
-                    cursor.executemany(statement, query.parameters)
+                    cursor.executemany(statement, query.values())
                 return ()
-            cursor.execute(statement, query.parameters)
+            cursor.execute(statement, query.values())
             return cursor.fetchall() if cursor.description is not None else ()
 
     def _spell(self, sql: str) -> str:
@@ -127,6 +136,7 @@ class PostgresStore(DatabaseStore):
                 t=f"{self._schema}.",
                 index="lutumpy_",
                 real="DOUBLE PRECISION",
+                key='TEXT COLLATE "C"',
                 lock=" FOR UPDATE",
                 now="extract(epoch from clock_timestamp())::float8",
             )
@@ -146,10 +156,13 @@ class PostgresStore(DatabaseStore):
 
         with self._lock:
             connection = self._idle.pop() if self._idle else None
+        is_new = connection is None or connection.closed
         if connection is None or connection.closed:
             assert self._url is not None
             connection = psycopg.connect(self._url, autocommit=True)
         try:
+            if is_new:
+                connection.execute(_SETTINGS, [f"{_SECONDS_OF_PATIENCE}s"])
             yield connection
         except psycopg.OperationalError:
             # It may have lost its server; whether its last transaction was committed isn't known.
@@ -203,3 +216,10 @@ class PostgresStore(DatabaseStore):
     def __repr__(self) -> str:
         # Not the URL: it may hold a password.
         return f"<PostgresStore, schema {self._schema}>"
+
+
+def _plain_rows() -> Any:
+    """Rows are tuples, whatever a pool's connections make of them."""
+    from psycopg.rows import tuple_row
+
+    return tuple_row

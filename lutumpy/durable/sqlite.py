@@ -20,6 +20,8 @@ import os
 import queue
 import sqlite3
 import threading
+import time
+import warnings
 import weakref
 from collections.abc import Callable
 from types import TracebackType
@@ -38,11 +40,13 @@ T = TypeVar("T")
 
 _SECONDS_OF_PATIENCE = 30.0
 """How long a transaction of another process is waited for."""
+_SECONDS_BETWEEN_ATTEMPTS = 0.02
 
 _FILL = {
     "t": "",
     "index": "",
     "real": "REAL",
+    "key": "TEXT",
     "lock": "",
     "now": "((julianday('now') - 2440587.5) * 86400.0)",
 }
@@ -151,6 +155,10 @@ class SqliteStore(DatabaseStore):
     ) -> None:
         await self.aclose()
 
+    def __del__(self) -> None:
+        if getattr(self, "_thread", None) is not None:
+            warnings.warn(f"{self!r} was not closed", ResourceWarning, source=self, stacklevel=2)
+
     def __repr__(self) -> str:
         return f"SqliteStore({self.path!r})"
 
@@ -228,9 +236,9 @@ class _Worker:
         if statement is None:
             statement = self._statements[query.sql] = query.sql.format(**_FILL)
         if query.many:
-            connection.executemany(statement, query.parameters)
+            connection.executemany(statement, query.values())
             return ()
-        return connection.execute(statement, query.parameters).fetchall()
+        return connection.execute(statement, query.values()).fetchall()
 
     def _connect(self) -> sqlite3.Connection:
         """The connection, opened when it is first needed."""
@@ -239,7 +247,7 @@ class _Worker:
                 self._path, timeout=_SECONDS_OF_PATIENCE, isolation_level=None
             )
             try:
-                connection.execute("PRAGMA journal_mode = WAL")
+                _turn_to_wal(connection)
                 connection.execute(f"PRAGMA synchronous = {self._synchronous}")
                 connection.execute("BEGIN IMMEDIATE")
                 self._drive(connection, prepare())
@@ -255,3 +263,19 @@ class _Worker:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
+
+
+def _turn_to_wal(connection: sqlite3.Connection) -> None:
+    """Turn a new file to WAL.
+
+    While another process does the same, SQLite says at once that the file is locked.
+    """
+    end = time.monotonic() + _SECONDS_OF_PATIENCE
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > end:
+                raise
+        time.sleep(_SECONDS_BETWEEN_ATTEMPTS)

@@ -12,8 +12,13 @@
 #   inbox       messages and decisions from outside
 #   events      of loops with `events=True`
 #
-# Names of tables have the prefix `{t}`, the present moment is `{now}` (seconds since 1970), and
-# `{lock}` locks the row that was selected: a database fills them in.
+# Names of tables have the prefix `{t}`, the present moment is `{now}` (seconds since 1970),
+# `{lock}` locks the row that was selected, and `{key}` is text that is compared character by
+# character: a database fills them in.
+#
+# Records, events, and what was taken of the inbox stay as history. What a round reads and writes
+# must not depend on it (rule P22): each query of a round goes through a primary key, or through an
+# index that has only what isn't history yet.
 
 from __future__ import annotations
 
@@ -34,14 +39,18 @@ __all__ = [
     "Query",
     "Rows",
     "check",
+    "check_version",
     "dump_counts",
     "items_of",
     "known",
     "load_counts",
     "lock",
+    "lock_fences",
     "moment",
     "moment_or_none",
+    "original",
     "prepare",
+    "storable",
     "unknown",
     "write",
 ]
@@ -66,48 +75,62 @@ class Query(NamedTuple):
     parameters: Sequence[Any] = ()
     many: bool = False
 
+    def values(self) -> list[Any]:
+        """The parameters as every database takes them."""
+        if self.many:
+            return [[*map(storable, row)] for row in self.parameters]
+        return [*map(storable, self.parameters)]
+
 
 Operation: TypeAlias = Generator[Query, Rows, T]
 
 SCHEMA = (
-    "CREATE TABLE IF NOT EXISTS {t}meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS {t}meta (name {key} PRIMARY KEY, value TEXT NOT NULL)",
     """CREATE TABLE IF NOT EXISTS {t}sessions (
-        scope TEXT PRIMARY KEY, items BIGINT NOT NULL, digest TEXT NOT NULL, round BIGINT NOT NULL,
+        scope {key} PRIMARY KEY, items BIGINT NOT NULL, digest TEXT NOT NULL, round BIGINT NOT NULL,
         state TEXT NOT NULL, counts TEXT NOT NULL, fence BIGINT NOT NULL, lease_until {real},
         status TEXT NOT NULL, waiting_since {real}, next_event BIGINT NOT NULL,
         updated {real} NOT NULL)""",
     """CREATE TABLE IF NOT EXISTS {t}items (
-        scope TEXT NOT NULL, seq BIGINT NOT NULL, item TEXT NOT NULL, PRIMARY KEY (scope, seq))""",
+        scope {key} NOT NULL, seq BIGINT NOT NULL, item TEXT NOT NULL, PRIMARY KEY (scope, seq))""",
     """CREATE TABLE IF NOT EXISTS {t}records (
-        scope TEXT NOT NULL, round BIGINT NOT NULL, name TEXT NOT NULL, begun_fence BIGINT,
+        scope {key} NOT NULL, round BIGINT NOT NULL, name {key} NOT NULL, begun_fence BIGINT,
         value TEXT, at {real} NOT NULL, PRIMARY KEY (scope, round, name))""",
     """CREATE TABLE IF NOT EXISTS {t}unresolved (
-        scope TEXT NOT NULL, round BIGINT NOT NULL, call_id TEXT NOT NULL, call TEXT NOT NULL,
+        scope {key} NOT NULL, round BIGINT NOT NULL, call_id {key} NOT NULL, call TEXT NOT NULL,
         decision TEXT, decided_by TEXT, forgotten_after BIGINT, at {real} NOT NULL,
         PRIMARY KEY (scope, round, call_id))""",
     """CREATE TABLE IF NOT EXISTS {t}inbox (
-        scope TEXT NOT NULL, id TEXT NOT NULL, seq BIGINT NOT NULL, kind TEXT NOT NULL, plan TEXT,
+        scope {key} NOT NULL, id {key} NOT NULL, seq BIGINT NOT NULL, kind TEXT NOT NULL, plan TEXT,
         value TEXT NOT NULL, taken_round BIGINT, at {real} NOT NULL, PRIMARY KEY (scope, id))""",
     """CREATE TABLE IF NOT EXISTS {t}events (
-        scope TEXT NOT NULL, seq BIGINT NOT NULL, round BIGINT NOT NULL, attempt BIGINT NOT NULL,
+        scope {key} NOT NULL, seq BIGINT NOT NULL, round BIGINT NOT NULL, attempt BIGINT NOT NULL,
         delta BIGINT NOT NULL, event TEXT NOT NULL, PRIMARY KEY (scope, seq))""",
     "CREATE INDEX IF NOT EXISTS {index}waiting ON {t}sessions (waiting_since)",
+    "CREATE INDEX IF NOT EXISTS {index}inbox_order ON {t}inbox (scope, seq)",
+    """CREATE INDEX IF NOT EXISTS {index}inbox_open ON {t}inbox (scope, seq)
+        WHERE taken_round IS NULL""",
+    "CREATE INDEX IF NOT EXISTS {index}deltas ON {t}events (scope, round) WHERE delta = 1",
 )
 TABLES = ("items", "records", "unresolved", "inbox", "events", "sessions")
 
 
 def prepare() -> Operation[None]:
-    """Make the tables where they are missing.
-
-    Raises:
-        StoreError: `version`.
-    """
+    """Make the tables where they are missing, and check their version."""
     for statement in SCHEMA:
         yield Query(statement)
     yield Query(
         "INSERT INTO {t}meta (name, value) VALUES ('version', ?) ON CONFLICT (name) DO NOTHING",
         (str(VERSION),),
     )
+    yield Query(
+        "INSERT INTO {t}meta (name, value) VALUES ('fence', '0') ON CONFLICT (name) DO NOTHING"
+    )
+    yield from check_version()
+
+
+def check_version() -> Operation[None]:
+    """Raise `StoreError` where the tables are of another release."""
     ((version,),) = yield Query("SELECT value FROM {t}meta WHERE name = 'version'")
     if version != str(VERSION):
         raise StoreError(
@@ -116,6 +139,16 @@ def prepare() -> Operation[None]:
 
 
 # --- what operations share ---------------------------------------------------------------------
+
+
+def lock_fences() -> Operation[int]:
+    """Lock the largest fence of all conversations that were deleted, and give it.
+
+    A conversation that is made in the place of a deleted one begins behind it, so who had claimed
+    that one can write nothing to this one (rule P4). Taken before any conversation's lock.
+    """
+    ((fence,),) = yield Query("SELECT value FROM {t}meta WHERE name = 'fence'{lock}")
+    return int(fence)
 
 
 def lock(scope: str) -> Operation[tuple[Any, ...]]:
@@ -154,6 +187,38 @@ def items_of(scope: str, count: int) -> Operation[list[Any]]:
 
 
 # --- values ----------------------------------------------------------------------------------
+
+_ESCAPED = "escaped:"
+
+
+def storable(value: Any) -> Any:
+    """A parameter as every database takes it: a text without NUL and halves of surrogate pairs.
+
+    Programs and models choose ids, and a model may write anything.
+    """
+    if not isinstance(value, str) or _is_plain(value):
+        return value
+    return _ESCAPED + json.dumps(value)
+
+
+def _is_plain(text: str) -> bool:
+    if "\0" in text or text.startswith(_ESCAPED):
+        return False
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def original(text: str) -> str:
+    """The text of which `storable` made this one."""
+    if not text.startswith(_ESCAPED):
+        return text
+    found: str = json.loads(text[len(_ESCAPED) :])
+    return found
 
 
 def unknown(scope: str) -> StoreError:

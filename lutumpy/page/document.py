@@ -26,7 +26,7 @@ except ImportError as _error:
     ) from _error
 
 from lutumpy import AssistantTurn, Session, Transcript
-from lutumpy.apis import Api, api_names, api_row
+from lutumpy.apis import Api, api_names, api_row, serving
 from lutumpy.doctor import Problem
 from lutumpy.page import readers
 from lutumpy.page.model import ProblemView, RepairView, ResultView, Step, ToolView
@@ -116,7 +116,7 @@ def render(
             steps=timeline.steps,
             problems=found,
             repairs=proposed,
-            tools=_view_tools(tools, limit),
+            tools=_view_tools(tools, api, limit),
             charts=charts(rows),
             rows=rows,
             jumps=_choose_jumps(len(timeline.steps)),
@@ -208,10 +208,18 @@ def _make_count(number: int, one: str, many: str = "", style: str = "") -> Count
     return Count(f"{number:,}", noun, style)
 
 
-def _view_tools(tools: Iterable[Any], limit: int) -> list[ToolView]:
+def _view_tools(tools: Iterable[Any], api: Api | None, limit: int) -> list[ToolView]:
+    listed = [unwrap(tool) for tool in tools]
+    rules: Any = serving(api, "rules") if api in api_names() else None
+    if hasattr(rules, "tools_of"):  # one entry may declare several
+        listed = rules.tools_of({"tools": listed}) or listed
     views: list[ToolView] = []
-    for tool in tools:
-        data = unwrap(tool)
+    for data in listed:
+        declared = None if rules is None else rules.read_tool(data)
+        if declared is not None:
+            said = declared.description or ""
+            views.append(ToolView(declared.name, said, data_value(data, limit)))
+            continue
         fields: dict[str, Any] = data if isinstance(data, dict) else {}
         # Chat Completions wraps what a tool declares; the others have it at the top.
         inner = fields.get("function")

@@ -42,8 +42,8 @@ from lutumpy.plain.pointer import tokens
 __all__ = ["Origins", "find", "of_position", "of_problem"]
 
 _TOKEN = re.compile(r"[^.\[\]]+")
-_ROOTS = ("messages", "input", "items")
-_BESIDE = ("system", "instructions")
+_ROOTS = ("messages", "input", "contents", "items")
+_BESIDE = ("system", "instructions", "systemInstruction", "system_instruction")
 # Python refuses to read numbers of thousands of digits, and no history is that long.
 _LONGEST_INDEX = 9
 
@@ -68,7 +68,9 @@ def find(timeline: Timeline, steps: Sequence[str]) -> Noted | None:
     if not steps:
         return None
     if steps[0] in _BESIDE:
-        return timeline.places.get((steps[0],))
+        # A problem says `system` whatever the API calls it.
+        found = [timeline.places.get((word,)) for word in (steps[0], *_BESIDE)]
+        return next((place for place in found if place is not None), None)
     index = _read_index(steps[0])
     if index is None:
         return None

@@ -5,8 +5,17 @@ of an API is read stands in the module that the table of APIs names for it (`pag
 
     read_message(timeline: Timeline, index: int, message: Mapping[str, Any]) -> None
 
-and never raises, whatever JSON the message holds. An API without such a module is shown as the
-`Transcript` that its reader makes; a history that its reader refuses, message by message as data.
+and never raises, whatever JSON the message holds; beside it may stand
+
+    read_system(system: Any, limit: int) -> list[Piece]
+
+for an API whose system text is no content as others have it, and
+
+    read_usage(usage: Mapping[str, Any]) -> Usage | None
+
+for one that counts tokens under names of its own. An API without such a module is shown
+as the `Transcript` that its reader makes; a history that its reader refuses, message by message as
+data.
 """
 
 from __future__ import annotations
@@ -49,8 +58,10 @@ def read_messages(api: Api, messages: Any, system: Any, limit: int) -> Timeline:
     """
     messages = unwrap(messages)
     read = _read_unknown
+    read_system = content_pieces
     if serves(api, "page"):
         read = serving(api, "page").read_message
+        read_system = getattr(serving(api, "page"), "read_system", content_pieces)
     elif isinstance(messages, (list, tuple, str)):
         try:
             return read_transcript(Transcript.from_messages(api, messages, system), limit)
@@ -60,7 +71,7 @@ def read_messages(api: Api, messages: Any, system: Any, limit: int) -> Timeline:
     timeline = Timeline(_spell_places(shape.position), limit)
     if system is not None and system != "" and system != []:
         place = (shape.system_key or "system",)
-        timeline.add_step("system", content_pieces(system, limit), place)
+        timeline.add_step("system", read_system(system, limit), place)
     if isinstance(messages, str):
         timeline.add_step("user", content_pieces(messages, limit), (shape.messages_key,))
     elif not isinstance(messages, Iterable) or isinstance(messages, Mapping):

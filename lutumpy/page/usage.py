@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from lutumpy import Usage
+from lutumpy.apis import by_name
 from lutumpy.page.model import Step
 
 __all__ = ["Bar", "Chart", "Row", "Segment", "charts", "rows_of", "usage_of"]
@@ -86,6 +87,11 @@ def usage_of(value: Any) -> Usage | None:
     data: Any = dump(mode="json") if dump is not None else value
     if not isinstance(data, Mapping):
         return None
+    for module in by_name("page").values():
+        read = getattr(module, "read_usage", None)
+        found = read(data) if read is not None else None
+        if found is not None:
+            return cast("Usage", found)
     input_ = _read_count(data.get("input_tokens", data.get("prompt_tokens")))
     output = _read_count(data.get("output_tokens", data.get("completion_tokens")))
     details = data.get("input_tokens_details", data.get("prompt_tokens_details"))

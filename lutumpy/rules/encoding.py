@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from lutumpy.rules.problem import Certainty, Problem, is_array
@@ -29,19 +30,41 @@ likely.
 """
 
 
-def check_encoding(api: str, messages: Any, where: str) -> list[Problem]:
+@dataclass(frozen=True, slots=True)
+class EncodingWords:
+    """What an API says to values that can't be written as JSON.
+
+    Attributes:
+        not_json: To a number that JSON doesn't know.
+        half_character: To a lone surrogate.
+        certainty: How sure a refusal of the latter is.
+        kind: `error.type` of the answer.
+    """
+
+    not_json: str
+    half_character: str
+    certainty: Certainty = "some"
+    kind: str = "invalid_request_error"
+
+
+def check_encoding(
+    api: str, messages: Any, where: str, words: EncodingWords | None = None
+) -> list[Problem]:
     """Strings with a lone surrogate, numbers that are infinite or none, and values that JSON
     doesn't know.
 
     Args:
-        api: `chat`, `responses` or `anthropic`.
+        api: How the ids of the API's rules begin, as `chat`.
         messages: The list of messages or items.
         where: How positions of this API begin, with `{}` for the index.
+        words: What the API says; may be left out for those whose words stand here.
     """
+    if words is None:
+        words = EncodingWords(NOT_JSON[api], *HALF_CHARACTER[api])
     found: list[Problem] = []
     for index, message in enumerate(messages if is_array(messages) else ()):
         if isinstance(message, (dict, list)) and not encodable(message):
-            found += _find_problems(api, message, where.format(index), index)
+            found += _find_problems(api, message, where.format(index), index, words)
     return found
 
 
@@ -63,15 +86,20 @@ def encodable(value: Any, *, half_characters: bool = False) -> bool:
     return True
 
 
-def _find_problems(api: str, message: Any, where: str, index: int) -> list[Problem]:
+def _find_problems(
+    api: str, message: Any, where: str, index: int, words: EncodingWords
+) -> list[Problem]:
     found: list[Problem] = []
     rule = f"{api}.encoding"
     for path, value, is_key in _walk_leaves(message, (index,)):
         if isinstance(value, str) and _SURROGATE.search(value):
-            text, certainty = HALF_CHARACTER[api]
-            found.append(Problem(rule, where, text, certainty, path=path[:-1] if is_key else path))
+            text, certainty = words.half_character, words.certainty
+            path = path[:-1] if is_key else path
         elif not _is_json(value):
-            found.append(Problem(rule, where, NOT_JSON[api], "refused", path=path))
+            text, certainty = words.not_json, "refused"
+        else:
+            continue
+        found.append(Problem(rule, where, text, certainty, kind=words.kind, path=path))
     return found
 
 

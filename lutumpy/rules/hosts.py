@@ -96,9 +96,11 @@ def is_compatible(api: str, host: str) -> bool:
     Raises:
         ValueError: as for `host_name`.
     """
-    vendor = serving(api, "rules").SHAPE.host
+    shape = serving(api, "rules").SHAPE
     found = host_name(host).partition(":")[0]
-    return found != vendor and not found.endswith(f".{vendor}")
+    if shape.other_hosts.fullmatch(found) is not None:
+        return False
+    return found != shape.host and not found.endswith(f".{shape.host}")
 
 
 def for_compatible_host(

@@ -35,7 +35,7 @@ def check_nesting(api: str, messages: Any, root: str) -> tuple[list[Problem], An
     them.
 
     Args:
-        api: `chat`, `responses` or `anthropic`.
+        api: How the ids of the API's rules begin, as `chat`.
         messages: The list of messages or items, or of blocks.
         root: How positions of this list begin, with `{}` for the index.
 

@@ -8,13 +8,14 @@ from typing import Any
 
 from lutumpy.rules.problem import is_array
 
-# OpenAI writes `messages[2].tool_calls[0].id` and `input[3].output`, Anthropic
+# OpenAI writes `messages[2].tool_calls[0].id` and `input[3].output`, Google
+# `contents[2].parts[0]`, Anthropic
 # `messages.2.content.0.tool_use.id`: with the kind of the block, which isn't a key, after its
 # index.
 _TOKEN = re.compile(r"[^.\[\]]+")
 _NUMBER = re.compile(r"(?<=[.\[])\d+(?=[.\]]|\Z)")
 _FIRST = re.compile(r"\w+(?:\[\d+\]|\.\d+)")
-_ROOTS = ("messages", "input")
+_ROOTS = ("messages", "input", "contents")
 
 
 def path_of(position: str, messages: Any) -> tuple[str | int, ...]:

@@ -60,10 +60,15 @@ class RequestShape:
             itself.
         paths: How the path of its requests ends.
         host: Whose host it is; a region may stand before it (`eu.api.openai.com`).
+        other_hosts: Further hosts of the vendor.
         position: How the API names a message by its index, as `messages[{}]`.
         turn_form: What one turn of the model is: one object, or a list of blocks or items.
         calls_key: Where in a turn that is one object its calls are.
-        call_id_key: The key of a call's id in a turn.
+        call_id_key: The key of a call's id in a turn; empty where it isn't the key of the call
+            itself, and the adapter finds it by the call's place.
+        model_path: Where the path of a request names the model, as the first group; `None` where
+            the body does. With one, a body is a whole request without a model.
+        other_system_keys: Further spellings of `system_key` that the API takes.
         text_is_message: Whether a text in place of the list of messages is one message of the user.
         is_continued: Whether a request body goes on from messages that the server holds.
     """
@@ -76,6 +81,9 @@ class RequestShape:
     turn_form: Literal["object", "list"]
     calls_key: str | None = None
     call_id_key: str = "id"
+    other_hosts: re.Pattern[str] = NOTHING
+    model_path: re.Pattern[str] | None = None
+    other_system_keys: tuple[str, ...] = ()
     text_is_message: bool = False
     is_continued: Callable[[Mapping[str, Any]], bool] = holds_nothing
 
@@ -198,6 +206,11 @@ class ApiRules(Protocol):
         TOKENS_OF_TOOLS: About what a list of tools costs: input tokens for each byte of its JSON,
             and once.
         check_tools: A function of the list of tools, which gives the problems of the tools alone.
+
+    Where a request doesn't have its tools one by one under `tools`, both of these:
+        tools_of: A function of a request's body, which gives its tools as `read_tool` takes them;
+            `None` where it says nothing of them.
+        write_tools: A function of such tools, which gives the fields of a request with them.
 
     What is asked of a `RawPart` for the API; if it is missing, every JSON object is accepted:
         check_part: A function of the part's value and its `PartPlace`, which gives the problems

@@ -18,7 +18,7 @@ keeps of its own answers, to which later requests refer.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias
 
@@ -53,11 +53,14 @@ class Route:
         path: The path; `{name}` stands for one segment, `{name:path}` for what is left.
         methods: What each HTTP method means there: the name of an operation.
         is_whole: Whether the path begins at the root, and not behind what base URLs end with.
+        streams: Whether what a model answers there is a stream; `None` where `stream` in the body
+            says it.
     """
 
     path: str
     methods: Mapping[str, str]
     is_whole: bool = False
+    streams: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,9 @@ class ApiServer:
     path_starts: ClassVar[tuple[str, ...]] = ()
     """How paths begin that are taken for this API's where no route is known."""
 
+    stream_type: ClassVar[str] = "text/event-stream; charset=utf-8"
+    """The media type of a stream."""
+
     stream_end: ClassVar[bytes] = b""
     """What an event stream ends with."""
 
@@ -144,6 +150,12 @@ class ApiServer:
         """The answer to a request without a key, or `None`; any key is good."""
         return None
 
+    def refuse_request(
+        self, headers: Mapping[str, str], options: Mapping[str, str]
+    ) -> Failure | None:
+        """The same, with what stands behind the question mark, where some APIs take a key."""
+        return self.refuse_headers(headers)
+
     def check(self, body: Any, *, is_counted: bool = False) -> list[Problem]:
         """The problems of a request for an answer, with what it refers to.
 
@@ -176,6 +188,23 @@ class ApiServer:
         name = f"event: {kind}\n" if isinstance(kind, str) else ""
         data = json.dumps(event, ensure_ascii=False, separators=(",", ":"))
         return f"{name}data: {data}\n\n".encode("utf-8", "surrogatepass")
+
+    def write_stream(
+        self, events: Iterable[Json], options: Mapping[str, str]
+    ) -> tuple[str, Iterator[bytes]]:
+        """The media type of a stream and its pieces.
+
+        Args:
+            events: Its events.
+            options: What stands behind the question mark.
+        """
+        return self.stream_type, self._write_events(events)
+
+    def _write_events(self, events: Iterable[Json]) -> Iterator[bytes]:
+        for event in events:
+            yield self.write_event(event)
+        if self.stream_end:
+            yield self.stream_end
 
     def remember(
         self, body: Mapping[str, Any], answer: Mapping[str, Any], events: list[Json] | None = None

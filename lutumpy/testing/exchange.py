@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from starlette.requests import Request
@@ -21,8 +21,6 @@ Answer: TypeAlias = Reply | Failure | dict[str, Any] | bytes | str
 """What one request is answered with: a scripted reply or failure, JSON sent as it is, or a raw
 body.
 """
-
-EVENT_STREAM = "text/event-stream; charset=utf-8"
 
 
 class Exchange:
@@ -52,7 +50,8 @@ class Exchange:
 
     def refuse_headers(self) -> Response | None:
         """The answer to a request that lacks a header that the API requires."""
-        failure = self.server.refuse_headers(self.request.headers)
+        request = self.request
+        failure = self.server.refuse_request(request.headers, request.query_params)
         return None if failure is None else self.send_failure(failure)
 
     def refuse_body(self) -> Response:
@@ -113,10 +112,12 @@ class Exchange:
         # JSON of the script's own may be an answer like any other, so it is remembered.
         if isinstance(answer, dict):
             return self._send_json(answer), answer, None
-        is_streamed = body.get("stream") is True
+        is_streamed = self.target.streams
+        if is_streamed is None:
+            is_streamed = body.get("stream") is True
         # A raw body may be broken on purpose: nothing of it can be remembered.
         if isinstance(answer, (bytes, str)):
-            kind = EVENT_STREAM if is_streamed else "application/json"
+            kind = self.server.stream_type if is_streamed else "application/json"
             return Response(answer, 200, dict(self.headers), kind), None, None
         options: Any = {"number": self.number, "model": str(body.get("model")), "body": body}
         rendered = render(answer, self.server.api, **options)
@@ -127,13 +128,8 @@ class Exchange:
         return self._send_events(events), rendered, events
 
     def _send_events(self, events: list[Json]) -> Response:
-        return StreamingResponse(self._write_events(events), 200, self.headers, EVENT_STREAM)
-
-    def _write_events(self, events: list[Json]) -> Iterator[bytes]:
-        for event in events:
-            yield self.server.write_event(event)
-        if self.server.stream_end:
-            yield self.server.stream_end
+        kind, pieces = self.server.write_stream(events, self.request.query_params)
+        return StreamingResponse(pieces, 200, self.headers, kind)
 
     def _send_json(
         self, body: Any, status: int = 200, more: Mapping[str, str] | None = None

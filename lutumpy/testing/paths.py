@@ -30,12 +30,14 @@ class Target:
         operation: What is asked for; empty if the path is unknown, or known without this method.
         ids: What the path names.
         methods: The methods that a known path takes.
+        streams: Whether a model's answer there is a stream; `None` where the body says it.
     """
 
     server: ApiServer
     operation: str = ""
     ids: Mapping[str, str] = field(default_factory=dict[str, str])
     methods: tuple[str, ...] = ()
+    streams: bool | None = None
 
     @property
     def needs_body(self) -> bool:
@@ -50,10 +52,12 @@ def locate(
     """
     # Sorting keeps the order of the table among those that the headers say nothing of.
     ordered = sorted(servers, key=lambda server: not server.claims(headers))
-    for server in ordered:
-        target = _find_route(server, method, path)
-        if target is not None:
-            return target
+    found = [
+        target for server in ordered if (target := _find_route(server, method, path)) is not None
+    ]
+    if found:
+        # Of two APIs with one path, one may not take the method.
+        return next((target for target in found if target.operation), found[0])
     bare = _PREFIX.sub("", path, count=1)
     for server in ordered:
         for start in server.path_starts:
@@ -67,7 +71,8 @@ def _find_route(server: ApiServer, method: str, path: str) -> Target | None:
         match = _pattern_of(route.path, route.is_whole).fullmatch(path)
         if match is not None:
             operation = route.methods.get(method, "")
-            return Target(server, operation, match.groupdict(), tuple(route.methods))
+            methods = tuple(route.methods)
+            return Target(server, operation, match.groupdict(), methods, route.streams)
     return None
 
 

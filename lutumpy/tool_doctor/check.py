@@ -323,7 +323,7 @@ def _measure_list(
     strict_ones = [read_declared(r.tool, api) for r in sent if r.strict and r.tool is not None]
     schemas = [declared.schema for declared in strict_ones if declared is not None]
     counts = [strict_counts(schema) for schema in schemas]
-    size = list_bytes(bodies)
+    size = list_bytes(bodies, api)
     return ToolListSize(
         api=api,
         strict=strict,

@@ -62,9 +62,12 @@ def read_declared(tool: Mapping[str, Any], api: Api) -> DeclaredTool | None:
     return declared
 
 
-def list_bytes(tools: list[dict[str, Any]]) -> int:
-    """Bytes of the JSON of a tool list."""
-    return len(json_values.encode(tools))
+def list_bytes(tools: list[dict[str, Any]], api: Api) -> int:
+    """Bytes of the JSON of a tool list, as a request of an API has it."""
+    write = getattr(serving(api, "rules"), "write_tools", None)
+    if write is None or not tools:
+        return len(json_values.encode(tools))
+    return sum([len(json_values.encode(value)) for value in write(tools).values()])
 
 
 def offer_tokens(offer: ToolOffering, api: Api) -> int:
@@ -88,9 +91,11 @@ def offer_tokens(offer: ToolOffering, api: Api) -> int:
     transcript = Transcript()
     transcript.push_user("?")  # a request without a question can't be made
     adapter = serving(api, "adapter")
-    tools = [tool for each in offers for tool in adapter.request(transcript, each)["tools"]]
+    bodies = [adapter.request(transcript, each) for each in offers]
+    tools_of = getattr(serving(api, "rules"), "tools_of", lambda body: body["tools"])
+    tools = [tool for body in bodies for tool in tools_of(body)]
     loaded = [tool for tool in tools if tool.get("defer_loading") is not True]
-    return list_tokens(api, list_bytes(loaded))
+    return list_tokens(api, list_bytes(loaded, api))
 
 
 def list_tokens(api: Api, size: int) -> int:

@@ -13,15 +13,22 @@ FIXTURES = Path(__file__).parents[1] / "fixtures"
 Json = dict[str, Any]
 History = list[Any]
 
-APIS = ("openai_chat", "openai_responses", "anthropic_messages")
-KEYS = {"openai_chat": "messages", "openai_responses": "input", "anthropic_messages": "messages"}
+APIS = ("openai_chat", "openai_responses", "anthropic_messages", "gemini_generate_content")
+KEYS = {
+    "openai_chat": "messages",
+    "openai_responses": "input",
+    "anthropic_messages": "messages",
+    "gemini_generate_content": "contents",
+}
 PNG = "iVBORw0KGgo="
 ROWS: dict[str, Row] = {rule: row for api in APIS for rule, row in repairs_of(api).rows.items()}
-"""Every rule about histories, of all three APIs."""
+"""Every rule about histories, of all APIs."""
 
 
 def recorded(api: str) -> list[History]:
     """What the provider's own endpoint accepted, calls and results among it."""
+    if api == "gemini_generate_content":
+        return _recorded_contents()
     rows = [
         json.loads(line)
         for line in (FIXTURES / "histories.jsonl").read_text(encoding="utf-8").splitlines()
@@ -40,12 +47,23 @@ def recorded(api: str) -> list[History]:
     ]
 
 
+def _recorded_contents() -> list[History]:
+    text = (FIXTURES / "gemini_requests.jsonl").read_text(encoding="utf-8")
+    rows = [json.loads(line) for line in text.splitlines()]
+    return [
+        row["request"]["contents"]
+        for row in rows
+        if row["status"] == 200 and "cachedContent" not in row["request"]
+    ]
+
+
 def composed(api: str, rng: random.Random, rounds: int | None = None) -> History:
     """A history of some rounds with one to four calls each, that ends with the user's message."""
     turns = {
         "openai_chat": _chat,
         "openai_responses": _responses,
         "anthropic_messages": _anthropic,
+        "gemini_generate_content": _gemini,
     }[api]
     history = _start(api, rng)
     for number in range(rounds if rounds is not None else rng.randint(1, 4)):
@@ -54,6 +72,8 @@ def composed(api: str, rng: random.Random, rounds: int | None = None) -> History
 
 
 def _start(api: str, rng: random.Random) -> History:
+    if api == "gemini_generate_content":
+        return [{"role": "user", "parts": [{"text": "What is the weather?"}]}]
     start: History = [{"role": "user", "content": "What is the weather?"}]
     if api == "openai_chat" and rng.random() < 0.5:
         start.insert(0, {"role": "system", "content": "Be brief."})
@@ -182,4 +202,35 @@ def _anthropic(rng: random.Random, number: int) -> History:
         {"role": "user", "content": "And now?"},
     ]
     turn = [{"role": "assistant", "content": blocks}, {"role": "user", "content": results}]
+    return [*turn, *(tail if rng.random() < 0.8 else [])]
+
+
+def _gemini(rng: random.Random, number: int) -> History:
+    parts: History = []
+    results: History = []
+    if rng.random() < 0.3:
+        parts.append({"text": "Hm.", "thought": True})
+    if rng.random() < 0.3:
+        parts.append({"text": "I look."})
+    has_ids = rng.random() < 0.7
+    for k in range(rng.randint(1, 4)):
+        # A newer model has ids, an older one none.
+        more = {"id": f"call_{number}_{k}"} if has_ids else {}
+        name = rng.choice(["weather", "clock"])
+        part: Json = {"functionCall": {**more, "name": name, "args": _arguments(rng)}}
+        if k == 0:
+            part["thoughtSignature"] = "AY89a18w"
+        parts.append(part)
+        response = rng.choice([{"output": "rain"}, {"error": "no such city"}, {"degrees": 9}, {}])
+        result: Json = {**more, "name": name, "response": response}
+        if rng.random() < 0.2:
+            result["parts"] = [{"inlineData": {"mimeType": "image/png", "data": PNG}}]
+        results.append({"functionResponse": result})
+    turn: History = [{"role": "model", "parts": parts}, {"role": "user", "parts": results}]
+    if rng.random() < 0.2:
+        turn.append({"role": "user", "parts": [{"text": "Go on."}]})
+    tail: History = [
+        {"role": "model", "parts": [{"text": "Rain.", "thoughtSignature": "AY89"}]},
+        {"role": "user", "parts": [{"text": "And now?"}]},
+    ]
     return [*turn, *(tail if rng.random() < 0.8 else [])]

@@ -153,9 +153,14 @@ def test_calls_of_other_apis_are_written_in_its_spelling(added: ModuleType) -> N
 @pytest.mark.parametrize("api", APIS)
 def test_its_calls_are_written_in_the_spelling_of_other_apis(added: ModuleType, api: str) -> None:
     added.__dict__["SPELLING"] = SPELLING
-    history: list[Any] = [{"role": "user", "content": "Weather?"}, ASK, TOLD]
+    said: Json = {"content": "Weather?"}
+    # A result of this API has the name of its call, which another repair puts there.
+    kinds = {"convert_message", "set_role"}
+    if api == "gemini_generate_content":
+        said, kinds = {"parts": [{"text": "Weather?"}]}, kinds | {"rename_tool"}
+    history: list[Any] = [{"role": "user", **said}, ASK, TOLD]
     repairs = propose_repairs(api, history)
-    assert {repair.kind for repair in repairs} <= {"convert_message", "set_role"}
+    assert {repair.kind for repair in repairs} <= kinds
     mended = apply_repairs(history, repairs)
     assert check_messages(api, mended) == []
     assert len(mended) == 3

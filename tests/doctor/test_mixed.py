@@ -59,6 +59,9 @@ def calls_of(history: History) -> dict[str, tuple[str, Any]]:
             found[node["call_id"]] = "apply_patch", {"operation": node["operation"]}
         elif node.get("type") == "tool_use":
             found[node["id"]] = node["name"], node["input"]
+        elif isinstance(node.get("functionCall"), dict):
+            call = node["functionCall"]
+            found[call["id"]] = call["name"], call["args"]
     return found
 
 
@@ -75,6 +78,8 @@ def results_of(history: History) -> dict[str, tuple[str, bool]]:
             call_id, content = node["call_id"], node.get("output", "")
             if node["type"] not in ("function_call_output", "custom_tool_call_output"):
                 content = "" if node.get("output") == [] else f"status {node['status']}"
+        if isinstance(node.get("functionResponse"), dict):
+            call_id, content = node["functionResponse"]["id"], _content_of(node["functionResponse"])
         if call_id is not None:
             parts = [{"text": content}] if isinstance(content, str) else content
             words = " ".join(part["text"] for part in parts if "text" in part)
@@ -85,6 +90,26 @@ def results_of(history: History) -> dict[str, tuple[str, bool]]:
             )
             found[call_id] = words.partition("[image")[0].strip().replace("[]", ""), len(parts) > 1
     return found
+
+
+def _content_of(result: Json) -> Any:
+    """What a result of generateContent says and shows, as other APIs have it."""
+    response = result["response"]
+    words = response.get("output", response.get("error", json.dumps(response).replace(" ", "")))
+    shown = [{"type": "image"} for _ in result.get("parts", ())]
+    return [{"text": "" if words == "{}" else words}, *shown] if shown else words.replace("{}", "")
+
+
+def identified(history: History) -> History:
+    """The same with an id for each call, by which the tests tell them apart."""
+    for index, content in enumerate(history):
+        calls = 0
+        for part in content.get("parts", ()):
+            for key, first in (("functionCall", index), ("functionResponse", index - 1)):
+                if key in part:
+                    part[key].setdefault("id", f"call_9{first}_{calls}")
+                    calls += 1
+    return history
 
 
 def numbered(history: History, mark: str) -> History:
@@ -101,11 +126,11 @@ def test_a_history_that_goes_on_with_another_api_keeps_every_call_with_its_resul
 ) -> None:
     rng = random.Random(f"{other} {api}")
     for _ in range(examples(20)):
-        before = numbered(composed(other, rng, rounds=2), "a")
+        before = numbered(identified(composed(other, rng, rounds=2)), "a")
         history = [
             *before,
-            *composed(api, rng, rounds=2),
-            *numbered(composed(other, rng, rounds=1), "b"),
+            *numbered(identified(composed(api, rng, rounds=2)), "m"),
+            *numbered(identified(composed(other, rng, rounds=1)), "b"),
         ]
         repairs = propose_repairs(api, history)
         after = apply_repairs(history, repairs)

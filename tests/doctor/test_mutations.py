@@ -26,6 +26,7 @@ PATHS = {
     "openai_chat": "/v1/chat/completions",
     "openai_responses": "/v1/responses",
     "anthropic_messages": "/v1/messages",
+    "gemini_generate_content": "/v1beta/models/some-model:generateContent",
 }
 HEADERS = {
     "authorization": "Bearer key",

@@ -239,6 +239,19 @@ def test_proposed_repairs_of_a_real_check_stand_with_the_problems_they_mend(
                 "content": [{"type": "tool_result", "tool_use_id": "c9", "content": "who asked?"}],
             },
         ],
+        "gemini_generate_content": [
+            {"role": "user", "parts": [{"text": "Hello"}]},
+            {
+                "role": "model",
+                "parts": [{"functionCall": {"id": "c1", "name": "weather", "args": {}}}],
+            },
+            {"role": "user", "parts": [{"text": "Well?"}]},
+            {"role": "model", "parts": [{"text": "Hm."}]},
+            {
+                "role": "user",
+                "parts": [{"functionResponse": {"id": "c9", "name": "x", "response": {}}}],
+            },
+        ],
     }
     messages = broken[api]
     repairs = propose_repairs(api, messages)

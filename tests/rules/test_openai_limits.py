@@ -26,6 +26,7 @@ from lutumpy.rules.strict import OPENAI_STRICT
 
 PACKAGE = Path(__file__).parents[2] / "lutumpy"
 LIMITS: tuple[ModuleType, ...] = (limits, chat_limits, responses_limits)
+OTHERS = {"anthropic", "bedrock", "gemini"}
 HOMES = {Path(str(module.__file__)) for module in LIMITS}
 
 # Numbers that small say nothing by themselves.
@@ -41,7 +42,7 @@ def used_by() -> Iterator[Path]:
     """The modules that work with OpenAI's requests, without what is of another provider."""
     for folder in ("adapters", "doctor", "rules", "text_tools", "tool_doctor"):
         for path in sorted((PACKAGE / folder).rglob("*.py")):
-            if path not in HOMES and "anthropic" not in path.parts:
+            if path not in HOMES and OTHERS.isdisjoint(path.parts):
                 yield path
 
 

@@ -24,7 +24,12 @@ from lutumpy.testing import Call, Failure, Reply, ScriptedModel, serve
 from lutumpy.tool_doctor import check_tools
 
 Run = Callable[..., tuple[int, str]]
-OTHERS = ("openai_chat", "openai_responses", "anthropic_messages")
+OTHERS = (
+    "openai_chat",
+    "openai_responses",
+    "anthropic_messages",
+    "gemini_generate_content",
+)
 PAGE = Path(__file__).parent.parent.parent / "docs" / "adding_an_api.md"
 
 TALK: list[dict[str, Any]] = [

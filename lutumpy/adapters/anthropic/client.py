@@ -74,6 +74,7 @@ class AnthropicMessages(SdkModel):
 
     api: ClassVar[str] = API
     sdk: ClassVar[str] = "anthropic"
+    _clients: ClassVar[str] = "AsyncAnthropic or Anthropic"
     _path: ClassVar[str] = "/v1/messages"
     _method: ClassVar[TracedMethod | None] = TracedMethod(
         "anthropic", "messages", "create", {"model": "m", "max_tokens": 1, "messages": ()}

@@ -58,6 +58,7 @@ class OpenAIModel(SdkModel):
     """
 
     sdk: ClassVar[str] = "openai"
+    _clients: ClassVar[str] = "AsyncOpenAI or OpenAI"
 
     def __init__(
         self,

@@ -1,0 +1,313 @@
+"""From a response of generateContent to an `AssistantTurn`. Total: whatever the model wrote,
+nothing raises.
+
+`native` holds the content as it came, so that it can go back unchanged (rule R1): a signature is
+valid only on the very part that it came with. What the API would refuse on the way back is taken
+out or brought into shape here, once: parts without data, nulls that stand for "absent", arguments
+that are no object.
+"""
+
+# What is hard here
+# -----------------
+# Calls have no ids in most answers, and ids that repeat in others. So the id of a `CallBlock` is
+# this library's: the one on the wire where there is one, until the transcript knows it already. It
+# is never written into `native`, whose calls are found by their places (`id_field` is empty).
+#
+# The reason for the end of an answer doesn't tell calls: with calls it is "STOP".
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lutumpy.core.items import (
+    AssistantTurn,
+    Block,
+    CallBlock,
+    FinishReason,
+    OpaqueBlock,
+    ReasoningBlock,
+    TextBlock,
+    Usage,
+)
+from lutumpy.plain.json_values import clean_text, encode, encode_text, holds_non_finite
+from lutumpy.rules.gemini.fields import field, key_of
+
+__all__ = [
+    "API",
+    "CUT",
+    "INVALID_INPUT",
+    "PartReader",
+    "decode_response",
+    "finish_of",
+    "first_candidate",
+    "has_ended",
+    "is_response",
+    "usage_of",
+]
+
+API = "gemini_generate_content"
+
+INVALID_INPUT = "INVALID_JSON"
+"""The key under which arguments are sent that are no object."""
+
+_NO_NUMBER = (
+    "The arguments are not valid JSON, which has neither NaN nor Infinity. Send one JSON object."
+)
+
+_FILTERED = (
+    "SAFETY RECITATION LANGUAGE BLOCKLIST PROHIBITED_CONTENT SPII MODEL_ARMOR IMAGE_SAFETY "
+    "IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION"
+).split()
+_FINISH: dict[str, FinishReason] = {
+    "STOP": "stop",
+    "MAX_TOKENS": "length",
+    "CONTINUATION": "paused",
+    # The call is there, of a function that wasn't declared: whoever runs calls says so.
+    "UNEXPECTED_TOOL_CALL": "tool_calls",
+    **dict.fromkeys(_FILTERED, "content_filter"),
+}
+# Enums may come as their numbers. From 6 on, the two hosts count differently; 6 to 8 are filters
+# on both.
+_BY_NUMBER = {1: "STOP", 2: "MAX_TOKENS", 3: "SAFETY", 4: "RECITATION", 5: "OTHER"}
+_BY_NUMBER |= dict.fromkeys((6, 7, 8), "PROHIBITED_CONTENT")
+
+CUT: frozenset[FinishReason] = frozenset({"length", "content_filter", "refusal"})
+"""Finish reasons of answers that broke off."""
+_MALFORMED = frozenset({"MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE"})
+"""The model wrote what the API couldn't read; what there is of it isn't to be run."""
+
+_OWN_KINDS = "executableCode codeExecutionResult toolCall toolResponse inlineData fileData".split()
+"""Parts that only this API understands."""
+
+_ANSWER_KEYS = frozenset({"candidates", "usageMetadata", "modelVersion", "responseId"})
+"""What is read of an answer; what else it has is kept beside the turn."""
+_CANDIDATE_KEYS = frozenset({"content", "finishReason", "index"})
+# What the SDK adds when it parses an answer.
+_OF_SDK = frozenset({"sdkHttpResponse", "parsed", "automaticFunctionCallingHistory"})
+
+
+def decode_response(reply: Mapping[str, Any], request_id: str | None = None) -> AssistantTurn:
+    """The turn that a response holds: its first candidate.
+
+    Args:
+        reply: The response, as JSON values; it isn't changed.
+        request_id: The provider's id of the request, where known.
+    """
+    reader = PartReader()
+    content = first_candidate(reply).get("content")
+    parts = content.get("parts") if isinstance(content, dict) else None
+    for part in parts if isinstance(parts, list) else ():
+        reader.read(part)
+    return reader.turn(reply, request_id)
+
+
+def is_response(reply: Mapping[str, Any]) -> bool:
+    """Whether an object can be a response at all."""
+    return any(field(reply, name) is not None for name in ("candidates", "promptFeedback")) or (
+        field(reply, "usageMetadata") is not None
+    )
+
+
+def first_candidate(reply: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The candidate that is read: the one with the index 0, else the first; an empty one where
+    there is none.
+    """
+    listed = reply.get("candidates")
+    found = (
+        [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+    )
+    own = [entry for entry in found if entry.get("index") in (None, 0)]
+    return own[0] if own else {}
+
+
+def has_ended(reply: Mapping[str, Any]) -> bool:
+    """Whether a response says why the answer ended, or that the prompt was blocked."""
+    return _reason_of(reply) is not None
+
+
+def _reason_of(reply: Mapping[str, Any]) -> str | None:
+    reason = field(first_candidate(reply), "finishReason")
+    if type(reason) is int:
+        return _BY_NUMBER.get(reason, str(reason)) if reason else None
+    if isinstance(reason, str) and reason and reason != "FINISH_REASON_UNSPECIFIED":
+        return reason
+    blocked = field(field(reply, "promptFeedback"), "blockReason")
+    if blocked is None or blocked in (
+        0,
+        "",
+        "BLOCK_REASON_UNSPECIFIED",
+        "BLOCKED_REASON_UNSPECIFIED",
+    ):
+        return None
+    return blocked if isinstance(blocked, str) else str(blocked)
+
+
+def finish_of(reply: Mapping[str, Any], calls: bool) -> FinishReason:
+    """The reason in this library's words."""
+    reason = _reason_of(reply)
+    if reason is None:
+        return "unknown"
+    if field(first_candidate(reply), "finishReason") in (None, 0, "", "FINISH_REASON_UNSPECIFIED"):
+        return "content_filter"  # the prompt was blocked
+    finish = _FINISH.get(reason.upper(), "unknown")
+    if finish in ("stop", "tool_calls"):
+        return "tool_calls" if calls else "stop" if finish == "stop" else "unknown"
+    return finish
+
+
+def usage_of(usage: Any) -> Usage:
+    """The token counts of a `usageMetadata`; whatever is missing, null or no number is 0.
+
+    The API counts cached tokens among those of the prompt, and beside the prompt what its own tools
+    brought; thoughts it counts beside the tokens of the answer.
+    """
+    if not isinstance(usage, dict):
+        return Usage()
+    asked = _count(usage, "promptTokenCount") + _count(usage, "toolUsePromptTokenCount")
+    thoughts = _count(usage, "thoughtsTokenCount")
+    written = _count(usage, "candidatesTokenCount") + thoughts
+    total = _count(usage, "totalTokenCount") or asked + written
+    return Usage(asked, written, total, _count(usage, "cachedContentTokenCount"), 0, thoughts, 0)
+
+
+def _count(usage: Mapping[str, Any], name: str) -> int:
+    value = field(usage, name)
+    return value if type(value) is int and value > 0 else 0
+
+
+class PartReader:
+    """One walk over the parts of a content: `read` each of them, then take the `turn`.
+
+    Attributes:
+        blocks: What they say.
+        native: What goes back.
+        calls: The calls among the blocks.
+        dropped: What doesn't go back, by the part's place in the answer.
+    """
+
+    __slots__ = ("_position", "blocks", "calls", "dropped", "native")
+
+    def __init__(self) -> None:
+        self.blocks: list[Block] = []
+        self.native: list[dict[str, Any]] = []
+        self.calls: list[CallBlock] = []
+        self.dropped: dict[str, Any] = {}
+        self._position = 0
+
+    def read(self, part: Any) -> None:
+        """The next part."""
+        taken = isinstance(part, dict) and self._take(_without_nulls(part))
+        if not taken and part and part != {"text": ""}:
+            self.dropped[str(self._position)] = part
+        self._position += 1
+
+    def _take(self, part: dict[str, Any]) -> bool:
+        """Read a part; `False` if it can't go back."""
+        text = part.get("text")
+        call = field(part, "functionCall")
+        if isinstance(call, dict):
+            self._take_call(part, call)
+        elif isinstance(text, str):
+            return self._take_text(part, text)
+        else:
+            kind = next((name for name in _OWN_KINDS if isinstance(field(part, name), dict)), None)
+            if kind is None:
+                return False
+            self.blocks.append(OpaqueBlock(kind))
+            self.native.append(part)
+        return True
+
+    def _take_text(self, part: dict[str, Any], text: str) -> bool:
+        signed = bool(field(part, "thoughtSignature"))
+        if not text and not signed:
+            return False
+        if part.get("thought") is True:
+            self.blocks.append(ReasoningBlock(clean_text(text), signed=signed))
+        elif text:
+            self.blocks.append(TextBlock(clean_text(text)))
+        self.native.append(part)
+        return True
+
+    def _take_call(self, part: dict[str, Any], call: dict[str, Any]) -> None:
+        sent = _without_nulls(call)
+        name, call_id, given = sent.get("name"), sent.get("id"), sent.get("args")
+        problem: str | None = None
+        if not isinstance(name, str):
+            name = ""
+            sent["name"] = name
+        if not isinstance(call_id, str):
+            call_id = ""
+            sent.pop("id", None)
+        if given is None:
+            arguments = ""
+        elif isinstance(given, dict):
+            # NaN and infinities become texts here, so that the call can be replayed; it isn't run
+            # (rules C2b and R3).
+            arguments = encode(given).decode()
+            if ("NaN" in arguments or "Infinity" in arguments) and holds_non_finite(given):
+                problem = _NO_NUMBER
+        else:
+            arguments = given if isinstance(given, str) else encode_text(given)
+            sent["args"] = {INVALID_INPUT: arguments}
+            arguments = clean_text(arguments)
+        found = CallBlock(
+            clean_text(call_id),
+            clean_text(name),
+            arguments,
+            as_object=True,
+            position=len(self.native),
+            problem=problem,
+        )
+        self.blocks.append(found)
+        self.calls.append(found)
+        self.native.append(part if sent == call else {**part, key_of(part, "functionCall"): sent})
+
+    def turn(self, reply: Mapping[str, Any], request_id: str | None) -> AssistantTurn:
+        """The turn of these parts, once all are read.
+
+        Args:
+            reply: The response, for everything but the parts.
+            request_id: The provider's id of the request, where known.
+        """
+        reason = _reason_of(reply)
+        finish = finish_of(reply, bool(self.calls))
+        calls = tuple(self.calls)
+        model, response_id = field(reply, "modelVersion"), field(reply, "responseId")
+        return AssistantTurn(
+            api=API,
+            blocks=calls if len(calls) == len(self.blocks) else tuple(self.blocks),
+            native=encode({"role": "model", "parts": self.native}) if self.native else b"",
+            calls=calls,
+            calls_key="parts",
+            id_field="",
+            finish_reason=finish,
+            provider_finish_reason=reason,
+            usage=usage_of(field(reply, "usageMetadata")),
+            model=model if isinstance(model, str) else None,
+            request_id=request_id,
+            response_id=response_id if isinstance(response_id, str) else None,
+            residue=self._residue(reply),
+            cut=finish in CUT or (reason or "").upper() in _MALFORMED,
+        )
+
+    def _residue(self, reply: Mapping[str, Any]) -> bytes:
+        residue = _rest_of(reply, _ANSWER_KEYS | _OF_SDK)
+        if rest := _rest_of(first_candidate(reply), _CANDIDATE_KEYS):
+            residue["candidate"] = rest
+        if self.dropped:
+            residue["parts"] = self.dropped
+        return encode(residue) if residue else b""
+
+
+def _rest_of(value: Mapping[str, Any], read: frozenset[str]) -> dict[str, Any]:
+    """What an object has besides, in one order whatever the order in which it came."""
+    return {
+        name: value[name]
+        for name in sorted(value, key=str)
+        if name not in read and value[name] is not None
+    }
+
+
+def _without_nulls(value: dict[str, Any]) -> dict[str, Any]:
+    return {name: inner for name, inner in value.items() if inner is not None}

@@ -1,0 +1,106 @@
+"""The offer's part of a request of generateContent: `tools` and `toolConfig`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lutumpy.adapters.gemini.decode import API
+from lutumpy.adapters.tool_settings import settings_of
+from lutumpy.core.tool_specs import ToolOffering, ToolSpec
+from lutumpy.errors import InvalidToolConstraints
+from lutumpy.plain import json_values
+from lutumpy.plain.json_values import encode
+from lutumpy.rules.gemini.tool_settings import TOOL_SETTINGS
+from lutumpy.rules.gemini.tools import check_tools
+
+__all__ = ["calling_config", "tool_entry", "tool_list"]
+
+
+def tool_entry(offer: ToolOffering) -> bytes:
+    """The entry of `tools` with all functions of an offer; rendered once for each offer, and each
+    function once for all offers. Empty where none is offered.
+
+    Raises:
+        InvalidToolConstraints: the API is known to refuse the offer.
+    """
+    entry = offer.rendered.get(API)
+    if entry is None:
+        specs = _sent_specs(offer)
+        if not specs:
+            return b""
+        entry = b'{"functionDeclarations":[' + b",".join(map(_render, specs)) + b"]}"
+        refused = [
+            problem
+            for problem in check_tools([json_values.decode(entry)])
+            # Keys come from `provider=` alone, and one that isn't known may be newer than this.
+            if problem.certainty == "refused" and problem.rule != "gemini.tool_keys"
+        ]
+        if refused:
+            names = ", ".join(dict.fromkeys([name for found in refused for name in found.tools]))
+            what = f"the tool {names}" if names else "the tools offered"
+            reasons = "; ".join(dict.fromkeys([found.message for found in refused]))
+            raise InvalidToolConstraints(f"the Gemini API refuses {what}: {reasons}")
+        offer.rendered[API] = entry
+    return entry
+
+
+def tool_list(offer: ToolOffering) -> list[dict[str, Any]]:
+    """The `tools` of a request alone, as JSON values that hold the tools' own schemas. Raises as
+    `tool_entry` does.
+    """
+    if not tool_entry(offer):
+        return []
+    return [{"functionDeclarations": [_declare(spec) for spec in _sent_specs(offer)]}]
+
+
+def _sent_specs(offer: ToolOffering) -> tuple[ToolSpec, ...]:
+    return offer.specs if offer.stable_specs is None else offer.stable_specs
+
+
+def _declare(spec: ToolSpec) -> dict[str, Any]:
+    declared: dict[str, Any] = {"name": spec.name}
+    if spec.description:
+        declared["description"] = spec.description
+    # JSON Schema as it is: of the other dialect, `parameters`, keywords are refused.
+    declared["parametersJsonSchema"] = spec.schema
+    return {**declared, **settings_of(spec, API, TOOL_SETTINGS)}
+
+
+def _render(spec: ToolSpec) -> bytes:
+    data = spec.rendered.get(API)
+    if data is None:
+        data = spec.rendered[API] = encode(_declare(spec))
+    return data
+
+
+def calling_config(offer: ToolOffering, strict: bool) -> dict[str, Any] | None:
+    """The `functionCallingConfig` of a request, or `None` where leaving it out says the same.
+
+    The API has no switch for parallel calls, so an offer that wants one call at most says nothing
+    of it.
+
+    Args:
+        offer: The offer.
+        strict: Hold calls to their schemas where tools leave it open: the mode VALIDATED, which is
+            the API's nearest to strict tools.
+
+    Raises:
+        InvalidToolConstraints: a call is required, and nothing is offered that could be called.
+    """
+    names = [spec.name for spec in offer.specs]
+    narrowed = offer.stable_specs is not None and len(names) < len(offer.stable_specs)
+    if offer.mode == "specific":
+        if offer.forced not in names:
+            raise InvalidToolConstraints(
+                f"the required tool {offer.forced!r} is not among the tools offered"
+            )
+        return {"mode": "ANY", "allowedFunctionNames": [offer.forced]}
+    if offer.mode == "required":
+        if not names:
+            raise InvalidToolConstraints("a tool call is required, but no tool is offered")
+        return {"mode": "ANY", **({"allowedFunctionNames": names} if narrowed else {})}
+    if narrowed:
+        # With AUTO, names aren't known to be taken; VALIDATED leaves the choice open as well.
+        return {"mode": "VALIDATED", "allowedFunctionNames": names} if names else {"mode": "NONE"}
+    wants = any(spec.strict if spec.strict is not None else strict for spec in offer.specs)
+    return {"mode": "VALIDATED"} if wants else None

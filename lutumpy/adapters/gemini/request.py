@@ -1,0 +1,138 @@
+"""From a transcript and an offer to the fields of a request of generateContent, as JSON bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lutumpy.adapters.gemini.decode import API
+from lutumpy.adapters.gemini.encode import GeminiEncoder, dialect_of
+from lutumpy.adapters.gemini.offer import calling_config, tool_entry
+from lutumpy.adapters.sdk_body import Fields
+from lutumpy.core.tool_specs import ToolOffering
+from lutumpy.core.transcript import Transcript
+from lutumpy.errors import InvalidToolConstraints
+from lutumpy.plain.json_values import encode
+from lutumpy.rules.gemini.fields import field, key_of, snake
+from lutumpy.rules.gemini.models import generation
+
+__all__ = ["encoder_of", "request_fields", "with_setting"]
+
+_OBJECTS = ("generationConfig", "toolConfig")
+"""Parameters that are objects of settings: those of the user stand beside ours, and win."""
+
+
+def request_fields(
+    transcript: Transcript,
+    offering: ToolOffering | None,
+    *,
+    model: str | None = None,
+    temperature: float | None = None,
+    max_output_tokens: int | None = None,
+    strict: bool | None = None,
+    stream: bool = False,
+    extra: Mapping[str, Any],
+) -> Fields:
+    """The fields of a request's body as JSON bytes, without the model, which stands in the path;
+    `contents` last, since it grows.
+
+    Args:
+        model: For what depends on the model: signatures, images in results, JSON beside tools.
+        stream: Changes nothing: a stream is another method.
+        extra: Further parameters; they win over what stands here, but tools stand beside the
+            offered ones, and settings beside ours.
+
+    Raises:
+        TranscriptError: there is nothing to answer.
+        InvalidToolConstraints: the API, or this model, is known to refuse the offer.
+    """
+    settings: dict[str, Any] = {}
+    if temperature is not None:
+        settings["temperature"] = temperature
+    if max_output_tokens is not None:
+        settings["maxOutputTokens"] = max_output_tokens
+    own: dict[str, Any] = {"generationConfig": settings} if settings else {}
+    offered = b""
+    if offering is not None:
+        choice = calling_config(offering, bool(strict))
+        offered = tool_entry(offering)
+        if choice is not None and offered:
+            own["toolConfig"] = {"functionCallingConfig": choice}
+    if transcript.dropped:
+        transcript.refuse_dropped()
+    encoder = encoder_of(transcript, model)
+    fields: Fields = {}
+    if system := encoder.system():
+        fields["systemInstruction"] = system
+    contents = encoder.contents()
+    given = {name: _merged(own.get(name), extra, name) for name in _OBJECTS}
+    if offered:
+        _check_json(model, given["generationConfig"])
+    fields |= {name: encode(value) for name, value in given.items() if value is not None}
+    tools = _tools(offered, field(extra, "tools"))
+    if tools:
+        fields["tools"] = tools
+    fields["contents"] = contents
+    for name, value in extra.items():
+        if name not in (*_OBJECTS, *map(snake, _OBJECTS), "tools"):
+            fields.pop("systemInstruction" if name == "system_instruction" else name, None)
+            fields[name] = encode(value)
+    return fields
+
+
+def _merged(own: Any, extra: Mapping[str, Any], name: str) -> Any:
+    given = extra.get(key_of(extra, name))
+    return own if given is None else with_setting(given, own or {})
+
+
+def with_setting(given: Any, own: Mapping[str, Any]) -> Any:
+    """A user's settings with ours beside them, in either spelling of their names."""
+    if not isinstance(given, Mapping):
+        return given
+    return {**{name: v for name, v in own.items() if key_of(given, name) not in given}, **given}
+
+
+def _tools(offered: bytes, given: Any) -> bytes:
+    """The `tools`: one entry with all functions, and the user's own tools."""
+    if given is None:
+        return b"[" + offered + b"]" if offered else b""
+    if not isinstance(given, (list, tuple, Mapping)):
+        return encode(given)
+    entries = [given] if isinstance(given, Mapping) else list(given)
+    functions: list[bytes] = []
+    others: list[bytes] = []
+    for entry in entries:
+        declared = field(entry, "functionDeclarations") if offered else None
+        if isinstance(declared, (list, tuple)):
+            functions += [encode(one) for one in declared]
+            key = key_of(entry, "functionDeclarations")
+            entry = {name: value for name, value in entry.items() if name != key}
+        if entry or declared is None:
+            others.append(encode(entry))
+    if functions:
+        offered = offered[:-2] + b"," + b",".join(functions) + b"]}"
+    return b"[" + b",".join([*([offered] if offered else []), *others]) + b"]"
+
+
+def _check_json(model: str | None, config: Any) -> None:
+    """Refuse functions beside an answer in JSON, where the model is known to refuse them (C9).
+
+    Raises:
+        InvalidToolConstraints: it is older than Gemini 3.
+    """
+    known = generation(model)
+    is_json = field(config, "responseMimeType") == "application/json"
+    if is_json and known is not None and known < (3, 0):
+        raise InvalidToolConstraints(
+            f"{model} refuses tools beside an answer in JSON, which Gemini 3 and later take; "
+            'structured="tool" asks for the value by a tool'
+        )
+
+
+def encoder_of(transcript: Transcript, model: str | None) -> GeminiEncoder:
+    """The encoded form of a transcript, as a model takes it; see `GeminiEncoder`."""
+    dialect = dialect_of(model)
+    key = f"{API}:{'p' if dialect.placeholder else ''}{'s' if dialect.signs else ''}"
+    return transcript.encoded(
+        f"{key}{'m' if dialect.shows else ''}", lambda: GeminiEncoder(dialect)
+    )

@@ -1,0 +1,1 @@
+"""What mends histories of Gemini's generateContent."""

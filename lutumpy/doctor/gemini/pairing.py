@@ -1,0 +1,235 @@
+"""Repairs of generateContent: as many results as calls, first in the turn right after them."""
+
+# What is hard: the results of a turn must all stand at the start of the next turn of the user, in
+# the order of their calls, and they may be anywhere: behind a text there (late), in another turn
+# (loose), or nowhere. Places are those of the start of the pass, so a result that goes to a place
+# that isn't there yet ends the work on its turn; the next pass goes on.
+#
+#     next user turn        a result that is nowhere      a late or loose result
+#     starts with results   put in among them             moved in among them
+#     starts otherwise      a new content before it       a new content before it
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from lutumpy.doctor.editor import Editor, Path, copied
+from lutumpy.doctor.gemini.matching import Conversation, Placed, assign, move_parts
+from lutumpy.doctor.mending import drop_entry, placed
+from lutumpy.doctor.wording import INTERRUPTED
+from lutumpy.errors import Problem
+from lutumpy.rules.gemini.fields import field
+from lutumpy.rules.gemini.turns import Turn
+from lutumpy.rules.gemini.wording import spelled
+from lutumpy.rules.problem import text
+
+__all__ = ["mend_pairing", "mend_sides", "mend_start"]
+
+
+def mend_pairing(editor: Editor, problems: list[Problem]) -> None:
+    """Give each open call its result, and leave out the results that no call has taken."""
+    conversation = Conversation(editor)
+    open_turns: dict[int, tuple[Turn, Problem]] = {}
+    loose_turns: dict[int, tuple[Turn, Problem]] = {}
+    for problem, index in placed(problems):
+        turn = conversation.at(index)
+        before = conversation.at(turn.first - 1) if turn is not None and turn.first else None
+        if turn is not None and turn.calls:
+            open_turns[turn.first] = turn, problem
+        elif turn is not None and turn.role == "user" and before is not None and before.calls:
+            open_turns[before.first] = before, problem
+        elif turn is not None and turn.results:
+            loose_turns[turn.first] = turn, problem
+    loose = _by_id([result for turn, _ in loose_turns.values() for result in turn.results])
+    robbed: set[int] = set()
+    for turn, problem in open_turns.values():
+        _OpenTurn(editor, conversation, turn, problem, robbed).answer(loose)
+    for turn, problem in loose_turns.values():
+        for path, result in turn.results:
+            reason = "No call stands before this result; it is left out."
+            _drop_result(editor, path, result, problem, reason, robbed)
+    _drop_emptied(editor, robbed)
+
+
+def _by_id(results: Sequence[Placed]) -> dict[str, list[Path]]:
+    found: dict[str, list[Path]] = {}
+    for path, result in results:
+        found.setdefault(text(result.get("id")) or "", []).append(path)
+    found.pop("", None)
+    return found
+
+
+def _drop_result(
+    editor: Editor,
+    path: Path,
+    result: Mapping[str, Any],
+    problem: Problem,
+    reason: str,
+    robbed: set[int],
+) -> None:
+    if editor.gone(path[:3]):
+        return
+    _expect(editor, path)
+    editor.remove(path[:3])
+    robbed.add(int(path[0]))
+    call_id = text(result.get("id"))
+    here = replace(problem, position=spelled(path[:3]), path=path[:3])
+    editor.done("drop_result", here, reason, call_ids=(call_id,) if call_id else ())
+
+
+def _expect(editor: Editor, path: Path) -> None:
+    editor.expect_keys(path, "id", "name")
+
+
+def _drop_emptied(editor: Editor, robbed: set[int]) -> None:
+    """Contents that have lost all that they said."""
+    for index in sorted(robbed):
+        if editor.gone((index,)) or editor.get((index, "parts")) != []:
+            continue
+        problem = Problem("gemini.empty_parts", f"contents[{index}]", "", "refused", path=(index,))
+        reason = "Nothing is left in the content; it is left out."
+        drop_entry(editor, (index,), problem, "drop_empty", reason)
+
+
+class _OpenTurn:
+    """A turn with calls whose results don't stand at the start of the next one."""
+
+    def __init__(
+        self,
+        editor: Editor,
+        conversation: Conversation,
+        turn: Turn,
+        problem: Problem,
+        robbed: set[int],
+    ) -> None:
+        self.editor = editor
+        self.problem = problem
+        self.robbed = robbed
+        self.calls: list[Placed] = turn.calls
+        self.before = turn.last + 1
+        """The place of a new content."""
+        self.end: Path | None = None
+        """The place behind the leading results; `None` when a new content is needed."""
+        after = conversation.after(turn)
+        self.results: list[Placed] = after.results if after is not None else []
+        self.leading: set[Path] = set()
+        if after is not None:
+            self._look_at(after)
+
+    def _look_at(self, after: Turn) -> None:
+        for path, part in after.parts:
+            if field(part, "functionResponse") is None:
+                break
+            self.leading |= {found for found, _ in self.results if found[:3] == path}
+            self.end = (*path[:2], int(path[2]) + 1)
+
+    def answer(self, loose: dict[str, list[Path]]) -> None:
+        """Give each call its result.
+
+        Args:
+            loose: Results elsewhere by their ids. Those that are used are taken out.
+        """
+        answers = assign(self.calls, self.results)
+        kept = {path for path in answers if path is not None}
+        for path, result in self.results:
+            if path not in kept:
+                reason = "No call of the turn before is left for this result; it is left out."
+                _drop_result(self.editor, path, result, self.problem, reason, self.robbed)
+        for number, (path, call) in enumerate(self.calls):
+            source = answers[number]
+            if source in self.leading:
+                continue
+            if source is None:
+                others = loose.get(text(call.get("id")) or "")
+                source = others.pop(0) if others else None
+            _expect(self.editor, path)
+            slot = self._slot_for(number, answers)
+            if slot is None:
+                # The first result makes the content for all; the next pass finds it there.
+                self._put_into_new_content(call, source)
+                return
+            self._put_into_slot(call, source, slot)
+
+    def _slot_for(self, number: int, answers: list[Path | None]) -> Path | None:
+        """The place before the first result of a later call."""
+        for path in answers[number + 1 :]:
+            if path is not None and path in self.leading:
+                return path[:3]
+        return self.end
+
+    def _put_into_new_content(self, call: Mapping[str, Any], source: Path | None) -> None:
+        editor = self.editor
+        if source is None:
+            part = _write_interrupted(call)
+        else:
+            part = copied(editor.get(source[:3]))
+            _expect(editor, source)
+            editor.remove(source[:3])
+            self.robbed.add(int(source[0]))
+        editor.insert((self.before,), {"role": "user", "parts": [part]})
+        self._report(call, source)
+
+    def _put_into_slot(self, call: Mapping[str, Any], source: Path | None, slot: Path) -> None:
+        if source is None:
+            self.editor.insert(slot, _write_interrupted(call))
+        else:
+            _expect(self.editor, source)
+            self.editor.move(source[:3], slot)
+            self.robbed.add(int(source[0]))
+        self._report(call, source)
+
+    def _report(self, call: Mapping[str, Any], source: Path | None) -> None:
+        call_id, name = text(call.get("id")), text(call.get("name"))
+        ids, tools = (call_id,) if call_id else (), (name,) if name else ()
+        if source is None:
+            reason = (
+                "The call has no result in the next turn, but the API requires one; it is closed "
+                "as interrupted."
+            )
+            self.editor.done("close_call", self.problem, reason, ids, tools)
+            return
+        reason = "The result must stand first in the turn right after its call; it is moved there."
+        self.editor.done("move_result", self.problem, reason, ids, tools)
+
+
+def _write_interrupted(call: Mapping[str, Any]) -> dict[str, Any]:
+    call_id = text(call.get("id"))
+    body = {"name": call.get("name"), "response": {"error": INTERRUPTED}}
+    return {"functionResponse": {"id": call_id, **body} if call_id else body}
+
+
+# ----------------------------------------------------------- the wrong speaker
+
+
+def mend_sides(editor: Editor, problems: list[Problem]) -> None:
+    """Calls in a content of the user, and results in one of the model."""
+    by_content: dict[int, Problem] = {}
+    for problem, index in placed(problems):
+        by_content.setdefault(index, problem)
+    for index, problem in by_content.items():
+        content = editor.get((index,))
+        parts = content.get("parts") if isinstance(content, dict) else None
+        if not isinstance(parts, list):
+            continue
+        is_model = content.get("role") == "model"
+        name = "functionResponse" if is_model else "functionCall"
+        moved = [n for n, part in enumerate(parts) if field(part, name) is not None]
+        role = "user" if is_model else "model"
+        if len(moved) == len(parts):
+            editor.put((index, "role"), role)
+            reason = f"Only contents of the role {role!r} hold this; the content gets that role."
+            editor.done("set_role", problem, reason)
+            continue
+        move_parts(editor, index, moved, role)
+        reason = f"Only contents of the role {role!r} hold this; it goes into one after this one."
+        editor.done("move_result" if is_model else "move_call", problem, reason)
+
+
+def mend_start(editor: Editor, problem: Problem) -> None:
+    """A conversation that begins with calls: a note of the user stands before them."""
+    note = {"role": "user", "parts": [{"text": "[The conversation's beginning was left out.]"}]}
+    editor.insert((0,), note)
+    reason = "The API wants the user to speak first; a note stands for what was left out."
+    editor.done("set_content", problem, reason)

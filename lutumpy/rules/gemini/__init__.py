@@ -1,0 +1,1 @@
+"""What Gemini's generateContent takes, and in which words it refuses the rest."""

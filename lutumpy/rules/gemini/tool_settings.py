@@ -1,0 +1,33 @@
+"""What a declaration of a function takes beside what the adapter writes.
+
+Sources: `FunctionDeclaration` of the discovery document and of google-genai (3.4): `behavior`,
+`response` and `responseJsonSchema` are left to programs.
+"""
+
+from __future__ import annotations
+
+from lutumpy.rules.tool_settings import ToolSettingRules
+
+__all__ = ["TOOL_SETTINGS"]
+
+_SCHEMA = "it comes from the declaration"
+
+
+def _check_type(kind: str, name: str) -> str | None:
+    return (
+        f"a function has no type; a tool of the provider, as {kind!r}, is passed beside the tools, "
+        "as extra={'tools': [...]}"
+    )
+
+
+TOOL_SETTINGS = ToolSettingRules(
+    own={
+        "name": "a tool is called by the name of its declaration, name=",
+        "description": "it is told by description=, and for one turn by describe=",
+        "parameters": _SCHEMA,
+        "parametersJsonSchema": _SCHEMA,
+        "parameters_json_schema": _SCHEMA,
+        "strict": "the API has no such flag; its mode VALIDATED holds calls to their schemas",
+    },
+    check_type=_check_type,
+)

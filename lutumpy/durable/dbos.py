@@ -211,7 +211,7 @@ def serve_dbos(tools: type[Toolset[Any]], dispatch: Dispatcher[Any]) -> None:
     """Let this process run calls of a toolset; between `DBOS(config=...)` and `DBOS.launch()`.
 
         DBOS(config={"name": "desk", "system_database_url": url,
-                     "application_version": "calls", "executor_id": "worker-1",
+                     "application_version": "desk-calls", "executor_id": "worker-1",
                      "serializer": DBOSPortableJSONSerializer()})
         serve_dbos(Desk, dispatch)
         DBOS.launch()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,14 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import postgres_server
-from engines_toolkit import Site, find_temporal, serve_temporal
-
-
-def skip(reason: str) -> None:
-    """Skip; in the session of `nox` that is for engines, fail."""
-    if os.environ.get("LUTUMPY_NEED_ENGINES"):
-        pytest.fail(f"the engines are needed here, but {reason}")
-    pytest.skip(reason)
+from engines_toolkit import Site, find_temporal, serve_temporal, skip
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import pytest
 from durable_toolkit import SCOPE, Model, asked
 from engines_tools import Desk, Notes, dispatcher
 
@@ -23,6 +24,13 @@ from lutumpy.durable import DbosRunner, DurableLoop, SqliteStore, TemporalRunner
 
 WORKER = Path(__file__).with_name("engines_worker.py")
 BINARIES = Path(sys.executable).parent
+
+
+def skip(reason: str) -> None:
+    """Skip; in the session of `nox` that is for engines, fail."""
+    if os.environ.get("LUTUMPY_NEED_ENGINES"):
+        pytest.fail(f"the engines are needed here, but {reason}")
+    pytest.skip(reason)
 
 
 def find_temporal() -> str | None:
@@ -127,9 +135,7 @@ class Site:
             return TemporalRunner(await Client.connect(self.where), self.queue, heartbeat=2.0)
         from dbos import DBOSClient, DBOSPortableJSONSerializer
 
-        client = DBOSClient(
-            system_database_url=self.where, serializer=DBOSPortableJSONSerializer()
-        )
+        client = DBOSClient(system_database_url=self.where, serializer=DBOSPortableJSONSerializer())
         self._clients.append(client)
         return DbosRunner(self.queue, client)
 
@@ -147,7 +153,7 @@ class Site:
 
         url = f"postgresql://nobody@127.0.0.1:{free_port()}/nothing"
         client = DBOSClient(
-            system_database_url=url, lazy=True, retry_connection_errors=self.impatient
+            system_database_url=url, lazy=True, retry_connection_errors=not self.impatient
         )
         self._clients.append(client)
 

@@ -78,7 +78,11 @@ async def test_a_worker_killed_in_a_once_tool_gives_maybe_executed_and_one_effec
     """P5, P8: it isn't begun again, by another worker neither; and an equal call is refused."""
     first = site.start_worker()
     await site.create()
-    script = [calls(call("charge", "p1", amount=13)), calls(call("charge", "p2", amount=13)), ANSWER]
+    script = [
+        calls(call("charge", "p1", amount=13)),
+        calls(call("charge", "p2", amount=13)),
+        ANSWER,
+    ]
     async with anyio.create_task_group() as group:
         group.start_soon(site.run, script)
         await site.notes.wait_for("charge")
@@ -195,9 +199,11 @@ async def test_a_loop_that_is_killed_while_it_waits_is_followed_by_one_that_gets
     assert len(site.notes.read("charge")) == 1
 
 
+@pytest.mark.parametrize("impatient", [True, False])
 async def test_an_engine_that_can_t_be_reached_is_an_error_and_nothing_is_lost(
-    site: Site,
+    site: Site, impatient: bool
 ) -> None:
+    site.impatient = impatient  # whether DBOS tries again by itself
     await site.create()
     script = [calls(call("charge", "p1", amount=5)), ANSWER]
     runner = await site.unreachable()
@@ -232,10 +238,8 @@ async def test_a_call_that_the_engine_has_forgotten_is_not_begun_again(site: Sit
     assert len(await site.store.unresolved(site.scope)) == 1
 
 
-async def test_calls_that_nobody_decided_again_after_the_loop_are_told_the_engine_s_result(
-    site: Site,
-) -> None:
-    """A runner of another kind finds the marker, and doesn't run what an engine was given."""
+async def test_a_runner_of_another_kind_doesn_t_run_what_an_engine_was_given(site: Site) -> None:
+    """It finds the marker, and can't ask the engine."""
     site.start_worker()
     await site.create()
     script = [calls(call("charge", "p1", amount=20)), ANSWER]

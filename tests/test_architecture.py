@@ -201,7 +201,7 @@ EXCEPTIONS: Mapping[tuple[str, str], str] = {
     ): "it holds values to a schema, as calls are held to theirs",
 }
 # What the adapters have in common; they know nothing of one another.
-PROVIDERS = {"anthropic", "openai"}
+PROVIDERS = {"anthropic", "bedrock", "openai"}
 # Third-party packages, by the parts that may import them. SDKs only inside functions; see
 # `test_import_cost`.
 THIRD_PARTY: Mapping[str, set[str]] = {

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from conversation_replies import REPLIES
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -42,19 +43,20 @@ from lutumpy import (
     tool_fn,
     tool_input,
 )
-from lutumpy.adapters.anthropic import AnthropicMessages
-from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.apis import api_names, serving
 from lutumpy.testing import WireServer, serve
 
-ADAPTERS: dict[str, Any] = {
-    "openai_chat": OpenAIChat,
-    "openai_responses": OpenAIResponses,
-    "anthropic_messages": AnthropicMessages,
-}
+ADAPTERS: dict[str, Any] = {name: serving(name, "adapter") for name in api_names()}
+GEMINI = "gemini-3-flash-preview"  # the strictest about signatures
+CLAUDE = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
+MODELS = {"gemini_generate_content": GEMINI, "bedrock_converse": CLAUDE}
+"""For whom requests are written, where that makes a difference."""
 PATHS = {
     "openai_chat": "/v1/chat/completions",
     "openai_responses": "/v1/responses",
     "anthropic_messages": "/v1/messages",
+    "gemini_generate_content": f"/v1beta/models/{GEMINI}:generateContent",
+    "bedrock_converse": f"/model/{CLAUDE}/converse",
 }
 HEADERS = {
     "Content-Type": "application/json",
@@ -159,163 +161,6 @@ def calls(draw: st.DrawFn) -> tuple[str, str, str]:
     return draw(st.sampled_from(["", "c1", "c1", "c2", "call_" + "x" * 20])), name, arguments
 
 
-def chat_reply(
-    text: str, made: list[tuple[str, str, str]], finish: str, extra: str
-) -> dict[str, Any]:
-    message: dict[str, Any] = {
-        "role": "assistant",
-        "content": text or None,
-        "refusal": None,
-        "annotations": [],
-    }
-    if made:
-        message["tool_calls"] = [
-            {"id": i, "type": "function", "function": {"name": n, "arguments": a}}
-            for i, n, a in made
-        ]
-    if extra == "custom" and made:
-        message["tool_calls"].append(
-            {"id": "cu", "type": "custom", "custom": {"name": "run", "input": "rm"}}
-        )
-    if extra == "refusal":
-        message["refusal"] = "I can't."
-    if extra == "reasoning":
-        message["reasoning_content"] = "hm"
-    word = {"length": "length", "refusal": "content_filter"}.get(
-        finish, "tool_calls" if made else "stop"
-    )
-    return {
-        "id": "x",
-        "model": "m",
-        "choices": [{"index": 0, "finish_reason": word, "message": message}],
-        "usage": None,
-    }
-
-
-def responses_reply(
-    text: str, made: list[tuple[str, str, str]], finish: str, extra: str, number: int
-) -> dict[str, Any]:
-    output: list[dict[str, Any]] = []
-    if extra in ("reasoning", "refusal"):
-        output.append(
-            {"type": "reasoning", "id": f"rs_{number}", "summary": [], "encrypted_content": "gAAA"}
-        )
-    if extra == "server":
-        output.append(
-            {
-                "type": "web_search_call",
-                "id": f"ws_{number}",
-                "status": "completed",
-                "action": {"type": "search", "query": "q"},
-            }
-        )
-    if text:
-        part = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
-        output.append(
-            {
-                "type": "message",
-                "id": f"msg_{number}",
-                "role": "assistant",
-                "status": "completed",
-                "content": [part],
-            }
-        )
-    for k, (i, n, a) in enumerate(made):
-        output.append(
-            {
-                "type": "function_call",
-                "id": f"fc_{number}_{k}",
-                "call_id": i,
-                "name": n,
-                "arguments": a,
-                "status": "completed",
-            }
-        )
-    if extra == "custom":
-        output.append(
-            {
-                "type": "custom_tool_call",
-                "id": f"ctc_{number}",
-                "call_id": "cu",
-                "name": "run",
-                "input": "rm",
-            }
-        )
-    if extra == "computer":
-        output.append(
-            {
-                "type": "computer_call",
-                "id": f"cu_{number}",
-                "call_id": "cc",
-                "action": {"type": "wait"},
-                "status": "completed",
-                "pending_safety_checks": [],
-            }
-        )
-    cut = finish == "length"
-    if cut and output and made:
-        output[-1]["status"] = "incomplete"
-    return {
-        "id": f"resp_{number}",
-        "model": "m",
-        "status": "incomplete" if cut else "completed",
-        "output": output,
-        "incomplete_details": {"reason": "max_output_tokens"} if cut else None,
-        "usage": None,
-    }
-
-
-def messages_reply(
-    text: str, made: list[tuple[str, str, str]], finish: str, extra: str, number: int
-) -> dict[str, Any]:
-    content: list[dict[str, Any]] = []
-    if extra == "reasoning":
-        content.append({"type": "thinking", "thinking": "", "signature": "c2ln"})
-    if extra == "refusal":
-        content.append({"type": "redacted_thinking", "data": "ZGF0YQ=="})
-    if extra == "server":
-        content.append(
-            {
-                "type": "server_tool_use",
-                "id": f"srvtoolu_{number}",
-                "name": "web_search",
-                "input": {"query": "q"},
-            }
-        )
-        content.append(
-            {"type": "web_search_tool_result", "tool_use_id": f"srvtoolu_{number}", "content": []}
-        )
-    if extra == "running":
-        content.append(
-            {
-                "type": "server_tool_use",
-                "id": f"srvtoolu_{number}",
-                "name": "web_search",
-                "input": {"query": "q"},
-            }
-        )
-    if text:
-        content.append({"type": "text", "text": text})
-    for i, n, a in made:
-        try:
-            value = json.loads(a)
-        except (ValueError, RecursionError):
-            value = {"text": a}
-        content.append({"type": "tool_use", "id": i, "name": n, "input": value})
-    word = {"length": "max_tokens", "refusal": "refusal", "paused": "pause_turn"}.get(
-        finish, "tool_use" if made else "end_turn"
-    )
-    return {
-        "id": f"msg_{number}",
-        "type": "message",
-        "role": "assistant",
-        "model": "m",
-        "content": content,
-        "stop_reason": word,
-        "usage": {"input_tokens": 1, "output_tokens": 1},
-    }
-
-
 class Conversations(RuleBasedStateMachine):
     server: WireServer
     connection: http.client.HTTPConnection
@@ -361,8 +206,8 @@ class Conversations(RuleBasedStateMachine):
     @rule()
     def dump(self) -> None:
         copy = Session.load(json.loads(json.dumps(self.session.dump())))
-        for adapter in ADAPTERS.values():
-            assert request(adapter, copy) == request(adapter, self.session)
+        for api in ADAPTERS:
+            assert request(api, copy) == request(api, self.session)
         if self.round is None:
             self.session = copy
 
@@ -389,12 +234,7 @@ class Conversations(RuleBasedStateMachine):
         all_tools: bool,
     ) -> None:
         self.number += 1
-        if api == "openai_chat":
-            reply = chat_reply(text, made, finish, extra)
-        elif api == "openai_responses":
-            reply = responses_reply(text, made, finish, extra, self.number)
-        else:
-            reply = messages_reply(text, made, finish, extra, self.number)
+        reply = REPLIES[api](text, made, finish, extra, self.number)
         offer = Tools.offer(available=ToolAvailability.all() if all_tools else None)
         outcome = offer.read(ADAPTERS[api].response(reply), self.session)
         self.moved = False
@@ -478,23 +318,27 @@ class Conversations(RuleBasedStateMachine):
 
     @invariant()
     def every_api_takes_the_transcript(self) -> None:
-        for api, adapter in ADAPTERS.items():
-            body = request(adapter, self.session)
+        for api in ADAPTERS:
+            body = request(api, self.session)
             if body is None:
                 continue
-            self.connection.request("POST", PATHS[api], json.dumps({"model": "m", **body}), HEADERS)
+            if api not in MODELS:  # the others have it in the path
+                body = {"model": "m", **body}
+            self.connection.request("POST", PATHS[api], json.dumps(body), HEADERS)
             response = self.connection.getresponse()
             said = response.read()
             assert response.status == 200, (api, said, body)
 
 
-def request(adapter: Any, session: Session) -> dict[str, Any] | None:
+def request(api: str, session: Session) -> dict[str, Any] | None:
     """The request, with a question added where the transcript has nothing to answer.
 
     `None` where that isn't accepted.
     """
+    adapter = ADAPTERS[api]
+    options = {"model": MODELS[api]} if api in MODELS else {}
     try:
-        body: dict[str, Any] = adapter.request(session.transcript, Tools.offer())
+        body: dict[str, Any] = adapter.request(session.transcript, Tools.offer(), **options)
         return body
     except TranscriptError:
         asked = session.fork()
@@ -502,7 +346,7 @@ def request(adapter: Any, session: Session) -> dict[str, Any] | None:
             asked.push_user("And?")
         except TranscriptError:
             return None
-        return adapter.request(asked.transcript, Tools.offer())
+        return adapter.request(asked.transcript, Tools.offer(), **options)
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from lutumpy import Finished, NeedsTools, Session, __version__
+from lutumpy.apis import api_names
 from lutumpy.cli import main
 from lutumpy.cli.demo import PROVIDERS
 from lutumpy.demo import QUESTION, SCRIPT, _HelpDesk, execute, run
+from lutumpy.demo.providers import PROVIDERS as CHOICES
 from lutumpy.testing import Call, Reply, ScriptedModel
 
 
@@ -49,7 +52,7 @@ async def test_it_says_the_same_every_time(provider: str) -> None:
     assert first == second
 
 
-@pytest.mark.parametrize("api", ["openai_chat", "openai_responses", "anthropic_messages"])
+@pytest.mark.parametrize("api", api_names())
 async def test_its_program_answers_whatever_a_model_asks(api: str) -> None:
     asked = [
         Call("get_order", {"order_id": 1}),
@@ -61,7 +64,7 @@ async def test_its_program_answers_whatever_a_model_asks(api: str) -> None:
     ]
     session = Session()
     session.push_user(QUESTION)
-    llm = ScriptedModel([Reply(calls=asked), Reply(text="I see.")], api=api)  # type: ignore[arg-type]
+    llm = ScriptedModel([Reply(calls=asked), Reply(text="I see.")], api=api)
     outcome = await session.text_turn(llm, tools=_HelpDesk).collect()
     assert isinstance(outcome, NeedsTools)
     results = await execute(outcome.round)
@@ -83,15 +86,64 @@ def test_the_command_ends_well(arguments: list[str], capsys: pytest.CaptureFixtu
 def test_all_providers_one_after_the_other(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", "--provider", "all"]) == 0
     titles = [line for line in capsys.readouterr().out.splitlines() if "test server" in line]
-    assert [title.split()[1] for title in titles] == ["Chat", "Responses", "Messages"]
+    words = ["Chat", "Responses", "Messages", "generateContent", "Converse"]
+    assert [title.split()[1] for title in titles] == words
+
+
+def test_every_api_of_the_library_can_be_asked() -> None:
+    """The names stand at the command line, too, which loads no SDK and no test server for them."""
+    assert tuple(CHOICES) == PROVIDERS
+    assert {choice.api for choice in CHOICES.values()} == set(api_names())
 
 
 @pytest.mark.parametrize(
-    ("provider", "key"), [("openai-chat", "OPENAI_API_KEY"), ("anthropic", "ANTHROPIC_API_KEY")]
+    ("provider", "module", "extra"),
+    [
+        ("openai-chat", "openai", "openai"),
+        ("anthropic", "anthropic", "anthropic"),
+        ("gemini", "google", "gemini"),
+        ("bedrock", "boto3", "bedrock"),
+    ],
+)
+def test_without_the_sdk_it_says_in_one_line_what_to_install(
+    provider: str,
+    module: str,
+    extra: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    assert main(["demo", "--provider", provider]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f'pip install ".[{extra}]"' in line
+
+
+def test_live_without_credentials_of_a_cloud_says_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    assert main(["demo", "--live", "--provider", "bedrock"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "region" in line
+
+
+@pytest.mark.parametrize(
+    ("provider", "key"),
+    [("openai-chat", "OPENAI_API_KEY"), ("anthropic", "ANTHROPIC_API_KEY")]
+    + [("gemini", "GEMINI_API_KEY or GOOGLE_API_KEY")],
 )
 def test_live_without_a_key_says_which_one(
-    provider: str, key: str, capsys: pytest.CaptureFixture[str]
+    provider: str,
+    key: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    for name in CHOICES[provider].keys:
+        monkeypatch.delenv(name, raising=False)
     assert main(["demo", "--live", "--provider", provider]) == 2
     assert key in capsys.readouterr().err
 

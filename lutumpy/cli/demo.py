@@ -13,7 +13,7 @@ from lutumpy import AdapterError
 
 __all__ = ["PROVIDERS", "main"]
 
-PROVIDERS = ("openai-chat", "openai-responses", "anthropic")
+PROVIDERS = ("openai-chat", "openai-responses", "anthropic", "gemini", "bedrock")
 
 
 def main(argv: Sequence[str]) -> int:

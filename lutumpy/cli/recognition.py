@@ -83,11 +83,13 @@ def apis_of_body(body: Mapping[str, Any]) -> tuple[Api, ...]:
     candidates = _candidates(body, known)
     if len(candidates) < 2:
         return candidates or _resuming(body, known)
-    signs = {api: known[api].SIGNS for api in candidates}
     # Only candidates vote. A message as another API spells it, in a request that can't be of that
     # API, isn't a sign but a mistake, which the doctor finds.
     messages = body[known[candidates[0]].SHAPE.messages_key]
-    voted = [api for api in candidates if _has_signs(body, messages, signs[api])]
+    if "model" in body:
+        candidates = _naming_models(candidates, known)
+    signs = _of_their_form(messages, {api: known[api].SIGNS for api in candidates})
+    voted = [api for api in signs if _has_signs(body, messages, signs[api])]
     if voted:
         return tuple(voted)
     fitting = _fitting(messages, signs)
@@ -119,6 +121,11 @@ def _candidates(body: Mapping[str, Any], known: Mapping[Api, ApiRules]) -> tuple
     return ()
 
 
+def _naming_models(apis: tuple[Api, ...], known: Mapping[Api, ApiRules]) -> tuple[Api, ...]:
+    """Those whose requests say their model themselves, and not in their path."""
+    return tuple([api for api in apis if known[api].SHAPE.model_path is None]) or apis
+
+
 def _resuming(body: Mapping[str, Any], known: Mapping[Api, ApiRules]) -> tuple[Api, ...]:
     """The APIs whose server may hold the conversation, so that a request has nothing new in it."""
     if "model" not in body:
@@ -129,11 +136,38 @@ def _resuming(body: Mapping[str, Any], known: Mapping[Api, ApiRules]) -> tuple[A
 def apis_of_messages(messages: Iterable[Any]) -> tuple[Api, ...]:
     """The APIs that a bare list of messages or items may be written for."""
     entries = list(messages)
-    signs = {api: rules.SIGNS for api, rules in _rules().items()}
+    signs = _of_their_form(entries, {api: rules.SIGNS for api, rules in _rules().items()})
     voted = [api for api in signs if _speak_for(entries, signs[api])]
     # A list of Responses may hold messages as Chat spells them, so its own items decide.
     strongest = [api for api in voted if signs[api].outweighs]
     return tuple(strongest or voted) or _fitting(entries, signs)
+
+
+def _of_their_form(messages: Sequence[Any], signs: Mapping[Api, Signs]) -> Mapping[Api, Signs]:
+    """The APIs that write contents as these are: as texts and parts with a `type`, or as parts
+    whose keys say what they are.
+    """
+    contents = [message.get("content") for message in messages if isinstance(message, Mapping)]
+    parts = [
+        part
+        for content in contents
+        for part in (content if isinstance(content, list) else ())
+        if isinstance(part, Mapping)
+    ]
+    has_texts = any(isinstance(content, str) and content for content in contents)
+    is_typed = has_texts or any("type" in part for part in parts)
+    if not is_typed and not parts:
+        return signs  # nothing shows a form
+    chosen = {
+        api: sign
+        for api, sign in signs.items()
+        if sign.types_parts is is_typed or any(_has_own_key(part, sign) for part in parts)
+    }
+    return chosen or signs
+
+
+def _has_own_key(part: Mapping[str, Any], signs: Signs) -> bool:
+    return "type" not in part and bool(signs.part_keys & part.keys())
 
 
 def _fitting(messages: Sequence[Any], signs: Mapping[Api, Signs]) -> tuple[Api, ...]:
@@ -173,7 +207,11 @@ def _speaks_for(message: Mapping[str, Any], signs: Signs) -> bool:
         return True
     if signs.message_keys & message.keys() or _matches(signs.item_types, message.get("type")):
         return True
-    return any(_matches(signs.part_types, kind) for kind in _part_types(message.get("content")))
+    content = message.get("content")
+    parts = content if isinstance(content, list) else []
+    if any(isinstance(part, Mapping) and _has_own_key(part, signs) for part in parts):
+        return True
+    return any(_matches(signs.part_types, kind) for kind in _part_types(content))
 
 
 def _part_types(content: Any) -> Iterator[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -147,7 +148,7 @@ def _add_row(table: Table, *cells: str) -> None:
 def show(
     store: StoreArgument,
     scope: ScopeArgument,
-    out: OutOption = None,
+    out: OutOption = "",
     as_json: JsonOption = False,
 ) -> None:
     """Show what a conversation waits for: the calls of its plan, and calls of unknown outcome.
@@ -160,7 +161,7 @@ def show(
 
     async def look(opened: SessionStore) -> tuple[Any, list[HeldPlan], Any]:
         session = await opened.session(scope)
-        plans = [plan for plan in await opened.held(limit=1_000_000) if plan.scope == scope]
+        plans = await opened.held(scope=scope)
         return session, plans, await opened.unresolved(scope)
 
     session, plans, unresolved = _with_store(output, store, look)
@@ -171,10 +172,24 @@ def show(
             output.record("unresolved", scope=scope, **_describe_unresolved(call))
     else:
         _print_conversation(output, scope, session, plans, unresolved)
-    if out is not None:
-        from lutumpy.page import write
+    if out:
+        from lutumpy.page import render
 
-        write(out, session, decisions=[plan.plan for plan in plans], title=f"Conversation {scope}")
+        page = render(
+            session, decisions=[plan.plan for plan in plans], title=f"Conversation {scope}"
+        )
+        _write_page(output, out, page)
+
+
+def _write_page(output: Output, out: str, page: str) -> None:
+    if out == "-":
+        sys.stdout.write(page)
+        return
+    try:
+        Path(out).write_text(page, encoding="utf-8", newline="\n")
+    except OSError as error:
+        output.complain(f"lutumpy: {out} can't be written: {error.strerror or error}")
+        raise typer.Exit(2) from error
 
 
 def _describe_unresolved(call: Any) -> dict[str, str]:
@@ -245,12 +260,15 @@ def decide(
     made = _make_decision(decision, given_input, output_value, reason)
 
     async def take(opened: SessionStore) -> bool:
-        plans = [each for each in await opened.held(limit=1_000_000) if each.scope == scope]
+        plans = await opened.held(scope=scope)
         wanted = plan.removeprefix("sha256:")
         for each in plans:
             if each.digest.removeprefix("sha256:").startswith(wanted):
                 return await opened.decide(scope, each.digest, {call: made}, by=by)
-        await opened.session(scope)  # names a conversation that isn't there
+        # What was decided wholly doesn't wait any more.
+        for entry in await opened.inbox(scope):
+            if entry.kind == "decision" and entry.value["call_id"] == call:
+                return False
         raise StoreError("plan", f"no such plan of {scope!r} waits for a person")
 
     taken = _with_store(output, store, take)

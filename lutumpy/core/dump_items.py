@@ -213,7 +213,10 @@ def _check_native(turn: AssistantTurn, native: Any) -> None:
 def _is_native(call: CallBlock, turn: AssistantTurn, entry: Any) -> bool:
     """Whether a call can be the one at its place; one without an id there can be any object."""
     key = turn.id_field if call.id_field is None else call.id_field
-    return entry[key] == call.id if key else isinstance(entry, dict)
+    found = entry
+    for name in key.split(".") if key else ():
+        found = found[name]
+    return found == call.id if key else isinstance(entry, dict)
 
 
 def dump_turn(turn: AssistantTurn) -> dict[str, Any]:

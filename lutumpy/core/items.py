@@ -297,8 +297,8 @@ class AssistantTurn:
         calls: The call blocks among `blocks`.
         calls_key: Where in `native` the calls are: a key of the message, or `None` when `native` is
             the list itself.
-        id_field: The name of a call's id in `native`; empty where the API tells calls by their
-            places, and their ids are this library's alone.
+        id_field: The name of a call's id in `native`, a dot for each level; empty where the API
+            tells calls by their places, and their ids are this library's alone.
         finish_reason: Why the model stopped, in this library's words (rule C9a).
         provider_finish_reason: The provider's own word for it.
         usage: Tokens.
@@ -376,7 +376,11 @@ class AssistantTurn:
             key = self.id_field if call.id_field is None else call.id_field
             if call.position >= 0 and key:
                 entries = native if self.calls_key is None else native[self.calls_key]
-                entries[call.position][key] = new
+                *outer, last = key.split(".")
+                entry = entries[call.position]
+                for name in outer:
+                    entry = entry[name]
+                entry[last] = new
         return replace(
             self,
             blocks=tuple([renamed.get(id(block), block) for block in self.blocks]),

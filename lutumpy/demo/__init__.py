@@ -16,11 +16,9 @@ same without the report.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from lutumpy import (
     Complete,
@@ -36,8 +34,7 @@ from lutumpy import (
     TurnResult,
     hook_impl,
 )
-from lutumpy.adapters.anthropic import AnthropicMessages
-from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.demo.providers import PROVIDERS, DemoError, connect
 from lutumpy.demo.report import Report
 from lutumpy.demo.shop import PARCELS, SHOP, Refund, _HelpDesk
 from lutumpy.hooks import BaseToolCall
@@ -46,10 +43,6 @@ from lutumpy.testing import Call, Reply
 __all__ = ["DemoError", "run"]
 
 MOST_ROUNDS = 10
-
-
-class DemoError(Exception):
-    """The demo can't run as it was asked to; nothing was sent."""
 
 
 # --- what the model says, where no real one is asked ----------------------------------------------
@@ -132,7 +125,7 @@ async def run(
     """Have the conversation and report each round.
 
     Args:
-        provider: `openai-chat`, `openai-responses` or `anthropic`.
+        provider: One of `PROVIDERS`, as `openai-chat`.
         live: Ask the real API, with the key from the environment, in place of the test server.
         model: The model's name; a default of the provider when left out.
         hooks: Let a cache and a person decide about calls before they are run.
@@ -143,13 +136,13 @@ async def run(
         The final answer, or `None` when there was none after ten rounds.
 
     Raises:
-        DemoError: a key or the `testing` extra is missing.
+        DemoError: a key, the SDK, or the `testing` extra is missing.
         AdapterError: the provider refused a request, or can't be reached.
     """
     chosen = PROVIDERS[provider]
     async with AsyncExitStack() as stack:
         script = SCRIPT_FOR_HOOKS if hooks else SCRIPT
-        llm, where = await _connect(stack, chosen, live, model or chosen.model, script)
+        llm, where = await connect(stack, chosen, live, model or chosen.model, script)
         policies = Policies() if hooks else None
         report = Report(write)
         report.title(
@@ -247,62 +240,3 @@ class Policies:
     async def decide(self, round: ToolRound) -> ToolRoundPlan:
         plan = await round.apply_hooks(self._hooks)
         return await plan.apply_hooks(ask_a_person)
-
-
-# --- who answers ----------------------------------------------------------------------------------
-
-Adapter = OpenAIChat | OpenAIResponses | AnthropicMessages
-
-
-@dataclass(frozen=True, slots=True)
-class Provider:
-    title: str
-    adapter: Callable[..., Adapter]
-    client: Literal["AsyncOpenAI", "AsyncAnthropic"]
-    key: str
-    model: str
-
-
-PROVIDERS: Mapping[str, Provider] = {
-    "openai-chat": Provider(
-        "Chat Completions", OpenAIChat, "AsyncOpenAI", "OPENAI_API_KEY", "gpt-4.1-mini"
-    ),
-    "openai-responses": Provider(
-        "Responses", OpenAIResponses, "AsyncOpenAI", "OPENAI_API_KEY", "gpt-4.1-mini"
-    ),
-    "anthropic": Provider(
-        "Messages", AnthropicMessages, "AsyncAnthropic", "ANTHROPIC_API_KEY", "claude-haiku-4-5"
-    ),
-}
-
-
-async def _connect(
-    stack: AsyncExitStack, provider: Provider, live: bool, model: str, script: Sequence[Reply]
-) -> tuple[Adapter, str]:
-    """The adapter with a client of the provider's SDK, and where that sends its requests."""
-    if live and not os.environ.get(provider.key):
-        raise DemoError(f"--live needs a key: set {provider.key}, or leave --live out")
-    options: dict[str, Any] = {}
-    where = "live"
-    if not live:
-        try:
-            from lutumpy.testing.wire import serve
-        except ImportError as error:
-            raise DemoError(str(error)) from error
-        server = await stack.enter_async_context(serve(script))
-        url = server.openai_base_url
-        if provider.client == "AsyncAnthropic":
-            url = server.anthropic_base_url
-        options = {"base_url": url, "api_key": "no-key-needed"}
-        where = "answered by a test server on this machine"
-    if provider.client == "AsyncAnthropic":
-        from anthropic import AsyncAnthropic
-
-        return provider.adapter(
-            model, client=await stack.enter_async_context(AsyncAnthropic(**options))
-        ), where
-    from openai import AsyncOpenAI
-
-    return provider.adapter(
-        model, client=await stack.enter_async_context(AsyncOpenAI(**options))
-    ), where

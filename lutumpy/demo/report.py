@@ -46,7 +46,7 @@ class Report:
     def field(self, name: str, lines: Sequence[str], *, cut: bool = False) -> None:
         for line in lines:
             if cut:
-                shown = [_cut_line(line)]
+                shown = [_cut_line(line, WIDTH - max(MARGIN, len(name) + 1))]
             else:
                 shown = textwrap.wrap(line, WIDTH - MARGIN, subsequent_indent="    ")
             # Only the first line carries the name; the others are set under it.
@@ -146,14 +146,12 @@ class Report:
         )
         self.title("the last request, in outline")
         for name, value in body.items():
-            if name in ("messages", "input"):
+            if name in ("messages", "input", "contents"):
                 lines = [
                     f"{k:>2}  {line}" for k, entry in enumerate(value) for line in outline(entry)
                 ]
-            elif name == "tools":
-                lines = [
-                    ", ".join([entry.get("name") or entry["function"]["name"] for entry in value])
-                ]
+            elif names := list(_tool_names(value)) if name.startswith("tool") else []:
+                lines = [", ".join(names)]
             else:
                 lines = [str(value)]
             self.field(name, lines, cut=True)
@@ -162,7 +160,7 @@ class Report:
 def outline(entry: Mapping[str, Any]) -> Iterator[str]:
     """A message or item of a request body in a few words: who, and what."""
     who = f"{entry.get('role') or entry.get('type'):<21}"
-    content = entry.get("content", entry.get("output"))
+    content = entry.get("content", entry.get("output", entry.get("parts")))
     if isinstance(content, str):
         answered = entry.get("tool_call_id") or entry.get("call_id")
         yield f"{who}{f'{answered}  ' if answered else ''}{content}"
@@ -175,7 +173,9 @@ def outline(entry: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _describe_part(part: Mapping[str, Any]) -> str:
-    kind = part["type"]
+    if "type" not in part and "text" not in part:
+        return _describe_member(part)
+    kind = part.get("type", "text")
     if kind == "tool_use":
         return (
             f"{kind} {part['id']}  {part['name']} {json.dumps(part['input'], ensure_ascii=False)}"
@@ -185,6 +185,27 @@ def _describe_part(part: Mapping[str, Any]) -> str:
     return str(part.get("text", kind))
 
 
-def _cut_line(text: str) -> str:
+def _describe_member(part: Mapping[str, Any]) -> str:
+    """A part that is called by its only member: its texts, then what it holds."""
+    for kind, held in part.items():
+        if isinstance(held, Mapping):
+            texts = [value for value in held.values() if isinstance(value, str)]
+            rest = [value for value in held.values() if not isinstance(value, str)]
+            written = [json.dumps(value, ensure_ascii=False) for value in rest]
+            return " ".join([kind, *texts, *written])
+    return ", ".join(part)
+
+
+def _tool_names(value: Any) -> Iterator[str]:
+    """The names of tools, however deep an API puts them."""
+    if isinstance(value, Mapping) and isinstance(value.get("name"), str):
+        yield value["name"]
+        return
+    held = value.values() if isinstance(value, Mapping) else value
+    for each in held if isinstance(value, Mapping | list) else ():
+        yield from _tool_names(each)
+
+
+def _cut_line(text: str, width: int) -> str:
     text = " ".join(text.split("\n"))
-    return text if len(text) <= WIDTH - MARGIN else text[: WIDTH - MARGIN - 3] + "..."
+    return text if len(text) <= width else text[: width - 3] + "..."

@@ -188,8 +188,8 @@ def mend_foreign_part(
         Whether it was a part of another API, and is mended.
     """
     part = editor.get(path)
-    kind = type_of(part)
     reader = reader_for(spelling)
+    kind = reader.kind_of(part)
     if kind not in reader.any_parts or kind in spelling.parts or kind in _TEXT_PARTS:
         return False
     piece = reader.read_part(part)

@@ -44,7 +44,8 @@ def drop_entry(editor: Editor, path: Path, problem: Problem, kind: RepairKind, r
 
 def expect_entry(editor: Editor, path: Path) -> None:
     """The repair fits only if this message, item or block is there."""
-    if isinstance(editor.get(path), dict):
+    entry = editor.get(path)
+    if isinstance(entry, dict) and not entry.keys().isdisjoint(IDENTITY):
         editor.expect_keys(path, *IDENTITY)
     else:
         editor.expect(path)

@@ -59,6 +59,7 @@ class MixedReader:
         self._calls: dict[str, PartReader] = {}
         self._message_calls: dict[str, PartReader] = {}
         self._results: dict[str, ResultReader] = {}
+        self._part_keys: dict[str, str] = {}
         self._role_names: dict[str, str] = {}
         entries: set[str] = set()
         parts: set[str] = set()
@@ -67,6 +68,7 @@ class MixedReader:
             self._calls.update(spelling.calls)
             self._message_calls.update(spelling.message_calls)
             self._results.update(spelling.results)
+            self._part_keys.update(spelling.part_keys)
             self._role_names.update(spelling.role_names)
             entries |= spelling.entries
             parts |= spelling.parts | spelling.other_parts
@@ -83,6 +85,19 @@ class MixedReader:
         )
 
     # --------------------------------------------------------- recognizing
+
+    def kind_of(self, value: Any) -> str:
+        """The type of a part; of one without a `type` what its only key stands for."""
+        kind = type_of(value)
+        if kind or not isinstance(value, Mapping) or len(value) != 1:
+            return kind
+        return next((self._part_keys[key] for key in value if key in self._part_keys), "")
+
+    def _kinds_in(self, content: Any) -> frozenset[str]:
+        """The types of the parts of a content."""
+        if not isinstance(content, list):
+            return frozenset()
+        return frozenset([self.kind_of(part) for part in content]) - {""}
 
     def role_of(self, entry: Mapping[str, Any]) -> str | None:
         """The role of a message, given or shown by its keys; `None` for an item without one."""
@@ -111,7 +126,7 @@ class MixedReader:
         role = self.role_of(entry)
         if role is None:
             return self._is_foreign_entry(entry)
-        if _types_in(entry.get("content")) & self._foreign_in_content:
+        if self._kinds_in(entry.get("content")) & self._foreign_in_content:
             return True
         if self.own.has_foreign_calls(entry, role, self._foreign_beside_content, self._id_keys):
             return True
@@ -153,7 +168,7 @@ class MixedReader:
             piece = self.read_part(entry)
             return ("user" if isinstance(piece, Result) else "assistant"), [piece]
         content = entry.get("content")
-        if role in self.result_roles and not _types_in(content) & self._results.keys():
+        if role in self.result_roles and not self._kinds_in(content) & self._results.keys():
             return "user", [self._read_result_message(entry, role, unnamed_id)]
         pieces: list[Piece]
         if isinstance(content, str) and content:
@@ -186,7 +201,7 @@ class MixedReader:
         """A part, a block, a call or an item, by its type."""
         if not isinstance(part, Mapping):
             return Opaque(part)
-        kind = type_of(part)
+        kind = self.kind_of(part)
         if kind in self._calls:
             return self._read_call(kind, part)
         if kind in self._results:
@@ -241,13 +256,6 @@ class MixedReader:
                 yield self.read_part(part)
             elif part not in (None, ""):
                 yield Text(part if isinstance(part, str) else as_text(part))
-
-
-def _types_in(content: Any) -> frozenset[str]:
-    """The types of the parts of a content."""
-    if not isinstance(content, list):
-        return frozenset()
-    return frozenset([type_of(part) for part in content]) - {""}
 
 
 def _call_id_of(piece: Piece) -> str | None:

@@ -49,6 +49,8 @@ class Spelling:
     Attributes:
         parts: Types of parts that it takes in contents. They are kept as they are.
         other_parts: Types of parts that its programs put into contents although it refuses them.
+        part_keys: Keys that tell a part without a `type`, each with what stands for its type in the
+            other tables.
         readers: How to read a part, by its type.
         calls: How to read a call that stands in a content or in the list of messages, by its type.
         message_calls: How to read a call that stands in a message beside its content, by its type.
@@ -68,6 +70,7 @@ class Spelling:
 
     parts: ClassVar[frozenset[str]] = frozenset()
     other_parts: ClassVar[frozenset[str]] = frozenset()
+    part_keys: ClassVar[Mapping[str, str]] = {}
     readers: ClassVar[Mapping[str, PartReader]] = {}
     calls: ClassVar[Mapping[str, PartReader]] = {}
     message_calls: ClassVar[Mapping[str, PartReader]] = {}

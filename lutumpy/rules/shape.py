@@ -106,6 +106,8 @@ class Signs:
         refused_first_roles: Roles that the API refuses in the first message.
         item_types: The `type` of an entry of the list of messages that needs no role.
         part_types: The `type` of a part of a message's content.
+        part_keys: Keys of a part that has no `type`.
+        types_parts: Whether a content is a text, or a list of parts that have a `type`.
         outweighs: Whether its signs among messages count for more than those of others, because its
             list may hold messages as others spell them.
         tool_keys: Keys of a declared tool.
@@ -129,6 +131,8 @@ class Signs:
     refused_first_roles: frozenset[str] = frozenset()
     item_types: re.Pattern[str] = NOTHING
     part_types: re.Pattern[str] = NOTHING
+    part_keys: frozenset[str] = frozenset()
+    types_parts: bool = True
     outweighs: bool = False
     tool_keys: frozenset[str] = frozenset()
     tool_types: re.Pattern[str] = NOTHING

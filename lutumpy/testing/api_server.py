@@ -26,6 +26,7 @@ from lutumpy.apis import Api, serving
 from lutumpy.errors import Problem
 from lutumpy.rules.shape import ApiRules
 from lutumpy.testing.replies import Failure
+from lutumpy.testing.script import render_failure
 
 __all__ = [
     "CREATE",
@@ -189,19 +190,28 @@ class ApiServer:
         data = json.dumps(event, ensure_ascii=False, separators=(",", ":"))
         return f"{name}data: {data}\n\n".encode("utf-8", "surrogatepass")
 
+    def write_failure(self, failure: Failure) -> bytes:
+        """An error after a stream has begun, as an event."""
+        body = render_failure(self.api, failure.status, failure.message, kind=failure.kind)
+        data = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+        return f"event: error\ndata: {data}\n\n".encode("utf-8", "surrogatepass")
+
     def write_stream(
-        self, events: Iterable[Json], options: Mapping[str, str]
+        self, events: Iterable[Json | Failure], options: Mapping[str, str]
     ) -> tuple[str, Iterator[bytes]]:
         """The media type of a stream and its pieces.
 
         Args:
-            events: Its events.
+            events: Its events; a failure among them ends it.
             options: What stands behind the question mark.
         """
         return self.stream_type, self._write_events(events)
 
-    def _write_events(self, events: Iterable[Json]) -> Iterator[bytes]:
+    def _write_events(self, events: Iterable[Json | Failure]) -> Iterator[bytes]:
         for event in events:
+            if isinstance(event, Failure):
+                yield self.write_failure(event)
+                return
             yield self.write_event(event)
         if self.stream_end:
             yield self.stream_end

@@ -13,13 +13,14 @@ from lutumpy.errors import Problem
 from lutumpy.testing.api_server import ApiServer, Json, Query, Refused, first_refusal
 from lutumpy.testing.paths import Target
 from lutumpy.testing.replies import Failure, Reply
-from lutumpy.testing.script import render, render_failure, render_stream
+from lutumpy.testing.script import failure_headers, render, render_failure, render_stream
 
 __all__ = ["Answer", "Exchange"]
 
-Answer: TypeAlias = Reply | Failure | dict[str, Any] | bytes | str
-"""What one request is answered with: a scripted reply or failure, JSON sent as it is, or a raw
-body.
+Answer: TypeAlias = Reply | Failure | dict[str, Any] | bytes | str | list[Any]
+"""What one request is answered with: a scripted reply or failure, JSON sent as it is, a raw body,
+or the events of a stream, sent as they are; a `Failure` among them is an error after the stream has
+begun, and ends it.
 """
 
 
@@ -72,7 +73,8 @@ class Exchange:
             code=problem.code,
             request_id=self.request_id,
         )
-        return self._send_json(body, problem.status)
+        headers = failure_headers(self.server.api, problem.status, kind=problem.kind)
+        return self._send_json(body, problem.status, headers)
 
     def send_failure(self, failure: Failure, more: Mapping[str, str] | None = None) -> Response:
         """An error of the API, with its own headers and `more`."""
@@ -83,7 +85,8 @@ class Exchange:
             kind=failure.kind,
             request_id=self.request_id,
         )
-        return self._send_json(body, failure.status, {**failure.headers, **(more or {})})
+        typed = failure_headers(self.server.api, failure.status, kind=failure.kind)
+        return self._send_json(body, failure.status, {**typed, **failure.headers, **(more or {})})
 
     # --- Answers ---------------------------------------------------------------------------------
 
@@ -112,6 +115,8 @@ class Exchange:
         # JSON of the script's own may be an answer like any other, so it is remembered.
         if isinstance(answer, dict):
             return self._send_json(answer), answer, None
+        if isinstance(answer, list):
+            return self._send_events(answer), None, None
         is_streamed = self.target.streams
         if is_streamed is None:
             is_streamed = body.get("stream") is True
@@ -127,7 +132,7 @@ class Exchange:
         events = self.server.arrange_events(events, body)
         return self._send_events(events), rendered, events
 
-    def _send_events(self, events: list[Json]) -> Response:
+    def _send_events(self, events: list[Any]) -> Response:
         kind, pieces = self.server.write_stream(events, self.request.query_params)
         return StreamingResponse(pieces, 200, self.headers, kind)
 

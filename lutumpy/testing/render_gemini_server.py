@@ -26,6 +26,7 @@ from lutumpy.testing.api_server import (
 from lutumpy.testing.lists import count_tokens
 from lutumpy.testing.render_gemini import write_chunk
 from lutumpy.testing.replies import Failure
+from lutumpy.testing.script import render_failure
 
 __all__ = ["GeminiServer"]
 
@@ -103,12 +104,20 @@ class GeminiServer(ApiServer):
     def write_event(self, event: Json) -> bytes:
         return f"data: {write_chunk(event)}\r\n\r\n".encode("utf-8", "surrogatepass")
 
+    def write_failure(self, failure: Failure) -> bytes:
+        """An error after a stream has begun is a chunk of it."""
+        return self.write_event(self._error_of(failure))
+
+    def _error_of(self, failure: Failure) -> Json:
+        return render_failure(self.api, failure.status, failure.message, kind=failure.kind)
+
     def write_stream(
-        self, events: Iterable[Json], options: Mapping[str, str]
+        self, events: Iterable[Json | Failure], options: Mapping[str, str]
     ) -> tuple[str, Iterator[bytes]]:
         if options.get("alt") == "sse":
             return super().write_stream(events, options)
-        return "application/json; charset=UTF-8", _write_array(events)
+        chunks = [self._error_of(each) if isinstance(each, Failure) else each for each in events]
+        return "application/json; charset=UTF-8", _write_array(chunks)
 
     def remember(
         self, body: Mapping[str, Any], answer: Mapping[str, Any], events: list[Json] | None = None

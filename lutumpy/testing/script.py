@@ -14,6 +14,7 @@ __all__ = [
     "Failure",
     "Rendering",
     "Reply",
+    "failure_headers",
     "render",
     "render_failure",
     "render_stream",
@@ -24,10 +25,11 @@ __all__ = [
 class Rendering(Protocol):
     """What the `rendering` module of an API defines.
 
-    Two more names may stand in it. `render_failure` takes status and message, and `kind`, `param`,
-    `code` and `request_id` by name, and gives the JSON of an error; without it an error is an
-    object with these under `error`. `SHAPING` names the parameters of a request on which the shape
-    of its answer depends.
+    Three more names may stand in it. `render_failure` takes status and message, and `kind`,
+    `param`, `code` and `request_id` by name, and gives the JSON of an error; without it an error is
+    an object with these under `error`. `failure_headers` takes its status, and `kind` by name, and
+    gives the headers that an error has beside the usual ones. `SHAPING` names the parameters of a
+    request on which the shape of its answer depends.
     """
 
     def render(
@@ -101,6 +103,13 @@ def render_failure(
         status, message, kind=kind, param=param, code=code, request_id=request_id
     )
     return failure
+
+
+def failure_headers(api: Api, status: int, *, kind: str = "") -> dict[str, str]:
+    """The headers that say what an error is, where an API has some."""
+    write = getattr(rendering_of(api), "failure_headers", None)
+    headers: dict[str, str] = {} if write is None else write(status, kind=kind)
+    return headers
 
 
 def shaping_keys(api: Api) -> frozenset[str]:

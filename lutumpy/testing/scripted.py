@@ -23,7 +23,13 @@ from lutumpy.models import (
 from lutumpy.rules.shape import ApiRules
 from lutumpy.streaming import StreamDecoder
 from lutumpy.testing.replies import Failure, Reply, read_script
-from lutumpy.testing.script import Rendering, render_failure, rendering_of, shaping_keys
+from lutumpy.testing.script import (
+    Rendering,
+    failure_headers,
+    render_failure,
+    rendering_of,
+    shaping_keys,
+)
 
 __all__ = ["ScriptEntry", "ScriptedModel"]
 
@@ -270,7 +276,8 @@ class ScriptedModel:
         self, status: int, message: str, headers: Mapping[str, str], **more: Any
     ) -> AdapterError:
         body = render_failure(self.api, status, message, **more)
-        lower = {name.lower(): value for name, value in headers.items()}
+        typed = failure_headers(self.api, status, kind=more.get("kind", ""))
+        lower = {name.lower(): value for name, value in {**typed, **headers}.items()}
         cause = ScriptedStatusError(status, message, lower, body)
         error = adapter_error(cause, self.api)
         error.__cause__ = cause

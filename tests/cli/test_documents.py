@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lutumpy import Session
-from lutumpy.apis import api_names
+from lutumpy.apis import api_names, serving
 from lutumpy.cli.documents import Document, DocumentError, Place, open_document
 from lutumpy.cli.recognition import api_of_answer, apis_of_body, apis_of_messages
 from lutumpy.testing import Reply, ScriptedModel
@@ -27,6 +27,8 @@ FILES = {
     "compat_openai_responses": "openai_responses",
 }
 APIS = api_names()
+OF_TEXTS = tuple([api for api in APIS if serving(api, "rules").SIGNS.types_parts])
+"""The APIs in which a content may be a text."""
 HERE = Place("file.json")
 
 
@@ -129,7 +131,7 @@ def test_shapes_say_what_they_are(value: Any, kind: str, api: str) -> None:
 @pytest.mark.parametrize(
     ("value", "apis"),
     [
-        (SIMPLE, APIS),
+        (SIMPLE, OF_TEXTS),
         ([{"role": "system", "content": "s"}, *SIMPLE], ("openai_chat", "openai_responses")),
         ({"messages": SIMPLE}, ("openai_chat", "anthropic_messages")),
         (

@@ -37,9 +37,8 @@ from lutumpy import (
     tool_fn,
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
-from lutumpy.adapters.gemini import Gemini
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.apis import api_names
+from lutumpy.apis import api_names, by_name
 from lutumpy.doctor import check_messages
 from lutumpy.execution import Dispatcher, ExecutionReport, ToolExecutor
 from lutumpy.loops import run_tools
@@ -51,9 +50,7 @@ from lutumpy.tool_doctor import check_tools, drift, locked_toolset
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 
 APIS = api_names()
-ADAPTERS: dict[str, Any] = {
-    adapter.api: adapter for adapter in (OpenAIChat, OpenAIResponses, AnthropicMessages, Gemini)
-}
+ADAPTERS = by_name("adapter")
 KNOW_TEXTS = ("openai_chat", "openai_responses")
 
 

@@ -15,7 +15,7 @@ from lutumpy.durable.local import LocalRunner
 from lutumpy.durable.loop import DurableLoop
 from lutumpy.durable.memory import MemoryStore
 from lutumpy.durable.results import Answered, RunResult, Waiting
-from lutumpy.durable.runner import CallRunner
+from lutumpy.durable.runner import CallRunner, RoundJournal
 from lutumpy.durable.store import SessionStore
 from lutumpy.durable.types import (
     Claim,
@@ -27,24 +27,29 @@ from lutumpy.durable.types import (
     StoredEvent,
     Taken,
 )
-from lutumpy.errors import StoreError
+from lutumpy.errors import EngineError, StoreError
 
 if TYPE_CHECKING:
+    from lutumpy.durable.dbos import DbosRunner, serve_dbos
     from lutumpy.durable.postgres import PostgresStore
     from lutumpy.durable.sqlite import SqliteStore
+    from lutumpy.durable.temporal import TemporalRunner, temporal_activity, temporal_workflows
 
 __all__ = [
     "Answered",
     "CallRunner",
     "Claim",
     "Counts",
+    "DbosRunner",
     "DurableLoop",
+    "EngineError",
     "HeldPlan",
     "InboxEntry",
     "LocalRunner",
     "MemoryStore",
     "PostgresStore",
     "Restarted",
+    "RoundJournal",
     "RunResult",
     "ScopeInfo",
     "SessionStore",
@@ -54,14 +59,20 @@ __all__ = [
     "StoreJournal",
     "StoredEvent",
     "Taken",
+    "TemporalRunner",
     "Waiting",
+    "serve_dbos",
+    "temporal_activity",
+    "temporal_workflows",
 ]
 
 # A program has one database, and imports what that needs.
 _HOMES = homes_of(
     {
+        "lutumpy.durable.dbos": ["DbosRunner", "serve_dbos"],
         "lutumpy.durable.postgres": ["PostgresStore"],
         "lutumpy.durable.sqlite": ["SqliteStore"],
+        "lutumpy.durable.temporal": ["TemporalRunner", "temporal_activity", "temporal_workflows"],
     }
 )
 

@@ -4,20 +4,75 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any, Protocol
 
 from lutumpy import Session, TakenOverError
 from lutumpy.durable.store import SessionStore
 from lutumpy.durable.types import Claim, Counts, InboxEntry, Status
 from lutumpy.execution import UnresolvedCall
 from lutumpy.loops import LoopCounts
-from lutumpy.models import Message, load_item
+from lutumpy.models import Head, Message, load_item
 from lutumpy.plain import json_values
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-__all__ = ["OpenConversation"]
+__all__ = ["JournalHome", "OpenConversation", "WorkersConversation"]
+
+
+class JournalHome(Protocol):
+    """What the journal of calls needs of a conversation."""
+
+    claim: Claim
+    unresolved: tuple[UnresolvedCall, ...]
+
+    @property
+    def store(self) -> SessionStore: ...
+
+    def recorded(self, name: str) -> JsonValue: ...
+
+    async def record(self, name: str, value: Any) -> JsonValue: ...
+
+
+class WorkersConversation:
+    """What a worker holds of a conversation that the loop's process has claimed.
+
+    Args:
+        store: Where it is kept.
+        token: What a `StoreJournal` gave for workers.
+
+    Raises:
+        ValueError: it is no token.
+    """
+
+    def __init__(self, store: SessionStore, token: Mapping[str, Any]) -> None:
+        kinds = {"scope": str, "fence": int, "round": int}
+        for name, kind in kinds.items():
+            if not isinstance(token, Mapping) or type(token.get(name)) is not kind:
+                raise ValueError(f"the token of a journal has no {name}; nothing was written")
+        self.store: SessionStore = store
+        # Its lease is the loop's to renew; writes look at the fence alone.
+        self.claim: Claim = Claim(
+            scope=token["scope"],
+            fence=token["fence"],
+            lease=0.0,
+            until=datetime.now(timezone.utc),
+            items=(),
+            state={},
+            head=Head(0, ""),
+            round=token["round"],
+            counts=Counts(),
+        )
+        self.unresolved: tuple[UnresolvedCall, ...] = ()
+
+    def recorded(self, name: str) -> JsonValue:
+        """Nothing: what stands is what `record` gives."""
+        return None
+
+    async def record(self, name: str, value: Any) -> JsonValue:
+        """Write a record of the open round, and give what stands (rules P1, P2)."""
+        return await self.store.record(self.claim, name, value)
 
 
 class OpenConversation:

@@ -11,6 +11,9 @@
 #   nothing else                                it may be run
 #
 # So a `once` call runs only in the moment after its marker was inserted, by whoever inserted it.
+#
+# An engine that begins a call at most once by itself asks `known` and `mark` apart (`engines.py`):
+# a marker without a result is then a reason to ask the engine, which may be running the call still.
 
 from __future__ import annotations
 
@@ -18,7 +21,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from lutumpy import CallTicket, ToolResult
-from lutumpy.durable.conversation import OpenConversation
+from lutumpy.durable.conversation import JournalHome, WorkersConversation
+from lutumpy.durable.store import SessionStore
 from lutumpy.execution import Begun, ExecutionResult, UnresolvedCall
 
 if TYPE_CHECKING:
@@ -39,7 +43,7 @@ class StoreJournal:
         conversation: The conversation, claimed by this process.
     """
 
-    def __init__(self, conversation: OpenConversation) -> None:
+    def __init__(self, conversation: JournalHome) -> None:
         self._conversation = conversation
         # What stands, by call id; and the `once` calls that were begun here and have no result.
         self._results: dict[str, ToolResult] = {}
@@ -47,18 +51,49 @@ class StoreJournal:
 
     async def begin(self, ticket: CallTicket) -> Begun | ToolResult:
         """Whether a call may be run now; see `CallJournal.begin`."""
+        known = await self.known(ticket)
+        if known is not None:
+            return known
+        if ticket.effect == "once":
+            if not await self.mark(ticket):
+                return await self._keep(ticket, _maybe_executed(ticket, "The process that ran"))
+            self._running[ticket.call_id] = ticket
+        return Begun(f"claim {self._conversation.claim.fence}")
+
+    async def known(self, ticket: CallTicket) -> ToolResult | None:
+        """Why a call isn't run, if it isn't; see `RoundJournal.known`."""
         known = self.result_of(ticket)
         if known is not None:
             return known
         equal = self._find_unresolved(ticket)
-        if equal is not None:
-            return await self._keep(ticket, _rejected(ticket, equal))
+        return None if equal is None else await self._keep(ticket, _rejected(ticket, equal))
+
+    async def mark(self, ticket: CallTicket) -> bool:
+        """Insert the marker of a call; see `RoundJournal.mark`."""
         claim = self._conversation.claim
-        if ticket.effect == "once":
-            if not await self._conversation.store.begin(claim, record_name(ticket)):
-                return await self._keep(ticket, _maybe_executed(ticket, "The process that ran"))
-            self._running[ticket.call_id] = ticket
-        return Begun(f"claim {claim.fence}")
+        return await self._conversation.store.begin(claim, record_name(ticket))
+
+    def token(self) -> dict[str, JsonValue]:
+        """What a worker in another process needs for `of_token`, as JSON values."""
+        claim = self._conversation.claim
+        return {"scope": claim.scope, "fence": claim.fence, "round": claim.round}
+
+    @staticmethod
+    def of_token(store: SessionStore, token: Mapping[str, Any]) -> StoreJournal:
+        """The journal of a round, in a worker that the loop's process has sent a call to.
+
+        It writes with the claim of that process: once another one has taken the conversation over,
+        every write is a `TakenOverError`. It doesn't know what was recorded before, so the sender
+        asks `known` first.
+
+        Args:
+            store: The store of the conversation.
+            token: The `token()` of the loop's journal.
+
+        Raises:
+            ValueError: it is no token.
+        """
+        return StoreJournal(WorkersConversation(store, token))
 
     async def end(self, ticket: CallTicket, result: ExecutionResult) -> None:
         """Keep the result of a call; see `CallJournal.end`."""

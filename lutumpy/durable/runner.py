@@ -3,23 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from lutumpy import CallTicket
+from lutumpy import CallTicket, ToolResult
 from lutumpy.execution import CallJournal, ExecutionResult
 
-__all__ = ["CallRunner"]
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+__all__ = ["CallRunner", "RoundJournal"]
+
+
+class RoundJournal(CallJournal, Protocol):
+    """The journal that a runner is given: that of the calls of one round of a conversation.
+
+    `begin` is `known` and `mark` in one, for who runs a call right then. The two are for an engine
+    that begins a call at most once by itself, and can be asked later what became of it.
+    """
+
+    async def known(self, ticket: CallTicket) -> ToolResult | None:
+        """Why a call isn't run: its recorded result, or the refusal of a call that is equal to an
+        unresolved one. `None` where it may be run.
+
+        Raises:
+            TakenOverError: this process lost the conversation.
+        """
+        ...
+
+    async def mark(self, ticket: CallTicket) -> bool:
+        """Insert the marker of a call before an engine is given it; `False` where it was there.
+
+        A marker that was there belongs to a call that somebody has given to an engine or has begun.
+        If the engine doesn't know it, its outcome is `maybe_executed`.
+
+        Raises:
+            TakenOverError: this process lost the conversation. The call must not be run.
+        """
+        ...
+
+    def token(self) -> dict[str, JsonValue]:
+        """What a worker needs to write to this journal; see `StoreJournal.of_token`."""
+        ...
 
 
 class CallRunner(Protocol):
     """Runs the calls of tickets, wherever that is."""
 
     async def run(
-        self, tickets: Sequence[CallTicket], journal: CallJournal
+        self, tickets: Sequence[CallTicket], journal: RoundJournal
     ) -> Sequence[ExecutionResult]:
         """One result for each ticket, in order.
 
         `journal.begin` is asked before a call starts, and `journal.end` told what came of it. A
-        runner whose engine already guarantees that a call begins at most once doesn't call `begin`.
+        runner whose engine already guarantees that a call begins at most once asks `known` and
+        `mark` instead. Results that the journal hasn't been told are recorded by the loop.
         """
         ...

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from lutumpy.errors.base import LutumpyError
 from lutumpy.errors.data import CallData, PartialAnswer, TokenCounts
 from lutumpy.errors.waiting import (
+    EngineError,
     PlanError,
     PlanErrorKind,
     StoreError,
@@ -30,6 +31,7 @@ __all__ = [
     "DeclarationError",
     "DroppedRoundError",
     "EmptyToolsetError",
+    "EngineError",
     "FetchError",
     "HookError",
     "HookRegistrationError",

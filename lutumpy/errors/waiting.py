@@ -7,7 +7,14 @@ from typing import Any, Literal
 
 from lutumpy.errors.base import LutumpyError
 
-__all__ = ["PlanError", "PlanErrorKind", "StoreError", "StoreErrorKind", "TakenOverError"]
+__all__ = [
+    "EngineError",
+    "PlanError",
+    "PlanErrorKind",
+    "StoreError",
+    "StoreErrorKind",
+    "TakenOverError",
+]
 
 PlanErrorKind = Literal[
     "not_portable",
@@ -54,6 +61,14 @@ class TakenOverError(LutumpyError, RuntimeError):
 
     Nothing was lost: what was recorded until then is the other's now. What this process did since
     is not used; a tool with the effect `once` that it was running is `maybe_executed`.
+    """
+
+
+class EngineError(LutumpyError, RuntimeError):
+    """The engine that should run calls can't be reached, or isn't set up for it.
+
+    Nothing was lost: the round stays open in the store, and the next run asks the engine again for
+    the calls that it was given.
     """
 
 

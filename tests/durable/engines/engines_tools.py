@@ -1,0 +1,101 @@
+"""The tools that the tests of engines run in workers, which are processes of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from lutumpy import Skip, Toolset, tool, tool_fn
+from lutumpy.execution import Dispatcher, IdempotencyKey
+
+__all__ = ["Changed", "Desk", "Notes", "dispatcher"]
+
+
+class Notes:
+    """What tools did outside: a file of lines that every process appends to."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / "notes.jsonl"
+
+    def write(self, what: str, **more: Any) -> None:
+        line = json.dumps({"what": what, "pid": os.getpid(), "at": time.monotonic(), **more})
+        with self.file.open("a") as file:
+            file.write(line + "\n")
+
+    def read(self, what: str) -> list[dict[str, Any]]:
+        if not self.file.exists():
+            return []
+        lines = [json.loads(line) for line in self.file.read_text().splitlines()]
+        return [line for line in lines if line["what"] == what]
+
+    async def wait_for(self, what: str, count: int = 1) -> None:
+        with anyio.fail_after(60):
+            while len(self.read(what)) < count:
+                await anyio.sleep(0.02)
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@tool_fn(effect="read")
+async def look(word: str, *, notes: Skip[Notes]) -> str:
+    """Look a word up."""
+    notes.write("look", word=word)
+    if word.startswith("slow"):
+        await anyio.sleep(0.5)
+    notes.write("looked", word=word)
+    return f"{word} means {word[::-1]}"
+
+
+@tool_fn(effect="once", timeout=60)
+async def charge(amount: int, *, notes: Skip[Notes]) -> str:
+    """Charge somebody. 13 kills its process after the effect, 20 takes a while."""
+    notes.write("charge", amount=amount)
+    if amount == 13:
+        die()
+    if amount == 20:
+        await anyio.sleep(2)
+    if amount == 99:
+        raise SystemExit("a tool that wants to end its worker")
+    return f"charged {amount}"
+
+
+@tool_fn(effect="idempotent", timeout=60)
+async def save(title: str, *, notes: Skip[Notes], key: Skip[IdempotencyKey]) -> str:
+    """Save something. The first time it is fatal, it kills its process."""
+    notes.write("save", key=str(key))
+    if title == "fatal" and len(notes.read("save")) == 1:
+        die()
+    return f"saved {title}"
+
+
+class Desk(Toolset):
+    look = tool(look)
+    charge = tool(charge)
+    save = tool(save)
+
+
+@tool_fn(effect="once", name="charge")
+async def charge_more(amount: int, tip: int = 0, *, notes: Skip[Notes]) -> str:
+    """Charge somebody, and a tip."""
+    notes.write("charge", amount=amount)
+    return f"charged {amount}"
+
+
+class Changed(Toolset):
+    """The tools of another release: `charge` is another one."""
+
+    look = tool(look)
+    charge = tool(charge_more)
+    save = tool(save)
+
+
+def dispatcher(tools: type[Toolset[Any]], folder: Path) -> Dispatcher[Any]:
+    return Dispatcher(tools, context={"notes": Notes(folder)})

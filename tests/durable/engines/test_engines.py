@@ -1,0 +1,254 @@
+"""Calls on the workers of real engines, in processes of their own (section "Engines" of the page).
+
+Every test runs on Temporal and on DBOS; servers and workers are started here.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from durable_toolkit import ANSWER, call, calls, results
+from engines_toolkit import Site
+from engines_tools import Desk, dispatcher
+
+from lutumpy import Session
+from lutumpy.durable import Answered, LocalRunner
+from lutumpy.errors import EngineError
+
+pytestmark = pytest.mark.anyio
+
+LOOP = Path(__file__).with_name("engines_loop.py")
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """The engines' packages know asyncio alone."""
+    return "asyncio"
+
+
+async def session_of(site: Site) -> Session:
+    return await site.store.session(site.scope)
+
+
+def shown(session: Session) -> Any:
+    """The transcript, without what is measured."""
+    return json.loads(json.dumps(session.dump()["items"]))
+
+
+CONVERSATION = [
+    calls(
+        call("look", "l1", word="cat"),
+        call("charge", "p1", amount=5),
+        call("save", "s1", title="note"),
+        call("look", "l2", word=7),
+    ),
+    calls(call("nothing", "n1"), call("charge", "p2", amount=6)),
+    ANSWER,
+]
+
+
+async def test_one_conversation_has_the_same_transcript_here_and_on_an_engine(site: Site) -> None:
+    site.start_worker()
+    await site.create()
+    done = await site.run(CONVERSATION)
+    assert isinstance(done, Answered)
+    there = shown(await session_of(site))
+
+    here = Site("local", "", site.folder / "here")
+    here.folder.mkdir()
+    here.store.close()
+    local = Site("local", "", here.folder)
+    await local.create()
+    await local.run(CONVERSATION, LocalRunner(dispatcher(Desk, local.folder)))
+    assert shown(await session_of(local)) == there
+    assert len(site.notes.read("charge")) == len(local.notes.read("charge")) == 2
+    local.close()
+
+
+async def test_a_worker_killed_in_a_once_tool_gives_maybe_executed_and_one_effect(
+    site: Site,
+) -> None:
+    """P5, P8: it isn't begun again, by another worker neither; and an equal call is refused."""
+    first = site.start_worker()
+    await site.create()
+    script = [
+        calls(call("charge", "p1", amount=13)),
+        calls(call("charge", "p2", amount=13)),
+        ANSWER,
+    ]
+    async with anyio.create_task_group() as group:
+        group.start_soon(site.run, script)
+        await site.notes.wait_for("charge")
+        await anyio.to_thread.run_sync(first.process.wait)
+        await anyio.to_thread.run_sync(site.start_worker)
+    said = results(await session_of(site))
+    assert [status for status, _ in said] == ["error", "rejected"]
+    assert "may have taken effect" in said[0][1]
+    assert len(site.notes.read("charge")) == 1
+    (unresolved,) = await site.store.unresolved(site.scope)
+    assert unresolved.metadata.id == "p1"
+
+
+async def test_a_worker_killed_in_an_idempotent_tool_is_replaced_with_the_same_key(
+    site: Site,
+) -> None:
+    """P6, P9."""
+    first = site.start_worker()
+    await site.create()
+    async with anyio.create_task_group() as group:
+        group.start_soon(site.run, [calls(call("save", "s1", title="fatal")), ANSWER])
+        await site.notes.wait_for("save")
+        await anyio.to_thread.run_sync(first.process.wait)
+        await anyio.to_thread.run_sync(site.start_worker)
+    assert results(await session_of(site)) == [("ok", "saved fatal")]
+    runs = site.notes.read("save")
+    assert len(runs) == 2
+    assert len({run["key"] for run in runs}) == 1
+    assert len({run["pid"] for run in runs}) == 2
+
+
+async def test_calls_run_in_other_processes_and_how_many_at_once_is_the_engines(
+    site: Site,
+) -> None:
+    worker = site.start_worker(limit=1)
+    await site.create()
+    words = ["slow one", "slow two", "slow three"]
+    asked_for = [call("look", f"l{index}", word=word) for index, word in enumerate(words)]
+    await site.run([calls(*asked_for), ANSWER])
+    began, ended = site.notes.read("look"), site.notes.read("looked")
+    assert {line["pid"] for line in began} == {worker.process.pid}
+    times = sorted(
+        [(line["at"], 1) for line in began] + [(line["at"], -1) for line in ended],
+    )
+    running, most = 0, 0
+    for _, step in times:
+        running += step
+        most = max(most, running)
+    assert most == 1
+    said = results(await session_of(site))
+    assert [text for _, text in said] == [f"{word} means {word[::-1]}" for word in words]
+
+
+async def test_a_call_of_another_tool_than_the_workers_is_failed_and_not_run(site: Site) -> None:
+    """P18."""
+    site.start_worker("Changed")
+    await site.create()
+    await site.run([calls(call("charge", "p1", amount=5), call("look", "l1", word="cat")), ANSWER])
+    said = results(await session_of(site))
+    assert [status for status, _ in said] == ["error", "ok"]
+    assert "was not run" in said[0][1]
+    assert site.notes.read("charge") == []
+    assert await site.store.unresolved(site.scope) == []
+
+
+async def test_a_tool_that_exits_doesn_t_end_its_worker(site: Site) -> None:
+    worker = site.start_worker()
+    await site.create()
+    script = [calls(call("charge", "p1", amount=99), call("look", "l1", word="cat")), ANSWER]
+    await site.run(script)
+    said = results(await session_of(site))
+    assert "SystemExit" in said[0][1]
+    assert said[1][0] == "ok"
+    assert worker.process.poll() is None
+
+
+async def test_a_cancelled_loop_leaves_its_call_running_and_the_next_one_finds_it(
+    site: Site,
+) -> None:
+    """P19 on an engine: nothing is given up, since the engine can be asked later."""
+    site.start_worker()
+    await site.create()
+    script = [calls(call("charge", "p1", amount=20)), ANSWER]
+    async with anyio.create_task_group() as group:
+        group.start_soon(site.run, script)
+        await site.notes.wait_for("charge")
+        group.cancel_scope.cancel()
+    assert await site.store.unresolved(site.scope) == []
+    done = await site.run(script)
+    assert isinstance(done, Answered)
+    assert results(await session_of(site)) == [("ok", "charged 20")]
+    assert len(site.notes.read("charge")) == 1
+
+
+async def test_a_loop_that_is_killed_while_it_waits_is_followed_by_one_that_gets_the_result(
+    site: Site,
+) -> None:
+    site.start_worker()
+    await site.create()
+    arguments = [site.engine, site.where, site.queue, str(site.folder), site.scope]
+    loop = subprocess.Popen([sys.executable, str(LOOP), *arguments])
+    try:
+        await site.notes.wait_for("charge")
+        loop.send_signal(signal.SIGKILL)
+    finally:
+        loop.kill()
+        loop.wait()
+    with anyio.fail_after(60):
+        done: Any = None
+        while not isinstance(done, Answered):  # until the lease of the dead one has ended
+            done = await site.run([calls(call("charge", "p1", amount=20)), ANSWER])
+            await anyio.sleep(0.1)
+    assert results(await session_of(site)) == [("ok", "charged 20")]
+    assert len(site.notes.read("charge")) == 1
+
+
+@pytest.mark.parametrize("impatient", [True, False])
+async def test_an_engine_that_can_t_be_reached_is_an_error_and_nothing_is_lost(
+    site: Site, impatient: bool
+) -> None:
+    site.impatient = impatient  # whether DBOS tries again by itself
+    await site.create()
+    script = [calls(call("charge", "p1", amount=5)), ANSWER]
+    runner = await site.unreachable()
+    with pytest.raises(EngineError, match="the round stays open in the store"):
+        await site.run(script, runner)
+    assert site.notes.read("charge") == []
+    site.start_worker()
+    await site.run(script)
+    assert results(await session_of(site)) == [("ok", "charged 5")]
+
+
+async def test_a_call_that_the_engine_has_forgotten_is_not_begun_again(site: Site) -> None:
+    """P7: the marker in the store is older than what the engine remembers."""
+    site.start_worker()
+    await site.create()
+    script = [calls(call("charge", "p1", amount=5)), ANSWER]
+
+    class Dying:
+        """Marks the call, as a process does that is killed right afterwards."""
+
+        async def run(self, tickets: Any, journal: Any) -> Any:
+            assert await journal.mark(tickets[0])
+            raise ConnectionError("killed")
+
+    with pytest.raises(ConnectionError):
+        await site.run(script, Dying())
+    await site.run(script)
+    ((status, text),) = results(await session_of(site))
+    assert status == "error"
+    assert "knows nothing of it" in text
+    assert site.notes.read("charge") == []
+    assert len(await site.store.unresolved(site.scope)) == 1
+
+
+async def test_a_runner_of_another_kind_doesn_t_run_what_an_engine_was_given(site: Site) -> None:
+    """It finds the marker, and can't ask the engine."""
+    site.start_worker()
+    await site.create()
+    script = [calls(call("charge", "p1", amount=20)), ANSWER]
+    async with anyio.create_task_group() as group:
+        group.start_soon(site.run, script)
+        await site.notes.wait_for("charge")
+        group.cancel_scope.cancel()
+    await site.run(script, LocalRunner(dispatcher(Desk, site.folder)))
+    ((status, text),) = results(await session_of(site))
+    assert status == "error"
+    assert "may have taken effect" in text
+    assert len(site.notes.read("charge")) == 1

@@ -346,7 +346,8 @@ def request(api: str, session: Session) -> dict[str, Any] | None:
             asked.push_user("And?")
         except TranscriptError:
             return None
-        return adapter.request(asked.transcript, Tools.offer(), **options)
+        body = adapter.request(asked.transcript, Tools.offer(), **options)
+        return body
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import http.client
 import json
 import socket
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -335,18 +335,17 @@ def request(api: str, session: Session) -> dict[str, Any] | None:
 
     `None` where that isn't accepted.
     """
-    adapter = ADAPTERS[api]
+    make: Callable[..., dict[str, Any]] = ADAPTERS[api].request
     options = {"model": MODELS[api]} if api in MODELS else {}
     try:
-        body: dict[str, Any] = adapter.request(session.transcript, Tools.offer(), **options)
-        return body
+        return make(session.transcript, Tools.offer(), **options)
     except TranscriptError:
         asked = session.fork()
         try:
             asked.push_user("And?")
         except TranscriptError:
             return None
-        return adapter.request(asked.transcript, Tools.offer(), **options)
+        return make(asked.transcript, Tools.offer(), **options)
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,9 @@ from lutumpy import Finished, NeedsTools, Session, __version__
 from lutumpy.apis import api_names
 from lutumpy.cli import main
 from lutumpy.cli.demo import PROVIDERS
-from lutumpy.demo import QUESTION, SCRIPT, _HelpDesk, execute, run
+from lutumpy.demo import QUESTION, SCRIPT, execute, run
 from lutumpy.demo.providers import PROVIDERS as CHOICES
+from lutumpy.demo.shop import _HelpDesk
 from lutumpy.testing import Call, Reply, ScriptedModel
 
 

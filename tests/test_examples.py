@@ -279,8 +279,8 @@ def test_an_example_is_short(script: str) -> None:
 
 
 PUBLIC = (
-    "adapters.anthropic adapters.openai apis doctor durable errors execution hooks local loops mcp models "
-    "openapi streaming testing text_tools tool_doctor toolclad"
+    "adapters.anthropic adapters.openai apis doctor durable errors execution hooks local loops mcp "
+    "models openapi streaming testing text_tools tool_doctor toolclad"
 ).split()
 
 

@@ -52,7 +52,7 @@ class CallRunner(Protocol):
     async def run(
         self, tickets: Sequence[CallTicket], journal: RoundJournal
     ) -> Sequence[ToolResult]:
-        """One result for each ticket, in order; what a worker gave as JSON, `ToolResult.load` reads.
+        """One result for each ticket, in order; `ToolResult.load` reads what a worker gave as JSON.
 
         `journal.begin` is asked before a call starts, and `journal.end` told what came of it. A
         runner whose engine already guarantees that a call begins at most once asks `known` and

@@ -187,7 +187,7 @@ def lint(session: nox.Session) -> None:
 @nox.session(python=NEWEST)
 def types(session: nox.Session) -> None:
     """mypy and pyright: the package, its users' code, the pages; every public name has a type."""
-    session.install("-e", f"{EDITABLE[:-1]},local]", *_group("types"))
+    session.install("-e", f"{EDITABLE[:-1]},dbos,local,temporal]", *_group("types"))
     pytest = ("python", "-m", "pytest", "-q", "tests/test_typing.py", "tests/test_docs_types.py")
     commands: list[tuple[str, ...]] = [
         ("pyright", "lutumpy", "examples"),
@@ -259,6 +259,15 @@ def local(session: nox.Session) -> None:
     files = ["tests/local/test_download.py"]
     files += sorted(str(file) for file in ROOT.glob("tests/local/test_*_live.py"))
     session.run("python", "-m", "pytest", "-q", *files, env={"LUTUMPY_NEED_LOCAL": "1"})
+
+
+@nox.session(python=NEWEST, tags=["ci"])
+def engines(session: nox.Session) -> None:
+    """Calls on a Temporal dev server and on DBOS, started here, with workers that are killed."""
+    session.install("-e", f"{EDITABLE[:-1]},dbos,temporal]", *_group("engines"))
+    files = ("tests/durable/engines", "tests/durable/test_runners.py")
+    env = {"LUTUMPY_NEED_ENGINES": "1"}
+    session.run("python", "-m", "pytest", "-q", *(session.posargs or files), env=env)
 
 
 @nox.session(python=NEWEST, tags=["ci"])

@@ -140,7 +140,7 @@ nitpick_ignore_regex = [
     (r"py:class", r"Self|TypeIs"),  # of typing_extensions, where Python is older
     (
         r"py:class",
-        r"(Async)?(OpenAI|Anthropic)",
+        r"(Async)?(OpenAI|Anthropic)|Client|DBOSClient",
     ),  # the SDKs' clients, imported for type checkers only
 ]
 

@@ -87,6 +87,7 @@ CASES = [
     Case("planner.py"),
     Case("users_tools.py"),
     Case("manifest_tools.py"),
+    Case("task_queue.py"),
     Case("web_handler.py"),
     Case("openapi_tools.py"),
     Case("streaming_ui.py"),
@@ -278,8 +279,8 @@ def test_an_example_is_short(script: str) -> None:
 
 
 PUBLIC = (
-    "adapters.anthropic adapters.openai apis doctor errors execution hooks local loops mcp models "
-    "openapi streaming testing text_tools tool_doctor toolclad"
+    "adapters.anthropic adapters.openai apis doctor durable errors execution hooks local loops mcp "
+    "models openapi streaming testing text_tools tool_doctor toolclad"
 ).split()
 
 

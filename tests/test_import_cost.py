@@ -9,6 +9,8 @@ import sys
 import pytest
 
 HEAVY = {
+    "dbos",
+    "temporalio",
     "anthropic",
     "aiobotocore",
     "anyio",

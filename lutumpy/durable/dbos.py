@@ -210,12 +210,9 @@ async def _in_thread(work: Callable[[], T]) -> T:
 def serve_dbos(tools: type[Toolset[Any]], dispatch: Dispatcher[Any]) -> None:
     """Let this process run calls of a toolset; between `DBOS(config=...)` and `DBOS.launch()`.
 
-        DBOS(config={"name": "desk", "system_database_url": url,
-                     "application_version": "desk-calls", "executor_id": "worker-1",
-                     "serializer": DBOSPortableJSONSerializer()})
-        serve_dbos(Desk, dispatch)
-        DBOS.launch()
-        DBOS.register_queue("tools", worker_concurrency=4)
+    Give DBOS a fixed `application_version` and `executor_id`, and
+    `serializer=DBOSPortableJSONSerializer()`; declare the queue with `DBOS.register_queue` after
+    the launch. The page about engines has the whole program.
 
     A call whose tool is another one here than where it was decided on is `failed`, and not run; so
     the application version may stay the same over releases. A process serves one toolset.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from lutumpy import CallTicket, ToolResult
-from lutumpy.execution import CallJournal, ExecutionResult
+from lutumpy.execution import CallJournal
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -51,8 +51,8 @@ class CallRunner(Protocol):
 
     async def run(
         self, tickets: Sequence[CallTicket], journal: RoundJournal
-    ) -> Sequence[ExecutionResult]:
-        """One result for each ticket, in order.
+    ) -> Sequence[ToolResult]:
+        """One result for each ticket, in order; `ToolResult.load` reads what a worker gave as JSON.
 
         `journal.begin` is asked before a call starts, and `journal.end` told what came of it. A
         runner whose engine already guarantees that a call begins at most once asks `known` and

@@ -178,10 +178,8 @@ def make_order(ticket: CallTicket, heartbeat: float) -> dict[str, JsonValue]:
 def temporal_activity(
     tools: type[Toolset[Any]], dispatch: Dispatcher[Any]
 ) -> Callable[..., Coroutine[Any, Any, dict[str, Any]]]:
-    """The activity that runs calls in a worker:
-
-        Worker(client, task_queue="tools", workflows=temporal_workflows(),
-               activities=[temporal_activity(Desk, dispatch)])
+    """The activity that runs calls in a worker, for `activities=` of `temporalio.worker.Worker`;
+    its `workflows=` are `temporal_workflows()`.
 
     A call whose tool is another one here than where it was decided on is `failed`, and not run.
     One worker serves one toolset; another toolset has another task queue.

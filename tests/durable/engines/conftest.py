@@ -34,7 +34,7 @@ def dbos_url() -> Iterator[str]:
         skip("the extra dbos isn't installed")
     reason = postgres_server.why_not()
     if reason:
-        skip(reason)
+        pytest.skip(reason)
     with postgres_server.serve_postgres() as url:
         yield url
 
@@ -48,3 +48,22 @@ def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
         yield made
     finally:
         made.close()
+
+
+def new_database(url: str, name: str) -> str:
+    """Another database on the same server: names of queues and keys are those of the page."""
+    import psycopg
+
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return url.replace("/postgres?", f"/{name}?")
+
+
+@pytest.fixture(scope="session")
+def dbos_page_url(dbos_url: str) -> str:
+    return new_database(dbos_url, "page")
+
+
+@pytest.fixture(scope="session")
+def dbos_round_url(dbos_url: str) -> str:
+    return new_database(dbos_url, "round")

@@ -1,1 +1,0 @@
-"""What mends a history of Amazon Bedrock's Converse."""

@@ -1,1 +1,0 @@
-"""The law of Amazon Bedrock's Converse."""
